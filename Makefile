@@ -1,0 +1,40 @@
+# Needs Python >= 3.11, pip and make; everything else goes into .venv.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: demo test lint format clean help
+
+help:
+	@echo "make demo    environment, then train, score and plot on the built-in corpus (outputs/demo)"
+	@echo "make test    environment, then all tests"
+	@echo "make lint    formatter, linter and type checker, changing nothing"
+	@echo "make format  format and mend what can be mended"
+	@echo "make clean   remove the environment and caches; runs in outputs/ stay"
+
+$(READY): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python >= 3.11 is needed; name one with make PYTHON=python3.11"; exit 2; }
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --requirement requirements.lock
+	$(BIN)/python -m pip install --quiet --no-deps --editable .
+	touch $(READY)
+
+demo: $(READY)
+	$(BIN)/python scripts/demo.py
+
+test: $(READY)
+	$(BIN)/python -m pytest
+
+lint: $(READY)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+format: $(READY)
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find src scripts tests -name __pycache__ -type d -prune -exec rm -rf {} +

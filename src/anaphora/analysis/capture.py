@@ -1,0 +1,98 @@
+"""One pass over a split: the pronoun's rows of every layer and head, and the model's own answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from anaphora.analysis.record import AttentionRecord
+from anaphora.data.batch import Batch, Encoded, evaluation_batches, one
+from anaphora.data.example import Example
+from anaphora.data.settings import Batching
+from anaphora.data.tokenizer import Tokenizer, Tokens
+from anaphora.model.readout import group_mean
+from anaphora.model.resolver import Resolver
+from anaphora.model.settings import NoReadout, Readout, slots_of
+
+
+@dataclass(frozen=True, eq=False)
+class Look:
+    """What a model does with a split.
+
+    Attributes:
+        records: N rows of attention, in the order of the split.
+        answers: (N,) the candidate that the model names; -1 is "none of them", -2 no read-out.
+        correct: (N,) 1 where the answer is right, NaN where there is no read-out.
+    """
+
+    records: list[AttentionRecord]
+    answers: NDArray[np.int64]
+    correct: NDArray[np.float64]
+
+
+def look(resolver: Resolver, data: Encoded, batching: Batching, readout: Readout) -> Look:
+    """Capture the rows and answers of every item; sorted by length inside, in the split's order outside."""
+    records: list[AttentionRecord | None] = [None] * len(data)
+    answers = np.full(len(data), -2, dtype=np.int64)
+    correct = np.full(len(data), np.nan)
+    device = next(resolver.parameters()).device
+    for batch in evaluation_batches(data, batching, slots_of(readout)):
+        rows, chosen = _look_at(resolver, batch.to(device), readout)
+        starts = _starts(batch)
+        for place, item in enumerate(batch.items.tolist()):
+            tokens, example = data.tokens[item], data.examples[item]
+            row = rows[place, :, :, starts[place] : starts[place] + len(tokens.ids)]
+            records[item] = AttentionRecord(example, tokens.spans, tokens.words, row)
+            if chosen is not None:
+                answers[item] = chosen[place]
+                correct[item] = chosen[place] in example.antecedents if example.antecedents else chosen[place] == -1
+    return Look([record for record in records if record is not None], answers, correct)
+
+
+def _look_at(
+    resolver: Resolver, batch: Batch, readout: Readout
+) -> tuple[NDArray[np.float32], NDArray[np.int64] | None]:
+    with torch.inference_mode():
+        seen = resolver.see_with_rows(batch)
+        assert seen.rows is not None
+        rows = group_mean(seen.rows.transpose(0, 1), batch.query_items, len(batch.items))  # (N, L, H, T)
+        if isinstance(readout, NoReadout):
+            return rows.float().cpu().numpy(), None
+        scores = resolver.readout.scores(seen, batch)
+        chosen = scores.argmax(dim=1)
+        chosen[chosen == scores.shape[1] - 1] = -1
+    return rows.float().cpu().numpy(), chosen.cpu().numpy()
+
+
+def _starts(batch: Batch) -> list[int]:
+    """In which column of its row each item begins."""
+    length = batch.ids.shape[1]
+    places = batch.places.flatten()[batch.query_positions]
+    starts = torch.zeros(len(batch.items), dtype=torch.long)
+    starts[batch.query_items] = batch.query_positions % length - places
+    return starts.tolist()
+
+
+def whole_maps(
+    resolver: Resolver, tokenizer: Tokenizer, example: Example, readout: Readout
+) -> tuple[Tokens, NDArray[np.float32]]:
+    """Every attention map of one sentence: its T tokens and (L, H, T, T)."""
+    return next(iter(each_map(resolver, tokenizer, [example], readout)))
+
+
+def each_map(
+    resolver: Resolver, tokenizer: Tokenizer, examples: list[Example], readout: Readout
+) -> Iterator[tuple[Tokens, NDArray[np.float32]]]:
+    """The maps of one sentence after the other."""
+    device = next(resolver.parameters()).device
+    for example in examples:
+        batch, tokens = one(example, tokenizer, slots_of(readout))
+        batch = batch.to(device)
+        with torch.inference_mode():
+            marks = resolver.readout.marks(batch.slots)
+            layers = resolver.encoder.maps(batch.inputs, batch.places, batch.segments, marks)
+            yield tokens, torch.stack([layer[0] for layer in layers]).float().cpu().numpy()

@@ -1,0 +1,42 @@
+"""What the analysis scripts are asked, in the user's words. Imports nothing heavy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from anaphora.data.settings import Data
+from anaphora.model.settings import at_least, one_of
+
+
+@dataclass(kw_only=True)
+class Analysis:
+    """A question to a stored run."""
+
+    run: str = "outputs/demo"  # the run directory
+    data: Data | None = None  # other data than the run's own, for instance data=jsonl data.path=items.jsonl
+    text: str | None = None  # one sentence instead of data
+    pronoun: str | None = None  # a word of the text, or its characters as "start:end"
+    candidates: list[str] = field(default_factory=list)  # words of the text, or "start:end"; optional
+    antecedent: str | None = None  # one of the candidates, where it is known
+    language: str | None = None  # of the text; told from its characters by default
+    split: str = "test"
+    items: int | None = None  # at most so many items of the split
+    layer: int | None = None  # by default the head chosen on the development split
+    head: int | None = None
+    output: str | None = None  # where the files go; by default into the run directory
+    formats: list[str] = field(default_factory=lambda: ["png", "svg", "pdf"])
+    untrained: int = 20  # untrained models of the control
+
+    def __post_init__(self) -> None:
+        one_of("split", self.split, ("train", "dev", "test"))
+        for name in self.formats:
+            one_of("formats", name, ("png", "svg", "pdf"))
+        if self.items is not None:
+            at_least("items", self.items, 1)
+        at_least("untrained", self.untrained, 0)
+        if (self.text is None) != (self.pronoun is None):
+            raise ValueError("text and pronoun go together: give both, or neither to use data")
+        if (self.layer is None) != (self.head is None):
+            raise ValueError("layer and head go together: give both, or neither for the head chosen on development")
+        if self.antecedent is not None and self.antecedent not in self.candidates:
+            raise ValueError(f"antecedent ({self.antecedent!r}) must be one of candidates ({self.candidates})")

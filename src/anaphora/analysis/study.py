@@ -1,0 +1,124 @@
+"""The headline: a head chosen on the development split, measured once on another, beside what luck would give."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anaphora.analysis import baselines
+from anaphora.analysis.capture import Look, look
+from anaphora.analysis.scores import Head, HeadScores, choose_head, score
+from anaphora.analysis.summary import summarise
+from anaphora.checkpoint import Run, training_record
+from anaphora.data.batch import Encoded
+from anaphora.data.example import Example
+
+UNTRAINED_SEED = 1_000_000
+"""Untrained models begin here, so that none of them is the start of a run of a usual seed."""
+UNTRAINED_DEVELOPMENT = 1_000
+"""Development items, evenly spread over blocks, on which an untrained model's head is chosen."""
+
+
+@dataclass(frozen=True, eq=False)
+class Study:
+    """What a run's heads and answers are worth on one split.
+
+    Attributes:
+        head: chosen on the development split.
+        development: every head's scores there.
+        measured: every head's scores on the split that is reported.
+        seen: the rows and answers behind `measured`.
+        baselines: (N,) correctness of each policy that looks at no attention.
+        untrained: (R, N) correctness of the head that each of R untrained models chose on the development split.
+    """
+
+    run: Run
+    split: str
+    head: Head
+    development: HeadScores
+    measured: HeadScores
+    seen: Look
+    baselines: dict[str, NDArray[np.float64]]
+    untrained: NDArray[np.float32]
+
+    @property
+    def task_correct(self) -> NDArray[np.float64]:
+        """(N,) whether the model's own answer is right, for the items that are measured."""
+        return self.seen.correct[self.measured.kept]
+
+    def metrics(self) -> dict[str, Any]:
+        """What `metrics.json` holds."""
+        found = summarise(self.measured, self.head, self.task_correct, self.baselines, self.untrained)
+        return {
+            "seed": self.run.config.seed,
+            "split": self.split,
+            "head": {"layer": self.head.layer, "head": self.head.head, "chosen_on": "dev"},
+            **found,
+            "dropped": self.measured.dropped,
+            "untrained_models": len(self.untrained),
+            "train_seconds": training_record(self.run.directory).get("train_seconds"),
+        }
+
+
+def study(
+    run: Run,
+    training: Sequence[Example],
+    development: Sequence[Example],
+    measured: Sequence[Example],
+    split: str,
+    untrained: int,
+    chosen: Head | None = None,
+    progress: Callable[[str], None] = lambda stage: None,
+) -> Study:
+    """Choose a head on the development items and measure it on others.
+
+    Args:
+        run: a trained run.
+        training: what baselines may learn from.
+        development: where heads are chosen.
+        measured: the items to report.
+        split: the name of the split that `measured` is.
+        untrained: how many models at their random start are the control.
+        chosen: a head fixed beforehand instead.
+        progress: is told what is going on.
+    """
+    progress("development split")
+    dev_scores = score(_look(run, development).records)
+    head = chosen or choose_head(dev_scores)
+    progress(f"{split} split")
+    seen = _look(run, measured)
+    scores = score(seen.records)
+    progress("baselines")
+    policies = baselines.per_item(training, scores.examples)
+    control = np.zeros((untrained, len(scores.examples)), dtype=np.float32)
+    few = whole_blocks(development, UNTRAINED_DEVELOPMENT)
+    for number in range(untrained):
+        progress(f"untrained model {number + 1} of {untrained}")
+        control[number] = _untrained(run, UNTRAINED_SEED + number, few, measured)
+    return Study(run, split, head, dev_scores, scores, seen, policies, control)
+
+
+def whole_blocks(examples: Sequence[Example], most: int) -> list[Example]:
+    """About so many examples, taken as whole blocks at equal distances, so that every cell is still asked."""
+    blocks: dict[str, list[Example]] = {}
+    for number, example in enumerate(examples):
+        blocks.setdefault(example.group or f"alone {number}", []).append(example)
+    step = max(1.0, len(examples) / most)
+    names = list(blocks)
+    return [one for place in np.arange(0, len(names), step).astype(int) for one in blocks[names[place]]]
+
+
+def _look(run: Run, examples: Sequence[Example]) -> Look:
+    return look(run.resolver, Encoded(examples, run.tokenizer), run.config.batching, run.config.task.readout)
+
+
+def _untrained(run: Run, seed: int, development: Sequence[Example], measured: Sequence[Example]) -> NDArray[np.float32]:
+    resolver = run.untrained(seed)
+    batching, readout = run.config.batching, run.config.task.readout
+    head = choose_head(score(look(resolver, Encoded(development, run.tokenizer), batching, readout).records))
+    scores = score(look(resolver, Encoded(measured, run.tokenizer), batching, readout).records)
+    return scores.candidate_accuracy[:, head.layer, head.head]

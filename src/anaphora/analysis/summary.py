@@ -1,0 +1,265 @@
+"""The numbers of a run as plain dictionaries and tables: per language, kind of cue, type, stratum and template.
+
+N items, L layers, H heads, R untrained models.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from anaphora.analysis.scores import MEASURES, Head, HeadScores, block_values, is_main, quads_of, twins_of
+from anaphora.analysis.statistics import cluster_interval
+from anaphora.data.example import Example
+
+Floats = NDArray[np.float64]
+
+KINDS = ("set", "role")
+
+
+def summarise(
+    test: HeadScores,
+    head: Head,
+    task_correct: NDArray[np.floating],
+    baselines: Mapping[str, NDArray[np.floating]],
+    random_init: NDArray[np.floating],
+) -> dict[str, Any]:
+    """The metrics of one head that was chosen on other items, beside the model's own answers and what luck gives.
+
+    Args:
+        test: N scored items.
+        head: the head that the development split chose.
+        task_correct: (N,) whether the model's own answer is right, in the order of `test.examples`; where
+            `test.dropped` tells of items left out, select the rest by `test.kept`. NaN for a model that answers
+            nothing makes the task accuracy None.
+        baselines: for each policy (N,) whether it is right; fractions for ties.
+        random_init: (R, N) whether the development-chosen head of each untrained model is right; R may be 0.
+
+    Returns:
+        {"languages": {language: cell with "set", "role", "types", "worst_template"}, "strata": {language: {stratum:
+        cell}}}. Languages count the main items only. A kind of cue that does not occur is absent. A cell's "chance" is
+        the mean share of candidates that are right; "quad_accuracy" is None without complete blocks of two cues by two
+        orders. "intervals" hold 95 % bootstrap intervals over templates, or groups, or else items: None below two
+        clusters. Numbers have 6 digits; what cannot be computed is None.
+
+    Raises:
+        ValueError: a shape does not fit N.
+    """
+    table = _Table(test, head, task_correct, baselines, random_init)
+    main = is_main(test.examples)
+    languages = _labels(example.language for example in test.examples)
+    summary: dict[str, Any] = {"languages": {}, "strata": {}}
+    for language in dict.fromkeys(languages):
+        spoken = languages == language
+        if (spoken & main).any():
+            summary["languages"][language] = _language(table, spoken & main)
+        strata = _factor(test.examples, "stratum")
+        others = sorted(set(strata[spoken & ~main]))
+        summary["strata"][language] = {name: table.cell(spoken & (strata == name)) for name in others}
+    return summary
+
+
+def templates(test: HeadScores, head: Head, task_correct: NDArray[np.floating]) -> list[dict[str, Any]]:
+    """One row for each language, stratum and template: items, task accuracy, candidate accuracy and antecedent mass."""
+    table = _Table(test, head, task_correct, {}, np.zeros((0, len(test.examples))))
+    rows: defaultdict[tuple[str, str, str], list[int]] = defaultdict(list)
+    for item, example in enumerate(test.examples):
+        name = example.factors.get("template")
+        if name is not None:
+            rows[example.language, example.factors.get("stratum") or "main", name].append(item)
+    return [
+        {
+            "language": language,
+            "stratum": stratum,
+            "template": name,
+            "items": len(items),
+            **{
+                measure: _number(table.values[measure][items].mean())
+                for measure in ("task_accuracy", "candidate_accuracy", "antecedent_mass")
+            },
+        }
+        for (language, stratum, name), items in rows.items()
+    ]
+
+
+def scores_frame(scores: HeadScores) -> pd.DataFrame:
+    """One row for each item, layer and head with all measures; "item" is the position among the records scored."""
+    layers, heads = scores.shape
+    each = layers * heads
+    count = len(scores.examples)
+    columns: dict[str, Any] = {
+        "item": np.repeat(scores.kept, each),
+        "layer": np.tile(np.repeat(np.arange(layers), heads), count),
+        "head": np.tile(np.arange(heads), count * layers),
+    }
+    return pd.DataFrame(columns | {name: getattr(scores, name).reshape(-1) for name in MEASURES})
+
+
+def heads_frame(scores: HeadScores) -> pd.DataFrame:
+    """One row for each language, layer and head: the number of items and the mean of every measure over them."""
+    layers, heads = scores.shape
+    languages = _labels(example.language for example in scores.examples)
+    frames = []
+    for language in dict.fromkeys(languages):
+        spoken = languages == language
+        columns: dict[str, Any] = {
+            "language": [language] * (layers * heads),
+            "layer": np.repeat(np.arange(layers), heads),
+            "head": np.tile(np.arange(heads), layers),
+            "items": [int(spoken.sum())] * (layers * heads),
+        }
+        means = {name: getattr(scores, name)[spoken].mean(axis=0, dtype=np.float64).reshape(-1) for name in MEASURES}
+        frames.append(pd.DataFrame(columns | means))
+    names = ["language", "layer", "head", "items", *MEASURES]
+    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=names)
+
+
+@dataclass(frozen=True)
+class _Blocks:
+    """Values of whole blocks, with the item at which each begins."""
+
+    values: Floats
+    first: NDArray[np.int64]
+
+
+class _Table:
+    """All that a cell is a mean of, one number an item, or one a block."""
+
+    def __init__(
+        self,
+        test: HeadScores,
+        head: Head,
+        task_correct: NDArray[np.floating],
+        baselines: Mapping[str, NDArray[np.floating]],
+        random_init: NDArray[np.floating],
+    ) -> None:
+        count = len(test.examples)
+        for name, array in {"task_correct": task_correct, **baselines}.items():
+            if array.shape != (count,):
+                raise ValueError(f"{name}: the shape is {array.shape}; expected ({count},), one for each scored item")
+        if random_init.ndim != 2 or random_init.shape[1] != count:
+            raise ValueError(f"random_init: the shape is {random_init.shape}; expected (models, {count})")
+        self.examples = test.examples
+        self.clusters = _clusters(test.examples)
+        at_head = {
+            name: getattr(test, name)[:, head.layer, head.head].astype(np.float64)
+            for name in ("candidate_accuracy", "open_accuracy", "focal_accuracy", "antecedent_mass", "lift")
+        }
+        self.values = {"task_accuracy": task_correct.astype(np.float64), **at_head}
+        correct = at_head["candidate_accuracy"]
+        self.blocks = {
+            "quad_accuracy": _Blocks(*block_values(correct, quads_of(test.examples))),
+            "twin_accuracy": _Blocks(*block_values(correct, twins_of(test.examples))),
+        }
+        self.chance = test.gold.sum(axis=1) / np.maximum(test.present.sum(axis=1), 1)
+        self.baselines, self.random_init = baselines, random_init
+
+    def cell(self, items: NDArray[np.bool_]) -> dict[str, Any]:
+        """The metrics of some items with those of the baselines."""
+        per_model = self.random_init[:, items].mean(axis=1, dtype=np.float64)
+        baselines = {name: _number(correct[items].mean(dtype=np.float64)) for name, correct in self.baselines.items()}
+        return self.cell_alone(items) | {
+            "baselines": baselines
+            | {
+                "random_init": _number(per_model.mean()) if len(per_model) else None,
+                "random_init_95": _number(np.percentile(per_model, 95)) if len(per_model) else None,
+            }
+        }
+
+    def cell_alone(self, items: NDArray[np.bool_]) -> dict[str, Any]:
+        """The metrics of some items."""
+        means: dict[str, float | None] = {}
+        intervals: dict[str, list[float] | None] = {}
+        places = np.flatnonzero(items)
+        for name, values in self.values.items():
+            means[name], intervals[name] = self._mean(values[places], places)
+        for name, blocks in self.blocks.items():
+            inside = np.flatnonzero(items[blocks.first])
+            means[name], intervals[name] = self._mean(blocks.values[inside], blocks.first[inside])
+        order = (
+            "task_accuracy",
+            "candidate_accuracy",
+            "quad_accuracy",
+            "twin_accuracy",
+            "open_accuracy",
+            "focal_accuracy",
+            "antecedent_mass",
+            "lift",
+        )
+        return {
+            "items": len(places),
+            **{name: means[name] for name in order},
+            "chance": _number(self.chance[places].mean()),
+            "intervals": {name: intervals[name] for name in order},
+        }
+
+    def _mean(self, values: Floats, places: NDArray[np.int64]) -> tuple[float | None, list[float] | None]:
+        if not len(values) or np.isnan(values).any():
+            return None, None
+        ends = cluster_interval(values, [self.clusters[place] for place in places])
+        return _number(values.mean()), None if ends is None else [round(end, 6) for end in ends]
+
+
+def _language(table: _Table, items: NDArray[np.bool_]) -> dict[str, Any]:
+    cell = table.cell(items)
+    kinds = _factor(table.examples, "kind")
+    for kind in KINDS:
+        if (items & (kinds == kind)).any():
+            cell[kind] = table.cell(items & (kinds == kind))
+    types = _factor(table.examples, "type")
+    named = dict.fromkeys(name for name in types[items] if name)
+    cell["types"] = {name: table.cell_alone(items & (types == name)) for name in named}
+    cell["worst_template"] = _worst_template(table, items)
+    return cell
+
+
+def _worst_template(table: _Table, items: NDArray[np.bool_]) -> dict[str, Any] | None:
+    """The template at which the head finds the antecedent least often, then the task is solved least often."""
+    names = _factor(table.examples, "template")
+    rows = []
+    for name in dict.fromkeys(name for name in names[items] if name):
+        inside = items & (names == name)
+        candidate, task = (table.values[each][inside].mean() for each in ("candidate_accuracy", "task_accuracy"))
+        rows.append((candidate, task, name, int(inside.sum())))
+    if not rows:
+        return None
+    candidate, task, name, count = min(rows)
+    return {
+        "template": name,
+        "items": count,
+        "task_accuracy": _number(task),
+        "candidate_accuracy": _number(candidate),
+    }
+
+
+def _clusters(examples: Sequence[Example]) -> list[tuple[str, str]]:
+    """What is drawn as a whole: the items of a template, else of a group, else each alone."""
+    return [
+        ("template", example.factors["template"])
+        if example.factors.get("template")
+        else ("group", example.group)
+        if example.group
+        else ("item", str(item))
+        for item, example in enumerate(examples)
+    ]
+
+
+def _factor(examples: Sequence[Example], name: str) -> NDArray[np.object_]:
+    return _labels(example.factors.get(name, "") for example in examples)
+
+
+def _labels(labels: Iterable[str]) -> NDArray[np.object_]:
+    listed = list(labels)
+    array = np.empty(len(listed), dtype=object)
+    array[:] = listed
+    return array
+
+
+def _number(value: float | np.floating) -> float | None:
+    return None if np.isnan(value) else round(float(value), 6)

@@ -1,0 +1,83 @@
+"""The whole comparison: sentences of each length mix, models of each size, one table for each pair."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from rich.console import Console
+
+from anaphora.benchmark import extraction, training
+from anaphora.benchmark.models import transformers
+from anaphora.benchmark.sentences import VOCABULARY, invent, lengths_of
+from anaphora.benchmark.settings import SIZES, Benchmark
+from anaphora.benchmark.stopwatch import take_turns
+from anaphora.benchmark.table import Table
+from anaphora.files import write_json
+
+
+def benchmark(chosen: Benchmark) -> Iterator[Table]:
+    """Measure, one table after the other.
+
+    Raises:
+        UserError: transformers is not installed.
+    """
+    transformers()
+    if chosen.threads is not None:
+        torch.set_num_threads(chosen.threads)
+    for mix in chosen.lengths:
+        draw = np.random.default_rng(chosen.seed)
+        data = invent(lengths_of(mix, chosen.sentences, draw), draw)
+        for name in chosen.sizes:
+            torch.manual_seed(chosen.seed)
+            if chosen.what == "training":
+                unit = "real tokens a second"
+                ways = training.ways(SIZES[name], data, chosen.batch_sentences, chosen.steps, chosen.seed)
+            else:
+                unit = "sentences a second"
+                ways = extraction.ways(SIZES[name], data, chosen.batch_sentences)
+            yield Table(
+                title=f"{chosen.what}, size {name}, lengths {mix}",
+                unit=unit,
+                lengths=data.ids.lengths.tolist(),
+                rows=take_turns(ways, chosen.repeats),
+            )
+
+
+def show(chosen: Benchmark) -> None:
+    """Measure, print each table as it is there, and write the figures where `output` says."""
+    console = Console()
+    about = circumstances(chosen)
+    console.print(", ".join(f"{name} {value}" for name, value in about.items() if name != "settings"))
+    tables = []
+    for table in benchmark(chosen):
+        console.print(table.shown())
+        tables.append(table.plain())
+    if chosen.output is not None:
+        write_json(Path(chosen.output), {**about, "tables": tables})
+
+
+def circumstances(chosen: Benchmark) -> dict[str, Any]:
+    """What a figure means nothing without: the machine, the versions and the settings."""
+    return {
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "threads": chosen.threads or torch.get_num_threads(),
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "transformers": str(transformers().__version__),
+        "vocabulary": VOCABULARY,
+        "settings": dict(vars(chosen)),
+    }
+
+
+def _processor() -> str:
+    about = Path("/proc/cpuinfo")  # Linux alone; elsewhere the platform knows
+    lines = about.read_text(encoding="utf-8").splitlines() if about.exists() else []
+    named = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return named[0] if named else platform.processor() or platform.machine()

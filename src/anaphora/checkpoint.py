@@ -1,0 +1,139 @@
+"""A run directory and what is read back from it: settings, tokenizer and weights; primitives and tensors only."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+
+from anaphora import config as configuration
+from anaphora.config import Config
+from anaphora.data.tokenizer import Tokenizer
+from anaphora.errors import UserError
+from anaphora.files import whole, write_text
+from anaphora.model.resolver import Resolver
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where things lie in a run directory."""
+
+    directory: Path
+
+    @property
+    def config(self) -> Path:
+        return self.directory / "config.yaml"
+
+    @property
+    def tokenizer(self) -> Path:
+        return self.directory / "tokenizer.json"
+
+    @property
+    def weights(self) -> Path:
+        """The best weights; their presence says that training has finished."""
+        return self.directory / "model.safetensors"
+
+    @property
+    def training(self) -> Path:
+        """What training reached: steps, seconds, validations."""
+        return self.directory / "training.json"
+
+    @property
+    def metrics(self) -> Path:
+        return self.directory / "metrics.json"
+
+    @property
+    def figures(self) -> Path:
+        return self.directory / "figures"
+
+    @property
+    def checkpoints(self) -> Path:
+        return self.directory / "checkpoints"
+
+    @property
+    def last(self) -> Path:
+        """Weights and optimizer of the last validation, to resume from."""
+        return self.checkpoints / "last.ckpt"
+
+
+@dataclass(frozen=True)
+class Run:
+    """A stored run: its settings, its tokenizer, and its model in evaluation mode."""
+
+    directory: Path
+    config: Config
+    tokenizer: Tokenizer
+    resolver: Resolver
+
+    @property
+    def name(self) -> str:
+        return self.directory.name
+
+    def untrained(self, seed: int) -> Resolver:
+        """A model of the same settings at its random start."""
+        return fresh(self.config, self.tokenizer.size, seed)
+
+
+def fresh(config: Config, vocabulary: int, seed: int) -> Resolver:
+    """A model at the random start of a seed, in evaluation mode; the caller's generator is left as it was."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return Resolver(config.model, config.task.readout, vocabulary).eval()
+
+
+def save_weights(path: Path, resolver: Resolver) -> None:
+    """Write a model's weights, whole or not at all; a tied matrix is written once."""
+    seen: set[int] = set()
+    tensors = {}
+    for name, value in resolver.state_dict().items():
+        if value.data_ptr() not in seen:
+            tensors[name] = value.detach().cpu().contiguous()
+        seen.add(value.data_ptr())
+    with whole(path) as draft:
+        save_file(tensors, draft)
+
+
+def save_settings(layout: Layout, config: Config, tokenizer: Tokenizer) -> None:
+    """Write what a model needs beside its weights."""
+    write_text(layout.config, configuration.dumps(config))
+    write_text(layout.tokenizer, tokenizer.dumps())
+
+
+def load(directory: str | Path) -> Run:
+    """Read a finished run.
+
+    Raises:
+        UserError: the directory holds none, the training has not finished, or a file is broken.
+    """
+    layout = Layout(Path(directory))
+    config = configuration.read(layout.config)
+    tokenizer = Tokenizer.load(layout.tokenizer)
+    if not layout.weights.exists():
+        raise UserError(f"{layout.weights} is missing: training has not finished (resume={directory} continues it)")
+    try:
+        tensors = load_file(layout.weights)
+    except (SafetensorError, OSError) as error:
+        raise UserError(f"{layout.weights}: broken or cut off ({error}); train again or restore the file") from None
+    resolver = fresh(config, tokenizer.size, config.seed)
+    missing, unexpected = (
+        resolver.load_state_dict(tensors, strict=False) if _fits(resolver, tensors) else (["shape"], [])
+    )
+    tied = {"output.linear.weight"} if config.model.tied_output else set()
+    if set(missing) - tied or unexpected:
+        raise UserError(f"{layout.weights}: the weights do not fit {layout.config}")
+    return Run(layout.directory, config, tokenizer, resolver)
+
+
+def _fits(resolver: Resolver, tensors: dict[str, torch.Tensor]) -> bool:
+    wanted = resolver.state_dict()
+    return all(name not in wanted or wanted[name].shape == value.shape for name, value in tensors.items())
+
+
+def training_record(directory: Path) -> dict[str, object]:
+    """What `training.json` says, empty where there is none."""
+    path = Layout(directory).training
+    return dict(json.loads(path.read_text(encoding="utf-8"))) if path.exists() else {}

@@ -1,0 +1,48 @@
+"""What every script does around its work: compose, check, run, and tell a user's mistake in one line."""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+from collections.abc import Callable
+
+from omegaconf import DictConfig
+from omegaconf.errors import OmegaConfBaseException
+
+from anaphora.config import one_line, register_configs
+from anaphora.errors import UserError
+
+
+def fail(error: BaseException) -> int:
+    """Print one line for the user and give the exit status of a user's mistake."""
+    print(f"error: {one_line(error)}", file=sys.stderr)
+    return 2
+
+
+def guarded(work: Callable[[DictConfig], None]) -> Callable[[DictConfig], None]:
+    """A script's work, with a user's mistake told in one line and exit status 2."""
+
+    @functools.wraps(work)
+    def run(composed: DictConfig) -> None:
+        try:
+            work(composed)
+        except (UserError, OmegaConfBaseException) as error:
+            sys.exit(fail(error))
+
+    return run
+
+
+def launch(main: Callable[[], None]) -> None:
+    """Compose and run a script: `main` is what `hydra.main` made."""
+    from hydra.errors import HydraException
+
+    register_configs()
+    os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra then raises composition errors instead of printing them at length
+    try:
+        main()
+    except (HydraException, OmegaConfBaseException) as error:
+        sys.exit(fail(error))
+    except KeyboardInterrupt:
+        print("stopped; what is written is whole", file=sys.stderr)
+        sys.exit(130)

@@ -1,0 +1,261 @@
+"""Every setting in one typed tree: registered for Hydra, checked before anything heavy is imported.
+
+A slot with variants (a position encoding, a corpus, a read-out) is a dataclass with a `kind`; `VARIANTS` lists them.
+Adding one is a settings dataclass and an entry here; `register` adds one from outside the package.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import typing
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from hydra.core.config_store import ConfigStore
+from omegaconf import MISSING, DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from anaphora.analysis.settings import Analysis
+from anaphora.benchmark.settings import Benchmark
+from anaphora.data import settings as data_settings
+from anaphora.errors import UserError
+from anaphora.model import settings as model_settings
+from anaphora.training import settings as training_settings
+
+Setting = TypeVar("Setting")
+
+
+@dataclass(kw_only=True)
+class Config:
+    """A training run."""
+
+    name: str | None = None  # the run's directory below `output`; by default the time and the overrides
+    output: str = "outputs"
+    seed: int = 0
+    resume: str | None = None  # a run directory to continue
+    data: data_settings.Data = field(default=MISSING)
+    vocabulary: data_settings.Vocabulary = field(default_factory=data_settings.Vocabulary)
+    batching: data_settings.Batching = field(default_factory=data_settings.Batching)
+    model: model_settings.Model = field(default=MISSING)
+    task: training_settings.Task = field(default=MISSING)
+    optimizer: training_settings.Optimizer = field(default_factory=training_settings.Optimizer)
+    validation: training_settings.Validation = field(default_factory=training_settings.Validation)
+    trainer: training_settings.Trainer = field(default_factory=training_settings.Trainer)
+
+    def __post_init__(self) -> None:
+        readout, heads = self.task.readout, model_settings.heads_of(self.model.attention)
+        asked = [(name, self.task.supervision.layers, self.task.supervision.heads) for name in ("task.supervision",)]
+        if not self.task.supervision.weight:
+            asked = []
+        if isinstance(readout, model_settings.Pointer):
+            asked.append(("task.readout", [readout.layer], [readout.head]))
+        for name, layers, chosen in asked:
+            for layer in layers:
+                model_settings.between(f"{name} layer", layer, -self.model.layers, self.model.layers)
+            for head in chosen:
+                model_settings.between(f"{name} head", head, 0, heads)
+
+
+VARIANTS: dict[type[Any], dict[str, type[Any]]] = {
+    data_settings.Data: {
+        "controlled": data_settings.Controlled,
+        "jsonl": data_settings.Table,
+        "dpr": data_settings.Dpr,
+        "gap": data_settings.Gap,
+    },
+    model_settings.Position: {
+        "none": model_settings.NoPosition,
+        "sinusoidal": model_settings.Sinusoidal,
+        "learned": model_settings.Learned,
+        "rotary": model_settings.Rotary,
+        "alibi": model_settings.Alibi,
+        "t5_relative": model_settings.T5Relative,
+    },
+    model_settings.Attention: {
+        "multi_head": model_settings.MultiHead,
+        "single_head": model_settings.SingleHead,
+        "shared_query_key": model_settings.SharedQueryKey,
+        "uniform": model_settings.Uniform,
+        "parameter_free": model_settings.ParameterFree,
+    },
+    model_settings.FeedForward: {
+        "relu": model_settings.Relu,
+        "gelu": model_settings.Gelu,
+        "swiglu": model_settings.SwiGlu,
+    },
+    model_settings.Norm: {"layer_norm": model_settings.LayerNorm, "rms_norm": model_settings.RmsNorm},
+    model_settings.Initialisation: {"normal": model_settings.Normal, "xavier": model_settings.Xavier},
+    model_settings.Readout: {
+        "word": model_settings.Word,
+        "slot": model_settings.Slot,
+        "pointer": model_settings.Pointer,
+        "bilinear": model_settings.Bilinear,
+        "no_readout": model_settings.NoReadout,
+    },
+}
+
+GROUPS: dict[str, type[Any]] = {
+    "data": data_settings.Data,
+    "model/position": model_settings.Position,
+    "model/attention": model_settings.Attention,
+    "model/feed_forward": model_settings.FeedForward,
+    "model/norm": model_settings.Norm,
+    "model/initialisation": model_settings.Initialisation,
+    "task/readout": model_settings.Readout,
+}
+
+
+def register_configs() -> None:
+    """Tell Hydra every group and option; scripts call it before `hydra.main` composes."""
+    store = ConfigStore.instance()
+    store.store(name="run_schema", node=Config)
+    store.store(name="analysis_schema", node=Analysis)
+    store.store(name="benchmark_schema", node=Benchmark)
+    for group, base in GROUPS.items():
+        for name, variant in VARIANTS[base].items():
+            store.store(group=group, name=name, node=variant)
+
+
+def resolve(composed: DictConfig, as_a: type[Setting]) -> Setting:
+    """A composed configuration as typed, checked settings.
+
+    Raises:
+        UserError: an unknown, missing or impossible setting, named by its path.
+    """
+    try:
+        plain = OmegaConf.to_container(composed, resolve=True)
+    except OmegaConfBaseException as error:
+        raise UserError(one_line(error)) from None
+    assert isinstance(plain, dict)
+    return construct(as_a, plain, "")
+
+
+def read(path: Path) -> Config:
+    """The settings of a stored run.
+
+    Raises:
+        UserError: the file is missing, is no YAML or holds an unknown or impossible setting.
+    """
+    try:
+        composed = OmegaConf.load(path)
+    except FileNotFoundError:
+        raise UserError(f"{path}: there is no run here (config.yaml is missing)") from None
+    except Exception as error:  # YAML and OmegaConf raise unrelated classes
+        raise UserError(f"{path}: not readable as YAML ({one_line(error)})") from None
+    try:
+        if not isinstance(composed, DictConfig):
+            raise UserError("must hold settings by name")
+        return resolve(composed, Config)
+    except UserError as error:
+        raise UserError(f"{path}: {error}") from None
+
+
+def dumps(config: Config) -> str:
+    """Settings as YAML text that `read` reads again."""
+    return OmegaConf.to_yaml(OmegaConf.create(dataclasses.asdict(config)))
+
+
+def construct(settings: type[Setting], plain: Mapping[Any, Any], path: str) -> Setting:
+    """Settings of one dataclass from plain values; variants are chosen by their `kind`.
+
+    Raises:
+        UserError: naming the path, the value and what is allowed.
+    """
+    chosen: type[Any] = settings
+    if settings in VARIANTS:
+        options = VARIANTS[settings]
+        kinds = {variant(**_placeholders(variant)).kind: variant for variant in options.values()}
+        kind = plain.get("kind", "???")
+        if kind not in kinds:
+            raise UserError(f"{path}.kind ({kind!r}) must be one of {', '.join(kinds)}")
+        chosen = kinds[kind]
+    hints = typing.get_type_hints(chosen)
+    names = [one.name for one in dataclasses.fields(chosen)]
+    values: dict[str, Any] = {}
+    for name, value in plain.items():
+        here = f"{path}.{name}" if path else str(name)
+        if name not in names:
+            close = difflib.get_close_matches(str(name), names, n=1)
+            meant = f"; did you mean {close[0]}?" if close else ""
+            raise UserError(f"unknown setting {here}{meant} (allowed: {', '.join(names)})")
+        if value == MISSING:
+            raise UserError(f"{here} is missing; give it a value, for instance {here}=...")
+        values[name] = _value(hints[name], value, here)
+    required = [one.name for one in dataclasses.fields(chosen) if _is_required(one) and one.name not in values]
+    if required:
+        raise UserError(f"{path + '.' if path else ''}{required[0]} is missing")
+    try:
+        made: Setting = chosen(**values)
+        return made
+    except ValueError as error:
+        raise UserError(str(error)) from None
+
+
+def _value(hint: Any, value: Any, path: str) -> Any:
+    options = [one for one in typing.get_args(hint) if one is not type(None)]
+    optional = type(None) in typing.get_args(hint)
+    if value is None and (optional or hint is type(None)):
+        return None
+    if optional:
+        hint = options[0]
+    if dataclasses.is_dataclass(hint):
+        if not isinstance(value, Mapping):
+            raise UserError(f"{path} ({value!r}) must be a group of settings")
+        return construct(typing.cast(type[Any], hint), value, path)
+    try:
+        checked = OmegaConf.merge(
+            OmegaConf.structured(dataclasses.make_dataclass("One", [("value", hint)])), {"value": value}
+        )
+        plain = OmegaConf.to_container(checked)
+        assert isinstance(plain, dict)
+        return plain["value"]
+    except OmegaConfBaseException:
+        raise UserError(f"{path} ({value!r}) must be of type {_type_name(hint)}") from None
+
+
+def _placeholders(variant: type[Any]) -> dict[str, Any]:
+    # Sources have required settings (a path); only the kind is read from what is made here.
+    return {one.name: "." for one in dataclasses.fields(variant) if _is_required(one)}
+
+
+def _is_required(one: dataclasses.Field[Any]) -> bool:
+    unset = one.default is dataclasses.MISSING and one.default_factory is dataclasses.MISSING
+    return unset or one.default == MISSING
+
+
+def _type_name(hint: Any) -> str:
+    return hint.__name__ if isinstance(hint, type) else str(hint)
+
+
+def one_line(error: BaseException) -> str:
+    """The first sentence of an error that may span many lines."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    key = next((line.partition(":")[2].strip() for line in lines if line.startswith("full_key:")), "")
+    first = lines[0] if lines else type(error).__name__
+    return f"{key}: {first}" if key and key not in first else first
+
+
+def register(group: str, name: str, settings: type[Any]) -> None:
+    """Add a variant from outside the package, for instance ("model/position", "mine", Mine).
+
+    Raises:
+        UserError: the group does not exist or the name is taken.
+    """
+    if group not in GROUPS:
+        raise UserError(f"there is no group {group!r} (groups: {', '.join(GROUPS)})")
+    if name in VARIANTS[GROUPS[group]]:
+        raise UserError(f"{group}={name} exists already")
+    VARIANTS[GROUPS[group]][name] = settings
+
+
+def paths(plain: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
+    """Every leaf of nested settings with its dotted path."""
+    for name, value in plain.items():
+        here = f"{before}.{name}" if before else name
+        if isinstance(value, Mapping):
+            yield from paths(value, here)
+        else:
+            yield here, value

@@ -1,0 +1,296 @@
+"""Examples as packed rows or length buckets, in an order that depends on (seed, epoch) alone.
+
+N items, T tokens a row, M candidates at most.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from anaphora.data.example import Example
+from anaphora.data.settings import Batching
+from anaphora.data.tokenizer import Tokenizer, Tokens
+from anaphora.errors import UserError
+from anaphora.specials import CLS, MASK, PADDING, SPECIALS
+
+Indices = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Rows of packed sentences and what is asked of them; flat positions are row * T + token.
+
+    Attributes:
+        inputs: (R, T) what the encoder reads (masked where a masked-language-model loss hides words).
+        ids: (R, T) the true tokens.
+        places, segments: (R, T) place in the sentence; number of the sentence, -1 for padding.
+        slots: (R, T) slot of the candidate that a token belongs to, 0 for none.
+        query_positions, query_items: (K,) every pronoun token.
+        candidate_positions, candidate_owners: (C,) every candidate token; item * M + candidate.
+        present, gold: (N, M) which candidates there are, which are antecedents.
+        candidate_slots: (N, M).
+        masked_positions: (P,) flat positions of hidden words.
+        items: (N,) number of each item in its split.
+    """
+
+    inputs: Tensor
+    ids: Tensor
+    places: Tensor
+    segments: Tensor
+    slots: Tensor
+    query_positions: Tensor
+    query_items: Tensor
+    candidate_positions: Tensor
+    candidate_owners: Tensor
+    present: Tensor
+    gold: Tensor
+    candidate_slots: Tensor
+    masked_positions: Tensor
+    items: Tensor
+
+    @property
+    def real_tokens(self) -> int:
+        """How many tokens are not padding."""
+        return int((self.segments >= 0).sum())
+
+    def to(self, device: torch.device | str) -> Batch:
+        """The same batch on another device."""
+        return replace(self, **{name: value.to(device, non_blocking=True) for name, value in vars(self).items()})
+
+
+class Ragged:
+    """Lists of different lengths in one flat array."""
+
+    def __init__(self, lists: Sequence[Sequence[int]]) -> None:
+        self.lengths: Indices = np.fromiter((len(one) for one in lists), dtype=np.int64, count=len(lists))
+        self.starts: Indices = np.concatenate(([0], self.lengths.cumsum()))[:-1]
+        self.flat: Indices = np.fromiter((value for one in lists for value in one), dtype=np.int64)
+
+    def take(self, chosen: Indices) -> tuple[Indices, Indices, Indices]:
+        """The chosen lists, flattened: values, number of the list among the chosen, place in the list."""
+        lengths = self.lengths[chosen]
+        owner = np.repeat(np.arange(len(chosen)), lengths)
+        within = np.arange(len(owner)) - np.repeat(lengths.cumsum() - lengths, lengths)
+        return self.flat[np.repeat(self.starts[chosen], lengths) + within], owner, within
+
+
+class Encoded:
+    """A split as flat arrays: the tokens of every item, and where its pronoun and candidates stand."""
+
+    def __init__(self, examples: Sequence[Example], tokenizer: Tokenizer) -> None:
+        self.examples = examples
+        self.tokens = tokenizer.encode_batch([example.text for example in examples])
+        self.most = max((len(example.candidates) for example in examples), default=1)
+        self.vocabulary = tokenizer.size
+        queries, candidates, names = [], [], []
+        for number, (example, tokens) in enumerate(zip(examples, self.tokens, strict=True)):
+            starts = [left for left, _ in tokens.spans]
+            ends = [right for _, right in tokens.spans]
+            query = _covering(starts, ends, example.pronoun)
+            if not query:
+                raise UserError(f"item {number}: no token covers the pronoun {example.pronoun} of {example.text!r}")
+            queries.append(query)
+            here: dict[int, int] = {}
+            for name, mentions in enumerate(example.candidates):
+                for span in mentions:
+                    for token in _covering(starts, ends, span):
+                        here.setdefault(token, name)
+            candidates.append(list(here))
+            names.append(list(here.values()))
+        self.ids = Ragged([tokens.ids for tokens in self.tokens])
+        self.queries = Ragged(queries)
+        self.candidates = Ragged(candidates)
+        self.names = Ragged(names)
+        self.present = np.zeros((len(examples), self.most), dtype=bool)
+        self.gold = np.zeros_like(self.present)
+        for number, example in enumerate(examples):
+            self.present[number, : len(example.candidates)] = True
+            self.gold[number, list(example.antecedents)] = True
+
+    def __len__(self) -> int:
+        return len(self.examples)
+
+    def longest(self) -> int:
+        """Tokens of the longest text."""
+        return int(self.ids.lengths.max(initial=0))
+
+    def batch(self, rows: Sequence[Sequence[int]], slots: int = 0, shuffle: np.random.Generator | None = None) -> Batch:
+        """Pack the items of each row one after the other.
+
+        Args:
+            rows: the items of each row.
+            slots: how many slots there are to mark candidates with; 0 marks none.
+            shuffle: draws each item's slots at random, so that a slot says nothing about the order; without it the
+                candidates take slots 1, 2, ... in order.
+        """
+        items = np.fromiter((item for row in rows for item in row), dtype=np.int64)
+        lengths = self.ids.lengths[items]
+        row_of = np.repeat(np.arange(len(rows)), [len(row) for row in rows])
+        ends = lengths.cumsum()
+        row_ends = np.fromiter((self.ids.lengths[list(row)].sum() for row in rows), dtype=np.int64, count=len(rows))
+        width = int(row_ends.max())
+        start = ends - lengths - np.repeat(row_ends.cumsum() - row_ends, [len(row) for row in rows]) + row_of * width
+
+        def empty(fill: int) -> Indices:
+            return np.full(len(rows) * width, fill, dtype=np.int64)
+
+        ids, places, segments, marked = empty(PADDING), empty(0), empty(-1), empty(0)
+        values, owner, within = self.ids.take(items)
+        flat = start[owner] + within
+        ids[flat], places[flat], segments[flat] = values, within, owner
+        query, query_items, _ = self.queries.take(items)
+        candidate, candidate_items, _ = self.candidates.take(items)
+        names, _, _ = self.names.take(items)
+        candidate_positions = start[candidate_items] + candidate
+        chosen_slots = self._slots(len(items), slots, shuffle)
+        if slots:
+            marked[candidate_positions] = chosen_slots[candidate_items, names]
+        shape = (len(rows), width)
+        tokens = torch.from_numpy(ids).view(shape)
+        return Batch(
+            inputs=tokens,
+            ids=tokens,
+            places=torch.from_numpy(places).view(shape),
+            segments=torch.from_numpy(segments).view(shape),
+            slots=torch.from_numpy(marked).view(shape),
+            query_positions=torch.from_numpy(start[query_items] + query),
+            query_items=torch.from_numpy(query_items),
+            candidate_positions=torch.from_numpy(candidate_positions),
+            candidate_owners=torch.from_numpy(candidate_items * self.most + names),
+            present=torch.from_numpy(self.present[items]),
+            gold=torch.from_numpy(self.gold[items]),
+            candidate_slots=torch.from_numpy(chosen_slots),
+            masked_positions=torch.empty(0, dtype=torch.long),
+            items=torch.from_numpy(items),
+        )
+
+    def _slots(self, items: int, slots: int, shuffle: np.random.Generator | None) -> Indices:
+        if slots and slots < self.most:
+            raise UserError(f"task.readout.slots ({slots}) must be at least the {self.most} candidates of an item")
+        if not slots or shuffle is None:
+            return np.tile(np.arange(1, self.most + 1), (items, 1)) if slots else np.zeros((items, self.most), np.int64)
+        return shuffle.random((items, slots)).argsort(axis=1)[:, : self.most] + 1
+
+
+def _covering(starts: list[int], ends: list[int], span: tuple[int, int]) -> list[int]:
+    # Spans are in order, so the tokens that share a character with one are a run; [CLS] at (0, 0) covers nothing.
+    first = max(1, bisect_right(ends, span[0], lo=1))
+    return list(range(first, bisect_left(starts, span[1], lo=1)))
+
+
+def hide_words(batch: Batch, share: float, vocabulary: int, draw: np.random.Generator) -> Batch:
+    """Hide words for a masked-language-model loss, Devlin et al. 2019, section 3.1 (80 % [MASK], 10 % random, 10 % kept).
+
+    [CLS], padding and pronouns are never hidden.
+    """
+    ids = batch.ids.flatten().numpy()
+    free = (batch.segments.flatten().numpy() >= 0) & (ids != CLS)
+    free[batch.query_positions.numpy()] = False
+    hidden = np.flatnonzero(free & (draw.random(len(ids)) < share))
+    fate = draw.random(len(hidden))
+    random_words = draw.integers(len(SPECIALS), vocabulary, len(hidden))
+    inputs = ids.copy()
+    inputs[hidden] = np.where(fate < 0.8, MASK, np.where(fate < 0.9, random_words, ids[hidden]))
+    return replace(batch, inputs=torch.from_numpy(inputs).view_as(batch.ids), masked_positions=torch.from_numpy(hidden))
+
+
+def plan(lengths: Indices, chosen: Batching, order: Indices) -> list[list[list[int]]]:
+    """Which items share a row and which rows a batch.
+
+    Args:
+        lengths: tokens of every item.
+        chosen: packed rows, or one sentence a row in length buckets.
+        order: the items in the order in which they are taken.
+
+    Returns:
+        batches of rows of items; every item of `order` once.
+    """
+    windows = [order[start : start + chosen.window] for start in range(0, len(order), chosen.window)]
+    if chosen.kind == "packed":
+        rows = [row for window in windows for row in _pack(window, lengths, chosen.row_tokens)]
+        longest = [int(lengths[row].sum()) for row in rows]
+    else:
+        by_length = [window[np.argsort(lengths[window], kind="stable")] for window in windows]
+        rows = [[int(item)] for window in by_length for item in window]
+        longest = [int(lengths[row[0]]) for row in rows]
+    batches: list[list[list[int]]] = []
+    widest = 0
+    for row, tokens in zip(rows, longest, strict=True):
+        widest = max(widest, tokens)
+        if not batches or widest * (len(batches[-1]) + 1) > chosen.tokens:
+            batches.append([])
+            widest = tokens
+        batches[-1].append(row)
+    return batches
+
+
+def _pack(items: Indices, lengths: Indices, capacity: int) -> list[list[int]]:
+    """Best fit, longest first: rows of at most `capacity` tokens (a longer sentence has a row of its own)."""
+    rows: list[list[int]] = []
+    with_room: list[tuple[int, int]] = []  # (free tokens, row), sorted
+    for item in items[np.argsort(-lengths[items], kind="stable")]:
+        length = int(lengths[item])
+        fit = bisect_left(with_room, (length, -1))
+        if fit == len(with_room):
+            free, row = capacity, len(rows)
+            rows.append([])
+        else:
+            free, row = with_room.pop(fit)
+        rows[row].append(int(item))
+        if free > length:
+            left = (free - length, row)
+            with_room.insert(bisect_left(with_room, left), left)
+    return rows
+
+
+class TrainingBatches:
+    """The batches of a training run by step number; what a step holds depends on (seed, step) alone.
+
+    Epochs follow one another without a break: each is a seeded shuffle of all items, planned anew.
+    """
+
+    def __init__(self, data: Encoded, chosen: Batching, seed: int, slots: int, hidden_share: float) -> None:
+        if not len(data):
+            raise UserError("the training split is empty")
+        self.data, self.chosen, self.seed = data, chosen, seed
+        self.slots, self.hidden_share = slots, hidden_share
+
+    def between(self, first: int, last: int) -> Iterator[Batch]:
+        """The batches of steps first, first + 1, ..., last - 1."""
+        epoch, before = 0, 0
+        while before < last:
+            batches = self._epoch(epoch)
+            for step in range(max(first, before), min(last, before + len(batches))):
+                yield self._batch(batches[step - before], step)
+            epoch, before = epoch + 1, before + len(batches)
+
+    def _epoch(self, epoch: int) -> list[list[list[int]]]:
+        draw = np.random.default_rng([self.seed, epoch, 1])
+        batches = plan(self.data.ids.lengths, self.chosen, draw.permutation(len(self.data)))
+        # Within a window rows come longest first; the order of batches must not follow it.
+        return [batches[number] for number in draw.permutation(len(batches))]
+
+    def _batch(self, rows: list[list[int]], step: int) -> Batch:
+        draw = np.random.default_rng([self.seed, step, 2])
+        batch = self.data.batch(rows, self.slots, draw if self.slots else None)
+        return hide_words(batch, self.hidden_share, self.data.vocabulary, draw) if self.hidden_share else batch
+
+
+def evaluation_batches(data: Encoded, chosen: Batching, slots: int) -> Iterator[Batch]:
+    """Every item once, sorted by length."""
+    order = np.argsort(data.ids.lengths, kind="stable")
+    for rows in plan(data.ids.lengths, chosen, order):
+        yield data.batch(rows, slots)
+
+
+def one(example: Example, tokenizer: Tokenizer, slots: int = 0) -> tuple[Batch, Tokens]:
+    """A batch of a single example, and its tokens."""
+    data = Encoded([example], tokenizer)
+    return data.batch([[0]], slots), data.tokens[0]

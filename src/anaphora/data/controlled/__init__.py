@@ -1,0 +1,1 @@
+"""The built-in corpus in English and Chinese: lexicon, templates, blocks, splits."""

@@ -1,0 +1,50 @@
+"""What a controlled corpus holds, as rows for a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from anaphora.data.example import Example
+
+Row = dict[str, str | int | float]
+
+
+def table(corpus: Mapping[str, Sequence[Example]], measured: Iterable[Row] = ()) -> list[Row]:
+    """Counts by split, language, kind, type and stratum, then whatever rows were measured on the corpus.
+
+    Args:
+        corpus: examples by split.
+        measured: further rows, such as the accuracy of shortcuts, which the analysis measures; appended as they are.
+
+    Returns:
+        Of each cell: items, blocks, templates, chance (mean of 1 / focal candidates), and the mean and the largest
+        distance between antecedent and pronoun in words.
+    """
+    cells: dict[tuple[str, ...], list[Example]] = {}
+    for split, examples in corpus.items():
+        for example in examples:
+            names = (example.factors.get(factor, "") for factor in ("kind", "type", "stratum"))
+            cells.setdefault((split, example.language, *names), []).append(example)
+    rows: list[Row] = []
+    for (split, language, kind, cue_type, stratum), examples in cells.items():
+        distances = [int(example.factors["distance"]) for example in examples]
+        rows.append(
+            {
+                "split": split,
+                "language": language,
+                "kind": kind,
+                "type": cue_type,
+                "stratum": stratum,
+                "items": len(examples),
+                "blocks": len({example.group for example in examples}),
+                "templates": len({example.factors["template"] for example in examples}),
+                "chance": sum(1 / len(example.focal) for example in examples) / len(examples),
+                "mean_distance": sum(distances) / len(distances),
+                "largest_distance": max(distances),
+            }
+        )
+    order = list(corpus)
+    rows.sort(
+        key=lambda row: (order.index(str(row["split"])), *(str(row[name]) for name in ("language", "kind", "type")))
+    )
+    return [*rows, *measured]

@@ -1,0 +1,154 @@
+"""The words of the controlled corpus in one language, read from lexicon.toml and checked."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from anaphora.errors import UserError
+
+CONTENT = Path(__file__).parent
+FOLDERS = {"en": "english", "zh": "chinese"}
+SELECTION_CLASSES = ("animal", "food", "place", "garment", "machine", "text")
+AGREEMENT_CLASSES = ("male", "female", "thing")
+GENDERS = ("male", "female")
+COSETS = 5  # of nouns and of predicates: one for test, one for dev, three for training
+NAME_COSETS = 10  # two a role type, one for test and one for dev
+FILLER_ONLY = 8  # names a gender that training shows as bystanders alone
+
+
+@dataclass(frozen=True)
+class Noun:
+    """A countable noun: its head in singular and plural, and the determiners before it, tokens joined by blanks."""
+
+    kind: str  # its class
+    singular: str
+    plural: str
+    singular_determiner: str
+    plural_determiner: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lexicon:
+    """Everything that fills a template's slots, except what belongs to one type's scenarios."""
+
+    language: str
+    intro: tuple[str, ...]
+    gap: tuple[str, ...]
+    aside: tuple[str, ...]
+    syllables: tuple[str, ...]
+    nouns: Mapping[str, tuple[Noun, ...]]  # by class
+    predicates: Mapping[str, tuple[str, ...]]  # by selection class
+    names: Mapping[str, tuple[str, ...]]  # by gender; the last FILLER_ONLY are the filler-only ones
+
+
+def parse(path: Path) -> dict[str, Any]:
+    """A TOML file as a dictionary.
+
+    Raises:
+        UserError: the file is not there or is not TOML.
+    """
+    try:
+        with path.open("rb") as file:
+            return tomllib.load(file)
+    except FileNotFoundError:
+        raise UserError(f"{path}: there is no such file; the controlled corpus needs it") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UserError(f"{path}: not TOML: {error}") from None
+
+
+def words(path: Path, entry: str, value: Any, least: int) -> tuple[str, ...]:
+    """A list of at least `least` different texts, every one in tokens with single blanks.
+
+    Raises:
+        UserError: naming file, entry and value.
+    """
+    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+        raise UserError(f"{path}, {entry}: {value!r} must be a list of texts")
+    if len(value) < least:
+        raise UserError(f"{path}, {entry}: {len(value)} given, at least {least} are needed")
+    seen = set()
+    for each in value:
+        if not each or " ".join(each.split()) != each:
+            raise UserError(f"{path}, {entry}: {each!r} must be tokens with single blanks between them")
+        if each in seen:
+            raise UserError(f"{path}, {entry}: {each!r} stands there twice")
+        seen.add(each)
+    return tuple(value)
+
+
+def load(language: str, content: Path = CONTENT) -> Lexicon:
+    """The lexicon of a language ("en" or "zh") under the folder `content`.
+
+    Raises:
+        UserError: an entry is missing, too short, or contradicts another; the message names file and entry.
+    """
+    path = content / FOLDERS[language] / "lexicon.toml"
+    table = parse(path)
+    allowed = {"intro", "gap", "aside", "syllables", "classes", "names"}
+    _only(path, "the file", table, allowed)
+    classes = _section(path, "classes", table.get("classes"))
+    _only(path, "classes", classes, {*SELECTION_CLASSES, *AGREEMENT_CLASSES})
+    names = _section(path, "names", table.get("names"))
+    _only(path, "names", names, set(GENDERS))
+    nouns, predicates = {}, {}
+    owners: dict[str, str] = {}
+    judged: dict[str, str] = {}
+    for kind in (*AGREEMENT_CLASSES, *SELECTION_CLASSES):
+        section = _section(path, f"classes.{kind}", classes.get(kind))
+        _only(path, f"classes.{kind}", section, {"nouns", "predicates"} if kind in SELECTION_CLASSES else {"nouns"})
+        written = words(path, f"classes.{kind}.nouns", section.get("nouns"), COSETS)
+        nouns[kind] = tuple(_noun(path, language, kind, each) for each in written)
+        for noun in nouns[kind]:
+            for form in (noun.singular, noun.plural):
+                if owners.setdefault(form, kind) != kind:
+                    raise UserError(f"{path}, classes.{kind}.nouns: {form!r} stands in classes.{owners[form]} too")
+        if kind in SELECTION_CLASSES:
+            predicates[kind] = words(path, f"classes.{kind}.predicates", section.get("predicates"), COSETS)
+            for predicate in predicates[kind]:
+                if judged.setdefault(predicate, kind) != kind:
+                    raise UserError(
+                        f"{path}, classes.{kind}.predicates: {predicate!r} stands in classes.{judged[predicate]} too"
+                    )
+    people = {
+        gender: words(path, f"names.{gender}", names.get(gender), 3 * NAME_COSETS + FILLER_ONLY) for gender in GENDERS
+    }
+    for name in people["male"]:
+        if name in people["female"]:
+            raise UserError(f"{path}, names: {name!r} is male and female")
+    return Lexicon(
+        language=language,
+        intro=words(path, "intro", table.get("intro"), 1),
+        gap=words(path, "gap", table.get("gap"), 1),
+        aside=words(path, "aside", table.get("aside"), 3),
+        syllables=words(path, "syllables", table.get("syllables"), 10),
+        nouns=nouns,
+        predicates=predicates,
+        names=people,
+    )
+
+
+def _section(path: Path, entry: str, value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise UserError(f"{path}, [{entry}]: the section is missing")
+    return value
+
+
+def _only(path: Path, entry: str, section: Mapping[str, Any], allowed: set[str]) -> None:
+    for name in section:
+        if name not in allowed:
+            raise UserError(f"{path}, {entry}: unknown entry {name!r}; allowed are {', '.join(sorted(allowed))}")
+
+
+def _noun(path: Path, language: str, kind: str, written: str) -> Noun:
+    first, slash, second = written.partition("/")
+    if not slash or not first or "/" in second or " " in written or (language == "en" and not second):
+        form = "singular/plural" if language == "en" else "noun/classifier"
+        raise UserError(f"{path}, classes.{kind}.nouns: {written!r} must be written {form}")
+    if language == "en":
+        return Noun(kind, first, second, "the", "the")
+    # 爷爷 and its like need no determiner where one of them is meant.
+    return Noun(kind, first, first, f"那 {second}" if second else "", "那些")

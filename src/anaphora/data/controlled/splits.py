@@ -1,0 +1,119 @@
+"""Which words a split may use, so that no cue is tested beside a candidate that training has shown it with.
+
+Nouns and predicates lie in five cosets each (number = shuffled place mod 5), names in ten.
+
+Selection: the cues of a block come from one coset t. Test blocks use nouns of coset t alone, dev blocks of t + 1,
+training blocks the other three.
+Gender, number, animacy: the cue is the pronoun. Nouns of coset 0 meet subject forms in test alone, coset 1 possessive
+forms in test alone; 2 and 3 are the same for dev; coset 4 goes anywhere.
+Role types: type number k has name coset 2k for test and 2k + 1 for dev, which its training items never use.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from anaphora.data.controlled.lexicon import COSETS, FILLER_ONLY, GENDERS, NAME_COSETS, Lexicon, Noun
+from anaphora.data.controlled.templates import ROLE_TYPES, SUBJECT
+
+Item = TypeVar("Item")
+
+INVENTED = 320  # names at most, a quarter of them for test
+
+
+def generator(seed: int, *purpose: str) -> random.Random:
+    """Random numbers that depend on the seed and on what they are for, not on what was drawn before."""
+    return random.Random("/".join((str(seed), *purpose)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Holdout:
+    """The words of a language, dealt into cosets."""
+
+    language: str
+    nouns: Mapping[str, tuple[tuple[Noun, ...], ...]]  # class -> coset -> nouns
+    predicates: Mapping[str, tuple[tuple[str, ...], ...]]  # selection class -> coset -> cues
+    names: Mapping[str, tuple[tuple[str, ...], ...]]  # gender -> coset -> names
+    filler_only: Mapping[str, tuple[str, ...]]  # gender -> names that training shows as bystanders alone
+    invented_for_training: tuple[str, ...]
+    invented_for_test: tuple[str, ...]
+
+    def selection_nouns(self, kind: str, cue_coset: int, split: str) -> list[Noun]:
+        """The nouns of a class that may stand beside cues of a coset in a split."""
+        dev = (cue_coset + 1) % COSETS
+        allowed = {"test": {cue_coset}, "dev": {dev}, "train": set(range(COSETS)) - {cue_coset, dev}}[split]
+        return _union(self.nouns[kind], allowed)
+
+    def agreement_nouns(self, kind: str, forms: Collection[str], split: str) -> list[Noun]:
+        """The nouns of a class that may stand in one sentence with pronouns of these forms in a split.
+
+        In test and dev all pronouns of a sentence have one form.
+        """
+        allowed = set(range(COSETS)) if split == "train" else {0, 1} if split == "test" else {2, 3}
+        for form in forms:
+            if split == "train":
+                allowed -= {0, 2} if form == SUBJECT else {1, 3}
+            else:
+                allowed &= {0, 2} if form == SUBJECT else {1, 3}
+        return _union(self.nouns[kind], allowed)
+
+    def role_names(self, kind: str, gender: str, split: str) -> list[str]:
+        """The ordinary names that the items of a role type use in a split."""
+        test = 2 * ROLE_TYPES[self.language].index(kind)
+        allowed = {"test": {test}, "dev": {test + 1}, "train": set(range(NAME_COSETS)) - {test, test + 1}}[split]
+        return _union(self.names[gender], allowed)
+
+    def bystanders(self, kind: str, gender: str, split: str) -> list[str]:
+        """Who may stand in {x}: in training filler-only names as well as ordinary ones."""
+        ordinary = self.role_names(kind, gender, split)
+        return [*ordinary, *self.filler_only[gender]] if split == "train" else ordinary
+
+
+def deal(lexicon: Lexicon, seed: int) -> Holdout:
+    """Cosets of a lexicon's words, and names built from its syllables; the seed decides which word goes where."""
+
+    def dealt(purpose: str, items: Sequence[Item], count: int) -> tuple[tuple[Item, ...], ...]:
+        shuffled = list(items)
+        generator(seed, lexicon.language, "cosets", purpose).shuffle(shuffled)
+        return tuple(tuple(shuffled[coset::count]) for coset in range(count))
+
+    invented = _invent(lexicon, seed)
+    return Holdout(
+        language=lexicon.language,
+        nouns={kind: dealt(f"nouns/{kind}", nouns, COSETS) for kind, nouns in lexicon.nouns.items()},
+        predicates={kind: dealt(f"cues/{kind}", cues, COSETS) for kind, cues in lexicon.predicates.items()},
+        names={
+            gender: dealt(f"names/{gender}", lexicon.names[gender][:-FILLER_ONLY], NAME_COSETS) for gender in GENDERS
+        },
+        filler_only={gender: lexicon.names[gender][-FILLER_ONLY:] for gender in GENDERS},
+        invented_for_training=tuple(invented[len(invented) // 4 :]),
+        invented_for_test=tuple(invented[: len(invented) // 4]),
+    )
+
+
+def _invent(lexicon: Lexicon, seed: int) -> list[str]:
+    """Different names of two syllables, in English of two or three, none of them in the lexicon."""
+    chance = generator(seed, lexicon.language, "invented")
+    english = lexicon.language == "en"
+    known = {name.lower() for names in lexicon.names.values() for name in names}
+    known |= {
+        form.lower() for nouns in lexicon.nouns.values() for noun in nouns for form in (noun.singular, noun.plural)
+    }
+    known |= {cue.lower() for cues in lexicon.predicates.values() for cue in cues}
+    pairs = [(first, second) for first in lexicon.syllables for second in lexicon.syllables if first != second]
+    chance.shuffle(pairs)
+    names: dict[str, None] = {}
+    for first, second in pairs:
+        name = first + second
+        if english and chance.random() < 0.5:
+            name += chance.choice(lexicon.syllables)
+        if name.lower() not in known:
+            names[name.capitalize() if english else name] = None
+    return list(names)[:INVENTED]
+
+
+def _union(cosets: Sequence[Sequence[Item]], allowed: Collection[int]) -> list[Item]:
+    return [item for number in sorted(allowed) for item in cosets[number]]

@@ -1,0 +1,395 @@
+"""Sentence frames of the controlled corpus: read from <type>.toml, checked, filled and written out as text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from anaphora.data.controlled.lexicon import FOLDERS, parse, words
+from anaphora.data.example import SPLITS, Span
+from anaphora.errors import UserError
+
+SET_TYPES = ("selection", "gender", "number", "animacy")
+ROLE_TYPES = {
+    "en": ("causality", "winograd", "voice", "reflexive"),
+    "zh": ("causality", "winograd", "voice", "reflexive", "ba_bei"),
+}
+POOLS = ("intro", "gap", "aside")
+SUBJECT, OBJECT, POSSESSIVE, REFLEXIVE = "he", "him", "his", "himself"
+PRONOUN_FORMS = (SUBJECT, OBJECT, POSSESSIVE, REFLEXIVE)
+PRONOUNS = {
+    "en": {
+        ("male", "singular"): ("he", "him", "his", "himself"),
+        ("female", "singular"): ("she", "her", "her", "herself"),
+        ("neuter", "singular"): ("it", "it", "its", "itself"),
+        ("male", "plural"): ("they", "them", "their", "themselves"),
+        ("female", "plural"): ("they", "them", "their", "themselves"),
+        ("neuter", "plural"): ("they", "them", "their", "themselves"),
+    },
+    "zh": {
+        ("male", "singular"): ("他", "他", "他的", "他自己"),
+        ("female", "singular"): ("她", "她", "她的", "她自己"),
+        ("neuter", "singular"): ("它", "它", "它的", "它自己"),
+        ("male", "plural"): ("他们", "他们", "他们的", "他们自己"),
+        ("female", "plural"): ("她们", "她们", "她们的", "她们自己"),
+        ("neuter", "plural"): ("它们", "它们", "它们的", "它们自己"),
+    },
+}
+FORM_WORDS = {"him": OBJECT, "himself": REFLEXIVE, "他": OBJECT, "他自己": REFLEXIVE}
+"""How a reflexive scenario names the form that the template's {form} takes."""
+
+_SLOT = re.compile(r"\{([A-Za-z_]+)(?::([12]))?\}")
+_STOPS = frozenset(".?!。？！")
+_BREAKS = frozenset(",;:，；：、")
+_CLOSERS = _STOPS | _BREAKS
+_COMMA = {"en": ",", "zh": "，"}
+
+
+def pronoun(language: str, form: str, gender: str, number: str) -> str:
+    """The pronoun of a form (he, him, his, himself) for an antecedent's gender (male, female, neuter) and number."""
+    return PRONOUNS[language][gender, number][PRONOUN_FORMS.index(form)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Template:
+    """A sentence with slots, in tokens."""
+
+    name: str  # language/type/place in the file from 0
+    split: str
+    cataphora: bool
+    tokens: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        slots = [match[1] for match in map(_SLOT.fullmatch, self.tokens) if match]
+        object.__setattr__(self, "slots", frozenset(slots))
+
+    slots: frozenset[str] = field(init=False)
+
+    @property
+    def bystander(self) -> bool:
+        """Whether a third person stands there, whom no cue picks."""
+        return "x" in self.slots
+
+    @property
+    def forms(self) -> tuple[str, ...]:
+        """The form of each pronoun that the template itself writes; two where it has {he:1} and {he:2}."""
+        found = {}
+        for match in map(_SLOT.fullmatch, self.tokens):
+            if match and match[1] in PRONOUN_FORMS:
+                found[match[2] or "1"] = match[1]
+        return tuple(found[key] for key in sorted(found))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scenario:
+    """The words of one situation: what both readings share, and what makes the pronoun mean {A} or {B}."""
+
+    name: str
+    shared: Mapping[str, tuple[str, ...]]
+    first: Mapping[str, tuple[str, ...]]
+    second: Mapping[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Content:
+    """Templates and scenarios of one cue type in one language; set types have no scenarios."""
+
+    type: str
+    templates: tuple[Template, ...]
+    scenarios: tuple[Scenario, ...]
+
+    def of(self, split: str, cataphora: bool) -> tuple[Template, ...]:
+        """The templates of a split, the plain ones or the cataphoric ones."""
+        return tuple(each for each in self.templates if each.split == split and each.cataphora == cataphora)
+
+
+def load(language: str, kind: str, folder: Path) -> Content:
+    """The content of one cue type from `folder`/<language's folder>/<type>.toml.
+
+    Raises:
+        UserError: naming file, entry and what is allowed.
+    """
+    path = folder / FOLDERS[language] / f"{kind}.toml"
+    table = parse(path)
+    for name in table:
+        if name not in ("template", "scenario"):
+            raise UserError(f"{path}: unknown entry {name!r}; allowed are template, scenario")
+    scenarios = tuple(
+        _scenario(path, index, written) for index, written in enumerate(_entries(path, "scenario", table))
+    )
+    role = kind in ROLE_TYPES[language]
+    if role != bool(scenarios):
+        raise UserError(f"{path}: a {kind} file must {'have' if role else 'not have'} scenarios")
+    templates = []
+    for index, written in enumerate(_entries(path, "template", table)):
+        place = f"{path}, template {index} ({written.get('text', '')!r})"
+        template = _template(place, f"{language}/{kind}/{index}", written)
+        if role:
+            _check_role_template(place, template, scenarios)
+        else:
+            _check_set_template(place, kind, template)
+        templates.append(template)
+    content = Content(type=kind, templates=tuple(templates), scenarios=scenarios)
+    for split in SPLITS:
+        if not content.of(split, cataphora=False):
+            raise UserError(f"{path}: no plain template has split = {split!r}; every split needs one")
+    return content
+
+
+def _entries(path: Path, entry: str, table: Mapping[str, Any]) -> list[dict[str, Any]]:
+    found = table.get(entry, [])
+    if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
+        raise UserError(f"{path}, {entry}: must be written [[{entry}]]")
+    return found
+
+
+def _template(place: str, name: str, written: Mapping[str, Any]) -> Template:
+    for key in written:
+        if key not in ("split", "text", "cataphora"):
+            raise UserError(f"{place}: unknown entry {key!r}; allowed are split, text, cataphora")
+    text, split, cataphora = written.get("text"), written.get("split"), written.get("cataphora", False)
+    if not isinstance(text, str) or not text or " ".join(text.split()) != text:
+        raise UserError(f"{place}: text must be tokens with single blanks between them")
+    if split not in SPLITS:
+        raise UserError(f"{place}: split is {split!r}; allowed are {', '.join(SPLITS)}")
+    if not isinstance(cataphora, bool):
+        raise UserError(f"{place}: cataphora is {cataphora!r}; allowed are true, false")
+    for token in text.split():
+        if ("{" in token or "}" in token) and not _SLOT.fullmatch(token):
+            raise UserError(f"{place}: {token!r} is neither a word nor a slot; write a blank around each slot")
+    return Template(name=name, split=split, cataphora=cataphora, tokens=tuple(text.split()))
+
+
+def _scenario(path: Path, index: int, written: Mapping[str, Any]) -> Scenario:
+    place = f"scenario {index}"
+    sides: dict[str, dict[str, tuple[str, ...]]] = {"shared": {}, "first": {}, "second": {}}
+    for key, value in written.items():
+        if key in ("first", "second"):
+            if not isinstance(value, dict):
+                raise UserError(f"{path}, {place}, {key}: write {key}.<slot> = [...]")
+            for slot, alternatives in value.items():
+                sides[key][slot] = _alternatives(path, f"{place}, {key}.{slot}", alternatives)
+        else:
+            sides["shared"][key] = _alternatives(path, f"{place}, {key}", value)
+    if not sides["first"] or sides["first"].keys() != sides["second"].keys():
+        raise UserError(
+            f"{path}, {place}: first has {sorted(sides['first'])} and second {sorted(sides['second'])};"
+            " both need the same slots, at least one"
+        )
+    for slot in sides["first"].keys() & sides["shared"].keys():
+        raise UserError(f"{path}, {place}: {slot} is shared and differs too; write it once")
+    form = [*sides["first"].get("form", ()), *sides["second"].get("form", ()), *sides["shared"].get("form", ())]
+    for word in form:
+        if word not in FORM_WORDS:
+            raise UserError(f"{path}, {place}, form: {word!r} is not one of {', '.join(FORM_WORDS)}")
+    return Scenario(name=str(index), **sides)
+
+
+def _alternatives(path: Path, entry: str, value: Any) -> tuple[str, ...]:
+    return words(path, entry, [value] if isinstance(value, str) else value, 1)
+
+
+def _check_slots(place: str, found: Sequence[str], allowed: set[str]) -> None:
+    for name in found:
+        if name not in allowed:
+            written = ", ".join(f"{{{each}}}" for each in sorted(allowed))
+            raise UserError(f"{place}: unknown slot {{{name}}}; allowed are {written}")
+
+
+def _check_set_template(place: str, kind: str, template: Template) -> None:
+    forms = {SUBJECT} if kind == "selection" else {SUBJECT, POSSESSIVE}
+    allowed = {*POOLS, "list", "A", "B", *forms}
+    if kind == "selection":
+        allowed.add("cue")
+    _check_slots(place, [each[1] for each in _slots(template.tokens)], allowed)
+    names = [each[1] for each in _slots(template.tokens)]
+    if not (
+        (names.count("list") == 1 and not {"A", "B"} & set(names)) or ({"A", "B"} <= set(names) and "list" not in names)
+    ):
+        raise UserError(f"{place}: the candidates must be one {{list}}, or {{A}} and {{B}}")
+    if kind == "selection" and names.count("cue") != 1:
+        raise UserError(f"{place}: exactly one {{cue}} is needed")
+    _check_pronouns(place, template.tokens, most=1 if kind == "selection" else 2)
+    if template.split != "train" and len(set(template.forms)) > 1:
+        raise UserError(
+            f"{place}: both pronouns of a {template.split} template must have one form, since a held-out noun"
+            " is held out from one form"
+        )
+    _check_order(place, template, template.tokens)
+    _check_asides(place, template.tokens)
+
+
+def _check_role_template(place: str, template: Template, scenarios: Sequence[Scenario]) -> None:
+    for scenario in scenarios:
+        place_too = f"{place} with scenario {scenario.name}"
+        own = {*scenario.shared, *scenario.first}
+        _check_slots(place_too, sorted(template.slots), {*POOLS, "A", "B", "x", *PRONOUN_FORMS, *own})
+        for side in (scenario.first, scenario.second):
+            tokens = expand(
+                template.tokens, {name: options[0] for name, options in {**scenario.shared, **side}.items()}
+            )
+            names = [each[1] for each in _slots(tokens)]
+            _check_slots(place_too, names, {*POOLS, "A", "B", "x", *PRONOUN_FORMS})
+            if not {"A", "B"} <= set(names):
+                raise UserError(f"{place_too}: {{A}} and {{B}} are needed")
+            _check_pronouns(place_too, tokens, most=1)
+            _check_order(place_too, template, tokens)
+            _check_asides(place_too, tokens)
+
+
+def _check_pronouns(place: str, tokens: Sequence[str], most: int) -> None:
+    found = [each[2] for each in _slots(tokens) if each[1] in PRONOUN_FORMS]
+    if found != [None] and not (most == 2 and sorted(each or "" for each in found) == ["1", "2"]):
+        wanted = "one pronoun" if most == 1 else "one pronoun, or two written {he:1} and {he:2}"
+        raise UserError(f"{place}: {wanted} is needed, there are {len(found)}")
+
+
+def _check_order(place: str, template: Template, tokens: Sequence[str]) -> None:
+    names = [each[1] for each in _slots(tokens)]
+    first_pronoun = min(place for place, name in enumerate(names) if name in PRONOUN_FORMS)
+    last_candidate = max(place for place, name in enumerate(names) if name in ("list", "A", "B"))
+    if (first_pronoun < last_candidate) != template.cataphora:
+        raise UserError(
+            f"{place}: cataphora is {str(template.cataphora).lower()}, but the pronoun stands"
+            f" {'before' if first_pronoun < last_candidate else 'after'} the candidates"
+        )
+
+
+def _check_asides(place: str, tokens: Sequence[str]) -> None:
+    for before, token in zip(("", *tokens), tokens, strict=False):
+        if token == "{aside}" and before not in _STOPS:
+            raise UserError(f"{place}: {{aside}} must stand after a full stop, it follows {before!r}")
+
+
+def _slots(tokens: Sequence[str]) -> list[re.Match[str]]:
+    return [match for match in map(_SLOT.fullmatch, tokens) if match]
+
+
+def expand(tokens: Sequence[str], values: Mapping[str, str]) -> list[str]:
+    """Tokens with the named slots replaced by their values' tokens; the word of {form} becomes a pronoun's slot."""
+    result: list[str] = []
+    for token in tokens:
+        match = _SLOT.fullmatch(token)
+        value = values.get(match[1]) if match else None
+        if match is None or value is None:
+            result.append(token)
+        elif match[1] == "form":
+            result.append(f"{{{FORM_WORDS[value]}}}")
+        else:
+            result.extend(value.split())
+    return result
+
+
+def fill_pools(tokens: Sequence[str], pools: Mapping[str, str], language: str) -> list[str]:
+    """Tokens with {intro}, {gap} and {aside} filled or empty, commas put around a gap, punctuation tidied."""
+    comma = _COMMA[language]
+    result: list[str] = []
+    for token in tokens:
+        if token[1:-1] in POOLS and token[0] == "{":
+            filler = pools[token[1:-1]].split()
+            result.extend([comma, *filler, comma] if token == "{gap}" and filler else filler)
+        else:
+            result.append(token)
+    return _tidy(result)
+
+
+def _tidy(tokens: Sequence[str]) -> list[str]:
+    """Of several closing marks in a row the strongest stays: a full stop before a colon or semicolon before a comma."""
+    result: list[str] = []
+    for token in tokens:
+        if token in _CLOSERS and not result:
+            continue
+        if token in _CLOSERS and result[-1] in _CLOSERS:
+            if _strength(token) > _strength(result[-1]):
+                result[-1] = token
+            continue
+        result.append(token)
+    return result
+
+
+def _strength(mark: str) -> int:
+    return 2 if mark in _STOPS else 0 if mark in ",，、" else 1
+
+
+def listing(count: int, language: str) -> list[str]:
+    """The tokens of {list}: `count` numbered slots with what stands between them."""
+    between, last = (",", "and") if language == "en" else ("、", "和")
+    tokens = ["{0}"]
+    for index in range(1, count):
+        tokens += [last if index == count - 1 else between, f"{{{index}}}"]
+    return tokens
+
+
+@dataclass(frozen=True)
+class Mention:
+    """What a candidate's slot is filled with: the head is the candidate's span, the determiner stands before it."""
+
+    head: str
+    determiner: str = ""
+
+
+@dataclass(frozen=True)
+class Written:
+    """A sentence with the places of what was filled in."""
+
+    text: str
+    slots: tuple[tuple[Span, ...], ...]  # the heads of each numbered slot
+    slot_words: tuple[tuple[int, ...], ...]  # which words of the text those are, punctuation not counted
+    pronouns: tuple[Span, ...]
+    pronoun_words: tuple[int, ...]
+
+
+def write(tokens: Sequence[str], mentions: Sequence[Mention], pronouns: Sequence[str], language: str) -> Written:
+    """The text of filled tokens: "{0}" takes mentions[0], "{p0}" takes pronouns[0].
+
+    Chinese is joined without blanks; English with blanks except before marks, and with a capital at each sentence's
+    start.
+    """
+    text: list[str] = []
+    slots: list[list[Span]] = [[] for _ in mentions]
+    slot_words: list[list[int]] = [[] for _ in mentions]
+    found: list[Span] = [(0, 0)] * len(pronouns)
+    found_words = [0] * len(pronouns)
+    at, count = 0, 0
+    blank = language == "en"
+    start = True
+
+    def put(token: str) -> Span:
+        nonlocal at, count, start
+        if blank:
+            if start:
+                token = token[0].upper() + token[1:]
+            if at and token[0] not in ",;:.?!'":
+                text.append(" ")
+                at += 1
+        start = token in _STOPS
+        text.append(token)
+        span = (at, at + len(token))
+        at = span[1]
+        if token not in _CLOSERS:
+            count += 1
+        return span
+
+    for token in tokens:
+        if token[0] != "{":
+            put(token)
+        elif token[1] == "p":
+            index = int(token[2:-1])
+            found[index] = put(pronouns[index])
+            found_words[index] = count
+        else:
+            index = int(token[1:-1])
+            for word in mentions[index].determiner.split():
+                put(word)
+            slots[index].append(put(mentions[index].head))
+            slot_words[index].append(count)
+    return Written(
+        text="".join(text),
+        slots=tuple(map(tuple, slots)),
+        slot_words=tuple(map(tuple, slot_words)),
+        pronouns=tuple(found),
+        pronoun_words=tuple(found_words),
+    )

@@ -1,0 +1,79 @@
+"""What every reader of a corpus shares: its report, whole words, and splits by group."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from anaphora.data.example import SPLITS, Example, Span
+from anaphora.errors import UserError
+
+
+@dataclass(frozen=True)
+class ReadingReport:
+    """What became of a corpus's rows: how many were read, and which were dropped for what reason."""
+
+    rows: int
+    dropped: tuple[tuple[str, str], ...] = ()  # (where, reason)
+
+    @property
+    def reasons(self) -> dict[str, int]:
+        """How many rows each reason cost."""
+        return dict(Counter(reason for _, reason in self.dropped))
+
+
+def existing(path: str) -> Path:
+    """A path of the settings, "~" expanded.
+
+    Raises:
+        UserError: nothing is there.
+    """
+    found = Path(path).expanduser()
+    if not found.exists():
+        raise UserError(f"data.path ({path}): there is no such file or folder")
+    return found
+
+
+def lines(path: Path) -> list[str]:
+    """The lines of a UTF-8 file without their ends; a byte-order mark is left out.
+
+    Raises:
+        UserError: the file is not UTF-8.
+    """
+    try:
+        return path.read_text(encoding="utf-8-sig").split("\n")
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path}: byte {error.start} is not UTF-8; save the file as UTF-8") from None
+
+
+def occurrences(words: str, text: str) -> list[Span]:
+    """Where some words stand in a text, never inside another word."""
+    return [match.span() for match in re.finditer(rf"(?<!\w){re.escape(words)}(?!\w)", text)]
+
+
+def apart(spans: Iterable[Span], taken: Sequence[Span]) -> list[Span]:
+    """The spans that overlap none of the taken ones."""
+    return [(start, end) for start, end in spans if all(end <= low or high <= start for low, high in taken)]
+
+
+def divide(examples: Sequence[Example], dev_share: float, test_share: float, seed: int) -> dict[str, list[Example]]:
+    """Examples by split; all of a group (or of a twin, or with the same text, where there is no group) go together.
+
+    Both shares are of the number of groups, rounded.
+    """
+    keys = [example.group or example.twin or example.text for example in examples]
+    groups = sorted(set(keys))
+    random.Random(f"{seed}/division").shuffle(groups)
+    test = round(test_share * len(groups))
+    dev = test + round(dev_share * len(groups))
+    place = {
+        group: "test" if number < test else "dev" if number < dev else "train" for number, group in enumerate(groups)
+    }
+    splits: dict[str, list[Example]] = {split: [] for split in SPLITS}
+    for key, example in zip(keys, examples, strict=True):
+        splits[place[key]].append(example)
+    return splits

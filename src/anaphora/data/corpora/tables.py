@@ -1,0 +1,116 @@
+"""A user's own examples in .jsonl, .csv or .parquet -> Examples.
+
+Columns: text, language, pronoun [start, end], candidates (a list of [start, end], or of lists of those for entities
+with several mentions), antecedents (indices of candidates); and, where wanted, group, twin, factors, split. A CSV
+cell holds lists and factors as JSON.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from anaphora.data.corpora.division import ReadingReport, divide, existing, lines
+from anaphora.data.example import SPLITS, Example, from_record
+from anaphora.data.settings import Table
+from anaphora.errors import UserError
+
+_JSON_CELLS = ("pronoun", "candidates", "antecedents", "factors")
+
+
+def read(settings: Table) -> tuple[dict[str, list[Example]], ReadingReport]:
+    """The examples by split and the report; a column `split` decides, else the shares divide by group.
+
+    Raises:
+        UserError: a row is wrong; file, line (or row), field, value and what is allowed are named.
+    """
+    path = existing(settings.path)
+    examples: list[Example] = []
+    splits: list[str | None] = []
+    for where, row in _rows(path):
+        split = row.pop("split", None)
+        if split is not None and split not in SPLITS:
+            raise UserError(f"{path}, {where}, split: {split!r} must be one of {', '.join(SPLITS)}")
+        if splits and (split is None) != (splits[0] is None):
+            raise UserError(f"{path}, {where}, split: some rows have a split and some have none; all or none must")
+        try:
+            examples.append(from_record(row))
+        except UserError as error:
+            raise UserError(f"{path}, {where}, {error}") from None
+        splits.append(split)
+    if not examples:
+        raise UserError(f"{path}: there is no row in it")
+    report = ReadingReport(rows=len(examples))
+    if splits[0] is None:
+        return divide(examples, settings.dev_share, settings.test_share, settings.seed), report
+    chosen = {name: [each for each, split in zip(examples, splits, strict=True) if split == name] for name in SPLITS}
+    return chosen, report
+
+
+def _rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    match path.suffix.lower():
+        case ".jsonl":
+            yield from _jsonl(path)
+        case ".csv":
+            yield from _csv(path)
+        case ".parquet":
+            yield from _parquet(path)
+        case _:
+            raise UserError(f"data.path ({path}): {path.suffix or 'no suffix'!r} must be one of .jsonl, .csv, .parquet")
+
+
+def _jsonl(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    for number, line in enumerate(lines(path), start=1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except json.JSONDecodeError as error:
+            raise UserError(f"{path}, line {number}: not JSON: {error.msg} at column {error.colno}") from None
+        if not isinstance(row, dict):
+            raise UserError(f'{path}, line {number}: {line.strip()[:40]!r} must be an object, e.g. {{"text": ...}}')
+        yield f"line {number}", {name: value for name, value in row.items() if value is not None}
+
+
+def _csv(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    reader = csv.DictReader(io.StringIO("\n".join(lines(path)), newline=""))
+    width = len(reader.fieldnames or ())
+    for row in reader:
+        where = f"line {reader.line_num}"
+        if None in row or None in row.values():
+            raise UserError(f"{path}, {where}: the number of cells differs from the header's {width}")
+        yield where, {name: _cell(path, where, name, value) for name, value in row.items() if value}
+
+
+def _cell(path: Path, where: str, name: str, value: str) -> Any:
+    if name not in _JSON_CELLS:
+        return value
+    try:
+        return json.loads(value)
+    except json.JSONDecodeError:
+        raise UserError(f"{path}, {where}, {name}: {value!r} must be JSON, e.g. [0, 3]") from None
+
+
+def _parquet(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    import pyarrow
+    from pyarrow import parquet
+
+    try:
+        table = parquet.read_table(path)
+    except pyarrow.ArrowException as error:
+        raise UserError(f"{path}: not a Parquet file: {str(error).splitlines()[0]}") from None
+    for number, row in enumerate(table.to_pylist(), start=1):
+        yield f"row {number}", {name: _plain(value) for name, value in row.items() if value is not None}
+
+
+def _plain(value: Any) -> Any:
+    """A Parquet map comes as pairs, a struct with absent keys as None values; both become plain dictionaries."""
+    if isinstance(value, list) and value and all(isinstance(each, tuple) for each in value):
+        value = dict(value)
+    if isinstance(value, Mapping):
+        return {name: each for name, each in value.items() if each is not None}
+    return value

@@ -1,0 +1,217 @@
+"""One pronoun in one text: what it may mean, and what it means."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from anaphora.errors import UserError
+
+Span = tuple[int, int]
+"""First and past-the-last character of a stretch of text, counted in code points from 0."""
+
+LANGUAGES = ("en", "zh")
+SPLITS = ("train", "dev", "test")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Example:
+    """A text with one pronoun, the entities that it may mean (the candidates) and those that it means (antecedents).
+
+    Raises:
+        UserError: a field does not fit the text; the message names field, value and what is allowed.
+    """
+
+    text: str
+    language: str
+    pronoun: Span
+    candidates: tuple[tuple[Span, ...], ...]  # one entry an entity: its mentions' spans; in order of first mention
+    antecedents: tuple[int, ...]  # indices into candidates; none at all says "none of them"
+    group: str = ""  # items that must stay in one split share it; "" stands alone
+    twin: str = ""  # items that differ in the cue alone share it
+    factors: Mapping[str, str] = field(default_factory=dict, hash=False)
+
+    def __post_init__(self) -> None:
+        if not self.text:
+            raise UserError("text: it is empty; a sentence with a pronoun is needed")
+        if self.language not in LANGUAGES:
+            raise UserError(f"language: {self.language!r} is not one of {', '.join(LANGUAGES)}")
+        if not self.candidates:
+            raise UserError("candidates: there are none; at least one entity is needed")
+        if not self._spans_fit():
+            self._explain_spans()
+        for index in self.antecedents:
+            if not 0 <= index < len(self.candidates):
+                raise UserError(f"antecedents: {index} is not a candidate; allowed are 0 to {len(self.candidates) - 1}")
+        if len(set(self.antecedents)) != len(self.antecedents):
+            raise UserError(f"antecedents: {list(self.antecedents)} names a candidate twice")
+
+    def _spans_fit(self) -> bool:
+        """Whether all spans are in the text, in order and apart: the quick check, since there are many examples."""
+        spans = [self.pronoun]
+        before = -1
+        for mentions in self.candidates:
+            if not mentions or mentions[0][0] <= before:
+                return False
+            before = mentions[0][0]
+            if len(mentions) > 1 and list(mentions) != sorted(mentions):
+                return False
+            spans += mentions
+        spans.sort()
+        free = 0
+        for start, end in spans:
+            if not free <= start < end:
+                return False
+            free = end
+        return free <= len(self.text)
+
+    def _explain_spans(self) -> None:
+        """Raise what is wrong with the spans."""
+        length = len(self.text)
+        _check_span("pronoun", self.pronoun, length)
+        taken = [(*self.pronoun, "the pronoun")]
+        for index, mentions in enumerate(self.candidates):
+            name = f"candidates[{index}]"
+            if not mentions:
+                raise UserError(f"{name}: it has no span; every candidate needs at least one")
+            for start, end in mentions:
+                _check_span(name, (start, end), length)
+                for low, high, other in taken:
+                    if start < high and low < end:
+                        raise UserError(
+                            f"{name}: {[start, end]} overlaps {other} at {[low, high]}; spans must not overlap"
+                        )
+                taken.append((start, end, name))
+        written = [[list(span) for span in mentions] for mentions in self.candidates]
+        raise UserError(f"candidates: {written} must be in the order of the text, each candidate's mentions too")
+
+    @property
+    def focal(self) -> tuple[int, ...]:
+        """The candidates that the cue may pick; the rest are fillers. All of them unless the factor says otherwise."""
+        listed = self.factors.get("focal")
+        if listed is None:
+            return tuple(range(len(self.candidates)))
+        return tuple(int(index) for index in listed.split(","))
+
+    def words(self, index: int) -> str:
+        """The candidate as its first mention writes it."""
+        start, end = self.candidates[index][0]
+        return self.text[start:end]
+
+
+def _check_span(name: str, span: Span, length: int) -> None:
+    start, end = span
+    if not 0 <= start < end <= length:
+        raise UserError(
+            f"{name}: {[start, end]} must be [start, end] with 0 <= start < end <= {length}, the text's length"
+        )
+
+
+def in_text_order(
+    candidates: tuple[tuple[Span, ...], ...], antecedents: tuple[int, ...]
+) -> tuple[tuple[tuple[Span, ...], ...], tuple[int, ...], tuple[int, ...]]:
+    """Candidates and antecedents as `Example` wants them, in order of first mention.
+
+    Returns:
+        candidates, antecedents, and for each given candidate its new index.
+    """
+    ordered = [tuple(sorted(spans)) for spans in candidates]
+    order = sorted(range(len(ordered)), key=lambda index: ordered[index][:1])
+    places = [0] * len(order)
+    for place, index in enumerate(order):
+        places[index] = place
+    return (
+        tuple(ordered[index] for index in order),
+        tuple(sorted(places[index] for index in antecedents)),
+        tuple(places),
+    )
+
+
+def to_record(example: Example) -> dict[str, Any]:
+    """An example as plain lists, strings and numbers, ready for JSON."""
+    return {
+        "text": example.text,
+        "language": example.language,
+        "pronoun": list(example.pronoun),
+        "candidates": [[list(span) for span in spans] for spans in example.candidates],
+        "antecedents": list(example.antecedents),
+        "group": example.group,
+        "twin": example.twin,
+        "factors": dict(example.factors),
+    }
+
+
+def from_record(record: Mapping[str, Any]) -> Example:
+    """An example from plain lists; a candidate may be one span `[start, end]` or a list of spans, in any order.
+
+    Raises:
+        UserError: a field is missing, unknown or of the wrong shape, or does not fit the text.
+    """
+    allowed = ("text", "language", "pronoun", "candidates", "antecedents", "group", "twin", "factors")
+    for name in allowed[:5]:
+        if record.get(name) is None:
+            raise UserError(f"{name}: it is missing; needed are {', '.join(allowed[:5])}")
+    for name in record:
+        if name not in allowed:
+            raise UserError(f"{name}: unknown field; allowed are {', '.join(allowed)}")
+    candidates = record["candidates"]
+    if not isinstance(candidates, list | tuple) or not candidates:
+        raise UserError(f"candidates: {candidates!r} must be a list of [start, end] or of lists of those")
+    spans = tuple(_spans_of(f"candidates[{index}]", each) for index, each in enumerate(candidates))
+    antecedents = record["antecedents"]
+    if not isinstance(antecedents, list | tuple) or not all(_is_whole(index) for index in antecedents):
+        raise UserError(f"antecedents: {antecedents!r} must be a list of candidate indices, e.g. [0]")
+    for index in antecedents:
+        if not 0 <= index < len(spans):
+            raise UserError(f"antecedents: {index} is not a candidate; allowed are 0 to {len(spans) - 1}")
+    factors = record.get("factors") or {}
+    if not isinstance(factors, Mapping):
+        raise UserError(f"factors: {factors!r} must map names to words, e.g. {{'type': 'gender'}}")
+    ordered, means, places = in_text_order(spans, tuple(antecedents))
+    factors = {str(name): str(value) for name, value in factors.items()}
+    if "focal" in factors:
+        factors["focal"] = _moved("factors.focal", factors["focal"], places)
+    if "subject" in factors:
+        factors["subject"] = _moved("factors.subject", factors["subject"], places)
+    return Example(
+        text=_word("text", record["text"]),
+        language=_word("language", record["language"]),
+        pronoun=_span_of("pronoun", record["pronoun"]),
+        candidates=ordered,
+        antecedents=means,
+        group=_word("group", record.get("group") or ""),
+        twin=_word("twin", record.get("twin") or ""),
+        factors=factors,
+    )
+
+
+def _moved(name: str, listed: str, places: tuple[int, ...]) -> str:
+    try:
+        return ",".join(str(index) for index in sorted(places[int(index)] for index in listed.split(",")))
+    except (ValueError, IndexError):
+        raise UserError(
+            f"{name}: {listed!r} must be candidate indices from 0 to {len(places) - 1}, e.g. '0,1'"
+        ) from None
+
+
+def _word(name: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise UserError(f"{name}: {value!r} must be text")
+    return value
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _span_of(name: str, value: Any) -> Span:
+    if isinstance(value, list | tuple) and len(value) == 2 and all(_is_whole(each) for each in value):
+        return (value[0], value[1])
+    raise UserError(f"{name}: {value!r} must be [start, end], two whole numbers")
+
+
+def _spans_of(name: str, value: Any) -> tuple[Span, ...]:
+    if isinstance(value, list | tuple) and value and isinstance(value[0], list | tuple):
+        return tuple(_span_of(name, each) for each in value)
+    return (_span_of(name, value),)

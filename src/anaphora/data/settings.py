@@ -1,0 +1,117 @@
+"""Where the examples come from, in the user's words. Imports nothing heavy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from omegaconf import MISSING
+
+from anaphora.data.example import LANGUAGES
+from anaphora.errors import UserError
+
+
+@dataclass(kw_only=True)
+class Data:
+    """A source of examples; the variants are the subclasses."""
+
+    kind: str = MISSING
+    seed: int = 0  # of what is drawn: the corpus itself, or which group goes to which split
+
+    def __post_init__(self) -> None:
+        if self.seed < 0:
+            raise UserError(f"data.seed ({self.seed}) must be at least 0")
+
+
+@dataclass(kw_only=True)
+class Controlled(Data):
+    """The built-in corpus: blocks of sentences that differ in cue and order alone."""
+
+    kind: str = "controlled"
+    languages: list[str] = field(default_factory=lambda: ["en", "zh"])
+    train_items: int = 24_000  # a language, at least: blocks are kept whole
+    test_items: int = 3_000  # a language, at least, of plain items; as many again in dev, a tenth more a stratum
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for language in self.languages:
+            if language not in LANGUAGES:
+                raise UserError(f"data.languages ({language!r}) must be taken from {', '.join(LANGUAGES)}")
+        if not self.languages or len(set(self.languages)) != len(self.languages):
+            raise UserError(f"data.languages ({self.languages}) must name each language once, at least one")
+        for name, value in (("train_items", self.train_items), ("test_items", self.test_items)):
+            if value < 1:
+                raise UserError(f"data.{name} ({value}) must be at least 1")
+
+
+@dataclass(kw_only=True)
+class Divided(Data):
+    """A file of one's own or a public corpus, divided by group."""
+
+    path: str = MISSING
+    dev_share: float = 0.1  # of the groups
+    test_share: float = 0.2  # of the groups
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name, share in (("dev_share", self.dev_share), ("test_share", self.test_share)):
+            if not 0 <= share < 1:
+                raise UserError(f"data.{name} ({share}) must be at least 0 and below 1")
+        if self.dev_share + self.test_share >= 1:
+            raise UserError(
+                f"data.dev_share + data.test_share ({self.dev_share + self.test_share:g}) must leave room for training"
+            )
+
+
+@dataclass(kw_only=True)
+class Table(Divided):
+    """One's own examples: .jsonl, .csv or .parquet. A column `split` decides where it is there, else the shares."""
+
+    kind: str = "jsonl"
+
+
+@dataclass(kw_only=True)
+class Dpr(Divided):
+    """Definite Pronoun Resolution (Rahman and Ng 2012): the authors' file of four-line blocks."""
+
+    kind: str = "dpr"
+
+
+@dataclass(kw_only=True)
+class Gap(Divided):
+    """GAP (Webster et al. 2018): a folder with gap-development.tsv and gap-validation.tsv, or one such file.
+
+    In a folder the validation file is the test split and `test_share` is not used; `dev_share` comes off the
+    development file.
+    """
+
+    kind: str = "gap"
+
+
+@dataclass(kw_only=True)
+class Vocabulary:
+    """What counts as a word of the training split."""
+
+    min_count: int = 2  # a word seen less often is cut into known pieces
+
+    def __post_init__(self) -> None:
+        if self.min_count < 1:
+            raise UserError(f"vocabulary.min_count ({self.min_count}) must be at least 1")
+
+
+@dataclass(kw_only=True)
+class Batching:
+    """How sentences share a batch."""
+
+    kind: str = "packed"  # packed: several sentences a row; buckets: one a row, next to others of its length
+    tokens: int = 4096  # of a batch at most, padding included
+    row_tokens: int = 128  # of a packed row at most
+    window: int = 1024  # sentences among which row mates or bucket mates are looked for
+
+    def __post_init__(self) -> None:
+        if self.kind not in ("packed", "buckets"):
+            raise UserError(f"batching.kind ({self.kind!r}) must be one of packed, buckets")
+        for name, value in (("row_tokens", self.row_tokens), ("window", self.window)):
+            if value < 1:
+                raise UserError(f"batching.{name} ({value}) must be at least 1")
+        if self.tokens < self.row_tokens:
+            raise UserError(f"batching.tokens ({self.tokens}) must be at least batching.row_tokens ({self.row_tokens})")

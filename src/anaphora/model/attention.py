@@ -1,0 +1,213 @@
+"""Self-attention: one definition of mixing, one of the weights, and the projections that the variants choose.
+
+B batch, T tokens, H heads, D features a head, W width, Q queries asked for.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from anaphora.errors import UserError
+from anaphora.model import settings
+from anaphora.model.position import Position
+
+
+def attend(query: Tensor, key: Tensor, value: Tensor, bias: Tensor, dropout: float = 0.0) -> Tensor:
+    """Mix `value` rows by softmax(query @ key.T / sqrt(D) + bias), Vaswani et al. 2017, section 3.2.1.
+
+    Args:
+        query: (B, H, Q, D).
+        key: (B, H, T, D).
+        value: (B, H, T, V) for any V.
+        bias: broadcastable to (B, H, Q, T); -inf forbids a pair.
+        dropout: share of the weights set to zero; the caller passes 0 in evaluation.
+
+    Returns:
+        (B, H, Q, V). A query that may attend to nothing gets zeros, not NaN.
+    """
+    bias = bias.to(query.dtype)
+    return functional.scaled_dot_product_attention(query, key, value, attn_mask=bias, dropout_p=dropout)
+
+
+def attention_weights(query: Tensor, key: Tensor, bias: Tensor) -> Tensor:
+    """The weights with which `attend` mixes, before dropout: softmax(query @ key.T / sqrt(D) + bias).
+
+    Args:
+        query: (B, H, Q, D).
+        key: (B, H, T, D).
+        bias: broadcastable to (B, H, Q, T); -inf forbids a pair.
+
+    Returns:
+        (B, H, Q, T), rows summing to 1; a query that may attend to nothing gets zeros.
+    """
+    scores = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1]) + bias.to(query.dtype)
+    nothing = scores.amax(dim=-1, keepdim=True) == -math.inf
+    # Rows without any allowed key are softmaxed over zeros and then emptied, so that no NaN reaches a gradient.
+    return scores.masked_fill(nothing, 0.0).softmax(dim=-1).masked_fill(nothing, 0.0)
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """Who may attend to whom in a batch of rows, and how far apart they stand; the same for every layer.
+
+    Attributes:
+        places: (B, T) place of each token in its own sentence.
+        mask: (B, 1, T, T), 0 where two tokens share a sentence and -inf elsewhere.
+        bias: mask plus what the position encoding adds, broadcastable to (B, H, T, T).
+    """
+
+    places: Tensor
+    mask: Tensor
+    bias: Tensor
+
+
+def same_sentence(segments: Tensor) -> Tensor:
+    """The additive mask of packed rows: (B, T) sentence numbers, -1 for padding -> (B, 1, T, T) of 0 and -inf.
+
+    Padding attends to nothing and nothing attends to it.
+    """
+    together = (segments.unsqueeze(-1) == segments.unsqueeze(-2)) & (segments >= 0).unsqueeze(-1)
+    empty = torch.zeros((), device=segments.device)
+    return torch.where(together, empty, -math.inf).unsqueeze(1)
+
+
+class Attention(nn.Module):
+    """Multi-head attention with projections of its own for query, key and value.
+
+    Subclasses change one thing each: which projections there are, or which bias counts.
+    """
+
+    def __init__(self, width: int, heads: int, position: Position, dropout: float, head_dropout: float) -> None:
+        super().__init__()
+        self.heads = heads
+        self.dropout = dropout
+        self.head_dropout = head_dropout
+        # Held in a tuple: the encoder owns the module, a layer only asks it.
+        self._position = (position,)
+        self.make_projections(width)
+
+    def make_projections(self, width: int) -> None:
+        """Create what is trained."""
+        self.query = nn.Linear(width, width)
+        self.key = nn.Linear(width, width)
+        self.value = nn.Linear(width, width)
+        self.output = nn.Linear(width, width)
+
+    def project(self, hidden: Tensor, geometry: Geometry) -> tuple[Tensor, Tensor, Tensor]:
+        """Query, key, value of every token, positions applied: (B, T, W) -> three of (B, H, T, D)."""
+        position = self._position[0]
+        query = position.rotate(self._split(self.query(hidden)), geometry.places)
+        key = position.rotate(self._split(self.key(hidden)), geometry.places)
+        return query, key, self._split(self.value(hidden))
+
+    def score_bias(self, geometry: Geometry) -> Tensor:
+        """What is added to the scores: broadcastable to (B, H, T, T)."""
+        return geometry.bias
+
+    def mix(self, query: Tensor, key: Tensor, value: Tensor, geometry: Geometry) -> Tensor:
+        """What every token takes from the others: three of (B, H, T, D) -> (B, T, W)."""
+        dropout = self.dropout if self.training else 0.0
+        mixed = attend(query, key, value, self.score_bias(geometry), dropout)
+        if self.training and self.head_dropout:
+            mixed = self._drop_heads(mixed)
+        return self.finish(mixed.transpose(1, 2).flatten(2))
+
+    def finish(self, mixed: Tensor) -> Tensor:
+        """The output projection over the heads side by side: (B, T, W) -> (B, T, W)."""
+        output: Tensor = self.output(mixed)
+        return output
+
+    def rows(self, query: Tensor, key: Tensor, geometry: Geometry, asked: tuple[Tensor, Tensor]) -> Tensor:
+        """The weights of single queries.
+
+        Args:
+            query, key: (B, H, T, D) as `project` gave them.
+            asked: row and token of each query, two of (Q,).
+
+        Returns:
+            (Q, H, T).
+        """
+        row, token = asked
+        bias = self.score_bias(geometry)
+        bias = bias.expand(query.shape[0], self.heads, -1, -1)[row, :, token].unsqueeze(2)
+        return attention_weights(query[row, :, token].unsqueeze(2), key[row], bias).squeeze(2)
+
+    def maps(self, query: Tensor, key: Tensor, geometry: Geometry) -> Tensor:
+        """The weights of every query: (B, H, T, T)."""
+        return attention_weights(query, key, self.score_bias(geometry))
+
+    def forward(self, hidden: Tensor, geometry: Geometry) -> Tensor:
+        return self.mix(*self.project(hidden, geometry), geometry)
+
+    def _split(self, features: Tensor) -> Tensor:
+        return features.view(*features.shape[:-1], self.heads, -1).transpose(1, 2)
+
+    def _drop_heads(self, mixed: Tensor) -> Tensor:
+        kept = torch.rand(mixed.shape[0], self.heads, 1, 1, device=mixed.device) >= self.head_dropout
+        # The heads that stay speak louder, so that the sum keeps its scale (Zhou et al. 2020, section 3).
+        share = kept.float().mean(dim=1, keepdim=True).clamp(min=1.0 / self.heads)
+        return mixed * (kept / share).to(mixed.dtype)
+
+
+class SharedQueryKey(Attention):
+    """One projection serves as query and as key, so that raw scores are symmetric."""
+
+    def make_projections(self, width: int) -> None:
+        self.query = nn.Linear(width, width)
+        self.value = nn.Linear(width, width)
+        self.output = nn.Linear(width, width)
+
+    def project(self, hidden: Tensor, geometry: Geometry) -> tuple[Tensor, Tensor, Tensor]:
+        shared = self._position[0].rotate(self._split(self.query(hidden)), geometry.places)
+        return shared, shared, self._split(self.value(hidden))
+
+
+class Uniform(Attention):
+    """Every score is zero and no position bias counts: each token takes the mean of its sentence's values."""
+
+    def make_projections(self, width: int) -> None:
+        self.value = nn.Linear(width, width)
+        self.output = nn.Linear(width, width)
+
+    def project(self, hidden: Tensor, geometry: Geometry) -> tuple[Tensor, Tensor, Tensor]:
+        value = self._split(self.value(hidden))
+        return torch.zeros_like(value), torch.zeros_like(value), value
+
+    def score_bias(self, geometry: Geometry) -> Tensor:
+        return geometry.mask
+
+
+class ParameterFree(Attention):
+    """softmax(X X^T / sqrt(D)) X on each head's slice of the features; positions still turn the scores."""
+
+    def make_projections(self, width: int) -> None:
+        """Nothing is trained."""
+
+    def project(self, hidden: Tensor, geometry: Geometry) -> tuple[Tensor, Tensor, Tensor]:
+        features = self._split(hidden)
+        turned = self._position[0].rotate(features, geometry.places)
+        return turned, turned, features
+
+    def finish(self, mixed: Tensor) -> Tensor:
+        return mixed
+
+
+def build(chosen: settings.Attention, width: int, position: Position) -> Attention:
+    """The attention that the settings name."""
+    match chosen:
+        case settings.SharedQueryKey(heads=heads, dropout=dropout, head_dropout=head_dropout):
+            return SharedQueryKey(width, heads, position, dropout, head_dropout)
+        case settings.MultiHead(heads=heads, dropout=dropout, head_dropout=head_dropout):
+            return Attention(width, heads, position, dropout, head_dropout)
+        case settings.SingleHead(dropout=dropout):
+            return Attention(width, 1, position, dropout, 0.0)
+        case settings.Uniform(heads=heads):
+            return Uniform(width, heads, position, 0.0, 0.0)
+        case settings.ParameterFree(heads=heads):
+            return ParameterFree(width, heads, position, 0.0, 0.0)
+    raise UserError(f"model.attention.kind ({chosen.kind!r}) is not one that this encoder can build")

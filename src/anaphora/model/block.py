@@ -1,0 +1,43 @@
+"""One layer of the encoder: attention and a feed-forward network, each in a residual branch."""
+
+from __future__ import annotations
+
+from torch import Tensor, nn
+
+from anaphora.model import attention, feed_forward, norm, settings
+from anaphora.model.attention import Geometry
+from anaphora.model.position import Position
+
+
+class Block(nn.Module):
+    """x + attention(norm(x)), then + feed-forward(norm(x)) (pre), or the norm after each sum (post)."""
+
+    def __init__(self, chosen: settings.Model, position: Position) -> None:
+        super().__init__()
+        self.pre = chosen.norm.placement == "pre"
+        self.attention_norm = norm.build(chosen.norm, chosen.width)
+        self.attention = attention.build(chosen.attention, chosen.width, position)
+        self.feed_forward_norm = norm.build(chosen.norm, chosen.width)
+        self.feed_forward = feed_forward.build(chosen.feed_forward, chosen.width)
+        self.dropout = nn.Dropout(chosen.dropout)
+
+    def attention_input(self, hidden: Tensor) -> Tensor:
+        """What the attention reads: (B, T, W) -> (B, T, W)."""
+        read: Tensor = self.attention_norm(hidden) if self.pre else hidden
+        return read
+
+    def project(self, hidden: Tensor, geometry: Geometry) -> tuple[Tensor, Tensor, Tensor]:
+        """Query, key and value of this layer: (B, T, W) -> three of (B, H, T, D)."""
+        return self.attention.project(self.attention_input(hidden), geometry)
+
+    def complete(self, hidden: Tensor, mixed: Tensor) -> Tensor:
+        """The rest of the layer, once attention has mixed: two of (B, T, W) -> (B, T, W)."""
+        hidden = hidden + self.dropout(mixed)
+        if self.pre:
+            return hidden + self.dropout(self.feed_forward(self.feed_forward_norm(hidden)))
+        hidden = self.attention_norm(hidden)
+        output: Tensor = self.feed_forward_norm(hidden + self.dropout(self.feed_forward(hidden)))
+        return output
+
+    def forward(self, hidden: Tensor, geometry: Geometry) -> Tensor:
+        return self.complete(hidden, self.attention(self.attention_input(hidden), geometry))

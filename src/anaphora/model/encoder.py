@@ -1,0 +1,117 @@
+"""The encoder: token ids -> hidden states. Knows nothing of pronouns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import torch
+from torch import Tensor, nn
+
+from anaphora.errors import UserError
+from anaphora.model import norm, position, settings
+from anaphora.model.attention import Geometry, same_sentence
+from anaphora.model.block import Block
+
+
+class Encoder(nn.Module):
+    """Token embedding (+ position), blocks, and for pre-norm a last norm.
+
+    Rows are packed: several sentences stand in one row, `segments` says which token belongs to which (-1 is padding)
+    and `places` count anew in each. A padded batch is the case of one sentence a row.
+    """
+
+    def __init__(self, chosen: settings.Model, vocabulary: int) -> None:
+        super().__init__()
+        self.settings = chosen
+        self.tokens = nn.Embedding(vocabulary, chosen.width)
+        self.position = position.build(chosen.position, chosen.width, settings.heads_of(chosen.attention))
+        self.dropout = nn.Dropout(chosen.dropout)
+        self.blocks = nn.ModuleList(Block(chosen, self.position) for _ in range(chosen.layers))
+        # After a post-norm block the features are normed already.
+        self.norm = norm.build(chosen.norm, chosen.width) if chosen.norm.placement == "pre" else nn.Identity()
+        self.apply(initialiser(chosen.initialisation))
+
+    def geometry(self, places: Tensor, segments: Tensor) -> Geometry:
+        """Masks and biases of a batch: two of (B, T)."""
+        mask = same_sentence(segments)
+        added = self.position.bias(places, places)
+        return Geometry(places=places, mask=mask, bias=mask if added is None else mask + added)
+
+    def embed(self, ids: Tensor, places: Tensor, marks: Tensor | None = None) -> Tensor:
+        """What the first block reads: (B, T) -> (B, T, W); `marks` (B, T, W) is added to the tokens' embeddings."""
+        hidden = self.tokens(ids)
+        if marks is not None:
+            hidden = hidden + marks
+        output: Tensor = self.dropout(self.position.embed(hidden, places))
+        return output
+
+    def forward(self, ids: Tensor, places: Tensor, segments: Tensor, marks: Tensor | None = None) -> Tensor:
+        """Hidden states: ids, places, segments (B, T), marks (B, T, W) or None -> (B, T, W)."""
+        geometry = self.geometry(places, segments)
+        hidden = self.embed(ids, places, marks)
+        for block in self.blocks:
+            hidden = block(hidden, geometry)
+        output: Tensor = self.norm(hidden)
+        return output
+
+    def with_rows(
+        self,
+        ids: Tensor,
+        places: Tensor,
+        segments: Tensor,
+        asked: tuple[Tensor, Tensor],
+        marks: Tensor | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        """Hidden states, and the attention rows of the queries that are asked for, from the same projections.
+
+        Args:
+            ids, places, segments: (B, T).
+            asked: row and token of each query, two of (Q,).
+            marks: (B, T, W) or None.
+
+        Returns:
+            (B, T, W) and (L, Q, H, T).
+        """
+        geometry = self.geometry(places, segments)
+        hidden = self.embed(ids, places, marks)
+        rows = []
+        for block in self._blocks():
+            query, key, value = block.project(hidden, geometry)
+            rows.append(block.attention.rows(query, key, geometry, asked))
+            hidden = block.complete(hidden, block.attention.mix(query, key, value, geometry))
+        return self.norm(hidden), torch.stack(rows)
+
+    def maps(self, ids: Tensor, places: Tensor, segments: Tensor, marks: Tensor | None = None) -> Iterator[Tensor]:
+        """The whole attention map of one layer after the other, each (B, H, T, T); only one is held at a time."""
+        geometry = self.geometry(places, segments)
+        hidden = self.embed(ids, places, marks)
+        for block in self._blocks():
+            query, key, value = block.project(hidden, geometry)
+            yield block.attention.maps(query, key, geometry)
+            hidden = block.complete(hidden, block.attention.mix(query, key, value, geometry))
+
+    def _blocks(self) -> Iterator[Block]:
+        for block in self.blocks:
+            assert isinstance(block, Block)
+            yield block
+
+
+def initialiser(chosen: settings.Initialisation) -> Callable[[nn.Module], None]:
+    """The function that sets a module's first weights; biases begin at zero."""
+
+    def weights(weight: Tensor) -> None:
+        match chosen:
+            case settings.Normal(deviation=deviation):
+                nn.init.normal_(weight, std=deviation)
+            case settings.Xavier():
+                nn.init.xavier_uniform_(weight)
+            case _:
+                raise UserError(f"model.initialisation.kind ({chosen.kind!r}) is not one that this encoder can build")
+
+    def initialise(module: nn.Module) -> None:
+        if isinstance(module, nn.Linear | nn.Embedding):
+            weights(module.weight)
+        if isinstance(module, nn.Linear) and module.bias is not None:
+            nn.init.zeros_(module.bias)
+
+    return initialise

@@ -1,0 +1,50 @@
+"""The per-token network of a block: (B, T, W) -> (B, T, W)."""
+
+from __future__ import annotations
+
+from torch import Tensor, nn
+from torch.nn import functional
+
+from anaphora.errors import UserError
+from anaphora.model import settings
+
+
+class FeedForward(nn.Module):
+    """Two linear maps with an activation between, Vaswani et al. 2017, section 3.3."""
+
+    def __init__(self, width: int, hidden: int, activation: nn.Module) -> None:
+        super().__init__()
+        self.widen = nn.Linear(width, hidden)
+        self.activation = activation
+        self.narrow = nn.Linear(hidden, width)
+
+    def forward(self, features: Tensor) -> Tensor:
+        output: Tensor = self.narrow(self.activation(self.widen(features)))
+        return output
+
+
+class SwiGlu(nn.Module):
+    """A gate and a content side by side, narrow(silu(gate) * content), Shazeer 2020, eq. 6; no biases, as there."""
+
+    def __init__(self, width: int, hidden: int) -> None:
+        super().__init__()
+        self.widen = nn.Linear(width, 2 * hidden, bias=False)
+        self.narrow = nn.Linear(hidden, width, bias=False)
+
+    def forward(self, features: Tensor) -> Tensor:
+        gate, content = self.widen(features).chunk(2, dim=-1)
+        output: Tensor = self.narrow(functional.silu(gate) * content)
+        return output
+
+
+def build(chosen: settings.FeedForward, width: int) -> nn.Module:
+    """The feed-forward network that the settings name."""
+    hidden = max(1, round(width * chosen.expansion))
+    match chosen:
+        case settings.Relu():
+            return FeedForward(width, hidden, nn.ReLU())
+        case settings.Gelu():
+            return FeedForward(width, hidden, nn.GELU())
+        case settings.SwiGlu():
+            return SwiGlu(width, hidden)
+    raise UserError(f"model.feed_forward.kind ({chosen.kind!r}) is not one that this encoder can build")

@@ -1,0 +1,150 @@
+"""Where the order of the tokens enters the encoder: six small classes, three named places.
+
+`places` count from 0 anew in every sentence, so packed rows need nothing special. B batch, T tokens, H heads,
+D features a head, W width, Q queries, K keys.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from anaphora.errors import UserError
+from anaphora.model import settings
+
+
+class Position(nn.Module):
+    """No position at all: the encoder sees a bag of tokens."""
+
+    def embed(self, hidden: Tensor, places: Tensor) -> Tensor:
+        """Add to the embedding: (B, T, W) -> (B, T, W), unchanged here."""
+        return hidden
+
+    def rotate(self, heads: Tensor, places: Tensor) -> Tensor:
+        """Turn queries or keys: (B, H, T, D) -> (B, H, T, D), unchanged here."""
+        return heads
+
+    def bias(self, query_places: Tensor, key_places: Tensor) -> Tensor | None:
+        """What is added to the scores: broadcastable to (B, H, Q, K), or None for nothing, as here."""
+        return None
+
+
+class Sinusoidal(Position):
+    """Fixed waves added to the embedding, Vaswani et al. 2017, section 3.5 (sines first, then cosines)."""
+
+    frequencies: Tensor
+
+    def __init__(self, width: int, base: float) -> None:
+        super().__init__()
+        self.register_buffer("frequencies", _frequencies(width, base), persistent=False)
+
+    def embed(self, hidden: Tensor, places: Tensor) -> Tensor:
+        angles = places.unsqueeze(-1) * self.frequencies
+        return hidden + torch.cat((angles.sin(), angles.cos()), dim=-1).to(hidden.dtype)
+
+
+class Learned(Position):
+    """One trained vector a place, added to the embedding."""
+
+    def __init__(self, width: int, max_length: int) -> None:
+        super().__init__()
+        self.table = nn.Embedding(max_length, width)
+
+    def embed(self, hidden: Tensor, places: Tensor) -> Tensor:
+        """Add the places' vectors.
+
+        Raises:
+            UserError: a sentence is longer than `model.position.max_length`.
+        """
+        longest = int(places.max()) + 1 if places.numel() else 0
+        if longest > self.table.num_embeddings:
+            raise UserError(
+                f"a text of {longest} tokens is longer than model.position.max_length ({self.table.num_embeddings})"
+            )
+        added: Tensor = self.table(places)
+        return hidden + added
+
+
+class Rotary(Position):
+    """Turn each pair of features by an angle that grows with the place, Su et al. 2021, eq. 34.
+
+    Feature i is paired with feature i + D/2, as in the authors' later code; the pairing is a fixed relabelling.
+    """
+
+    frequencies: Tensor
+
+    def __init__(self, features: int, base: float) -> None:
+        super().__init__()
+        self.register_buffer("frequencies", _frequencies(features, base), persistent=False)
+
+    def rotate(self, heads: Tensor, places: Tensor) -> Tensor:
+        angles = (places.unsqueeze(-1) * self.frequencies).unsqueeze(1)  # (B, 1, T, D/2)
+        cosine, sine = angles.cos().to(heads.dtype), angles.sin().to(heads.dtype)
+        first, second = heads.chunk(2, dim=-1)
+        return torch.cat((first * cosine - second * sine, second * cosine + first * sine), dim=-1)
+
+
+class Alibi(Position):
+    """A penalty that grows with the distance, one slope a head, Press et al. 2022, section 3; symmetric here."""
+
+    slopes: Tensor
+
+    def __init__(self, heads: int) -> None:
+        super().__init__()
+        slopes = 2.0 ** (-8.0 * torch.arange(1, heads + 1) / heads)
+        self.register_buffer("slopes", slopes, persistent=False)
+
+    def bias(self, query_places: Tensor, key_places: Tensor) -> Tensor:
+        distance = (query_places.unsqueeze(-1) - key_places.unsqueeze(-2)).abs()
+        return -self.slopes.view(1, -1, 1, 1) * distance.unsqueeze(1).to(self.slopes.dtype)
+
+
+class T5Relative(Position):
+    """A trained score for each bucket of distances and head, Raffel et al. 2020, section 2.1, both directions.
+
+    Half of the buckets serve each direction; of these, half are single distances and the rest grow logarithmically up
+    to `max_distance`. All layers share the table.
+    """
+
+    def __init__(self, heads: int, buckets: int, max_distance: int) -> None:
+        super().__init__()
+        self.table = nn.Embedding(buckets, heads)
+        self.max_distance = max_distance
+
+    def bucket(self, offset: Tensor) -> Tensor:
+        """The bucket of key place - query place: long -> long, same shape, in [0, buckets)."""
+        side = self.table.num_embeddings // 2
+        exact = side // 2
+        distance = offset.abs()
+        growth = (distance.clamp(min=1) / exact).log() / math.log(self.max_distance / exact)
+        far = (exact + (growth * (side - exact)).long()).clamp(max=side - 1)
+        return torch.where(distance < exact, distance, far) + side * (offset > 0).long()
+
+    def bias(self, query_places: Tensor, key_places: Tensor) -> Tensor:
+        buckets = self.bucket(key_places.unsqueeze(-2) - query_places.unsqueeze(-1))
+        scores: Tensor = self.table(buckets)
+        return scores.permute(0, 3, 1, 2)
+
+
+def _frequencies(features: int, base: float) -> Tensor:
+    return base ** (-torch.arange(0, features, 2, dtype=torch.float32) / features)
+
+
+def build(chosen: settings.Position, width: int, heads: int) -> Position:
+    """The position encoding that the settings name."""
+    match chosen:
+        case settings.NoPosition():
+            return Position()
+        case settings.Sinusoidal(base=base):
+            return Sinusoidal(width, base)
+        case settings.Learned(max_length=max_length):
+            return Learned(width, max_length)
+        case settings.Rotary(base=base):
+            return Rotary(width // heads, base)
+        case settings.Alibi():
+            return Alibi(heads)
+        case settings.T5Relative(buckets=buckets, max_distance=max_distance):
+            return T5Relative(heads, buckets, max_distance)
+    raise UserError(f"model.position.kind ({chosen.kind!r}) is not one that this encoder can build")

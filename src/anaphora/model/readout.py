@@ -1,0 +1,241 @@
+"""How the answer leaves the encoder: from the query's vector, from one attention row, or from pairs of vectors.
+
+R rows, T tokens a row, N items, M candidates at most, W width, V vocabulary, S slots, L layers, H heads. The query of
+an item is the token (or tokens) at which the question stands.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from torch import Tensor, nn
+
+from anaphora.errors import UserError
+from anaphora.model import settings
+from anaphora.specials import CLS, NONE
+
+
+class Questions(Protocol):
+    """What is asked of a batch of packed rows; flat positions are row * T + token.
+
+    Attributes:
+        ids: (R, T).
+        slots: (R, T) slot of the candidate that a token belongs to, 0 for none.
+        query_positions, query_items: (K,) flat position of every query token and its item.
+        candidate_positions, candidate_owners: (C,) flat position of every candidate token and item * M + candidate.
+        present: (N, M) which candidates an item has.
+        gold: (N, M) which of them are right; none set means "none of them".
+        candidate_slots: (N, M) slot of each candidate.
+    """
+
+    @property
+    def ids(self) -> Tensor: ...
+    @property
+    def slots(self) -> Tensor: ...
+    @property
+    def query_positions(self) -> Tensor: ...
+    @property
+    def query_items(self) -> Tensor: ...
+    @property
+    def candidate_positions(self) -> Tensor: ...
+    @property
+    def candidate_owners(self) -> Tensor: ...
+    @property
+    def present(self) -> Tensor: ...
+    @property
+    def gold(self) -> Tensor: ...
+    @property
+    def candidate_slots(self) -> Tensor: ...
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What the encoder made of a batch.
+
+    Attributes:
+        hidden: (R * T, W).
+        rows: (L, K, H, T) attention rows of the query tokens, or None where nobody asked.
+    """
+
+    hidden: Tensor
+    rows: Tensor | None
+
+
+def group_mean(values: Tensor, owners: Tensor, size: int) -> Tensor:
+    """The mean of each owner's values: (K, ...), (K,) -> (size, ...); an owner of nothing gets zeros."""
+    total = values.new_zeros(size, *values.shape[1:]).index_add(0, owners, values)
+    count = values.new_zeros(size).index_add(0, owners, values.new_ones(len(owners)))
+    return total / count.clamp(min=1).view(-1, *[1] * (values.dim() - 1))
+
+
+def group_sum(values: Tensor, owners: Tensor, size: int) -> Tensor:
+    """The sum of each owner's values: (K, ...), (K,) -> (size, ...)."""
+    return values.new_zeros(size, *values.shape[1:]).index_add(0, owners, values)
+
+
+def query_vectors(seen: Seen, asked: Questions) -> Tensor:
+    """One vector an item, the mean over its query tokens: (N, W)."""
+    return group_mean(seen.hidden[asked.query_positions], asked.query_items, len(asked.present))
+
+
+def candidate_masses(rows: Tensor, asked: Questions) -> Tensor:
+    """The weight that each item's query puts on each candidate, tokens summed and query tokens averaged.
+
+    Args:
+        rows: (K, H, T), attention rows of one layer.
+
+    Returns:
+        (N, H, M).
+    """
+    items, most = asked.present.shape
+    per_item = group_mean(rows, asked.query_items, items)  # (N, H, T)
+    places = asked.candidate_positions % rows.shape[-1]
+    owner_items = asked.candidate_owners // most
+    weights = per_item[owner_items, :, places]  # (C, H)
+    return group_sum(weights, asked.candidate_owners, items * most).view(items, most, -1).transpose(1, 2)
+
+
+class Readout(nn.Module):
+    """No answer at all; the subclasses give one.
+
+    The last column of the scores is "none of them", at -inf where the settings do not allow it.
+    """
+
+    def __init__(self, none_of_them: bool = False) -> None:
+        super().__init__()
+        self.none_of_them = none_of_them
+
+    def needs_rows(self) -> bool:
+        """Whether `Seen.rows` is asked for."""
+        return False
+
+    def marks(self, slots: Tensor) -> Tensor | None:
+        """What is added to the embedding: (R, T) -> (R, T, W), or None for nothing, as here."""
+        return None
+
+    def scores(self, seen: Seen, asked: Questions) -> Tensor:
+        """How well each candidate answers: (N, M + 1), -inf for absent ones."""
+        raise UserError("this run was trained without a read-out (task.readout=no_readout): it answers nothing")
+
+    def loss(self, seen: Seen, asked: Questions) -> Tensor:
+        """The loss of each item: (N,); -log of the share of the right answers among all."""
+        scores = self.scores(seen, asked)
+        right = torch.cat((asked.gold, ~asked.gold.any(dim=1, keepdim=True)), dim=1)
+        return scores.logsumexp(dim=1) - scores.masked_fill(~right, -math.inf).logsumexp(dim=1)
+
+    def _only_present(self, scores: Tensor, none: Tensor, asked: Questions) -> Tensor:
+        if not self.none_of_them:
+            none = torch.full_like(none, -math.inf)
+        return torch.cat((scores.masked_fill(~asked.present, -math.inf), none.unsqueeze(1)), dim=1)
+
+
+class Word(Readout):
+    """The antecedent's word at the query's vector, over the whole vocabulary.
+
+    A candidate of several tokens scores their mean, and so does the loss.
+    """
+
+    def __init__(self, output: nn.Module, none_of_them: bool) -> None:
+        super().__init__(none_of_them)
+        self._output = (output,)  # the resolver owns it
+
+    def scores(self, seen: Seen, asked: Questions) -> Tensor:
+        logits: Tensor = self._output[0](query_vectors(seen, asked)).log_softmax(dim=-1)  # (N, V)
+        items, most = asked.present.shape
+        words = asked.ids.flatten()[asked.candidate_positions]
+        each = logits[asked.candidate_owners // most, words]
+        candidates = group_mean(each, asked.candidate_owners, items * most).view(items, most)
+        return self._only_present(candidates, logits[:, NONE], asked)
+
+    def loss(self, seen: Seen, asked: Questions) -> Tensor:
+        scores = self.scores(seen, asked)
+        right = torch.cat((asked.gold, ~asked.gold.any(dim=1, keepdim=True)), dim=1)
+        # Scores are log-probabilities over the vocabulary already: nothing is normalised over the candidates.
+        return -scores.masked_fill(~right, 0.0).sum(dim=1) / right.sum(dim=1)
+
+
+class Slot(Readout):
+    """The antecedent's slot at the query's vector; the slots' vectors mark the candidates in the input."""
+
+    def __init__(self, width: int, slots: int, none_of_them: bool) -> None:
+        super().__init__(none_of_them)
+        self.table = nn.Embedding(slots + 1, width)
+        self.output = nn.Linear(width, slots + 1)
+
+    def marks(self, slots: Tensor) -> Tensor:
+        marked: Tensor = self.table(slots) * (slots > 0).unsqueeze(-1)
+        return marked
+
+    def scores(self, seen: Seen, asked: Questions) -> Tensor:
+        logits: Tensor = self.output(query_vectors(seen, asked))  # (N, S + 1); slot 0 is "none of them"
+        return self._only_present(logits.gather(1, asked.candidate_slots), logits[:, 0], asked)
+
+
+class Pointer(Readout):
+    """One attention row is the answer: a candidate scores the log of its mass, "none of them" that of [CLS]."""
+
+    def __init__(self, layer: int, head: int, none_of_them: bool) -> None:
+        super().__init__(none_of_them)
+        self.layer, self.head = layer, head
+
+    def needs_rows(self) -> bool:
+        return True
+
+    def scores(self, seen: Seen, asked: Questions) -> Tensor:
+        assert seen.rows is not None
+        row = seen.rows[self.layer][:, self.head : self.head + 1]
+        masses = candidate_masses(row, asked)[:, 0]
+        items, length = len(asked.present), row.shape[-1]
+        none = group_mean((row[:, 0] * self._openings(asked, length)).sum(dim=1), asked.query_items, items)
+        tiny = torch.finfo(masses.dtype).tiny
+        return self._only_present(masses.clamp(min=tiny).log(), none.clamp(min=tiny).log(), asked)
+
+    def loss(self, seen: Seen, asked: Questions) -> Tensor:
+        scores = self.scores(seen, asked)
+        right = torch.cat((asked.gold, ~asked.gold.any(dim=1, keepdim=True)), dim=1)
+        # The whole row sums to one already, so its mass on anything else is a wrong answer too.
+        return -scores.masked_fill(~right, -math.inf).logsumexp(dim=1)
+
+    @staticmethod
+    def _openings(asked: Questions, length: int) -> Tensor:
+        """Where the [CLS] of each query token's own sentence stands: (K, T)."""
+        opens = asked.ids == CLS
+        sentence = opens.long().cumsum(dim=1)
+        row = asked.query_positions // length
+        return opens[row] & (sentence[row] == sentence.flatten()[asked.query_positions].unsqueeze(1))
+
+
+class Bilinear(Readout):
+    """query @ A @ candidate for each pair of vectors; "none of them" is a vector of its own."""
+
+    def __init__(self, width: int, none_of_them: bool) -> None:
+        super().__init__(none_of_them)
+        self.pairs = nn.Linear(width, width, bias=False)
+        self.none = nn.Parameter(torch.zeros(width))
+
+    def scores(self, seen: Seen, asked: Questions) -> Tensor:
+        items, most = asked.present.shape
+        query = self.pairs(query_vectors(seen, asked)) / math.sqrt(seen.hidden.shape[-1])
+        each = seen.hidden[asked.candidate_positions]
+        candidates = group_mean(each, asked.candidate_owners, items * most).view(items, most, -1)
+        scores = torch.einsum("nw,nmw->nm", query, candidates)
+        return self._only_present(scores, query @ self.none, asked)
+
+
+def build(chosen: settings.Readout, model: settings.Model, output: nn.Module) -> Readout:
+    """The read-out that the settings name; `output` turns vectors into vocabulary logits."""
+    match chosen:
+        case settings.NoReadout():
+            return Readout()
+        case settings.Word(none_of_them=none_of_them):
+            return Word(output, none_of_them)
+        case settings.Slot(slots=slots, none_of_them=none_of_them):
+            return Slot(model.width, slots, none_of_them)
+        case settings.Pointer(layer=layer, head=head, none_of_them=none_of_them):
+            return Pointer(layer, head, none_of_them)
+        case settings.Bilinear(none_of_them=none_of_them):
+            return Bilinear(model.width, none_of_them)
+    raise UserError(f"task.readout.kind ({chosen.kind!r}) is not one that can be built")

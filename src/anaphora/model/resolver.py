@@ -1,0 +1,68 @@
+"""Encoder and read-out together: what is trained, stored and asked."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from torch import Tensor, nn
+
+from anaphora.model import readout, settings
+from anaphora.model.encoder import Encoder, initialiser
+from anaphora.model.readout import Questions, Seen
+
+
+class Packed(Questions, Protocol):
+    """A batch of packed rows with its questions; adds to them what the encoder reads."""
+
+    @property
+    def inputs(self) -> Tensor: ...
+    @property
+    def places(self) -> Tensor: ...
+    @property
+    def segments(self) -> Tensor: ...
+
+
+class VocabularyOutput(nn.Module):
+    """Logits over the vocabulary: (..., W) -> (..., V), with weights of its own or the embedding's (tied)."""
+
+    def __init__(self, width: int, vocabulary: int, tied_to: nn.Embedding | None) -> None:
+        super().__init__()
+        self.linear = nn.Linear(width, vocabulary)
+        if tied_to is not None:
+            self.linear.weight = tied_to.weight
+
+    def forward(self, vectors: Tensor) -> Tensor:
+        logits: Tensor = self.linear(vectors)
+        return logits
+
+
+class Resolver(nn.Module):
+    """An encoder, the read-out that asks it, and the vocabulary's logits where a loss needs them."""
+
+    def __init__(self, chosen: settings.Model, asked: settings.Readout, vocabulary: int) -> None:
+        super().__init__()
+        self.encoder = Encoder(chosen, vocabulary)
+        tied_to = self.encoder.tokens if chosen.tied_output else None
+        self.output = VocabularyOutput(chosen.width, vocabulary, tied_to)
+        self.readout = readout.build(asked, chosen, self.output)
+        initialise = initialiser(chosen.initialisation)
+        self.readout.apply(initialise)
+        if tied_to is None:
+            self.output.apply(initialise)
+
+    def see(self, batch: Packed) -> Seen:
+        """Encode a batch; attention rows only if the read-out is one."""
+        return self.see_with_rows(batch) if self.readout.needs_rows() else self._see(batch)
+
+    def see_with_rows(self, batch: Packed) -> Seen:
+        """Encode a batch and keep the query tokens' attention rows of every layer and head."""
+        length = batch.ids.shape[1]
+        asked = (batch.query_positions // length, batch.query_positions % length)
+        marks = self.readout.marks(batch.slots)
+        hidden, rows = self.encoder.with_rows(batch.inputs, batch.places, batch.segments, asked, marks)
+        return Seen(hidden=hidden.flatten(0, 1), rows=rows)
+
+    def _see(self, batch: Packed) -> Seen:
+        marks = self.readout.marks(batch.slots)
+        hidden = self.encoder(batch.inputs, batch.places, batch.segments, marks)
+        return Seen(hidden=hidden.flatten(0, 1), rows=None)

@@ -1,0 +1,103 @@
+"""What happens around training steps: a progress bar, the history of validations, and the checkpoints."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytorch_lightning as lightning
+from tqdm import tqdm
+
+from anaphora.checkpoint import Layout, save_weights
+from anaphora.files import whole, write_json
+from anaphora.training.module import TrainingModule
+
+
+class Bar(lightning.Callback):
+    """One progress bar over all steps."""
+
+    def __init__(self, steps: int) -> None:
+        self.steps = steps
+        self._bar: Any = None
+
+    def on_train_start(self, trainer: lightning.Trainer, module: lightning.LightningModule) -> None:
+        self._bar = tqdm(total=self.steps, initial=trainer.global_step, unit="step", dynamic_ncols=True, mininterval=1)
+
+    def on_train_batch_end(
+        self, trainer: lightning.Trainer, module: Any, outputs: Any, batch: Any, batch_idx: int
+    ) -> None:
+        shown = trainer.progress_bar_metrics
+        self._bar.set_postfix({name: f"{float(value):.3f}" for name, value in shown.items()}, refresh=False)
+        self._bar.update(trainer.global_step - self._bar.n)
+
+    def on_train_end(self, trainer: lightning.Trainer, module: lightning.LightningModule) -> None:
+        self._bar.close()
+
+    def on_exception(
+        self, trainer: lightning.Trainer, module: lightning.LightningModule, exception: BaseException
+    ) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+
+class History(lightning.Callback):
+    """After each validation: note what it found, keep the best weights, and leave a checkpoint to resume from.
+
+    Everything is written whole or not at all, so a killed run resumes from its last validation.
+    """
+
+    def __init__(self, layout: Layout, patience: int, resumed: bool) -> None:
+        self.layout, self.patience = layout, patience
+        self.validations: list[dict[str, float]] = []
+        self.seconds = 0.0
+        self._since = time.perf_counter()
+
+    @property
+    def _best_weights(self) -> Path:
+        return self.layout.checkpoints / "best.safetensors"
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"validations": self.validations, "seconds": self.seconds}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        self.validations, self.seconds = state_dict["validations"], state_dict["seconds"]
+
+    def on_train_start(self, trainer: lightning.Trainer, module: lightning.LightningModule) -> None:
+        self._since = time.perf_counter()
+
+    def on_train_epoch_end(self, trainer: lightning.Trainer, module: lightning.LightningModule) -> None:
+        assert isinstance(module, TrainingModule)
+        found = {
+            name: float(value) for name, value in trainer.callback_metrics.items() if not name.startswith("train/")
+        }
+        self.validations.append({"step": trainer.global_step, **found})
+        if self._since_best() == 0:
+            save_weights(self._best_weights, module.resolver)
+        now = time.perf_counter()
+        self.seconds, self._since = self.seconds + now - self._since, now
+        with whole(self.layout.last) as draft:
+            trainer.save_checkpoint(draft)
+        if self.patience and self._since_best() >= self.patience:
+            trainer.should_stop = True
+
+    def finish(self) -> dict[str, Any]:
+        """Make the best weights the run's weights and write what training reached."""
+        record = {
+            "steps": int(self.validations[-1]["step"]),
+            "train_seconds": round(self.seconds, 3),
+            "best_validation": self._best(),
+            "validations": self.validations,
+        }
+        write_json(self.layout.training, record)
+        with whole(self.layout.weights) as draft:
+            draft.write_bytes(self._best_weights.read_bytes())
+        return record
+
+    def _best(self) -> int:
+        """The validation with the lowest loss; without a read-out the last one."""
+        losses = [one.get("validation/loss", -number) for number, one in enumerate(self.validations)]
+        return min(range(len(losses)), key=losses.__getitem__)
+
+    def _since_best(self) -> int:
+        return len(self.validations) - 1 - self._best()

@@ -1,0 +1,219 @@
+"""From settings to a run directory: read the data, train, keep the best weights; resumable, never overwriting."""
+
+from __future__ import annotations
+
+import logging
+import re
+import time
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pytorch_lightning as lightning
+import torch
+from pytorch_lightning.loggers import TensorBoardLogger
+
+from anaphora import config as configuration
+from anaphora.checkpoint import Layout, fresh, save_settings
+from anaphora.config import Config
+from anaphora.data.batch import Batch, Encoded, TrainingBatches, evaluation_batches
+from anaphora.data.example import Example
+from anaphora.data.store import Corpus
+from anaphora.data.store import load as load_corpus
+from anaphora.data.tokenizer import Tokenizer
+from anaphora.errors import UserError
+from anaphora.files import held
+from anaphora.model.settings import Learned, slots_of
+from anaphora.training.callbacks import Bar, History
+from anaphora.training.module import TrainingModule
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a training run reached."""
+
+    directory: Path
+    steps: int
+    seconds: float
+    validation_loss: float
+
+
+def train(config: Config, overrides: str = "") -> Result:
+    """Train a model and leave its run directory.
+
+    Args:
+        config: the settings; `config.resume` names a run to continue with the settings that it was begun with.
+        overrides: what sets this run apart in a sweep, for the default name.
+
+    Raises:
+        UserError: anything that a user can mend, before any long work.
+    """
+    if config.resume is not None:
+        directory = Path(config.resume)
+        stored = configuration.read(Layout(directory).config)
+        config = replace(stored, trainer=config.trainer, resume=None)
+        if Layout(directory).weights.exists():
+            raise UserError(f"{directory}: this run has finished; there is nothing to resume")
+        resumed = True
+    else:
+        directory = Path(config.output) / (config.name or default_name(overrides))
+        if Layout(directory).config.exists():
+            raise UserError(
+                f"{directory} already holds a run; choose another name=, or continue it with resume={directory}"
+            )
+        resumed = False
+    accelerator = accelerator_for(config.trainer.device)
+    with held(directory):
+        return _train(config, Layout(directory), accelerator, resumed)
+
+
+def _train(config: Config, layout: Layout, accelerator: str, resumed: bool) -> Result:
+    corpus = load_corpus(config.data)
+    limit = config.trainer.limit_items
+    training, development = examples_of(corpus, "train", limit), examples_of(corpus, "dev", limit)
+    check_examples(config, [*training, *development])
+    if resumed:
+        tokenizer = Tokenizer.load(layout.tokenizer)
+    else:
+        tokenizer = Tokenizer.train([one.text for one in training], corpus.words, config.vocabulary.min_count)
+    encoded = Encoded(training, tokenizer)
+    validation = Encoded(spread(development, config.validation.items), tokenizer)
+    check_lengths(config, max(encoded.longest(), validation.longest()))
+    if not resumed:
+        save_settings(layout, config, tokenizer)
+    resolver = fresh(config, tokenizer.size, config.seed).train()
+    steps = min(config.optimizer.steps, config.trainer.limit_steps or config.optimizer.steps)
+    data = Rounds(config, encoded, validation, steps)
+    module = TrainingModule(resolver, config.task, config.optimizer, config.seed)
+    history = History(layout, config.validation.patience, resumed)
+    if config.trainer.compile:
+        resolver.encoder.compile()
+    quiet()
+    trainer = lightning.Trainer(
+        accelerator=accelerator,
+        devices=config.trainer.devices,
+        precision=config.trainer.precision,  # type: ignore[arg-type]  # checked by its settings
+        max_steps=steps,
+        max_epochs=-1,
+        reload_dataloaders_every_n_epochs=1,
+        gradient_clip_val=config.optimizer.clip,
+        log_every_n_steps=1,
+        num_sanity_val_steps=0,
+        use_distributed_sampler=False,
+        logger=TensorBoardLogger(layout.directory, name="", version="", default_hp_metric=False),
+        callbacks=[history, *([Bar(steps)] if config.trainer.progress else [])],
+        enable_checkpointing=False,
+        enable_model_summary=False,
+        enable_progress_bar=False,
+    )
+    trainer.fit(module, datamodule=data, ckpt_path=str(layout.last) if resumed and layout.last.exists() else None)
+    if trainer.interrupted:
+        raise KeyboardInterrupt
+    record = history.finish()
+    best = record["validations"][record["best_validation"]]
+    return Result(
+        directory=layout.directory,
+        steps=record["steps"],
+        seconds=record["train_seconds"],
+        validation_loss=best.get("validation/loss", float("nan")),
+    )
+
+
+class Rounds(lightning.LightningDataModule):
+    """Training in rounds of `validation.every` steps, each followed by a validation.
+
+    A Lightning epoch is a round, so that every checkpoint stands between two rounds and resuming needs to know only
+    the number of steps done.
+    """
+
+    def __init__(self, config: Config, training: Encoded, validation: Encoded, steps: int) -> None:
+        super().__init__()
+        self.config, self.validation, self.steps = config, validation, steps
+        self.slots = slots_of(config.task.readout)
+        self.batches = TrainingBatches(training, config.batching, config.seed, self.slots, config.task.hidden_words)
+
+    def train_dataloader(self) -> Iterator[Batch]:
+        assert self.trainer is not None
+        done = self.trainer.global_step
+        end = min(self.steps, done + self.config.validation.every)
+        return _Round(self.batches, done, end)
+
+    def val_dataloader(self) -> list[Batch]:
+        return list(evaluation_batches(self.validation, self.config.batching, self.slots))
+
+
+class _Round:
+    """The batches of some steps, as often as one iterates."""
+
+    def __init__(self, batches: TrainingBatches, first: int, last: int) -> None:
+        self.batches, self.first, self.last = batches, first, last
+
+    def __len__(self) -> int:
+        return self.last - self.first
+
+    def __iter__(self) -> Iterator[Batch]:
+        return self.batches.between(self.first, self.last)
+
+
+def examples_of(corpus: Corpus, split: str, limit: int | None) -> list[Example]:
+    """A split's examples, evenly thinned to a limit."""
+    found = corpus.examples(split)
+    if not found:
+        raise UserError(f"the {split} split is empty")
+    return spread(found, limit) if limit else found
+
+
+def spread(examples: list[Example], most: int) -> list[Example]:
+    """At most so many examples, taken at equal distances."""
+    if len(examples) <= most:
+        return examples
+    return [examples[number] for number in np.linspace(0, len(examples) - 1, most).astype(int)]
+
+
+def check_examples(config: Config, examples: list[Example]) -> None:
+    """Refuse data that the task cannot answer."""
+    if config.task.readout.kind == "no_readout" or config.task.readout.none_of_them:
+        return
+    for number, example in enumerate(examples):
+        if not example.antecedents:
+            raise UserError(
+                f"item {number} has no antecedent ({example.text[:60]!r}), and the task has no answer for that: "
+                "set task.readout.none_of_them=true"
+            )
+
+
+def check_lengths(config: Config, longest: int) -> None:
+    """Refuse texts that are longer than the model."""
+    position = config.model.position
+    if isinstance(position, Learned) and longest > position.max_length:
+        raise UserError(f"a text of {longest} tokens is longer than model.position.max_length ({position.max_length})")
+
+
+def accelerator_for(device: str) -> str:
+    """Lightning's name of the device that the settings ask for.
+
+    Raises:
+        UserError: this machine has no such device.
+    """
+    available = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
+    if device == "auto":
+        return next(name for name in ("cuda", "mps", "cpu") if available[name])
+    if not available[device]:
+        have = ", ".join(name for name, there in available.items() if there)
+        raise UserError(f"trainer.device ({device}) is not on this machine (it has: {have})")
+    return device
+
+
+def default_name(overrides: str) -> str:
+    """A run's name when none is given: the time, and in a sweep what sets the run apart."""
+    apart = re.sub(r"[^\w.=+,-]+", "_", overrides)[:80]
+    return time.strftime("%Y-%m-%d_%H-%M-%S") + (f"_{apart}" if apart else "")
+
+
+def quiet() -> None:
+    """Keep Lightning's hints off the screen; its errors still show."""
+    logging.getLogger("pytorch_lightning").setLevel(logging.ERROR)
+    warnings.filterwarnings("ignore", module="pytorch_lightning")
+    warnings.filterwarnings("ignore", module="torch.utils._pytree")

@@ -1,0 +1,97 @@
+"""What a run is trained on and how, in the user's words. Imports nothing heavy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from omegaconf import MISSING
+
+from anaphora.model.settings import Readout, at_least, between, one_of
+
+
+@dataclass(kw_only=True)
+class Supervision:
+    """A loss on the attention itself: the pronoun's row is pulled towards the antecedent's tokens (KL divergence)."""
+
+    weight: float = 0.0  # 0: the loss touches no attention weight
+    layers: list[int] = field(default_factory=lambda: [-1])  # negative counts from the last
+    heads: list[int] = field(default_factory=lambda: [0])
+
+    def __post_init__(self) -> None:
+        at_least("task.supervision.weight", self.weight, 0)
+        if self.weight and not (self.layers and self.heads):
+            raise ValueError("task.supervision needs at least one layer and one head where its weight is above 0")
+
+
+@dataclass(kw_only=True)
+class Task:
+    """What the model is asked, and which losses train it."""
+
+    readout: Readout = field(default=MISSING)
+    hidden_words: float = 0.0  # share of words hidden for the masked-language-model loss
+    hidden_words_weight: float = 1.0
+    supervision: Supervision = field(default_factory=Supervision)
+
+    def __post_init__(self) -> None:
+        between("task.hidden_words", self.hidden_words, 0, 1)
+        at_least("task.hidden_words_weight", self.hidden_words_weight, 0)
+        if self.readout.kind == "no_readout" and not self.hidden_words:
+            raise ValueError("task.readout=no_readout trains on hidden words alone: task.hidden_words must be above 0")
+
+
+@dataclass(kw_only=True)
+class Optimizer:
+    """AdamW with warm-up and decay (Loshchilov and Hutter 2019)."""
+
+    steps: int = 1000
+    learning_rate: float = 1e-3
+    warmup: float = 0.05  # share of the steps
+    decay: str = "linear"  # after the warm-up: linear or cosine to zero, or constant
+    weight_decay: float = 0.01  # of matrices; biases and norms have none
+    beta2: float = 0.98
+    clip: float = 1.0  # largest norm of the gradient
+
+    def __post_init__(self) -> None:
+        at_least("optimizer.steps", self.steps, 1)
+        between("optimizer.warmup", self.warmup, 0, 1)
+        one_of("optimizer.decay", self.decay, ("linear", "cosine", "constant"))
+        between("optimizer.beta2", self.beta2, 0, 1)
+        at_least("optimizer.weight_decay", self.weight_decay, 0)
+        for name, value in (("learning_rate", self.learning_rate), ("clip", self.clip)):
+            if value <= 0:
+                raise ValueError(f"optimizer.{name} ({value}) must be positive")
+
+
+@dataclass(kw_only=True)
+class Validation:
+    """How often the development split is read, and when training stops early."""
+
+    every: int = 100  # steps
+    patience: int = 0  # validations without a lower loss after which training stops; 0 never stops early
+    items: int = 2000  # of the development split at most, spread evenly; the chosen head always uses all of it
+
+    def __post_init__(self) -> None:
+        at_least("validation.every", self.every, 1)
+        at_least("validation.patience", self.patience, 0)
+        at_least("validation.items", self.items, 1)
+
+
+@dataclass(kw_only=True)
+class Trainer:
+    """Where it runs. Nothing here may change the results beyond rounding, except the limits of `trainer=smoke`."""
+
+    device: str = "auto"
+    devices: int = 1
+    precision: str = "32"
+    compile: bool = False
+    progress: bool = True
+    limit_steps: int | None = None  # smoke runs: stop after so many steps
+    limit_items: int | None = None  # smoke runs: so many items of each split
+
+    def __post_init__(self) -> None:
+        one_of("trainer.device", self.device, ("auto", "cpu", "cuda", "mps"))
+        one_of("trainer.precision", self.precision, ("32", "bf16-mixed", "16-mixed"))
+        at_least("trainer.devices", self.devices, 1)
+        for name, value in (("limit_steps", self.limit_steps), ("limit_items", self.limit_items)):
+            if value is not None:
+                at_least(f"trainer.{name}", value, 1)

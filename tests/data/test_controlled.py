@@ -1,0 +1,434 @@
+from __future__ import annotations
+
+import shutil
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from anaphora.data.controlled import corpus, lexicon, splits, templates
+from anaphora.data.controlled.describe import table
+from anaphora.data.controlled.lexicon import CONTENT, FOLDERS
+from anaphora.data.controlled.templates import ROLE_TYPES, SET_TYPES, Mention
+from anaphora.data.example import LANGUAGES, Example
+from anaphora.data.settings import Controlled
+from anaphora.errors import UserError
+
+SMALL = Controlled(train_items=3000, test_items=900)
+POSSESSIVE = {"his", "her", "its", "their", "他的", "她的", "它的", "他们的", "她们的", "它们的"}
+
+
+@pytest.fixture(scope="module")
+def made() -> dict[str, list[Example]]:
+    return corpus.generate(SMALL)
+
+
+@pytest.fixture(scope="module")
+def lexicons() -> dict[str, lexicon.Lexicon]:
+    return {language: lexicon.load(language) for language in LANGUAGES}
+
+
+def blocks(examples: Sequence[Example]) -> dict[str, list[Example]]:
+    found: dict[str, list[Example]] = defaultdict(list)
+    for example in examples:
+        found[example.group].append(example)
+    return found
+
+
+def names(example: Example) -> list[str]:
+    return [example.words(index) for index in range(len(example.candidates))]
+
+
+def lemmas(words: lexicon.Lexicon) -> dict[str, str]:
+    """Singular and plural of each noun -> its singular."""
+    found = {}
+    for nouns in words.nouns.values():
+        for noun in nouns:
+            found[noun.singular] = found[noun.plural] = noun.singular
+    return found
+
+
+def cue_pairs(examples: Sequence[Example], lexicons: Mapping[str, lexicon.Lexicon]) -> Iterator[tuple[str, ...]]:
+    """What must not be shared between training and test: (language, type, cue or its form, candidate's lemma)."""
+    singular = {language: lemmas(words) for language, words in lexicons.items()}
+    for example in examples:
+        kind = example.factors["type"]
+        cue = example.factors["cue"]
+        if kind in ("gender", "number", "animacy"):
+            kind, cue = "agreement", "possessive" if cue in POSSESSIVE else "subject"
+        elif example.factors["kind"] == "role":
+            cue = "any"
+        for name in names(example):
+            yield (example.language, kind, cue, singular[example.language].get(name, name))
+
+
+def test_no_pair_of_cue_and_candidate_is_shared_between_splits(
+    made: dict[str, list[Example]], lexicons: dict[str, lexicon.Lexicon]
+) -> None:
+    plain = {
+        split: [each for each in examples if each.factors["stratum"] in ("main", "cataphora")]
+        for split, examples in made.items()
+    }
+    pairs = {split: set(cue_pairs(examples, lexicons)) for split, examples in plain.items()}
+    everything = set(cue_pairs(made["train"], lexicons))
+    assert min(map(len, pairs.values())) > 400
+    assert not pairs["test"] & everything
+    assert not pairs["dev"] & everything
+    assert not pairs["test"] & pairs["dev"]
+
+
+def test_the_tested_nouns_are_known_from_other_cues(
+    made: dict[str, list[Example]], lexicons: dict[str, lexicon.Lexicon]
+) -> None:
+    known = {(language, name) for language, *_, name in cue_pairs(made["train"], lexicons)}
+    sets = [each for each in made["test"] if each.factors["kind"] == "set"]
+    tested = {(language, name) for language, *_, name in cue_pairs(sets, lexicons)}
+    assert len(tested - known) < 0.1 * len(tested)  # a small corpus does not show all
+
+
+def test_a_noun_shares_its_hold_out_with_its_plural(lexicons: dict[str, lexicon.Lexicon]) -> None:
+    words = splits.deal(lexicons["en"], 0)
+    for split in ("train", "dev", "test"):
+        chosen = words.agreement_nouns("thing", ("he",), split)
+        assert chosen
+        assert all(noun.plural != noun.singular for noun in chosen)
+    held = {split: set(words.agreement_nouns("thing", ("he",), split)) for split in ("train", "dev", "test")}
+    assert not held["train"] & held["test"] and not held["train"] & held["dev"] and not held["dev"] & held["test"]
+    assert not set(words.agreement_nouns("thing", ("he", "his"), "train")) & held["test"]
+
+
+def test_templates_texts_groups_and_twins_belong_to_one_split(made: dict[str, list[Example]]) -> None:
+    owners = defaultdict(set)
+    for split, examples in made.items():
+        for example in examples:
+            for value in (example.factors["template"], example.text, example.group, example.twin):
+                owners[value].add(split)
+    assert all(len(found) == 1 for found in owners.values())
+
+
+def test_no_text_stands_twice_but_for_its_two_pronouns(made: dict[str, list[Example]]) -> None:
+    examples = [example for split in made.values() for example in split]
+    assert len({(example.text, example.pronoun) for example in examples}) == len(examples)
+    owners = defaultdict(set)
+    for example in examples:
+        owners[example.text].add(example.group)
+    assert all(len(groups) == 1 for groups in owners.values())
+
+
+def test_filler_only_names_are_bystanders_in_training_and_candidates_in_their_stratum(
+    made: dict[str, list[Example]], lexicons: dict[str, lexicon.Lexicon]
+) -> None:
+    for language, words in lexicons.items():
+        fillers = {name for gender in words.names.values() for name in gender[-lexicon.FILLER_ONLY :]}
+        seen = set()
+        for split, examples in made.items():
+            for example in (each for each in examples if each.language == language):
+                focal = {example.words(index) for index in example.focal} & fillers
+                seen |= set(names(example)) & fillers if split == "train" else set()
+                assert bool(focal) == (example.factors["stratum"] == "filler_only")
+        assert len(seen) > lexicon.FILLER_ONLY  # of both genders
+
+
+def test_invented_names_of_test_are_nowhere_in_training(made: dict[str, list[Example]]) -> None:
+    for language in LANGUAGES:
+        text = "\n".join(example.text for example in made["train"] if example.language == language)
+        tested = [each for each in made["test"] if (each.language, each.factors["stratum"]) == (language, "invented")]
+        invented = {example.words(index) for example in tested for index in example.focal}
+        assert len(invented) > 20
+        assert not [name for name in invented if name in text]
+        training = [each for each in made["train"] if each.factors["stratum"] == "invented"]
+        assert {example.factors["kind"] for example in training} == {"role"}
+
+
+def test_every_block_is_complete(made: dict[str, list[Example]]) -> None:
+    for block in (block for examples in made.values() for block in blocks(examples).values()):
+        first = block[0]
+        count = len(first.focal)
+        pronouns = int(first.factors.get("pronouns", "1"))
+        assert len(block) == pronouns * count * count
+        assert {example.factors["order"] for example in block} == {str(order) for order in range(count)}
+        assert len({example.factors["template"] for example in block}) == 1
+        assert len({frozenset(names(example)) for example in block}) == 1
+        for which in range(pronouns):
+            cells = [example for example in block if example.twin.endswith(f"/{which}")]
+            # Every candidate is meant in every order, and every cue picks the same candidate in all orders.
+            meant = {(each.factors["order"], each.words(each.antecedents[0])) for each in cells}
+            assert len(meant) == len(cells) == count * count
+            if first.factors["kind"] == "set":
+                assert len({(each.factors["cue"], each.words(each.antecedents[0])) for each in cells}) == count
+
+
+def test_whoever_looks_at_position_or_entity_alone_is_right_in_one_of_m(made: dict[str, list[Example]]) -> None:
+    for block in (block for examples in made.values() for block in blocks(examples).values()):
+        right: dict[tuple[str, object], int] = defaultdict(int)
+        for example in block:
+            for place, index in enumerate(example.focal):
+                right["place", place] += index in example.antecedents
+                right["entity", example.words(index)] += index in example.antecedents
+        share = len(block) / len(block[0].focal)
+        assert all(count == share for count in right.values())
+
+
+def test_twins_differ_in_cue_and_answer_alone(made: dict[str, list[Example]]) -> None:
+    twins = defaultdict(list)
+    for example in made["test"]:
+        twins[example.twin].append(example)
+    for group in twins.values():
+        assert len(group) == len(group[0].focal)
+        assert len({tuple(names(example)) for example in group}) == 1
+        assert len({example.antecedents for example in group}) == len(group)
+        assert len({example.factors["order"] for example in group}) == 1
+
+
+def test_spans_cut_the_right_words_in_both_languages(
+    made: dict[str, list[Example]], lexicons: dict[str, lexicon.Lexicon]
+) -> None:
+    for language, words in lexicons.items():
+        nouns = set(lemmas(words))
+        people = {name for gender in words.names.values() for name in gender}
+        pronouns = {form for forms in templates.PRONOUNS[language].values() for form in forms}
+        for example in (each for each in made["test"] if each.language == language):
+            assert example.text[slice(*example.pronoun)].lower() in pronouns
+            if example.factors["kind"] == "set":
+                assert nouns >= set(names(example))
+            elif example.factors["stratum"] == "main":
+                assert people >= set(names(example))
+            if example.factors["type"] == "selection":
+                assert example.factors["cue"] in example.text
+            if example.factors["type"] in ("gender", "number", "animacy"):
+                assert example.text[slice(*example.pronoun)].lower() == example.factors["cue"]
+
+
+def test_texts_are_tidy(made: dict[str, list[Example]]) -> None:
+    for example in (example for examples in made.values() for example in examples):
+        assert "{" not in example.text and example.text == example.text.strip()
+        if example.language == "en":
+            assert "  " not in example.text and " ," not in example.text and " ." not in example.text
+            assert example.text[0].isupper()
+        else:
+            assert " " not in example.text
+        assert not any(left + right in example.text for left, right in product(",，.。;；:：", ",，.。"))
+
+
+def test_every_stratum_and_type_has_its_items(made: dict[str, list[Example]]) -> None:
+    count: dict[tuple[str, ...], int] = defaultdict(int)
+    for split, examples in made.items():
+        for example in examples:
+            factors = example.factors
+            count[split, example.language, factors["stratum"]] += 1
+            count[split, example.language, factors["stratum"], factors["type"]] += 1
+            count[split, example.language, "kind", factors["kind"]] += 1
+    for language in LANGUAGES:
+        types = (*SET_TYPES, *ROLE_TYPES[language])
+        assert sum(count["train", language, "kind", kind] for kind in ("set", "role")) >= SMALL.train_items
+        assert abs(count["train", language, "kind", "set"] - count["train", language, "kind", "role"]) < 200
+        for split in ("dev", "test"):
+            assert count[split, language, "main"] >= SMALL.test_items
+            assert count[split, language, "cataphora"] >= SMALL.test_items / 10
+            least = SMALL.test_items / len(types)
+            assert all(least <= count[split, language, "main", kind] <= least + 40 for kind in types)
+        for stratum in ("filler_only", "invented"):
+            assert count["test", language, stratum] >= SMALL.test_items / 10
+        assert not count["train", language, "filler_only"] and not count["dev", language, "filler_only"]
+
+
+def test_distances_span_from_none_to_thirty_words(made: dict[str, list[Example]]) -> None:
+    for language in LANGUAGES:
+        distances = {int(each.factors["distance"]) for each in made["train"] if each.language == language}
+        assert min(distances) == 0
+        assert max(distances) >= 25
+
+
+def test_the_pronoun_precedes_the_candidates_in_cataphora_alone(made: dict[str, list[Example]]) -> None:
+    for example in (example for examples in made.values() for example in examples):
+        last = max(example.candidates[index][-1][0] for index in example.focal)
+        assert (example.pronoun[0] < last) == (example.factors["stratum"] == "cataphora")
+
+
+def test_sets_have_up_to_six_members_and_number_sets_both_numbers(made: dict[str, list[Example]]) -> None:
+    sizes = defaultdict(set)
+    for block in blocks(made["train"]).values():
+        sizes[block[0].language, block[0].factors["type"]].add(len(block[0].focal))
+        if block[0].factors["type"] == "number":
+            assert {example.factors["number"] for example in block} == {"singular", "plural"}
+    for language, largest in (("en", 4), ("zh", 6)):
+        assert sizes[language, "number"] == set(range(2, largest + 1))
+        assert sizes[language, "selection"] == {2, 3, 4, 5, 6}
+        assert sizes[language, "animacy"] == {2, 3}
+        assert sizes[language, "gender"] == {2}
+
+
+def test_the_seed_decides_everything(made: dict[str, list[Example]]) -> None:
+    assert corpus.generate(SMALL) == made
+    other = corpus.generate(Controlled(train_items=3000, test_items=900, seed=1))
+    texts = {example.text for example in made["test"]}
+    assert len(texts & {example.text for example in other["test"]}) < 0.1 * len(texts)
+
+
+def test_a_language_is_the_same_with_and_without_the_other(made: dict[str, list[Example]]) -> None:
+    alone = corpus.generate(Controlled(languages=["zh"], train_items=3000, test_items=900))
+    for split, examples in alone.items():
+        both = {(each.text, each.pronoun) for each in made[split] if each.language == "zh"}
+        assert {(each.text, each.pronoun) for each in examples} == both
+
+
+def test_generation_is_fast() -> None:
+    start = time.process_time()
+    corpus.generate(Controlled(train_items=2000, test_items=500))
+    assert time.process_time() - start < 3
+
+
+def test_the_words_for_the_tokenizer_hold_every_candidate_and_pronoun(made: dict[str, list[Example]]) -> None:
+    for language in LANGUAGES:
+        known = {word.lower() for word in corpus.words(language)}
+        for example in made["train"]:
+            if example.language == language and example.factors["stratum"] != "invented":
+                assert {name.lower() for name in names(example)} <= known
+                assert example.text[slice(*example.pronoun)].lower() in known
+
+
+def test_the_table_counts_every_item_and_appends_what_was_measured(made: dict[str, list[Example]]) -> None:
+    measured: dict[str, str | int | float] = {"shortcut": "nearest", "accuracy": 0.5}
+    rows = table(made, [measured])
+    assert rows[-1] is measured
+    assert sum(int(row["items"]) for row in rows[:-1]) == sum(map(len, made.values()))
+    gender = next(row for row in rows if (row["language"], row["type"], row["split"]) == ("en", "gender", "test"))
+    assert gender["chance"] == 0.5
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_content_is_large_enough(language: str) -> None:
+    words = lexicon.load(language)
+    assert (len(words.intro), len(words.gap), len(words.aside), len(words.syllables)) >= (30, 40, 30, 40)
+    assert all(len(nouns) >= 45 for nouns in words.nouns.values())
+    assert all(len(cues) >= 20 for cues in words.predicates.values())
+    assert all(len(people) >= 55 for people in words.names.values())
+    for kind in (*SET_TYPES, *ROLE_TYPES[language]):
+        content = templates.load(language, kind, CONTENT)
+        sizes = [len(content.of(split, cataphora=False)) for split in ("train", "dev", "test")]
+        assert all(size >= least for size, least in zip(sizes, (18, 5, 9), strict=True)), (kind, sizes)
+
+
+@pytest.fixture
+def content(tmp_path: Path) -> Path:
+    for folder in FOLDERS.values():
+        shutil.copytree(CONTENT / folder, tmp_path / folder)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("name", "added", "message"),
+    [
+        ("gender", 'split = "test"\ntext = "{list} left {and} ."', "unknown slot {and}; allowed are"),
+        ("gender", 'split = "valid"\ntext = "{list} {he} left ."', "split is 'valid'; allowed are train, dev, test"),
+        ("gender", 'split = "train"\ntext = "{list} met , {he}left ."', "'{he}left' is neither a word nor a slot"),
+        ("gender", 'split = "train"\ntext = "{A} met , {he} left ."', "must be one {list}, or {A} and {B}"),
+        ("gender", 'split = "train"\ntext = "{list} met ."', "one pronoun, or two"),
+        ("gender", 'split = "train"\ntext = "{list} met  and {he} left ."', "tokens with single blanks"),
+        ("gender", 'split = "train"\ntext = "{list} {aside} {he} left ."', "{aside} must stand after a full stop"),
+        ("gender", 'split = "train"\ntext = "since {he} left , {list} met ."', "cataphora is false, but the pronoun"),
+        ("gender", 'split = "test"\ntext = "{list} : {he:1} left , {his:2} hat fell ."', "must have one form"),
+        ("gender", 'split = "test"\ntext = "{list} {he} left ."\nhard = 1', "unknown entry 'hard'"),
+        ("selection", 'split = "train"\ntext = "{list} : {he} was old ."', "exactly one {cue} is needed"),
+        ("causality", 'split = "train"\ntext = "{event} as {he} {verb} ."', "with scenario 0: unknown slot {verb}"),
+    ],
+)
+def test_a_wrong_template_is_named(content: Path, name: str, added: str, message: str) -> None:
+    path = content / "english" / f"{name}.toml"
+    count = len(templates.load("en", name, content).templates)
+    # Before the scenarios, if there are any, so that the last template is the wrong one.
+    path.write_text(path.read_text(encoding="utf-8") + f"\n[[template]]\n{added}\n", encoding="utf-8")
+    with pytest.raises(UserError) as caught:
+        templates.load("en", name, content)
+    assert f"english/{name}.toml, template {count} (" in str(caught.value)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("added", "message"),
+    [
+        ('first.event = ["{A} left {B}"]', "both need the same slots"),
+        ('state = ["was ill"]\nfirst.event = ["{A} {C}"]\nsecond.event = ["{A} {B}"]', "unknown slot {C}"),
+        ('state = ["a", "a"]\nfirst.event = ["{A} {B}"]\nsecond.event = ["{B} {A}"]', "'a' stands there twice"),
+    ],
+)
+def test_a_wrong_scenario_is_named(content: Path, added: str, message: str) -> None:
+    path = content / "english" / "causality.toml"
+    count = len(templates.load("en", "causality", content).scenarios)
+    path.write_text(path.read_text(encoding="utf-8") + f"\n[[scenario]]\n{added}\n", encoding="utf-8")
+    with pytest.raises(UserError) as caught:
+        templates.load("en", "causality", content)
+    assert f"scenario {count}" in str(caught.value) and message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('"king/kings"', '"king"', "classes.male.nouns: 'king' must be written singular/plural"),
+        ('"king/kings"', '"queen/queens"', "'queen' stands in classes.male too"),
+        ("[classes.thing]", "[classes.things]", "unknown entry 'things'"),
+        ("intro = [", "intro = [3, ", "must be a list of texts"),
+        ("intro = [", "intro = ", "not TOML"),
+    ],
+)
+def test_a_wrong_lexicon_entry_is_named(content: Path, old: str, new: str, message: str) -> None:
+    path = content / "english" / "lexicon.toml"
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new, 1), encoding="utf-8")
+    with pytest.raises(UserError, match=r"english/lexicon\.toml") as caught:
+        lexicon.load("en", content)
+    assert message in str(caught.value)
+
+
+def test_content_that_is_used_up_says_so(content: Path) -> None:
+    template = '[[template]]\nsplit = "{}"\ntext = "{{event}} since {{he}} {{state}}{}"\n'
+    scenario = '[[scenario]]\nstate = ["left"]\nfirst.event = ["{A} saw {B}"]\nsecond.event = ["{A} met {B}"]\n'
+    written = [template.format("train", " ."), template.format("dev", " !"), template.format("test", " ?"), scenario]
+    (content / "english" / "causality.toml").write_text("".join(written), encoding="utf-8")
+    with pytest.raises(UserError, match=r"english/causality.toml: after \d+ test items \(main\) 200 draws gave no new"):
+        corpus.generate(Controlled(languages=["en"], train_items=50, test_items=1000), content)
+
+
+@pytest.mark.parametrize(
+    ("text", "gap", "expected"),
+    [
+        ("it fell {gap} because of rain .", "one day", "it fell , one day , because of rain ."),
+        ("it fell {gap} because of rain .", "", "it fell because of rain ."),
+        ("it fell {gap} .", "one day", "it fell , one day ."),
+        ("it fell {gap} ; it rained .", "one day", "it fell , one day ; it rained ."),
+        ("it fell , {gap} it rained .", "one day", "it fell , one day , it rained ."),
+        ("it fell . {gap} it rained .", "one day", "it fell . one day , it rained ."),
+        ("{gap} it fell .", "one day", "one day , it fell ."),
+    ],
+)
+def test_a_gap_brings_its_commas_and_no_mark_too_many(text: str, gap: str, expected: str) -> None:
+    filled = templates.fill_pools(text.split(), {"intro": "", "gap": gap, "aside": ""}, "en")
+    assert " ".join(filled) == expected
+
+
+def test_writing_joins_as_each_language_does() -> None:
+    tokens = ["so", "{p0}", "left", ".", "{0}", ",", "{1}", "and", "I", "?"]
+    english = templates.write(tokens, [Mention("cup", "the"), Mention("Ann")], ["he"], "en")
+    assert english.text == "So he left. The cup, Ann and I?"
+    assert [english.text[slice(*spans[0])] for spans in english.slots] == ["cup", "Ann"]
+    assert (english.pronoun_words, english.slot_words) == ((2,), ((5,), (6,)))
+    chinese = templates.write(
+        "{0} 和 {1} ， {p0} 走 了 。".split(), [Mention("灯", "那 盏"), Mention("猫")], ["它"], "zh"
+    )
+    assert chinese.text == "那盏灯和猫，它走了。"
+    assert [chinese.text[slice(*spans[0])] for spans in chinese.slots] == ["灯", "猫"]
+
+
+def test_wrong_settings_are_refused_in_the_users_words() -> None:
+    with pytest.raises(UserError, match=r"data.languages \('de'\)"):
+        Controlled(languages=["de"])
+    with pytest.raises(UserError, match=r"data.languages .* at least one"):
+        Controlled(languages=[])
+    with pytest.raises(UserError, match=r"data.train_items \(0\) must be at least 1"):
+        Controlled(train_items=0)
+    with pytest.raises(UserError, match=r"data.seed \(-1\)"):
+        Controlled(seed=-1)

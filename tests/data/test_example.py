@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+import json
+import pickle
+from typing import Any
+
+import pytest
+
+from anaphora.data.example import Example, from_record, in_text_order, to_record
+from anaphora.errors import UserError
+
+TEXT = "Anna met Berta because she was free."
+
+
+def record(**changes: Any) -> dict[str, Any]:
+    right = {
+        "text": TEXT,
+        "language": "en",
+        "pronoun": [23, 26],
+        "candidates": [[0, 4], [[9, 14]]],
+        "antecedents": [0],
+    }
+    return right | changes
+
+
+def test_a_record_survives_the_way_there_and_back() -> None:
+    example = from_record(record(group="g", twin="t", factors={"focal": "0,1", "cue": "free"}))
+    assert from_record(json.loads(json.dumps(to_record(example)))) == example
+    assert pickle.loads(pickle.dumps(example)) == example
+
+
+def test_spans_cut_the_words() -> None:
+    example = from_record(record())
+    assert [example.words(index) for index in range(2)] == ["Anna", "Berta"]
+    assert TEXT[slice(*example.pronoun)] == "she"
+
+
+def test_all_candidates_are_focal_unless_the_factor_says_otherwise() -> None:
+    assert from_record(record()).focal == (0, 1)
+    assert from_record(record(factors={"focal": "1"})).focal == (1,)
+
+
+def test_candidates_in_any_order_come_out_in_the_order_of_the_text() -> None:
+    example = from_record(record(candidates=[[9, 14], [0, 4]], factors={"focal": "0", "subject": "1"}))
+    assert example.candidates == (((0, 4),), ((9, 14),))
+    assert example.antecedents == (1,)
+    assert (example.factors["focal"], example.factors["subject"]) == ("1", "0")
+
+
+def test_mentions_of_one_candidate_are_sorted() -> None:
+    assert in_text_order((((9, 14), (0, 4)), ((5, 8),)), (1, 0)) == ((((0, 4), (9, 14)), ((5, 8),)), (0, 1), (0, 1))
+
+
+def test_none_or_several_antecedents_are_allowed() -> None:
+    assert from_record(record(antecedents=[])).antecedents == ()
+    assert from_record(record(antecedents=[1, 0])).antecedents == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"text": ""}, "text: it is empty"),
+        ({"text": 3}, "text: 3 must be text"),
+        ({"text": None}, "text: it is missing"),
+        ({"language": "de"}, "language: 'de' is not one of en, zh"),
+        ({"pronoun": [23, 99]}, r"pronoun: \[23, 99\] must be .* <= 36"),
+        ({"pronoun": [26, 26]}, r"pronoun: \[26, 26\]"),
+        ({"pronoun": [23]}, r"pronoun: \[23\] must be \[start, end\]"),
+        ({"pronoun": [True, 26]}, r"pronoun: \[True, 26\]"),
+        ({"candidates": []}, r"candidates: \[\]"),
+        ({"candidates": [[0, 4], []]}, r"candidates\[1\]: \[\]"),
+        ({"candidates": [[0, 4], [-3, -1]]}, r"candidates\[0\]: \[-3, -1\]"),
+        ({"candidates": [[0, 4], [0, 4]]}, r"candidates\[1\]: \[0, 4\] overlaps candidates\[0\]"),
+        ({"candidates": [[0, 4], [2, 14]]}, r"candidates\[1\]: \[2, 14\] overlaps candidates\[0\] at \[0, 4\]"),
+        ({"candidates": [[0, 4], [22, 26]]}, r"candidates\[1\]: \[22, 26\] overlaps the pronoun at \[23, 26\]"),
+        ({"antecedents": [2]}, "antecedents: 2 is not a candidate; allowed are 0 to 1"),
+        ({"antecedents": [-1]}, "antecedents: -1 is not a candidate"),
+        ({"antecedents": [0, 0]}, "names a candidate twice"),
+        ({"antecedents": 0}, "antecedents: 0 must be a list"),
+        ({"factors": "x"}, "factors: 'x' must map"),
+        ({"factors": {"focal": "7"}}, "factors.focal: '7' must be candidate indices from 0 to 1"),
+        ({"pronom": [1, 2]}, "pronom: unknown field; allowed are text"),
+    ],
+)
+def test_a_wrong_field_is_named_with_its_value_and_what_is_allowed(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        from_record(record(**changes))
+
+
+def test_candidates_out_of_order_are_refused() -> None:
+    spans = (((9, 14),), ((0, 4),))
+    with pytest.raises(UserError, match=r"candidates: .* must be in the order of the text"):
+        Example(text=TEXT, language="en", pronoun=(23, 26), candidates=spans, antecedents=(0,))
+    with pytest.raises(UserError, match=r"candidates: .* each candidate's mentions too"):
+        Example(text=TEXT, language="en", pronoun=(23, 26), candidates=(((9, 14), (0, 4)),), antecedents=(0,))
+    with pytest.raises(UserError, match=r"candidates\[0\]: it has no span"):
+        Example(text=TEXT, language="en", pronoun=(23, 26), candidates=((),), antecedents=(0,))

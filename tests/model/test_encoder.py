@@ -1,0 +1,214 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from encoders import ATTENTIONS, FEED_FORWARDS, NORMS, POSITIONS, encoder, pack, sentence, shape
+from torch import Tensor
+
+from anaphora.errors import UserError
+from anaphora.model import settings
+from anaphora.model.attention import attend, attention_weights, same_sentence
+from anaphora.model.encoder import Encoder
+
+
+def kind(value: object) -> str:
+    return str(getattr(value, "kind", value))
+
+
+every_position = pytest.mark.parametrize("position", POSITIONS, ids=kind)
+every_attention = pytest.mark.parametrize("attention", ATTENTIONS, ids=kind)
+
+
+@every_position
+@every_attention
+def test_packing_changes_nothing(position: settings.Position, attention: settings.Attention) -> None:
+    first, second = sentence(5, 1), sentence(9, 2)
+    model = encoder(position=position, attention=attention)
+    packed, alone = model(*pack([first, second])), model(*pack([second]))
+    torch.testing.assert_close(packed[0, 5:], alone[0])
+
+
+@every_position
+@every_attention
+def test_padding_changes_nothing(position: settings.Position, attention: settings.Attention) -> None:
+    model = encoder(position=position, attention=attention)
+    padded, alone = model(*pack([sentence(7)], padding=4)), model(*pack([sentence(7)]))
+    torch.testing.assert_close(padded[0, :7], alone[0])
+    assert padded.isfinite().all()
+
+
+@pytest.mark.parametrize("feed_forward", FEED_FORWARDS, ids=kind)
+@pytest.mark.parametrize("norm", NORMS, ids=lambda norm: f"{norm.kind}-{norm.placement}")
+def test_every_block_trains(feed_forward: settings.FeedForward, norm: settings.Norm) -> None:
+    model = encoder(feed_forward=feed_forward, norm=norm).train()
+    model(*pack([sentence(6)], padding=2))[:, :6].square().sum().backward()
+    untouched = [name for name, weight in model.named_parameters() if weight.grad is None or not weight.grad.any()]
+    # A key's bias adds the same to every score of a row, which softmax does not see.
+    assert [name for name in untouched if not name.endswith("key.bias")] == []
+    assert all(weight.grad is None or weight.grad.isfinite().all() for weight in model.parameters())
+
+
+def test_without_positions_a_sentence_is_a_bag() -> None:
+    words, order = sentence(8), torch.tensor([3, 0, 7, 5, 1, 6, 2, 4])
+    model = encoder(position=settings.NoPosition())
+    torch.testing.assert_close(model(*pack([words[order]]))[0], model(*pack([words]))[0, order])
+
+
+@pytest.mark.parametrize("position", POSITIONS[1:], ids=kind)
+def test_with_positions_order_matters(position: settings.Position) -> None:
+    words, order = sentence(8), torch.tensor([3, 0, 7, 5, 1, 6, 2, 4])
+    model = encoder(position=position)
+    assert (model(*pack([words[order]]))[0] - model(*pack([words]))[0, order]).abs().max() > 1e-3
+
+
+@pytest.mark.parametrize("position", POSITIONS[3:], ids=kind)
+def test_relative_positions_ignore_a_shift(position: settings.Position) -> None:
+    ids, places, segments = pack([sentence(8)])
+    model = encoder(position=position)
+    torch.testing.assert_close(model(ids, places + 11, segments), model(ids, places, segments), atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("position", POSITIONS[1:3], ids=kind)
+def test_absolute_positions_see_a_shift(position: settings.Position) -> None:
+    ids, places, segments = pack([sentence(8)])
+    model = encoder(position=position)
+    assert (model(ids, places + 11, segments) - model(ids, places, segments)).abs().max() > 1e-3
+
+
+def explicit_weights(model: Encoder, ids: Tensor, places: Tensor, segments: Tensor, layer: int) -> Tensor:
+    """softmax(q k^T / sqrt(D) + bias) of one layer, written out in float64 one query at a time."""
+    geometry = model.geometry(places, segments)
+    hidden = model.embed(ids, places)
+    for number, block in enumerate(model.blocks):
+        if number == layer:
+            query, key, _ = block.project(hidden, geometry)
+            bias = block.attention.score_bias(geometry).expand(query.shape[0], query.shape[1], -1, -1)
+            rows = torch.zeros(*query.shape[:3], key.shape[2], dtype=torch.float64)
+            for row, head, token in torch.cartesian_prod(*(torch.arange(size) for size in query.shape[:3])):
+                scores = [
+                    (query[row, head, token].double() * key[row, head, other].double()).sum()
+                    / math.sqrt(query.shape[-1])
+                    + bias[row, head, token, other].double()
+                    for other in range(key.shape[2])
+                ]
+                high = max(scores)
+                if high > -math.inf:
+                    powers = torch.stack([torch.exp(score - high) for score in scores])
+                    rows[row, head, token] = powers / powers.sum()
+            return rows
+        hidden = block(hidden, geometry)
+    raise AssertionError("no such layer")
+
+
+@every_position
+@every_attention
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+def test_rows_equal_an_explicit_softmax(
+    position: settings.Position, attention: settings.Attention, dtype: torch.dtype
+) -> None:
+    model = encoder(position=position, attention=attention).to(dtype)
+    packed = pack([sentence(4, 1), sentence(6, 2)], padding=2)
+    asked = (torch.zeros(12, dtype=torch.long), torch.arange(12))
+    with torch.no_grad():
+        _, rows = model.with_rows(*packed, asked)
+        for layer in range(2):
+            wanted = explicit_weights(model, *packed, layer)[0].transpose(0, 1)  # (Q, H, T)
+            assert (rows[layer].double() - wanted).abs().max() < 1e-5
+            whole = list(model.maps(*packed))[layer][0].transpose(0, 1)
+            assert (whole.double() - wanted).abs().max() < 1e-5
+
+
+@every_position
+@every_attention
+def test_mixing_with_the_rows_gives_the_layers_own_output(
+    position: settings.Position, attention: settings.Attention
+) -> None:
+    model = encoder(position=position, attention=attention)
+    ids, places, segments = pack([sentence(4, 1), sentence(6, 2)], padding=2)
+    geometry, hidden = model.geometry(places, segments), model.embed(ids, places)
+    block = model.blocks[0]
+    query, key, value = block.project(hidden, geometry)
+    weights = block.attention.maps(query, key, geometry)
+    by_hand = block.attention.finish((weights @ value).transpose(1, 2).flatten(2))
+    torch.testing.assert_close(by_hand, block.attention(block.attention_input(hidden), geometry))
+
+
+@every_position
+def test_attending_over_the_identity_returns_the_weights(position: settings.Position) -> None:
+    model = encoder(position=position)
+    ids, places, segments = pack([sentence(4, 1), sentence(6, 2)], padding=2)
+    geometry = model.geometry(places, segments)
+    query, key, _ = model.blocks[0].project(model.embed(ids, places), geometry)
+    identity = torch.eye(12, dtype=torch.float64).expand(1, 2, 12, 12)
+    torch.testing.assert_close(
+        attend(query, key, identity, geometry.bias), attention_weights(query, key, geometry.bias)
+    )
+
+
+def test_a_sentence_of_padding_attends_to_nothing() -> None:
+    segments = torch.tensor([[0, 0, -1, -1], [-1, -1, -1, -1]])
+    query = torch.randn(2, 1, 4, 8, generator=torch.Generator().manual_seed(0), requires_grad=True)
+    weights = attention_weights(query, query, same_sentence(segments))
+    mixed = attend(query, query, query, same_sentence(segments))
+    assert (
+        weights[0, 0, :2, :2].sum().item() == pytest.approx(2)
+        and weights[0, 0, 2:].sum() == 0
+        and weights[1].sum() == 0
+    )
+    assert mixed[1].abs().sum() == 0 and mixed[0, 0, 2:].abs().sum() == 0
+    (weights.sum() + mixed.square().sum()).backward()
+    assert query.grad is not None and query.grad.isfinite().all()
+
+
+def test_rows_are_taken_before_dropout() -> None:
+    model = encoder(attention=settings.MultiHead(heads=2, dropout=0.9, head_dropout=0.9)).train()
+    asked = (torch.zeros(6, dtype=torch.long), torch.arange(6))
+    _, rows = model.with_rows(*pack([sentence(6)]), asked)
+    torch.testing.assert_close(rows.sum(dim=-1), torch.ones_like(rows[..., 0]))
+
+
+@pytest.mark.parametrize("changed", [{"dropout": 0.5}, {"head_dropout": 0.5}], ids=str)
+def test_dropout_acts_in_training_alone(changed: dict[str, float]) -> None:
+    model = encoder(attention=settings.MultiHead(heads=2, **changed))
+    packed = pack([sentence(6)])
+    torch.testing.assert_close(model(*packed), model(*packed))
+    model.train()
+    assert not torch.equal(model(*packed), model(*packed))
+
+
+def test_silenced_blocks_pass_the_embedding_through() -> None:
+    model = encoder(norm=settings.LayerNorm(placement="pre"))
+    for block in model.blocks:
+        for weight in [*block.attention.output.parameters(), *block.feed_forward.narrow.parameters()]:
+            torch.nn.init.zeros_(weight)
+    ids, places, segments = pack([sentence(6)])
+    torch.testing.assert_close(model(ids, places, segments), model.norm(model.tokens(ids)))
+
+
+def test_uniform_attention_weighs_every_token_of_the_sentence_alike() -> None:
+    model = encoder(attention=settings.Uniform(heads=2), position=settings.Alibi())
+    weights = next(model.maps(*pack([sentence(4, 1), sentence(5, 2)])))
+    torch.testing.assert_close(weights[0, :, :4, :4], torch.full((2, 4, 4), 0.25, dtype=torch.float64))
+    assert weights[0, :, :4, 4:].sum() == 0
+
+
+def test_a_text_longer_than_learned_positions_is_refused() -> None:
+    with pytest.raises(UserError, match=r"40 tokens .* model.position.max_length \(32\)"):
+        encoder(position=settings.Learned(max_length=32))(*pack([sentence(40)]))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"width": 15}, r"model.width \(15\) must be a multiple of model.attention.heads \(2\)"),
+        ({"width": 6}, r"must be even"),
+        ({"dropout": 1.0}, r"model.dropout \(1.0\)"),
+        ({"layers": 0}, r"model.layers \(0\) must be at least 1"),
+    ],
+    ids=str,
+)
+def test_impossible_shapes_are_refused_in_the_users_words(changes: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        shape(**changes)

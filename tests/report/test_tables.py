@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from anaphora.report.tables import headline, honest_sentence
+
+
+def cell(task: float = 0.99, candidate: float = 0.95, untrained: float | None = 0.58, **more: Any) -> dict[str, Any]:
+    """What one language or kind of cue measured, with intervals of one point to both sides."""
+    return {
+        "items": 123456,
+        "task_accuracy": task,
+        "candidate_accuracy": candidate,
+        "quad_accuracy": 0.9,
+        "antecedent_mass": 0.873,
+        "lift": 12.31,
+        "chance": 0.45,
+        "intervals": {
+            "task_accuracy": [task - 0.01, min(task + 0.01, 1.0)],
+            "candidate_accuracy": [candidate - 0.01, min(candidate + 0.01, 1.0)],
+        },
+        "baselines": {"nearest": 0.46, "most_mentioned": 0.48, "random_init": 0.47, "random_init_95": untrained},
+        **more,
+    }
+
+
+def metrics(split: str = "test", **languages: dict[str, Any]) -> dict[str, Any]:
+    return {"seed": 0, "split": split, "head": {"layer": 2, "head": 0, "chosen_on": "dev"}, "languages": languages}
+
+
+def lines(summary: dict[str, Any], width: int = 100) -> list[str]:
+    console = Console(file=io.StringIO(), width=width)
+    console.print(headline(summary))
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue().splitlines()
+
+
+def test_the_table_has_a_row_for_each_language_and_kind_and_wraps_none_at_100_columns() -> None:
+    whole = cell(1.0, 1.0, set=cell(), role=cell(candidate=0.55))
+    drawn = lines(metrics(en=whole, zh=whole))
+    assert len(drawn) == 4 + 6
+    assert max(map(len, drawn)) <= 100
+    assert drawn[0].strip() == "test split, layer 2 head 0 (chosen on dev), shares in %"
+    assert " ".join(drawn[5].split()) == (
+        "set cues 123456 99.0 95.0 [94.0, 96.0] 90.0 87.3 12.3 45.0 most mentioned 48.0 47.0 / 58.0"
+    )
+
+
+def test_the_best_baseline_is_never_an_untrained_model() -> None:
+    assert "most mentioned 48.0" in lines(metrics(en=cell(untrained=0.99)))[-1]
+
+
+def test_a_measure_that_does_not_apply_is_a_dash() -> None:
+    bare = dict.fromkeys(cell(), None)
+    assert set(lines(metrics(en=bare))[-1].split()) == {"English", "–"}
+
+
+def test_a_long_baseline_name_is_cut_rather_than_wrapped() -> None:
+    drawn = lines(metrics(en=cell(baselines={"bag_with_interactions": 0.6})))
+    assert "bag with inte… 60.0" in drawn[-1]
+
+
+def test_languages_of_one_case_share_a_sentence() -> None:
+    said = honest_sentence(metrics(en=cell(candidate=0.97), zh=cell()))
+    assert said == (
+        "In English and Chinese the pronoun's strongest candidate at layer 2 head 0 is the antecedent in 97 % "
+        "(English) and 95 % (Chinese) of unseen items (chance 45 %), above every baseline and 95 % of untrained "
+        "models; this shows where the head points, not that the model uses it: that takes the causal tests."
+    )
+
+
+def test_a_head_below_untrained_models_is_no_evidence() -> None:
+    said = honest_sentence(metrics(en=cell(candidate=0.55)))
+    assert "not clearly above the 95th percentile of untrained models (58 %): no evidence" in said
+    assert "causal" not in said
+
+
+def test_a_head_whose_interval_reaches_a_baseline_is_no_evidence() -> None:
+    said = honest_sentence(metrics(en=cell(candidate=0.65, baselines={"nearest": 0.645, "random_init_95": 0.5})))
+    assert "not clearly above nearest (64 %)" in said or "not clearly above nearest (65 %)" in said
+
+
+def test_without_untrained_models_nothing_is_found() -> None:
+    assert "untrained models were not measured" in honest_sentence(metrics(en=cell(untrained=None)))
+
+
+@pytest.mark.parametrize("task", [0.44, 0.6])
+def test_alignment_is_not_read_where_the_task_is_unsolved(task: float) -> None:
+    said = honest_sentence(metrics(en=cell(task=task)))
+    assert said.startswith(f"In English the model answers {100 * task:.0f} % of unseen items rightly (chance 45 %, ")
+    assert "should not be read as alignment" in said
+    assert "strongest candidate" not in said
+
+
+def test_a_baseline_that_solves_the_task_leaves_it_unsolved() -> None:
+    assert "should not be read" in honest_sentence(metrics(en=cell(baselines={"bag_of_words": 0.985})))
+
+
+def test_a_kind_of_cue_that_fails_is_named() -> None:
+    said = honest_sentence(metrics(zh=cell(set=cell(), role=cell(task=0.5))))
+    assert "In Chinese the pronoun's" in said
+    assert "In Chinese role cues the model answers 50 %" in said
+    assert "set cues" not in said
+
+
+def test_items_that_chose_the_head_are_not_called_unseen() -> None:
+    said = honest_sentence(metrics("dev", en=cell()))
+    assert "unseen" not in said
+    assert "dev items (the head was chosen on dev items)" in said
+
+
+def test_nearly_all_is_not_rounded_to_all() -> None:
+    assert "99.7 %" in honest_sentence(metrics(en=cell(candidate=0.997)))
