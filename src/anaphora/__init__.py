@@ -1,0 +1,1 @@
+"""Trainable mini-Transformer encoders, and whether their pronouns attend to their antecedents."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors import SafetensorError
@@ -133,7 +134,7 @@ def _fits(resolver: Resolver, tensors: dict[str, torch.Tensor]) -> bool:
     return all(name not in wanted or wanted[name].shape == value.shape for name, value in tensors.items())
 
 
-def training_record(directory: Path) -> dict[str, object]:
+def training_record(directory: Path) -> dict[str, Any]:
     """What `training.json` says, empty where there is none."""
     path = Layout(directory).training
     return dict(json.loads(path.read_text(encoding="utf-8"))) if path.exists() else {}

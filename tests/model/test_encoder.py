@@ -79,12 +79,12 @@ def test_absolute_positions_see_a_shift(position: settings.Position) -> None:
 
 def explicit_weights(model: Encoder, ids: Tensor, places: Tensor, segments: Tensor, layer: int) -> Tensor:
     """softmax(q k^T / sqrt(D) + bias) of one layer, written out in float64 one query at a time."""
-    geometry = model.geometry(places, segments)
-    hidden = model.embed(ids, places)
+    context = model.begin(ids, places, segments)
+    hidden = context.embedded
     for number, block in enumerate(model.blocks):
         if number == layer:
-            query, key, _ = block.project(hidden, geometry)
-            bias = block.attention.score_bias(geometry).expand(query.shape[0], query.shape[1], -1, -1)
+            query, key, _ = block.project(hidden, context)
+            bias = block.attention.score_bias(context).expand(query.shape[0], query.shape[1], -1, -1)
             rows = torch.zeros(*query.shape[:3], key.shape[2], dtype=torch.float64)
             for row, head, token in torch.cartesian_prod(*(torch.arange(size) for size in query.shape[:3])):
                 scores = [
@@ -98,7 +98,7 @@ def explicit_weights(model: Encoder, ids: Tensor, places: Tensor, segments: Tens
                     powers = torch.stack([torch.exp(score - high) for score in scores])
                     rows[row, head, token] = powers / powers.sum()
             return rows
-        hidden = block(hidden, geometry)
+        hidden = block(hidden, context)
     raise AssertionError("no such layer")
 
 
@@ -127,23 +127,24 @@ def test_mixing_with_the_rows_gives_the_layers_own_output(
 ) -> None:
     model = encoder(position=position, attention=attention)
     ids, places, segments = pack([sentence(4, 1), sentence(6, 2)], padding=2)
-    geometry, hidden = model.geometry(places, segments), model.embed(ids, places)
+    context = model.begin(ids, places, segments)
+    hidden = context.embedded
     block = model.blocks[0]
-    query, key, value = block.project(hidden, geometry)
-    weights = block.attention.maps(query, key, geometry)
+    query, key, value = block.project(hidden, context)
+    weights = block.attention.maps(query, key, context)
     by_hand = block.attention.finish((weights @ value).transpose(1, 2).flatten(2))
-    torch.testing.assert_close(by_hand, block.attention(block.attention_input(hidden), geometry))
+    torch.testing.assert_close(by_hand, block.attention.mix(query, key, value, context))
 
 
 @every_position
 def test_attending_over_the_identity_returns_the_weights(position: settings.Position) -> None:
     model = encoder(position=position)
     ids, places, segments = pack([sentence(4, 1), sentence(6, 2)], padding=2)
-    geometry = model.geometry(places, segments)
-    query, key, _ = model.blocks[0].project(model.embed(ids, places), geometry)
+    context = model.begin(ids, places, segments)
+    query, key, _ = model.blocks[0].project(context.embedded, context)
     identity = torch.eye(12, dtype=torch.float64).expand(1, 2, 12, 12)
     torch.testing.assert_close(
-        attend(query, key, identity, geometry.bias), attention_weights(query, key, geometry.bias)
+        attend(query, key, identity, context.bias), attention_weights(query, key, context.bias)
     )
 
 
@@ -192,6 +193,29 @@ def test_uniform_attention_weighs_every_token_of_the_sentence_alike() -> None:
     weights = next(model.maps(*pack([sentence(4, 1), sentence(5, 2)])))
     torch.testing.assert_close(weights[0, :, :4, :4], torch.full((2, 4, 4), 0.25, dtype=torch.float64))
     assert weights[0, :, :4, 4:].sum() == 0
+
+
+@pytest.mark.parametrize(("values", "relays"), [("hidden", True), ("token", False)])
+def test_token_values_let_nothing_pass_through_a_third_token(values: str, relays: bool) -> None:
+    """Token 3 sees token 0 only through token 1 and 2, whose own rows may look anywhere."""
+    model = encoder(values=values, layers=2)
+    ids, places, segments = pack([sentence(4)])
+    changed = ids.clone()
+    changed[0, 0] = 5 + (ids[0, 0] - 4) % 40
+    outputs = []
+    for words in (ids, changed):
+        context = model.begin(words, places, segments)
+        first = model.begin(ids, places, segments)  # queries and keys as if nothing had changed
+        hidden = context.embedded
+        for block in model.blocks:
+            query, key, _ = block.project(first.embedded, first)
+            cut = context.mask.clone()
+            cut[..., 3, 0] = -math.inf
+            value = block.project(hidden, context)[2]
+            mixed = block.attention.finish(attend(query, key, value, cut).transpose(1, 2).flatten(2))
+            hidden = block.complete(hidden, mixed)
+        outputs.append(hidden[0, 3])
+    assert (not torch.allclose(*outputs)) == relays
 
 
 def test_a_text_longer_than_learned_positions_is_refused() -> None:

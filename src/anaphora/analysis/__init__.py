@@ -1,0 +1,1 @@
+"""Attention rows -> scores -> a chosen head, measured; knows no Lightning."""

@@ -64,6 +64,10 @@ class Study:
         }
 
 
+def silent(stage: str) -> None:
+    """Tell nobody how far the study is."""
+
+
 def study(
     run: Run,
     training: Sequence[Example],
@@ -72,7 +76,7 @@ def study(
     split: str,
     untrained: int,
     chosen: Head | None = None,
-    progress: Callable[[str], None] = lambda stage: None,
+    progress: Callable[[str], None] = silent,
 ) -> Study:
     """Choose a head on the development items and measure it on others.
 

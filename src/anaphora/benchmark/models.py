@@ -63,7 +63,7 @@ def bert(size: Size, attention: str) -> nn.Module:
 
 
 class BertForHiddenWords(nn.Module):
-    """BertModel and logits at the hidden words alone: its best case, three times as fast as logits everywhere."""
+    """BertModel and logits at the hidden words alone, its fastest fair form."""
 
     def __init__(self, size: Size) -> None:
         super().__init__()

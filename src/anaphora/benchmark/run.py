@@ -21,15 +21,31 @@ from anaphora.benchmark.table import Table
 from anaphora.files import write_json
 
 
-def benchmark(chosen: Benchmark) -> Iterator[Table]:
-    """Measure, one table after the other.
+def show(chosen: Benchmark) -> None:
+    """Measure, print each table as it is there, and write the figures where `output` says.
 
     Raises:
         UserError: transformers is not installed.
     """
-    transformers()
     if chosen.threads is not None:
         torch.set_num_threads(chosen.threads)
+    console = Console()
+    about = circumstances(chosen)
+    console.print(", ".join(f"{name} {value}" for name, value in about.items() if name != "settings"))
+    tables = []
+    for table in benchmark(chosen):
+        console.print(table.shown())
+        tables.append(table.plain())
+    if chosen.output is not None:
+        write_json(Path(chosen.output), {**about, "tables": tables})
+
+
+def benchmark(chosen: Benchmark) -> Iterator[Table]:
+    """Measure, one table after the other.
+
+    Raises:
+        UserError: the built-in corpus cannot be read.
+    """
     for mix in chosen.lengths:
         draw = np.random.default_rng(chosen.seed)
         data = invent(lengths_of(mix, chosen.sentences, draw), draw)
@@ -49,31 +65,24 @@ def benchmark(chosen: Benchmark) -> Iterator[Table]:
             )
 
 
-def show(chosen: Benchmark) -> None:
-    """Measure, print each table as it is there, and write the figures where `output` says."""
-    console = Console()
-    about = circumstances(chosen)
-    console.print(", ".join(f"{name} {value}" for name, value in about.items() if name != "settings"))
-    tables = []
-    for table in benchmark(chosen):
-        console.print(table.shown())
-        tables.append(table.plain())
-    if chosen.output is not None:
-        write_json(Path(chosen.output), {**about, "tables": tables})
-
-
 def circumstances(chosen: Benchmark) -> dict[str, Any]:
     """What a figure means nothing without: the machine, the versions and the settings."""
     return {
         "processor": _processor(),
         "cores": os.cpu_count(),
-        "threads": chosen.threads or torch.get_num_threads(),
+        "threads": torch.get_num_threads(),
+        "load before": _load(),
         "python": platform.python_version(),
         "torch": torch.__version__,
         "transformers": str(transformers().__version__),
         "vocabulary": VOCABULARY,
         "settings": dict(vars(chosen)),
     }
+
+
+def _load() -> float | None:
+    """How many processes wanted a core in the last minute; the figures of a busy machine say little."""
+    return round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None
 
 
 def _processor() -> str:

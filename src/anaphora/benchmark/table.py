@@ -78,10 +78,11 @@ class Table:
 
     def _caption(self) -> str:
         mix = self._length_mix()
-        size = {row.way.maker: f"{row.way.maker} {row.way.parameters / 1e6:.2f} M" for row in self.rows}
+        sizes = {row.way.maker: f"{row.way.maker} {row.way.parameters / 1e6:.2f} M" for row in self.rows}
         return (
             f"{mix['sentences']} sentences of median {mix['median']:g}, mean {mix['mean']:.1f} and at most "
-            f"{mix['longest']} tokens; medians of {len(self.rows[0].rates)} repeats in turns, ± half the range; parameters: {', '.join(size.values())}"
+            f"{mix['longest']} tokens; medians of {len(self.rows[0].rates)} repeats in turns, ± half the range; "
+            f"parameters: {', '.join(sizes.values())}"
         )
 
 

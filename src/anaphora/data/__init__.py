@@ -1,0 +1,1 @@
+"""Text -> Example -> Tokens -> Batch."""

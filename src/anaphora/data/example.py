@@ -128,6 +128,13 @@ def in_text_order(
     )
 
 
+def spread(examples: list[Example], most: int) -> list[Example]:
+    """At most so many examples, taken at equal distances."""
+    if len(examples) <= most:
+        return examples
+    return [examples[place * len(examples) // most] for place in range(most)]
+
+
 def to_record(example: Example) -> dict[str, Any]:
     """An example as plain lists, strings and numbers, ready for JSON."""
     return {

@@ -1,7 +1,7 @@
 """Examples on disk: a corpus is made or read once, kept as Arrow in a cache, and read back in a moment.
 
 The cache is the folder $ANAPHORA_CACHE, or ~/.cache/anaphora. What it holds is keyed by the settings, the files that
-they name and this package's own data code, so nothing stale is ever read.
+they name and the code that makes examples, so nothing stale is ever read.
 """
 
 from __future__ import annotations
@@ -126,7 +126,14 @@ def _files(settings: sources.Data) -> list[Path]:
 def _fingerprint(settings: sources.Data) -> str:
     """A hash of everything that decides what is read; a change of code counts, so no version needs to be kept."""
     total = hashlib.sha256(json.dumps(dataclasses.asdict(settings), sort_keys=True).encode())
-    for path in [*sorted(Path(__file__).parent.rglob("*.py")), *_files(settings)]:
+    here = Path(__file__).parent
+    code = [
+        here / "example.py",
+        here / "store.py",
+        *sorted(here.glob("controlled/*.py")),
+        *sorted(here.glob("corpora/*.py")),
+    ]
+    for path in [*code, *_files(settings)]:
         total.update(path.name.encode())
         try:
             total.update(hashlib.sha256(path.read_bytes()).digest())

@@ -1,0 +1,1 @@
+"""Token ids -> hidden states -> answers; knows nothing of where the data come from."""

@@ -52,15 +52,17 @@ def attention_weights(query: Tensor, key: Tensor, bias: Tensor) -> Tensor:
 
 
 @dataclass(frozen=True)
-class Geometry:
-    """Who may attend to whom in a batch of rows, and how far apart they stand; the same for every layer.
+class Context:
+    """What every layer of a batch shares: who may attend to whom, how far apart they stand, and the tokens themselves.
 
     Attributes:
+        embedded: (B, T, W) what the first layer reads.
         places: (B, T) place of each token in its own sentence.
         mask: (B, 1, T, T), 0 where two tokens share a sentence and -inf elsewhere.
         bias: mask plus what the position encoding adds, broadcastable to (B, H, T, T).
     """
 
+    embedded: Tensor
     places: Tensor
     mask: Tensor
     bias: Tensor
@@ -98,21 +100,21 @@ class Attention(nn.Module):
         self.value = nn.Linear(width, width)
         self.output = nn.Linear(width, width)
 
-    def project(self, hidden: Tensor, geometry: Geometry) -> tuple[Tensor, Tensor, Tensor]:
-        """Query, key, value of every token, positions applied: (B, T, W) -> three of (B, H, T, D)."""
+    def project(self, hidden: Tensor, content: Tensor, context: Context) -> tuple[Tensor, Tensor, Tensor]:
+        """Query and key of `hidden`, value of `content`, positions applied: two of (B, T, W) -> three of (B, H, T, D)."""
         position = self._position[0]
-        query = position.rotate(self._split(self.query(hidden)), geometry.places)
-        key = position.rotate(self._split(self.key(hidden)), geometry.places)
-        return query, key, self._split(self.value(hidden))
+        query = position.rotate(self._split(self.query(hidden)), context.places)
+        key = position.rotate(self._split(self.key(hidden)), context.places)
+        return query, key, self._split(self.value(content))
 
-    def score_bias(self, geometry: Geometry) -> Tensor:
+    def score_bias(self, context: Context) -> Tensor:
         """What is added to the scores: broadcastable to (B, H, T, T)."""
-        return geometry.bias
+        return context.bias
 
-    def mix(self, query: Tensor, key: Tensor, value: Tensor, geometry: Geometry) -> Tensor:
+    def mix(self, query: Tensor, key: Tensor, value: Tensor, context: Context) -> Tensor:
         """What every token takes from the others: three of (B, H, T, D) -> (B, T, W)."""
         dropout = self.dropout if self.training else 0.0
-        mixed = attend(query, key, value, self.score_bias(geometry), dropout)
+        mixed = attend(query, key, value, self.score_bias(context), dropout)
         if self.training and self.head_dropout:
             mixed = self._drop_heads(mixed)
         return self.finish(mixed.transpose(1, 2).flatten(2))
@@ -122,7 +124,7 @@ class Attention(nn.Module):
         output: Tensor = self.output(mixed)
         return output
 
-    def rows(self, query: Tensor, key: Tensor, geometry: Geometry, asked: tuple[Tensor, Tensor]) -> Tensor:
+    def rows(self, query: Tensor, key: Tensor, context: Context, asked: tuple[Tensor, Tensor]) -> Tensor:
         """The weights of single queries.
 
         Args:
@@ -133,16 +135,13 @@ class Attention(nn.Module):
             (Q, H, T).
         """
         row, token = asked
-        bias = self.score_bias(geometry)
+        bias = self.score_bias(context)
         bias = bias.expand(query.shape[0], self.heads, -1, -1)[row, :, token].unsqueeze(2)
         return attention_weights(query[row, :, token].unsqueeze(2), key[row], bias).squeeze(2)
 
-    def maps(self, query: Tensor, key: Tensor, geometry: Geometry) -> Tensor:
+    def maps(self, query: Tensor, key: Tensor, context: Context) -> Tensor:
         """The weights of every query: (B, H, T, T)."""
-        return attention_weights(query, key, self.score_bias(geometry))
-
-    def forward(self, hidden: Tensor, geometry: Geometry) -> Tensor:
-        return self.mix(*self.project(hidden, geometry), geometry)
+        return attention_weights(query, key, self.score_bias(context))
 
     def _split(self, features: Tensor) -> Tensor:
         return features.view(*features.shape[:-1], self.heads, -1).transpose(1, 2)
@@ -162,9 +161,9 @@ class SharedQueryKey(Attention):
         self.value = nn.Linear(width, width)
         self.output = nn.Linear(width, width)
 
-    def project(self, hidden: Tensor, geometry: Geometry) -> tuple[Tensor, Tensor, Tensor]:
-        shared = self._position[0].rotate(self._split(self.query(hidden)), geometry.places)
-        return shared, shared, self._split(self.value(hidden))
+    def project(self, hidden: Tensor, content: Tensor, context: Context) -> tuple[Tensor, Tensor, Tensor]:
+        shared = self._position[0].rotate(self._split(self.query(hidden)), context.places)
+        return shared, shared, self._split(self.value(content))
 
 
 class Uniform(Attention):
@@ -174,12 +173,12 @@ class Uniform(Attention):
         self.value = nn.Linear(width, width)
         self.output = nn.Linear(width, width)
 
-    def project(self, hidden: Tensor, geometry: Geometry) -> tuple[Tensor, Tensor, Tensor]:
-        value = self._split(self.value(hidden))
+    def project(self, hidden: Tensor, content: Tensor, context: Context) -> tuple[Tensor, Tensor, Tensor]:
+        value = self._split(self.value(content))
         return torch.zeros_like(value), torch.zeros_like(value), value
 
-    def score_bias(self, geometry: Geometry) -> Tensor:
-        return geometry.mask
+    def score_bias(self, context: Context) -> Tensor:
+        return context.mask
 
 
 class ParameterFree(Attention):
@@ -188,10 +187,10 @@ class ParameterFree(Attention):
     def make_projections(self, width: int) -> None:
         """Nothing is trained."""
 
-    def project(self, hidden: Tensor, geometry: Geometry) -> tuple[Tensor, Tensor, Tensor]:
+    def project(self, hidden: Tensor, content: Tensor, context: Context) -> tuple[Tensor, Tensor, Tensor]:
         features = self._split(hidden)
-        turned = self._position[0].rotate(features, geometry.places)
-        return turned, turned, features
+        turned = self._position[0].rotate(features, context.places)
+        return turned, turned, self._split(content)
 
     def finish(self, mixed: Tensor) -> Tensor:
         return mixed

@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 from anaphora.model import attention, feed_forward, norm, settings
-from anaphora.model.attention import Geometry
+from anaphora.model.attention import Context
 from anaphora.model.position import Position
 
 
@@ -20,15 +20,13 @@ class Block(nn.Module):
         self.feed_forward_norm = norm.build(chosen.norm, chosen.width)
         self.feed_forward = feed_forward.build(chosen.feed_forward, chosen.width)
         self.dropout = nn.Dropout(chosen.dropout)
+        self.value_norm = norm.build(chosen.norm, chosen.width) if chosen.values == "token" else None
 
-    def attention_input(self, hidden: Tensor) -> Tensor:
-        """What the attention reads: (B, T, W) -> (B, T, W)."""
-        read: Tensor = self.attention_norm(hidden) if self.pre else hidden
-        return read
-
-    def project(self, hidden: Tensor, geometry: Geometry) -> tuple[Tensor, Tensor, Tensor]:
+    def project(self, hidden: Tensor, context: Context) -> tuple[Tensor, Tensor, Tensor]:
         """Query, key and value of this layer: (B, T, W) -> three of (B, H, T, D)."""
-        return self.attention.project(self.attention_input(hidden), geometry)
+        read: Tensor = self.attention_norm(hidden) if self.pre else hidden
+        content: Tensor = read if self.value_norm is None else self.value_norm(context.embedded)
+        return self.attention.project(read, content, context)
 
     def complete(self, hidden: Tensor, mixed: Tensor) -> Tensor:
         """The rest of the layer, once attention has mixed: two of (B, T, W) -> (B, T, W)."""
@@ -39,5 +37,5 @@ class Block(nn.Module):
         output: Tensor = self.feed_forward_norm(hidden + self.dropout(self.feed_forward(hidden)))
         return output
 
-    def forward(self, hidden: Tensor, geometry: Geometry) -> Tensor:
-        return self.complete(hidden, self.attention(self.attention_input(hidden), geometry))
+    def forward(self, hidden: Tensor, context: Context) -> Tensor:
+        return self.complete(hidden, self.attention.mix(*self.project(hidden, context), context))

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from anaphora.errors import UserError
 from anaphora.model import norm, position, settings
-from anaphora.model.attention import Geometry, same_sentence
+from anaphora.model.attention import Context, same_sentence
 from anaphora.model.block import Block
 
 
@@ -31,11 +31,12 @@ class Encoder(nn.Module):
         self.norm = norm.build(chosen.norm, chosen.width) if chosen.norm.placement == "pre" else nn.Identity()
         self.apply(initialiser(chosen.initialisation))
 
-    def geometry(self, places: Tensor, segments: Tensor) -> Geometry:
-        """Masks and biases of a batch: two of (B, T)."""
+    def begin(self, ids: Tensor, places: Tensor, segments: Tensor, marks: Tensor | None = None) -> Context:
+        """What all layers share, the embedding included: ids, places, segments (B, T), marks (B, T, W) or None."""
         mask = same_sentence(segments)
         added = self.position.bias(places, places)
-        return Geometry(places=places, mask=mask, bias=mask if added is None else mask + added)
+        bias = mask if added is None else mask + added
+        return Context(embedded=self.embed(ids, places, marks), places=places, mask=mask, bias=bias)
 
     def embed(self, ids: Tensor, places: Tensor, marks: Tensor | None = None) -> Tensor:
         """What the first block reads: (B, T) -> (B, T, W); `marks` (B, T, W) is added to the tokens' embeddings."""
@@ -47,10 +48,10 @@ class Encoder(nn.Module):
 
     def forward(self, ids: Tensor, places: Tensor, segments: Tensor, marks: Tensor | None = None) -> Tensor:
         """Hidden states: ids, places, segments (B, T), marks (B, T, W) or None -> (B, T, W)."""
-        geometry = self.geometry(places, segments)
-        hidden = self.embed(ids, places, marks)
+        context = self.begin(ids, places, segments, marks)
+        hidden = context.embedded
         for block in self.blocks:
-            hidden = block(hidden, geometry)
+            hidden = block(hidden, context)
         output: Tensor = self.norm(hidden)
         return output
 
@@ -72,23 +73,23 @@ class Encoder(nn.Module):
         Returns:
             (B, T, W) and (L, Q, H, T).
         """
-        geometry = self.geometry(places, segments)
-        hidden = self.embed(ids, places, marks)
+        context = self.begin(ids, places, segments, marks)
+        hidden = context.embedded
         rows = []
         for block in self._blocks():
-            query, key, value = block.project(hidden, geometry)
-            rows.append(block.attention.rows(query, key, geometry, asked))
-            hidden = block.complete(hidden, block.attention.mix(query, key, value, geometry))
+            query, key, value = block.project(hidden, context)
+            rows.append(block.attention.rows(query, key, context, asked))
+            hidden = block.complete(hidden, block.attention.mix(query, key, value, context))
         return self.norm(hidden), torch.stack(rows)
 
     def maps(self, ids: Tensor, places: Tensor, segments: Tensor, marks: Tensor | None = None) -> Iterator[Tensor]:
         """The whole attention map of one layer after the other, each (B, H, T, T); only one is held at a time."""
-        geometry = self.geometry(places, segments)
-        hidden = self.embed(ids, places, marks)
+        context = self.begin(ids, places, segments, marks)
+        hidden = context.embedded
         for block in self._blocks():
-            query, key, value = block.project(hidden, geometry)
-            yield block.attention.maps(query, key, geometry)
-            hidden = block.complete(hidden, block.attention.mix(query, key, value, geometry))
+            query, key, value = block.project(hidden, context)
+            yield block.attention.maps(query, key, context)
+            hidden = block.complete(hidden, block.attention.mix(query, key, value, context))
 
     def _blocks(self) -> Iterator[Block]:
         for block in self.blocks:

@@ -248,6 +248,7 @@ class Model:
     width: int = 128
     layers: int = 3
     dropout: float = 0.0  # of the embedding and of every branch's output, in training only
+    values: str = "hidden"  # what attention mixes: the layer's own input, or in every layer the token's embedding
     tied_output: bool = False  # word read-out and masked-language-model logits use the embedding's own weights
     position: Position = field(default=MISSING)
     attention: Attention = field(default=MISSING)
@@ -259,6 +260,7 @@ class Model:
         at_least("model.width", self.width, 2)
         at_least("model.layers", self.layers, 1)
         between("model.dropout", self.dropout, 0, 1)
+        one_of("model.values", self.values, ("hidden", "token"))
         heads = heads_of(self.attention)
         if self.width % heads:
             raise ValueError(f"model.width ({self.width}) must be a multiple of model.attention.heads ({heads})")

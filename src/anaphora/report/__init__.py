@@ -1,0 +1,1 @@
+"""Scores and rows -> figures, tables and files."""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from anaphora.analysis.record import AttentionRecord
 from anaphora.analysis.scores import Head, HeadScores, is_main, macro_weights, quads_of
-from anaphora.analysis.words import SPECIAL, WordRow, word_weights
+from anaphora.analysis.words import WordRow, word_weights
 from anaphora.data.example import Example, Span
 from anaphora.report import figures
 from anaphora.report.figures import Candidates, Dot, QuadCell
@@ -32,23 +32,35 @@ def sentence_pictures(
         maps: (L, H, W, W) over its words, in the order of `word_weights`.
         head: which map.
     """
+    drawn = {"heat_map": map_picture(record, maps, head), "pronoun_row": row_picture(record, head)}
+    return [path for name, figure in drawn.items() for path in save(figure, folder / name, formats)]
+
+
+def map_picture(record: AttentionRecord, maps: NDArray[np.float32], head: Head) -> Figure:
+    """The whole map of one head: maps are (L, H, W, W) over the sentence's words."""
+    row = word_weights(record)
+    title = f"Attention, layer {head.layer} head {head.head}"
+    return figures.heat_map(row.words, maps[head.layer, head.head], title, *roles(record.example, row))
+
+
+def row_picture(record: AttentionRecord, head: Head) -> Figure:
+    """The pronoun's row of one head."""
     row = word_weights(record)
     pronoun, antecedents, distractors = roles(record.example, row)
-    where = f"layer {head.layer} head {head.head}"
-    drawn = {
-        "heat_map": figures.heat_map(
-            row.words, maps[head.layer, head.head], f"Attention, {where}", pronoun, antecedents, distractors
-        ),
-        "pronoun_row": figures.pronoun_row(
-            row.words,
-            row.weights[head.layer, head.head],
-            pronoun,
-            antecedents,
-            distractors,
-            f"What “{row.words[pronoun]}” attends to, {where}",
-        ),
-    }
-    return [path for name, figure in drawn.items() for path in save(figure, folder / name, formats)]
+    title = f"What “{row.words[pronoun]}” attends to, layer {head.layer} head {head.head}"
+    weights = row.weights[head.layer, head.head]
+    return figures.pronoun_row(row.words, weights, pronoun, antecedents, distractors, title)
+
+
+def right_and_wrong(measured: HeadScores, head: Head, language: str) -> dict[str, int]:
+    """The first main item of a language where the head points at the antecedent, and the first where it does not."""
+    found: dict[str, int] = {}
+    main = is_main(measured.examples)
+    for item, example in enumerate(measured.examples):
+        if main[item] and example.language == language:
+            right = measured.candidate_accuracy[item, head.layer, head.head] > 0.5
+            found.setdefault("right" if right else "wrong", item)
+    return found
 
 
 def roles(example: Example, row: WordRow) -> tuple[int, Candidates, Candidates]:
@@ -119,7 +131,7 @@ def grid(scores: HeadScores, language: str, head: Head, split: str) -> Figure:
     chosen = scores.select(is_main(scores.examples) & np.array([one.language == language for one in scores.examples]))
     weights = macro_weights(chosen.examples)
     accuracy = np.einsum("n,nlh->lh", weights, chosen.candidate_accuracy)
-    chance = float(weights @ (1 / chosen.present.sum(axis=1)))
+    chance = mean_chance(chosen)
     title = f"{LANGUAGES.get(language, language)}: does the pronoun's strongest candidate match? ({split} split)"
     return figures.head_grid(accuracy, chance, (head.layer, head.head), title)
 
@@ -169,6 +181,7 @@ def _words_of(spans: Sequence[Span], asked: Span) -> list[int]:
     return [place for place, (left, right) in enumerate(spans) if left < end and start < right]
 
 
-def special_first(row: WordRow) -> bool:
-    """Whether the row begins with a special token."""
-    return bool(row.words) and row.words[0] == SPECIAL
+def mean_chance(scores: HeadScores) -> float:
+    """The mean share of candidates that are right, over the main items, every cue type counting the same."""
+    chosen = scores.select(is_main(scores.examples))
+    return float(macro_weights(chosen.examples) @ (chosen.gold.sum(axis=1) / chosen.present.sum(axis=1)))

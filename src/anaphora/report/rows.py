@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from anaphora.analysis.record import AttentionRecord
 from anaphora.data.example import to_record
@@ -61,7 +62,15 @@ def rows_table(records: Sequence[AttentionRecord]) -> pyarrow.Table:
         end[here] = np.tile(spans[:, 1], layers * heads)
         weight[here] = record.weights.reshape(-1)
         first += record.weights.size
-    arrays = {"item": item, "layer": layer, "head": head, "token": token, "start": start, "end": end, "weight": weight}
+    arrays: dict[str, NDArray[Any]] = {
+        "item": item,
+        "layer": layer,
+        "head": head,
+        "token": token,
+        "start": start,
+        "end": end,
+        "weight": weight,
+    }
     fields = [
         pyarrow.field(name, pyarrow.from_numpy_dtype(values.dtype), metadata={"description": COLUMNS[name]})
         for name, values in arrays.items()

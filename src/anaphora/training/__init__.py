@@ -1,0 +1,1 @@
+"""Settings -> a run directory, through Lightning."""

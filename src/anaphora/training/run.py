@@ -6,11 +6,10 @@ import logging
 import re
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
 import pytorch_lightning as lightning
 import torch
 from pytorch_lightning.loggers import TensorBoardLogger
@@ -19,7 +18,7 @@ from anaphora import config as configuration
 from anaphora.checkpoint import Layout, fresh, save_settings
 from anaphora.config import Config
 from anaphora.data.batch import Batch, Encoded, TrainingBatches, evaluation_batches
-from anaphora.data.example import Example
+from anaphora.data.example import Example, spread
 from anaphora.data.store import Corpus
 from anaphora.data.store import load as load_corpus
 from anaphora.data.tokenizer import Tokenizer
@@ -134,7 +133,7 @@ class Rounds(lightning.LightningDataModule):
         self.slots = slots_of(config.task.readout)
         self.batches = TrainingBatches(training, config.batching, config.seed, self.slots, config.task.hidden_words)
 
-    def train_dataloader(self) -> Iterator[Batch]:
+    def train_dataloader(self) -> Iterable[Batch]:
         assert self.trainer is not None
         done = self.trainer.global_step
         end = min(self.steps, done + self.config.validation.every)
@@ -163,13 +162,6 @@ def examples_of(corpus: Corpus, split: str, limit: int | None) -> list[Example]:
     if not found:
         raise UserError(f"the {split} split is empty")
     return spread(found, limit) if limit else found
-
-
-def spread(examples: list[Example], most: int) -> list[Example]:
-    """At most so many examples, taken at equal distances."""
-    if len(examples) <= most:
-        return examples
-    return [examples[number] for number in np.linspace(0, len(examples) - 1, most).astype(int)]
 
 
 def check_examples(config: Config, examples: list[Example]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -123,12 +124,13 @@ def load(language: str, kind: str, folder: Path) -> Content:
     role = kind in ROLE_TYPES[language]
     if role != bool(scenarios):
         raise UserError(f"{path}: a {kind} file must {'have' if role else 'not have'} scenarios")
+    skeletons = _skeletons(scenarios)
     templates = []
     for index, written in enumerate(_entries(path, "template", table)):
         place = f"{path}, template {index} ({written.get('text', '')!r})"
         template = _template(place, f"{language}/{kind}/{index}", written)
         if role:
-            _check_role_template(place, template, scenarios)
+            _check_role_template(place, template, skeletons)
         else:
             _check_set_template(place, kind, template)
         templates.append(template)
@@ -222,22 +224,36 @@ def _check_set_template(place: str, kind: str, template: Template) -> None:
     _check_asides(place, template.tokens)
 
 
-def _check_role_template(place: str, template: Template, scenarios: Sequence[Scenario]) -> None:
+def _skeletons(scenarios: Sequence[Scenario]) -> dict[tuple[tuple[str, str], ...], str]:
+    """Every different way in which scenarios fill their slots, plain words left out -> the first scenario's name."""
+    found: dict[tuple[tuple[str, str], ...], str] = {}
     for scenario in scenarios:
-        place_too = f"{place} with scenario {scenario.name}"
-        own = {*scenario.shared, *scenario.first}
-        _check_slots(place_too, sorted(template.slots), {*POOLS, "A", "B", "x", *PRONOUN_FORMS, *own})
         for side in (scenario.first, scenario.second):
-            tokens = expand(
-                template.tokens, {name: options[0] for name, options in {**scenario.shared, **side}.items()}
-            )
-            names = [each[1] for each in _slots(tokens)]
-            _check_slots(place_too, names, {*POOLS, "A", "B", "x", *PRONOUN_FORMS})
-            if not {"A", "B"} <= set(names):
-                raise UserError(f"{place_too}: {{A}} and {{B}} are needed")
-            _check_pronouns(place_too, tokens, most=1)
-            _check_order(place_too, template, tokens)
-            _check_asides(place_too, tokens)
+            options = {**scenario.shared, **side}
+            bare = [sorted({_skeleton(slot, option) for option in options[slot]}) for slot in options]
+            for choice in product(*bare):
+                found.setdefault(tuple(zip(options, choice, strict=True)), scenario.name)
+    return found
+
+
+def _skeleton(slot: str, option: str) -> str:
+    return option if slot == "form" else " ".join(word for word in option.split() if word[0] == "{" or word in _STOPS)
+
+
+def _check_role_template(place: str, template: Template, skeletons: Mapping[tuple[tuple[str, str], ...], str]) -> None:
+    allowed = {*POOLS, "A", "B", "x", *PRONOUN_FORMS}
+    for skeleton, scenario in skeletons.items():
+        place_too = f"{place} with scenario {scenario}"
+        values = dict(skeleton)
+        _check_slots(place_too, sorted(template.slots), {*allowed, *values})
+        tokens = expand(template.tokens, values)
+        names = [each[1] for each in _slots(tokens)]
+        _check_slots(place_too, names, allowed)
+        if not {"A", "B"} <= set(names):
+            raise UserError(f"{place_too}: {{A}} and {{B}} are needed")
+        _check_pronouns(place_too, tokens, most=1)
+        _check_order(place_too, template, tokens)
+        _check_asides(place_too, tokens)
 
 
 def _check_pronouns(place: str, tokens: Sequence[str], most: int) -> None:

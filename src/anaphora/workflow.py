@@ -1,0 +1,311 @@
+"""What the scripts do, one function each: answer, extract, score, plot, and the demonstration that does it all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.status import Status
+from rich.table import Table
+
+from anaphora import question
+from anaphora.analysis.capture import look, whole_maps
+from anaphora.analysis.record import AttentionRecord
+from anaphora.analysis.scores import Head, choose_head, score
+from anaphora.analysis.settings import Analysis
+from anaphora.analysis.study import Study, study
+from anaphora.analysis.summary import heads_frame, templates
+from anaphora.analysis.words import word_map
+from anaphora.checkpoint import Layout, Run, load, training_record
+from anaphora.config import Config, read
+from anaphora.data.batch import Encoded
+from anaphora.data.example import Example, spread
+from anaphora.data.settings import Data
+from anaphora.data.store import load as load_corpus
+from anaphora.errors import UserError
+from anaphora.files import held, write_json, write_text
+from anaphora.model.settings import Learned
+from anaphora.report import pictures
+from anaphora.report.rows import write_rows
+from anaphora.report.tables import LANGUAGES, headline, honest_sentence
+from anaphora.report.write import save, write_table
+
+console = Console(soft_wrap=False)
+
+
+@dataclass(frozen=True)
+class Material:
+    """The examples that a command works on."""
+
+    training: list[Example]
+    development: list[Example]
+    measured: list[Example]
+    split: str
+
+
+def evaluate(asked: Analysis) -> None:
+    """Answer every item of a split: task accuracy by language, kind of cue and type, the worst template named."""
+    run = load(asked.run)
+    material = material_of(run, asked)
+    seen = look(run.resolver, encode(run, material.measured), run.config.batching, run.config.task.readout)
+    head = head_asked(asked) or Head(0, 0)
+    scores = score(seen.records)
+    rows = templates(scores, head, seen.correct[scores.kept])
+    answers = [
+        {
+            "item": number,
+            "text": one.text,
+            "answer": int(answer),
+            "antecedents": list(one.antecedents),
+            "correct": bool(right),
+        }
+        for number, (one, answer, right) in enumerate(zip(material.measured, seen.answers, seen.correct, strict=True))
+    ]
+    folder = output_of(asked, run, "evaluation")
+    write_json(folder / f"{material.split}_answers.json", answers)
+    table = Table(title=f"{run.name}: task accuracy, {material.split} split", title_justify="left")
+    for name in ("language", "kind", "type", "stratum", "items", "accuracy", "worst template"):
+        table.add_column(name, justify="right" if name in ("items", "accuracy") else "left")
+    for row in accuracy_rows(material.measured, seen.correct):
+        table.add_row(*(f"{value:.3f}" if isinstance(value, float) else str(value) for value in row.values()))
+    write_table(folder / f"{material.split}_templates.csv", rows)
+    console.print(table)
+    console.print(f"answers and templates: {folder}")
+
+
+def accuracy_rows(examples: Sequence[Example], correct: Any) -> list[dict[str, Any]]:
+    """Task accuracy of every cell of language, kind, type and stratum."""
+    cells: dict[tuple[str, ...], list[int]] = {}
+    for number, one in enumerate(examples):
+        key = (one.language, *(one.factors.get(name, "") for name in ("kind", "type", "stratum")))
+        cells.setdefault(key, []).append(number)
+    rows = []
+    for (language, kind, cue, stratum), items in sorted(cells.items()):
+        by_template: dict[str, list[float]] = {}
+        for item in items:
+            by_template.setdefault(examples[item].factors.get("template", ""), []).append(float(correct[item]))
+        worst, hits = min(by_template.items(), key=lambda entry: sum(entry[1]) / len(entry[1]))
+        named = f"{worst} {sum(hits) / len(hits):.2f}" if worst else ""
+        accuracy = float(sum(correct[item] for item in items) / len(items))
+        rows.append(
+            {
+                "language": language,
+                "kind": kind,
+                "type": cue,
+                "stratum": stratum,
+                "items": len(items),
+                "accuracy": accuracy,
+                "worst_template": named,
+            }
+        )
+    return rows
+
+
+def extract(asked: Analysis) -> None:
+    """Write the pronouns' rows of every layer and head as Parquet."""
+    run = load(asked.run)
+    if asked.text is not None:
+        examples, name = [question.example_of(asked)], "sentence"
+    else:
+        material = material_of(run, asked)
+        examples, name = material.measured, material.split
+    seen = look(run.resolver, encode(run, examples), run.config.batching, run.config.task.readout)
+    path = output_of(asked, run, "attention") / f"{name}.parquet"
+    write_rows(path, seen.records)
+    layers, heads, _ = seen.records[0].weights.shape
+    console.print(f"{len(seen.records)} items x {layers} layers x {heads} heads: {path}")
+
+
+def score_heads(asked: Analysis) -> Study:
+    """Choose a head on development, measure it on the split, write `metrics.json` and tables, print the headline."""
+    run = load(asked.run)
+    with console.status("reading the data") as status:
+        found = _study(run, asked, status)
+    _write_scores(found, output_of(asked, run, ""))
+    _print_headline(found)
+    return found
+
+
+def plot(asked: Analysis) -> None:
+    """Draw one sentence, or the figures of a run's scores."""
+    run = load(asked.run)
+    if asked.text is not None:
+        paths = plot_sentence(run, asked)
+    else:
+        with console.status("reading the data") as status:
+            found = _study(run, replace(asked, untrained=0), status)
+        paths = plot_study(found, output_of(asked, run, "figures"), asked.formats)
+    for path in paths:
+        console.print(str(path), soft_wrap=True)
+
+
+def demonstrate(config: Config) -> None:
+    """Train if need be, extract, score, plot, and end with the headline table and where everything lies."""
+    directory = Path(config.output) / (config.name or "demo")
+    layout = Layout(directory)
+    if layout.config.exists() and not alike(read(layout.config), config):
+        raise UserError(f"{directory} holds a run with other settings; choose another name=")
+    if layout.weights.exists():
+        console.print(f"{directory}: the run is finished; its weights are re-used")
+    else:
+        from anaphora.training.run import train
+
+        if layout.config.exists():
+            console.print(f"{directory}: the run is unfinished; it is resumed")
+            train(replace(config, resume=str(directory)))
+        else:
+            console.print(f"{directory}: training")
+            train(replace(config, name=directory.name))
+    asked = Analysis(run=str(directory), items=config.trainer.limit_items)
+    run = load(directory)
+    with console.status("reading the data") as status:
+        found = _study(run, asked, status)
+        status.update("writing rows and figures")
+        write_rows(directory / "attention" / "test.parquet", found.seen.records)
+        _write_scores(found, directory)
+        plot_study(found, layout.figures, asked.formats)
+    _print_headline(found)
+    console.print(f"numbers   {layout.metrics}")
+    console.print(f"figures   {layout.figures}")
+    console.print(f"rows      {directory / 'attention'}")
+
+
+def alike(stored: Config, asked: Config) -> bool:
+    """Whether two runs have the same settings, where they go and on what they run aside."""
+    return replace(stored, name=None, output="", trainer=asked.trainer) == replace(asked, name=None, output="")
+
+
+def plot_sentence(run: Run, asked: Analysis) -> list[Path]:
+    """The heat map and the pronoun's row of one sentence."""
+    example = question.example_of(asked)
+    head = head_asked(asked) or _stored_head(run)
+    check_length(run, encode(run, [example]).longest())
+    tokens, maps = whole_maps(run.resolver, run.tokenizer, example, run.config.task.readout)
+    within = [place for place, covered in enumerate(tokens.spans) if place in tokens.covering(example.pronoun)]
+    record = AttentionRecord(example, tokens.spans, tokens.words, maps[:, :, within].mean(axis=2))
+    folder = output_of(asked, run, "figures") / "sentence"
+    return pictures.sentence_pictures(record, word_map(maps, tokens.words), head, folder, asked.formats)
+
+
+def plot_study(found: Study, folder: Path, formats: Sequence[str]) -> list[Path]:
+    """The figures of a run: scoreboard, head grids, blocks, rows right and wrong, and alignment through training."""
+    metrics = found.metrics()
+    head, measured = found.head, found.measured
+    paths = save(pictures.scoreboard(metrics), folder / "scoreboard", formats)
+    for language in metrics["languages"]:
+        grid = pictures.grid(measured, language, head, found.split)
+        paths += save(grid, folder / f"heads_{language}", formats)
+        for kind in pictures.KINDS:
+            block = pictures.example_quad(measured, found.seen.records, language, kind)
+            if block:
+                quad = pictures.quad_picture([found.seen.records[item] for item in block], head)
+                paths += save(quad, folder / f"quad_{language}_{kind}", formats)
+        for name, item in pictures.right_and_wrong(measured, head, language).items():
+            record = found.seen.records[int(measured.kept[item])]
+            paths += save(pictures.row_picture(record, head), folder / f"row_{language}_{name}", formats)
+            if name == "right":
+                _, maps = whole_maps(
+                    found.run.resolver, found.run.tokenizer, record.example, found.run.config.task.readout
+                )
+                figure = pictures.map_picture(record, word_map(maps, record.words), head)
+                paths += save(figure, folder / f"heat_map_{language}", formats)
+    history = training_record(found.run.directory).get("validations", [])
+    emergence = pictures.emergence(history, head, pictures.mean_chance(found.development))
+    if emergence is not None:
+        paths += save(emergence, folder / "alignment_through_training", formats)
+    return paths
+
+
+def material_of(run: Run, asked: Analysis) -> Material:
+    """The splits that a command works on; the data are the run's own unless the command names others."""
+    source: Data = asked.data or run.config.data
+    corpus = load_corpus(source)
+    limit = asked.items or run.config.trainer.limit_items
+    splits = {}
+    for name in ("train", "dev", asked.split):
+        found = corpus.examples(name)
+        splits[name] = spread(found, limit) if limit else found
+    if not splits[asked.split]:
+        raise UserError(f"split ({asked.split}) holds no items")
+    return Material(splits["train"], splits["dev"], splits[asked.split], asked.split)
+
+
+def encode(run: Run, examples: Sequence[Example]) -> Encoded:
+    """Examples as the run's model reads them."""
+    encoded = Encoded(examples, run.tokenizer)
+    check_length(run, encoded.longest())
+    return encoded
+
+
+def check_length(run: Run, longest: int) -> None:
+    """Refuse a text that is longer than the model."""
+    position = run.config.model.position
+    if isinstance(position, Learned) and longest > position.max_length:
+        raise UserError(f"a text of {longest} tokens is longer than model.position.max_length ({position.max_length})")
+
+
+def head_asked(asked: Analysis) -> Head | None:
+    """The head that a command names, if it does."""
+    return None if asked.layer is None or asked.head is None else Head(asked.layer, asked.head)
+
+
+def output_of(asked: Analysis, run: Run, folder: str) -> Path:
+    """Where a command's files go."""
+    return Path(asked.output) if asked.output else run.directory / folder
+
+
+def _study(run: Run, asked: Analysis, status: Status) -> Study:
+    material = material_of(run, asked)
+    return study(
+        run,
+        material.training,
+        material.development,
+        material.measured,
+        asked.split,
+        asked.untrained,
+        head_asked(asked),
+        status.update,
+    )
+
+
+def _stored_head(run: Run) -> Head:
+    path = Layout(run.directory).metrics
+    if not path.exists():
+        raise UserError(
+            f"{path}: no head has been chosen yet; name one with layer=... head=..., "
+            f"or choose it with scripts/score_attention.py run={run.directory}"
+        )
+    import json
+
+    head = json.loads(path.read_text(encoding="utf-8"))["head"]
+    return Head(int(head["layer"]), int(head["head"]))
+
+
+def _write_scores(found: Study, folder: Path) -> None:
+    with held(found.run.directory):
+        name = "metrics.json" if found.split == "test" else f"metrics_{found.split}.json"
+        write_json(folder / name, found.metrics())
+        write_table(
+            folder / "tables" / f"templates_{found.split}.csv",
+            templates(found.measured, found.head, found.task_correct),
+        )
+        write_text(folder / "tables" / f"heads_{found.split}.csv", heads_frame(found.measured).to_csv(index=False))
+        write_text(folder / "tables" / "heads_dev.csv", heads_frame(found.development).to_csv(index=False))
+
+
+def _print_headline(found: Study) -> None:
+    metrics = found.metrics()
+    console.print(headline(metrics))
+    console.print(honest_sentence(metrics))
+    for language, whole in metrics["languages"].items():
+        worst = whole.get("worst_template")
+        if worst:
+            console.print(
+                f"{LANGUAGES.get(language, language)}: worst template {worst['template']}, "
+                f"task accuracy {worst['task_accuracy']:.2f} on {worst['items']} items"
+            )
+    for reason, count in metrics["dropped"].items():
+        console.print(f"left out: {count} items ({reason})")

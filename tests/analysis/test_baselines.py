@@ -1,0 +1,149 @@
+from __future__ import annotations
+
+from collections import defaultdict
+
+import numpy as np
+import pytest
+
+from anaphora.analysis import baselines
+from anaphora.analysis.baselines import LEARNED, POLICIES, correctness, focal_correctness, per_item, shortcuts
+from anaphora.data.controlled import corpus
+from anaphora.data.example import Example, Span
+from anaphora.data.settings import Controlled
+
+
+@pytest.fixture(scope="module")
+def made() -> dict[str, list[Example]]:
+    return corpus.generate(Controlled(train_items=1000, test_items=200))
+
+
+def example(
+    text: str, pronoun: str, names: list[list[str]], antecedents: tuple[int, ...] = (0,), **factors: str
+) -> Example:
+    """Names are taken in the order of the text, each mention the next occurrence of its words."""
+    at: dict[str, int] = defaultdict(int)
+    candidates: list[tuple[Span, ...]] = []
+    for mentions in names:
+        spans = []
+        for mention in mentions:
+            start = text.index(mention, at[mention])
+            at[mention] = start + len(mention)
+            spans.append((start, start + len(mention)))
+        candidates.append(tuple(spans))
+    start = text.index(f" {pronoun} ") + 1
+    return Example(
+        text=text,
+        language="en",
+        pronoun=(start, start + len(pronoun)),
+        candidates=tuple(candidates),
+        antecedents=antecedents,
+        factors=factors,
+    )
+
+
+ITEM = example("Al met Bertram, and Al said he left for Clemens .", "he", [["Al", "Al"], ["Bertram"], ["Clemens"]])
+
+
+@pytest.mark.parametrize(
+    ("name", "best"), [("nearest", {0}), ("first", {0}), ("longest", {1, 2}), ("most_mentioned", {0})]
+)
+def test_a_policy_picks_what_its_name_says(name: str, best: set[int]) -> None:
+    scores = POLICIES[name](ITEM)
+    assert set(np.flatnonzero(scores == scores.max())) == best
+
+
+def test_the_subject_policy_follows_the_factor_and_has_no_opinion_without_it() -> None:
+    told = example("Al met Bo and he left .", "he", [["Al"], ["Bo"]], subject="1")
+    assert baselines.subject(told).tolist() == [0, 1]
+    assert baselines.subject(ITEM).tolist() == [0, 0, 0]
+
+
+def test_a_tie_counts_its_share_and_several_or_no_antecedents_are_counted_so() -> None:
+    tie = example("Al met Bo and he left .", "he", [["Al"], ["Bo"]], antecedents=(1,))
+    both = example("Al met Bo and he left .", "he", [["Al"], ["Bo"]], antecedents=(0, 1))
+    none = example("Al met Bo and he left .", "he", [["Al"], ["Bo"]], antecedents=())
+    assert correctness(baselines.longest, [tie, both, none]).tolist() == [0.5, 1.0, 0.0]
+
+
+def test_fillers_are_not_chosen_among_the_focal_candidates() -> None:
+    item = example("Al met Bo and Cy , he left .", "he", [["Al"], ["Bo"], ["Cy"]], antecedents=(1,), focal="0,1")
+    assert correctness(baselines.nearest, [item]).tolist() == [0.0]
+    assert focal_correctness(baselines.nearest, [item]).tolist() == [1.0]
+    assert baselines.chance([item]).tolist() == [0.5]
+
+
+def test_policies_of_position_and_entity_score_exactly_chance_in_every_block(made: dict[str, list[Example]]) -> None:
+    blocks = defaultdict(list)
+    for each in made["test"]:
+        blocks[each.group].append(each)
+    frequent = baselines.most_frequent(made["train"])
+    for policy in (baselines.nearest, baselines.first, baselines.longest, frequent):
+        for block in blocks.values():
+            assert focal_correctness(policy, block).mean() == pytest.approx(1 / len(block[0].focal))
+
+
+def test_no_learned_shortcut_without_interactions_beats_chance_on_the_controlled_corpus(
+    made: dict[str, list[Example]],
+) -> None:
+    results = per_item(made["train"], made["test"])
+    assert results.keys() == {"chance", *POLICIES, *LEARNED}
+    main = np.array([each.factors["stratum"] == "main" for each in made["test"]])
+    for name in ("most_frequent", "odd_one_out", "bag_of_words", "entity_cue", "best_offset"):
+        np.testing.assert_allclose(results[name][main].mean(), results["chance"][main].mean(), atol=0.02)
+
+
+def taught(cue: str, answer: int) -> Example:
+    text = f"the cat met the lamp and it was {cue} ."
+    return example(text, "it", [["cat"], ["lamp"]], antecedents=(answer,), cue=cue, kind="set")
+
+
+def test_the_memoriser_and_the_bag_with_interactions_solve_pairs_that_training_shows() -> None:
+    items = [taught("hungry", 0), taught("bright", 1)] * 40
+    for name in ("entity_cue", "bag_with_interactions"):
+        assert focal_correctness(LEARNED[name](items), items).mean() == 1
+    for name in ("bag_of_words", "odd_one_out", "most_frequent"):
+        assert focal_correctness(LEARNED[name](items), items).mean() == 0.5
+
+
+def test_the_memoriser_knows_nothing_of_unseen_pairs() -> None:
+    scores = baselines.entity_cue([taught("hungry", 0)])(taught("thirsty", 0))
+    assert scores.tolist() == [0.5, 0.5]
+
+
+def test_the_best_offset_is_learned_from_training() -> None:
+    second = [example("Al met Bo and he left Cy .", "he", [["Al"], ["Bo"], ["Cy"]], antecedents=(1,))] * 3
+    last = [example("Al met Bo and he left Cy .", "he", [["Al"], ["Bo"], ["Cy"]], antecedents=(2,))] * 3
+    assert focal_correctness(baselines.best_offset(second), second).mean() == 1
+    assert focal_correctness(baselines.best_offset(last), last).mean() == 1
+    assert focal_correctness(baselines.best_offset(last), second).mean() == 0
+
+
+def test_the_odd_one_out_is_found_where_training_has_the_habit() -> None:
+    def odd(common: str, other: str) -> Example:
+        text = f"the {common} , the {other} and it moved ."
+        return example(text, "it", [[common], [other]], antecedents=(1,))
+
+    items = [odd("cat", "lamp"), odd("dog", "lamp"), odd("cat", "cup"), odd("dog", "cup")] * 20
+    assert focal_correctness(baselines.odd_one_out(items), items).mean() == 1
+
+
+def test_found_text_is_measured_with_places_too_and_clustered_by_group() -> None:
+    def found(verb: str, answer: int) -> Example:
+        return example(f"Al met Bo and he {verb} .", "he", [["Al"], ["Bo"]], antecedents=(answer,))
+
+    train = [found("ran", 0), found("wept", 1)] * 30
+    rows = {row.name: row for row in shortcuts(train, train[:10])}
+    assert rows["bag_by_place"].accuracy == 1
+    assert rows["bag_of_words"].accuracy == 0.5
+    assert rows["chance"].low == rows["chance"].high == 0.5
+    assert (rows["nearest"].language, rows["nearest"].kind, rows["nearest"].items) == ("en", "", 10)
+
+
+def test_shortcuts_are_told_by_language_and_kind(made: dict[str, list[Example]]) -> None:
+    rows = shortcuts(made["train"][:800], made["test"])
+    cells = {(row.language, row.kind) for row in rows}
+    assert cells == {("en", "set"), ("en", "role"), ("zh", "set"), ("zh", "role")}
+    assert len(rows) == 4 * (1 + len(POLICIES) + len(LEARNED))
+    for row in rows:
+        assert row.low is not None and row.high is not None
+        assert row.low - 1e-9 <= row.accuracy <= row.high + 1e-9

@@ -1,0 +1,25 @@
+"""Settings of the benchmark: what makes no sense is refused by name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from anaphora.benchmark.settings import Benchmark
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"what": "inference"}, "what .'inference'. must be one of training, extraction"),
+        ({"sizes": ["xl"]}, "sizes .'xl'. must be one of tiny, s, m"),
+        ({"sizes": []}, "sizes .* must name at least one of tiny, s, m"),
+        ({"lengths": ["even"]}, "lengths .'even'. must be one of lognormal, corpus"),
+        ({"repeats": 0}, "repeats .0. must be at least 1"),
+        ({"threads": 0}, "threads .0. must be at least 1"),
+    ],
+)
+def test_a_wrong_setting_is_refused_by_name(wrong: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Benchmark(**wrong)

@@ -1,0 +1,41 @@
+"""The stopwatch: turns, rates and ratios."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from anaphora.benchmark.stopwatch import OURS, Measured, Way, spread_of, take_turns
+
+
+def test_ways_take_turns_after_one_unmeasured_piece_each() -> None:
+    done: list[str] = []
+
+    def piece(name: str) -> Callable[[], int]:
+        def work() -> int:
+            done.append(name)
+            return 1
+
+        return work
+
+    ways = [Way(OURS, name, [piece(name + "1"), piece(name + "2")], 0, 1.0) for name in "ab"]
+    take_turns(ways, repeats=2)
+    assert done == ["a1", "b1", *["a1", "a2", "b1", "b2"] * 2]
+
+
+def test_a_rate_is_all_units_of_a_repeat_over_its_time() -> None:
+    ticks = iter([0.0, 2.0, 5.0, 6.0])
+    way = Way(OURS, "way", [lambda: 3, lambda: 5], 0, 1.0)
+    (measured,) = take_turns([way], repeats=2, clock=lambda: next(ticks))
+    assert measured.rates == (4.0, 8.0)
+
+
+def test_a_ratio_is_taken_within_each_repeat() -> None:
+    way = Way(OURS, "way", [], 0, 1.0)
+    # The second repeat ran on a machine half as fast: the ratio does not see it.
+    assert Measured(way, (8.0, 4.0)).over(Measured(way, (4.0, 2.0))) == (2.0, 2.0)
+
+
+def test_the_spread_is_half_the_range_over_the_median() -> None:
+    assert spread_of([9.0, 10.0, 13.0]) == pytest.approx(0.2)

@@ -1,0 +1,145 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from anaphora.data import store
+from anaphora.data.controlled import corpus
+from anaphora.data.corpora import dpr
+from anaphora.data.settings import Controlled, Data, Dpr, Table
+from anaphora.errors import UserError
+
+SMALL = Controlled(languages=["zh"], train_items=100, test_items=20)
+BLOCK = "she met Anna after Berta {}.\nshe\nAnna,Berta\nAnna\n\n"
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("ANAPHORA_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def dpr_file(tmp_path: Path) -> Path:
+    path = tmp_path / "train.c.txt"
+    path.write_text("".join(BLOCK.format(f"ran {number} miles") for number in range(8)))
+    return path
+
+
+def test_what_is_read_back_is_what_was_made() -> None:
+    made = corpus.generate(SMALL)
+    for _ in range(2):
+        loaded = store.load(SMALL)
+        assert {split: loaded.examples(split) for split in loaded.splits} == made
+    assert loaded.report.rows == sum(map(len, made.values()))
+    assert set(corpus.words("zh")) <= set(loaded.words)
+
+
+def test_the_splits_are_arrow_datasets_with_the_schema() -> None:
+    split = store.load(SMALL).splits["train"]
+    assert split.features == store.schema()
+    assert json.loads(split[0]["factors"])["template"]
+
+
+def test_the_second_time_nothing_is_made(dpr_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = store.load(Dpr(path=str(dpr_file)))
+    monkeypatch.setattr(dpr, "read", None)
+    assert store.load(Dpr(path=str(dpr_file))).fingerprint == first.fingerprint
+
+
+def test_settings_and_file_content_change_the_fingerprint(dpr_file: Path) -> None:
+    before = store.load(Dpr(path=str(dpr_file)))
+    assert store.load(Dpr(path=str(dpr_file), seed=1)).fingerprint != before.fingerprint
+    dpr_file.write_text(dpr_file.read_text() + BLOCK.format("slept"))
+    after = store.load(Dpr(path=str(dpr_file)))
+    assert (before.report.rows, after.report.rows) == (8, 9)
+
+
+def test_a_stop_in_the_middle_leaves_nothing_behind(
+    cache: Path, dpr_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import datasets
+
+    def stop(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(datasets.DatasetDict, "save_to_disk", stop)
+        with pytest.raises(KeyboardInterrupt):
+            store.load(Dpr(path=str(dpr_file)))
+    assert list(cache.iterdir()) == []
+    assert store.load(Dpr(path=str(dpr_file))).examples("train")
+
+
+def test_two_that_make_the_same_corpus_do_not_disturb_each_other(
+    cache: Path, dpr_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = dpr.read
+
+    def overtaken(settings: Dpr) -> object:
+        monkeypatch.setattr(dpr, "read", read)
+        store.load(settings)  # the other one is faster
+        return read(settings)
+
+    monkeypatch.setattr(dpr, "read", overtaken)
+    assert store.load(Dpr(path=str(dpr_file))).examples("train")
+    assert len(list(cache.iterdir())) == 1
+
+
+def test_a_damaged_cache_is_named(cache: Path, dpr_file: Path) -> None:
+    store.load(Dpr(path=str(dpr_file)))
+    (about,) = cache.glob("*/about.json")
+    about.write_text("{")
+    with pytest.raises(UserError, match=r"the cache is damaged .* delete this folder"):
+        store.load(Dpr(path=str(dpr_file)))
+
+
+def test_an_empty_split_stays_empty(dpr_file: Path) -> None:
+    for _ in range(2):
+        loaded = store.load(Dpr(path=str(dpr_file), dev_share=0.0, test_share=0.25))
+        assert [len(loaded.examples(split)) for split in ("train", "dev", "test")] == [6, 0, 2]
+    assert loaded.words == ()
+
+
+def test_the_report_survives_the_cache(tmp_path: Path) -> None:
+    path = tmp_path / "train.c.txt"
+    path.write_text(BLOCK.format("ran") + "she met Anna.\nshe\nAnna,Berta\nAnna\n")
+    settings = Dpr(path=str(path), dev_share=0.0, test_share=0.0)
+    expected = dpr.read(settings)[1]
+    assert expected.dropped
+    store.load(settings)
+    assert store.load(settings).report == expected
+
+
+def test_a_missing_file_a_missing_split_and_an_unknown_kind_are_named(tmp_path: Path, dpr_file: Path) -> None:
+    with pytest.raises(UserError, match=r"data.path .*none.jsonl\): there is no such file"):
+        store.load(Table(path=str(tmp_path / "none.jsonl")))
+    with pytest.raises(UserError, match=r"split \('valid'\) must be one of train, dev, test"):
+        store.load(Dpr(path=str(dpr_file))).examples("valid")
+    with pytest.raises(UserError, match=r"data.kind \('other'\)"):
+        store.load(Data(kind="other"))
+
+
+def test_reading_back_is_fast(tmp_path: Path) -> None:
+    path = tmp_path / "train.c.txt"
+    path.write_text("".join(BLOCK.format(f"ran {number} miles") for number in range(5000)))
+    settings = Dpr(path=str(path))
+    store.load(settings)
+    start = time.process_time()
+    loaded = store.load(settings)
+    examples = [example for split in loaded.splits for example in loaded.examples(split)]
+    assert (time.process_time() - start) / len(examples) < 40e-6  # 2.4 s for 60,000 on a busy machine
+
+
+def test_importing_the_store_imports_nothing_heavy() -> None:
+    heavy = "datasets, torch, pandas, pyarrow, sklearn"
+    code = f"import sys, anaphora.data.store; print([n for n in '{heavy}'.split(', ') if n in sys.modules])"
+    found = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env={"PYTHONPATH": ":".join(sys.path)}
+    )
+    assert found.stdout.strip() == "[]"
