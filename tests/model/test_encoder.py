@@ -132,8 +132,17 @@ def test_mixing_with_the_rows_gives_the_layers_own_output(
     block = model.blocks[0]
     query, key, value = block.project(hidden, context)
     weights = block.attention.maps(query, key, context)
-    by_hand = block.attention.finish((weights @ value).transpose(1, 2).flatten(2))
+    by_hand = (weights @ value).transpose(1, 2).flatten(2)
     torch.testing.assert_close(by_hand, block.attention.mix(query, key, value, context))
+
+
+@pytest.mark.parametrize("norm", NORMS, ids=lambda norm: f"{norm.kind}-{norm.placement}")
+def test_states_that_are_needed_are_those_of_the_whole_pass_and_the_others_zeros(norm: settings.Norm) -> None:
+    model = encoder(norm=norm)
+    batch, needed = pack([sentence(4, 1), sentence(6, 2)]), torch.tensor([1, 7])
+    whole, some = model(*batch)[0], model(*batch, needed=needed)[0]
+    torch.testing.assert_close(some[needed], whole[needed])
+    assert some.abs().sum(dim=1).nonzero().flatten().tolist() == needed.tolist()
 
 
 @every_position
@@ -212,7 +221,7 @@ def test_token_values_let_nothing_pass_through_a_third_token(values: str, relays
             cut = context.mask.clone()
             cut[..., 3, 0] = -math.inf
             value = block.project(hidden, context)[2]
-            mixed = block.attention.finish(attend(query, key, value, cut).transpose(1, 2).flatten(2))
+            mixed = attend(query, key, value, cut).transpose(1, 2).flatten(2)
             hidden = block.complete(hidden, mixed)
         outputs.append(hidden[0, 3])
     assert (not torch.allclose(*outputs)) == relays

@@ -218,7 +218,8 @@ def plan(lengths: Indices, chosen: Batching, order: Indices) -> list[list[list[i
         longest = [int(lengths[row].sum()) for row in rows]
     else:
         by_length = [window[np.argsort(lengths[window], kind="stable")] for window in windows]
-        rows = [[int(item)] for window in by_length for item in window]
+        # Up and down in turns, so that no batch holds one window's longest and the next one's shortest.
+        rows = [[int(item)] for number, window in enumerate(by_length) for item in window[:: 1 - 2 * (number % 2)]]
         longest = [int(lengths[row[0]]) for row in rows]
     batches: list[list[list[int]]] = []
     widest = 0

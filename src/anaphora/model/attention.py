@@ -112,15 +112,15 @@ class Attention(nn.Module):
         return context.bias
 
     def mix(self, query: Tensor, key: Tensor, value: Tensor, context: Context) -> Tensor:
-        """What every token takes from the others: three of (B, H, T, D) -> (B, T, W)."""
+        """What every token takes from the others, heads side by side: three of (B, H, T, D) -> (B, T, W)."""
         dropout = self.dropout if self.training else 0.0
         mixed = attend(query, key, value, self.score_bias(context), dropout)
         if self.training and self.head_dropout:
             mixed = self._drop_heads(mixed)
-        return self.finish(mixed.transpose(1, 2).flatten(2))
+        return mixed.transpose(1, 2).flatten(2)
 
     def finish(self, mixed: Tensor) -> Tensor:
-        """The output projection over the heads side by side: (B, T, W) -> (B, T, W)."""
+        """The output projection over the heads side by side: (..., W) -> (..., W)."""
         output: Tensor = self.output(mixed)
         return output
 

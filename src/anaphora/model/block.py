@@ -29,8 +29,8 @@ class Block(nn.Module):
         return self.attention.project(read, content, context)
 
     def complete(self, hidden: Tensor, mixed: Tensor) -> Tensor:
-        """The rest of the layer, once attention has mixed: two of (B, T, W) -> (B, T, W)."""
-        hidden = hidden + self.dropout(mixed)
+        """The rest of the layer, once attention has mixed, token by token: two of (..., W) -> (..., W)."""
+        hidden = hidden + self.dropout(self.attention.finish(mixed))
         if self.pre:
             return hidden + self.dropout(self.feed_forward(self.feed_forward_norm(hidden)))
         hidden = self.attention_norm(hidden)

@@ -46,14 +46,32 @@ class Encoder(nn.Module):
         output: Tensor = self.dropout(self.position.embed(hidden, places))
         return output
 
-    def forward(self, ids: Tensor, places: Tensor, segments: Tensor, marks: Tensor | None = None) -> Tensor:
-        """Hidden states: ids, places, segments (B, T), marks (B, T, W) or None -> (B, T, W)."""
+    def forward(
+        self,
+        ids: Tensor,
+        places: Tensor,
+        segments: Tensor,
+        marks: Tensor | None = None,
+        needed: Tensor | None = None,
+    ) -> Tensor:
+        """Hidden states.
+
+        Args:
+            ids, places, segments: (B, T).
+            marks: (B, T, W) or None.
+            needed: (P,) different flat positions, row * T + token, whose states are wanted, or None for all. The last
+                block's work on a token is done for these alone; the other states are zeros.
+
+        Returns:
+            (B, T, W).
+        """
         context = self.begin(ids, places, segments, marks)
         hidden = context.embedded
-        for block in self.blocks:
+        *before, last = self._blocks()
+        for block in before:
             hidden = block(hidden, context)
-        output: Tensor = self.norm(hidden)
-        return output
+        mixed = last.attention.mix(*last.project(hidden, context), context)
+        return self._complete(last, hidden, mixed, needed)
 
     def with_rows(
         self,
@@ -62,6 +80,7 @@ class Encoder(nn.Module):
         segments: Tensor,
         asked: tuple[Tensor, Tensor],
         marks: Tensor | None = None,
+        needed: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
         """Hidden states, and the attention rows of the queries that are asked for, from the same projections.
 
@@ -69,6 +88,7 @@ class Encoder(nn.Module):
             ids, places, segments: (B, T).
             asked: row and token of each query, two of (Q,).
             marks: (B, T, W) or None.
+            needed: as in `forward`.
 
         Returns:
             (B, T, W) and (L, Q, H, T).
@@ -79,8 +99,12 @@ class Encoder(nn.Module):
         for block in self._blocks():
             query, key, value = block.project(hidden, context)
             rows.append(block.attention.rows(query, key, context, asked))
-            hidden = block.complete(hidden, block.attention.mix(query, key, value, context))
-        return self.norm(hidden), torch.stack(rows)
+            mixed = block.attention.mix(query, key, value, context)
+            if block is self.blocks[-1]:
+                hidden = self._complete(block, hidden, mixed, needed)
+            else:
+                hidden = block.complete(hidden, mixed)
+        return hidden, torch.stack(rows)
 
     def maps(self, ids: Tensor, places: Tensor, segments: Tensor, marks: Tensor | None = None) -> Iterator[Tensor]:
         """The whole attention map of one layer after the other, each (B, H, T, T); only one is held at a time."""
@@ -90,6 +114,14 @@ class Encoder(nn.Module):
             query, key, value = block.project(hidden, context)
             yield block.attention.maps(query, key, context)
             hidden = block.complete(hidden, block.attention.mix(query, key, value, context))
+
+    def _complete(self, last: Block, hidden: Tensor, mixed: Tensor, needed: Tensor | None) -> Tensor:
+        if needed is None:
+            whole: Tensor = self.norm(last.complete(hidden, mixed))
+            return whole
+        flat = hidden.flatten(0, 1)
+        found: Tensor = self.norm(last.complete(flat[needed], mixed.flatten(0, 1)[needed]))
+        return found.new_zeros(flat.shape).index_copy(0, needed, found).view_as(hidden)
 
     def _blocks(self) -> Iterator[Block]:
         for block in self.blocks:

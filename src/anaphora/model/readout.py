@@ -56,7 +56,7 @@ class Seen:
     """What the encoder made of a batch.
 
     Attributes:
-        hidden: (R * T, W).
+        hidden: (R * T, W), zeros where neither the read-out nor a hidden word looks.
         rows: (L, K, H, T) attention rows of the query tokens, or None where nobody asked.
     """
 
@@ -112,6 +112,10 @@ class Readout(nn.Module):
         """Whether `Seen.rows` is asked for."""
         return False
 
+    def looks_at(self, asked: Questions) -> tuple[Tensor, ...]:
+        """The flat positions whose hidden states it reads; none here."""
+        return ()
+
     def marks(self, slots: Tensor) -> Tensor | None:
         """What is added to the embedding: (R, T) -> (R, T, W), or None for nothing, as here."""
         return None
@@ -142,6 +146,9 @@ class Word(Readout):
         super().__init__(none_of_them)
         self._output = (output,)  # the resolver owns it
 
+    def looks_at(self, asked: Questions) -> tuple[Tensor, ...]:
+        return (asked.query_positions,)
+
     def scores(self, seen: Seen, asked: Questions) -> Tensor:
         logits: Tensor = self._output[0](query_vectors(seen, asked)).log_softmax(dim=-1)  # (N, V)
         items, most = asked.present.shape
@@ -168,6 +175,9 @@ class Slot(Readout):
     def marks(self, slots: Tensor) -> Tensor:
         marked: Tensor = self.table(slots) * (slots > 0).unsqueeze(-1)
         return marked
+
+    def looks_at(self, asked: Questions) -> tuple[Tensor, ...]:
+        return (asked.query_positions,)
 
     def scores(self, seen: Seen, asked: Questions) -> Tensor:
         logits: Tensor = self.output(query_vectors(seen, asked))  # (N, S + 1); slot 0 is "none of them"
@@ -215,6 +225,9 @@ class Bilinear(Readout):
         super().__init__(none_of_them)
         self.pairs = nn.Linear(width, width, bias=False)
         self.none = nn.Parameter(torch.zeros(width))
+
+    def looks_at(self, asked: Questions) -> tuple[Tensor, ...]:
+        return (asked.query_positions, asked.candidate_positions)
 
     def scores(self, seen: Seen, asked: Questions) -> Tensor:
         items, most = asked.present.shape

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+import torch
 from torch import Tensor, nn
 
 from anaphora.model import readout, settings
@@ -20,6 +21,8 @@ class Packed(Questions, Protocol):
     def places(self) -> Tensor: ...
     @property
     def segments(self) -> Tensor: ...
+    @property
+    def masked_positions(self) -> Tensor: ...
 
 
 class VocabularyOutput(nn.Module):
@@ -59,10 +62,17 @@ class Resolver(nn.Module):
         length = batch.ids.shape[1]
         asked = (batch.query_positions // length, batch.query_positions % length)
         marks = self.readout.marks(batch.slots)
-        hidden, rows = self.encoder.with_rows(batch.inputs, batch.places, batch.segments, asked, marks)
+        needed = self._needed(batch)
+        hidden, rows = self.encoder.with_rows(batch.inputs, batch.places, batch.segments, asked, marks, needed)
         return Seen(hidden=hidden.flatten(0, 1), rows=rows)
 
     def _see(self, batch: Packed) -> Seen:
         marks = self.readout.marks(batch.slots)
-        hidden = self.encoder(batch.inputs, batch.places, batch.segments, marks)
+        hidden = self.encoder(batch.inputs, batch.places, batch.segments, marks, self._needed(batch))
         return Seen(hidden=hidden.flatten(0, 1), rows=None)
+
+    def _needed(self, batch: Packed) -> Tensor:
+        """Where the read-out and the hidden words look: (P,) flat positions, each once."""
+        looked_at: Tensor = torch.cat((*self.readout.looks_at(batch), batch.masked_positions))
+        positions: Tensor = torch.unique(looked_at)
+        return positions
