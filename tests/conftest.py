@@ -1,7 +1,162 @@
-"""What several tests share."""
+"""What several tests share: a small table of examples, composed settings, and runs that are trained once."""
 
 from __future__ import annotations
 
+import contextlib
+import io
+import json
 import os
+import runpy
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
 
 os.environ.setdefault("OMP_NUM_THREADS", "2")
+
+ROOT = Path(__file__).parent.parent
+TINY = (
+    "trainer=smoke",
+    "model.width=16",
+    "model.layers=2",
+    "model/initialisation=xavier",
+    "batching.tokens=96",
+    "batching.row_tokens=32",
+    "optimizer.steps=8",
+    "optimizer.learning_rate=0.01",
+    "validation.every=2",
+    "trainer.limit_steps=null",
+)
+"""Settings of a run of eight steps in four rounds that takes a second."""
+
+
+class Said(NamedTuple):
+    """What a script did: its exit status and what it wrote to the screen."""
+
+    status: int
+    out: str
+    err: str
+
+
+Compose = Callable[..., Any]
+Script = Callable[..., Said]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def corpus_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Corpora that the tests make go here, never into the user's own cache."""
+    folder = tmp_path_factory.mktemp("cache")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("ANAPHORA_CACHE", str(folder))
+        yield folder
+
+
+@pytest.fixture(scope="session")
+def compose() -> Compose:
+    """(overrides, primary config, folder) -> what Hydra composes."""
+    from hydra import compose as hydra_compose
+    from hydra import initialize_config_dir
+
+    from anaphora.config import register_configs
+
+    def composed(*overrides: str, primary: str = "train", folder: Path = ROOT / "configs") -> Any:
+        register_configs()
+        with initialize_config_dir(str(folder), version_base="1.3"):
+            return hydra_compose(primary, overrides=list(overrides))
+
+    return composed
+
+
+@pytest.fixture(scope="session")
+def settings(compose: Compose) -> Callable[..., Any]:
+    """Overrides -> checked settings of a training run."""
+    from anaphora.config import Config, resolve
+
+    return lambda *overrides: resolve(compose(*overrides), Config)
+
+
+@pytest.fixture(scope="session")
+def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Sixty examples in both languages as JSON lines; the cue is the gender of the name."""
+    path = tmp_path_factory.mktemp("table") / "items.jsonl"
+    path.write_text("\n".join(json.dumps(row, ensure_ascii=False) for row in rows(60)) + "\n", encoding="utf-8")
+    return path
+
+
+def rows(count: int) -> list[dict[str, Any]]:
+    """Plain examples: two names, a pronoun that fits one of them, a split for each."""
+    found = []
+    for number in range(count):
+        right = number % 2
+        if number % 4 < 2:
+            names = ("Anna", "Tom") if number % 8 < 4 else ("Mary", "Peter")
+            pronoun = ("she", "he")[right]
+            text = f"{names[0]} met {names[1]} before {pronoun} went to the {('shop', 'park', 'bank')[number % 3]}."
+        else:
+            names = ("王芳", "李强") if number % 8 < 4 else ("小红", "小明")
+            pronoun = ("她", "他")[right]
+            text = f"{names[0]}碰到{names[1]}以后,{pronoun}去了{('商店', '公园', '银行')[number % 3]}。"
+        spans = [[text.index(name), text.index(name) + len(name)] for name in names]
+        begin = text.index(f" {pronoun} ") + 1 if pronoun.isascii() else text.index(pronoun)
+        found.append(
+            {
+                "text": text,
+                "language": "en" if pronoun.isascii() else "zh",
+                "pronoun": [begin, begin + len(pronoun)],
+                "candidates": spans,
+                "antecedents": [right],
+                "group": f"pair {number // 2}",
+                "factors": {"kind": "set", "type": "gender", "template": f"t{number % 4 // 2}"},
+                "split": ("train", "train", "train", "dev", "test")[number // 2 % 5],
+            }
+        )
+    return found
+
+
+@pytest.fixture(scope="session")
+def tiny(settings: Callable[..., Any], table: Path) -> Callable[..., Any]:
+    """(output, overrides) -> settings of a run on the table that takes a second."""
+
+    def made(output: Path, *overrides: str) -> Any:
+        places = (f"output={output}", "name=run", "data=jsonl", f"data.path={table}")
+        return settings(*places, *TINY, *overrides)
+
+    return made
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory: pytest.TempPathFactory, tiny: Callable[..., Any]) -> Path:
+    """A finished run of eight steps on the table. Nobody writes into it; `own_run` is a copy for that."""
+    from anaphora.training.run import train
+
+    return Path(train(tiny(tmp_path_factory.mktemp("finished"))).directory)
+
+
+@pytest.fixture
+def own_run(finished: Path, tmp_path: Path) -> Path:
+    """A copy of the finished run to work in."""
+    return Path(shutil.copytree(finished, tmp_path / "own"))
+
+
+@pytest.fixture
+def script(monkeypatch: pytest.MonkeyPatch) -> Script:
+    """(name, arguments) -> what scripts/<name>.py does, in this process."""
+
+    def called(name: str, *arguments: str) -> Said:
+        out, err = io.StringIO(), io.StringIO()
+        status = 0
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(sys, "argv", [f"scripts/{name}.py", *arguments])
+            patched.setenv("HYDRA_FULL_ERROR", "1")
+            patched.setenv("COLUMNS", "200")
+            with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+                try:
+                    runpy.run_path(str(ROOT / "scripts" / f"{name}.py"), run_name="__main__")
+                except SystemExit as left:
+                    status = left.code if isinstance(left.code, int) else 1
+        return Said(status, out.getvalue(), err.getvalue())
+
+    return called

@@ -18,7 +18,7 @@ from hydra.core.config_store import ConfigStore
 from omegaconf import MISSING, DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from anaphora.analysis.settings import Analysis
+from anaphora.analysis.settings import Analysis, Comparison
 from anaphora.benchmark.settings import Benchmark
 from anaphora.data import settings as data_settings
 from anaphora.errors import UserError
@@ -113,6 +113,7 @@ def register_configs() -> None:
     store = ConfigStore.instance()
     store.store(name="run_schema", node=Config)
     store.store(name="analysis_schema", node=Analysis)
+    store.store(name="comparison_schema", node=Comparison)
     store.store(name="benchmark_schema", node=Benchmark)
     for group, base in GROUPS.items():
         for name, variant in VARIANTS[base].items():

@@ -15,7 +15,7 @@ from anaphora import question
 from anaphora.analysis.capture import look, whole_maps
 from anaphora.analysis.record import AttentionRecord
 from anaphora.analysis.scores import Head, choose_head, score
-from anaphora.analysis.settings import Analysis
+from anaphora.analysis.settings import Analysis, Comparison
 from anaphora.analysis.study import Study, study
 from anaphora.analysis.summary import heads_frame, templates
 from anaphora.analysis.words import word_map
@@ -29,6 +29,7 @@ from anaphora.errors import UserError
 from anaphora.files import held, write_json, write_text
 from anaphora.model.settings import Learned
 from anaphora.report import pictures
+from anaphora.report.comparison import comparison, comparison_table, read_metrics
 from anaphora.report.rows import write_rows
 from anaphora.report.tables import LANGUAGES, headline, honest_sentence
 from anaphora.report.write import save, write_table
@@ -140,6 +141,15 @@ def plot(asked: Analysis) -> None:
         paths = plot_study(found, output_of(asked, run, "figures"), asked.formats)
     for path in paths:
         console.print(str(path), soft_wrap=True)
+
+
+def compare(asked: Comparison) -> None:
+    """Print the median and spread of every measure over several runs, and keep them as CSV where a file is named."""
+    rows = comparison(read_metrics(asked.runs))
+    console.print(comparison_table(rows))
+    if asked.output:
+        write_table(Path(asked.output), rows)
+        console.print(f"table {asked.output}")
 
 
 def demonstrate(config: Config) -> None:

@@ -40,3 +40,11 @@ class Analysis:
             raise ValueError("layer and head go together: give both, or neither for the head chosen on development")
         if self.antecedent is not None and self.antecedent not in self.candidates:
             raise ValueError(f"antecedent ({self.antecedent!r}) must be one of candidates ({self.candidates})")
+
+
+@dataclass(kw_only=True)
+class Comparison:
+    """Runs to put side by side."""
+
+    runs: list[str] = field(default_factory=list)
+    output: str | None = None  # a CSV file

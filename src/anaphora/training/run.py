@@ -139,8 +139,8 @@ class Rounds(lightning.LightningDataModule):
         end = min(self.steps, done + self.config.validation.every)
         return _Round(self.batches, done, end)
 
-    def val_dataloader(self) -> list[Batch]:
-        return list(evaluation_batches(self.validation, self.config.batching, self.slots))
+    def val_dataloader(self) -> Iterable[Batch]:
+        return _Pass(list(evaluation_batches(self.validation, self.config.batching, self.slots)))
 
 
 class _Round:
@@ -154,6 +154,19 @@ class _Round:
 
     def __iter__(self) -> Iterator[Batch]:
         return self.batches.between(self.first, self.last)
+
+
+class _Pass:
+    """Batches read once through; Lightning would take a plain list of them for a list of loaders."""
+
+    def __init__(self, batches: list[Batch]) -> None:
+        self.batches = batches
+
+    def __len__(self) -> int:
+        return len(self.batches)
+
+    def __iter__(self) -> Iterator[Batch]:
+        return iter(self.batches)
 
 
 def examples_of(corpus: Corpus, split: str, limit: int | None) -> list[Example]:

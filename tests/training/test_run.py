@@ -1,0 +1,370 @@
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from torch import Tensor
+
+from anaphora.checkpoint import Layout
+from anaphora.config import Config
+from anaphora.data.batch import Batch
+from anaphora.errors import UserError
+from anaphora.files import held
+from anaphora.training import run as training
+from anaphora.training.callbacks import History
+from anaphora.training.module import TrainingModule
+from anaphora.training.run import train
+
+Tiny = Callable[..., Config]
+GOLDEN = [0.0] * 5
+
+
+def files(directory: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(directory)): path.read_bytes() for path in directory.rglob("*") if path.is_file()}
+
+
+def record(directory: Path) -> dict[str, Any]:
+    return dict(json.loads(Layout(directory).training.read_text()))
+
+
+class Stop(Exception):
+    pass
+
+
+def stop_at(step: int, patched: pytest.MonkeyPatch, error: type[BaseException] = Stop) -> None:
+    """Let the run die in the middle of a step, as if the machine went down."""
+    whole_step = TrainingModule.training_step
+
+    def dies(module: TrainingModule, batch: Batch, batch_idx: int) -> Tensor:
+        if module.global_step == step:
+            raise error
+        return whole_step(module, batch, batch_idx)
+
+    patched.setattr(TrainingModule, "training_step", dies)
+
+
+def losses_of(config: Config, patched: pytest.MonkeyPatch) -> list[float]:
+    found: list[float] = []
+    whole_step = TrainingModule.training_step
+
+    def noted(module: TrainingModule, batch: Batch, batch_idx: int) -> Tensor:
+        loss = whole_step(module, batch, batch_idx)
+        found.append(float(loss))
+        return loss
+
+    patched.setattr(TrainingModule, "training_step", noted)
+    train(config)
+    patched.undo()
+    return found
+
+
+def test_two_rounds_and_two_resumed_are_four_unbroken_ones(tiny: Tiny, tmp_path: Path) -> None:
+    noisy = ("model.dropout=0.2", "task.hidden_words=0.2", "task/readout=slot", "model.attention.head_dropout=0.2")
+    unbroken = train(tiny(tmp_path / "unbroken", *noisy)).directory
+    broken = tiny(tmp_path / "broken", *noisy)
+    with pytest.MonkeyPatch.context() as patched, pytest.raises(Stop):
+        stop_at(5, patched)
+        train(broken)
+    directory = tmp_path / "broken" / "run"
+    assert not Layout(directory).weights.exists()
+    resumed = tiny(tmp_path / "broken", f"resume={directory}")
+    assert train(resumed).steps == 8
+    first, second = (torch.load(Layout(one).last, weights_only=True) for one in (unbroken, directory))
+    assert first["global_step"] == second["global_step"] == 8
+    for name, value in first["state_dict"].items():
+        assert torch.equal(value, second["state_dict"][name]), name
+    assert record(unbroken)["validations"] == record(directory)["validations"]
+
+
+def test_the_first_five_losses_are_the_stored_ones(tiny: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert losses_of(tiny(tmp_path), monkeypatch)[:5] == pytest.approx(GOLDEN, abs=1e-4)
+
+
+def test_a_killed_run_leaves_whole_files_only(tiny: Tiny, tmp_path: Path) -> None:
+    with pytest.MonkeyPatch.context() as patched, pytest.raises(Stop):
+        stop_at(5, patched)
+        train(tiny(tmp_path))
+    left = files(tmp_path / "run")
+    assert not [name for name in left if Path(name).name.startswith(".")]
+    assert {"config.yaml", "tokenizer.json", "checkpoints/last.ckpt", "checkpoints/best.safetensors"} <= set(left)
+    assert "model.safetensors" not in left
+    assert torch.load(tmp_path / "run/checkpoints/last.ckpt", weights_only=True)["global_step"] == 4
+
+
+def test_a_run_killed_while_it_writes_a_checkpoint_keeps_the_one_before(tiny: Tiny, tmp_path: Path) -> None:
+    import pytorch_lightning as lightning
+
+    save = lightning.Trainer.save_checkpoint
+
+    def dies(trainer: lightning.Trainer, path: Path) -> None:
+        if trainer.global_step == 6:
+            Path(path).write_bytes(b"half")
+            raise Stop
+        save(trainer, path)
+
+    with pytest.MonkeyPatch.context() as patched, pytest.raises(Stop):
+        patched.setattr(lightning.Trainer, "save_checkpoint", dies)
+        train(tiny(tmp_path))
+    assert torch.load(tmp_path / "run/checkpoints/last.ckpt", weights_only=True)["global_step"] == 4
+    assert train(tiny(tmp_path, f"resume={tmp_path / 'run'}")).steps == 8
+
+
+def test_an_interrupted_run_is_reported_as_such_and_resumes(tiny: Tiny, tmp_path: Path) -> None:
+    with pytest.MonkeyPatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        stop_at(3, patched, KeyboardInterrupt)
+        train(tiny(tmp_path))
+    assert not Layout(tmp_path / "run").weights.exists()
+    assert train(tiny(tmp_path, f"resume={tmp_path / 'run'}")).steps == 8
+
+
+def test_a_run_killed_before_its_first_validation_begins_again(tiny: Tiny, tmp_path: Path) -> None:
+    with pytest.MonkeyPatch.context() as patched, pytest.raises(Stop):
+        stop_at(1, patched)
+        train(tiny(tmp_path))
+    assert train(tiny(tmp_path, f"resume={tmp_path / 'run'}")).steps == 8
+
+
+def test_training_twice_gives_the_same_weights(tiny: Tiny, tmp_path: Path, finished: Path) -> None:
+    again = train(tiny(tmp_path)).directory
+    assert Layout(again).weights.read_bytes() == Layout(finished).weights.read_bytes()
+
+
+def test_the_run_records_every_validation_and_keeps_the_weights_of_the_lowest_loss(finished: Path) -> None:
+    found = record(finished)
+    losses = [one["validation/loss"] for one in found["validations"]]
+    assert [one["step"] for one in found["validations"]] == [2, 4, 6, 8]
+    assert found["best_validation"] == losses.index(min(losses))
+    assert {"validation/accuracy", "attention_pointing/layer_1_head_1", "attention_mass/layer_0_head_0"} <= set(
+        found["validations"][0]
+    )
+    assert all(0 <= one["attention_pointing/layer_0_head_0"] <= 1 for one in found["validations"])
+
+
+def overfits(tiny: Tiny, output: Path, *more: str) -> Config:
+    """A run whose validation loss rises: a learning rate at which training explodes."""
+    return tiny(output, "optimizer.learning_rate=3", "optimizer.clip=100", "optimizer.warmup=0.9", *more)
+
+
+def test_best_weights_are_those_of_the_lowest_validation_loss_not_the_last(tiny: Tiny, tmp_path: Path) -> None:
+    directory = train(overfits(tiny, tmp_path)).directory
+    best = record(directory)["best_validation"]
+    assert best < 3
+    last = torch.load(Layout(directory).last, weights_only=True)["state_dict"]
+    kept = load_file(Layout(directory).weights)
+    assert any(not torch.equal(value, last[f"resolver.{name}"]) for name, value in kept.items())
+    steps = str(2 * (best + 1))
+    short = train(overfits(tiny, tmp_path, "name=short", f"trainer.limit_steps={steps}")).directory
+    for name, value in load_file(Layout(short).weights).items():
+        assert torch.equal(value, kept[name]), name
+
+
+def test_early_stopping_stops(tiny: Tiny, tmp_path: Path) -> None:
+    patient = train(overfits(tiny, tmp_path, "validation.patience=1"))
+    found = record(patient.directory)
+    losses = [one["validation/loss"] for one in found["validations"]]
+    assert patient.steps < 8
+    assert losses[-1] >= losses[-2]
+    assert found["best_validation"] == len(losses) - 2
+
+
+@pytest.mark.parametrize(
+    "override",
+    [
+        "seed=1",
+        "optimizer.steps=4",
+        "optimizer.learning_rate=0.02",
+        "optimizer.warmup=0.5",
+        "optimizer.decay=cosine",
+        "optimizer.decay=constant",
+        "optimizer.weight_decay=0.5",
+        "optimizer.beta2=0.5",
+        "optimizer.clip=0.01",
+        "task/readout=slot",
+        "task/readout=pointer",
+        "task/readout=bilinear",
+        "task.readout.none_of_them=true",
+        "task.hidden_words=0.3",
+        "task.supervision.weight=1",
+        "vocabulary.min_count=20",
+        "batching.kind=buckets",
+        "batching.tokens=64",
+        "batching.window=8",
+        "trainer.limit_steps=4",
+        "trainer.limit_items=10",
+    ],
+)
+def test_every_setting_of_training_changes_the_weights(
+    tiny: Tiny, tmp_path: Path, finished: Path, override: str
+) -> None:
+    if override == "task.readout.none_of_them=true":
+        override = "task/readout=slot,task.readout.none_of_them=true"
+        compared = train(tiny(tmp_path / "slot", "task/readout=slot")).directory
+    else:
+        compared = finished
+    other = train(tiny(tmp_path, *override.split(","))).directory
+    first, second = (torch.load(Layout(one).last, weights_only=True)["state_dict"] for one in (compared, other))
+    same = first.keys() == second.keys() and all(
+        first[name].shape == value.shape and torch.equal(first[name], value) for name, value in second.items()
+    )
+    if override.endswith("none_of_them=true"):
+        # A label always has an antecedent here: the further answer shows in the loss.
+        assert record(other)["validations"] != record(compared)["validations"]
+    assert not same
+
+
+@pytest.mark.parametrize(
+    ("override", "base"),
+    [
+        ("task.hidden_words_weight=0.1", "task.hidden_words=0.3"),
+        ("task.supervision.layers=[0]", "task.supervision.weight=1"),
+        ("task.supervision.heads=[1]", "task.supervision.weight=1"),
+        ("task.supervision.weight=2", "task.supervision.weight=1"),
+    ],
+)
+def test_every_setting_of_a_further_loss_changes_the_losses(
+    tiny: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, override: str, base: str
+) -> None:
+    few = "trainer.limit_steps=3"
+    before = losses_of(tiny(tmp_path / "before", base, few), monkeypatch)
+    after = losses_of(tiny(tmp_path / "after", base, few, override), monkeypatch)
+    assert before != after
+
+
+def test_validation_every_and_items_change_what_is_validated(tiny: Tiny, tmp_path: Path, finished: Path) -> None:
+    rare = record(train(tiny(tmp_path, "validation.every=4", "validation.items=3")).directory)["validations"]
+    assert [one["step"] for one in rare] == [4, 8]
+    assert rare[0]["validation/loss"] != record(finished)["validations"][1]["validation/loss"]
+
+
+def test_how_often_one_validates_does_not_change_what_is_learnt(tiny: Tiny, tmp_path: Path, finished: Path) -> None:
+    rare = train(tiny(tmp_path, "validation.every=8")).directory
+    first, second = (torch.load(Layout(one).last, weights_only=True)["state_dict"] for one in (finished, rare))
+    assert all(torch.equal(value, second[name]) for name, value in first.items())
+
+
+def test_the_bar_and_the_compiler_change_nothing(tiny: Tiny, tmp_path: Path, finished: Path) -> None:
+    shown = train(tiny(tmp_path, "trainer.progress=true")).directory
+    assert Layout(shown).weights.read_bytes() == Layout(finished).weights.read_bytes()
+
+
+def test_bf16_is_close_to_full_precision(tiny: Tiny, tmp_path: Path, finished: Path) -> None:
+    half = record(train(tiny(tmp_path, "trainer.precision=bf16-mixed")).directory)["validations"][0]
+    full = record(finished)["validations"][0]
+    assert half["validation/loss"] == pytest.approx(full["validation/loss"], rel=0.05)
+    assert half["validation/loss"] != full["validation/loss"]
+
+
+def test_tensorboard_holds_the_documented_tags_and_no_hp_metric(finished: Path) -> None:
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    events = EventAccumulator(str(finished))
+    events.Reload()
+    tags = set(events.Tags()["scalars"])
+    heads = {f"attention_{what}/layer_{one}_head_{two}" for what in ("pointing", "mass") for one in (0, 1) for two in (0, 1)}
+    assert {"train/loss", "train/loss_answer", "validation/loss", "validation/accuracy", *heads} <= tags
+    assert "hp_metric" not in tags
+    assert [one.value for one in events.Scalars("validation/loss")] == pytest.approx(
+        [one["validation/loss"] for one in record(finished)["validations"]]
+    )
+
+
+def test_a_second_run_into_the_same_directory_is_refused_and_leaves_it_untouched(
+    tiny: Tiny, finished: Path
+) -> None:
+    before = files(finished)
+    with pytest.raises(UserError, match=r"already holds a run; choose another name=, or continue it with resume="):
+        train(tiny(finished.parent, "seed=5"))
+    assert files(finished) == before
+
+
+def test_a_finished_run_is_not_resumed(tiny: Tiny, finished: Path) -> None:
+    before = files(finished)
+    with pytest.raises(UserError, match="this run has finished; there is nothing to resume"):
+        train(tiny(finished.parent, f"resume={finished}"))
+    assert files(finished) == before
+
+
+def test_resuming_where_no_run_is_is_told(tiny: Tiny, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"there is no run here \(config.yaml is missing\)"):
+        train(tiny(tmp_path, f"resume={tmp_path / 'nowhere'}"))
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_a_resumed_run_keeps_the_settings_that_it_was_begun_with(tiny: Tiny, tmp_path: Path) -> None:
+    with pytest.MonkeyPatch.context() as patched, pytest.raises(Stop):
+        stop_at(3, patched)
+        train(tiny(tmp_path))
+    before = Layout(tmp_path / "run").config.read_bytes()
+    train(tiny(tmp_path, f"resume={tmp_path / 'run'}", "seed=7", "model.width=32"))
+    assert Layout(tmp_path / "run").config.read_bytes() == before
+
+
+def test_a_held_directory_is_refused(tiny: Tiny, tmp_path: Path) -> None:
+    with held(tmp_path / "run"), pytest.raises(UserError, match="another process is writing into this run directory"):
+        train(tiny(tmp_path))
+    assert not Layout(tmp_path / "run").config.exists()
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has the device")
+def test_a_device_that_is_not_there_is_told_before_anything_is_made(tiny: Tiny, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"trainer.device \(cuda\) is not on this machine \(it has: cpu"):
+        train(tiny(tmp_path, "trainer.device=cuda"))
+    assert list(tmp_path.iterdir()) == []
+
+
+def without_antecedent(table: Path, folder: Path) -> Path:
+    lines = [json.loads(line) for line in table.read_text(encoding="utf-8").splitlines()]
+    lines[0]["antecedents"] = []
+    path = folder / "some.jsonl"
+    path.write_text("\n".join(json.dumps(line) for line in lines))
+    return path
+
+
+def test_an_item_without_antecedent_is_told_unless_none_of_them_is_an_answer(
+    tiny: Tiny, table: Path, tmp_path: Path
+) -> None:
+    path = without_antecedent(table, tmp_path)
+    with pytest.raises(UserError, match=r"item 0 has no antecedent .* set task.readout.none_of_them=true"):
+        train(tiny(tmp_path, f"data.path={path}"))
+    assert not Layout(tmp_path / "run").config.exists()
+    train(tiny(tmp_path, f"data.path={path}", "task.readout.none_of_them=true", "trainer.limit_steps=2"))
+
+
+def test_a_text_longer_than_learned_positions_is_told(tiny: Tiny, tmp_path: Path) -> None:
+    learned = ("model/position=learned", "model.position.max_length=5")
+    with pytest.raises(UserError, match=r"a text of \d+ tokens is longer than model.position.max_length \(5\)"):
+        train(tiny(tmp_path, *learned))
+    assert not Layout(tmp_path / "run").config.exists()
+
+
+def test_a_model_without_a_readout_trains_on_hidden_words(tiny: Tiny, tmp_path: Path) -> None:
+    directory = train(tiny(tmp_path, "task/readout=no_readout", "task.hidden_words=0.3")).directory
+    found = record(directory)
+    assert found["best_validation"] == 3
+    assert "validation/loss" not in found["validations"][0]
+    assert "attention_mass/layer_0_head_0" in found["validations"][0]
+
+
+def test_an_unnamed_run_is_called_by_its_time_and_what_sets_it_apart() -> None:
+    assert training.default_name("seed=3,model/position=alibi").endswith("_seed=3,model_position=alibi")
+    assert len(training.default_name("")) == len("2000-01-01_00-00-00")
+
+
+def test_the_number_of_validations_without_progress_counts_from_the_best(tmp_path: Path) -> None:
+    history = History(Layout(tmp_path), patience=2, resumed=False)
+    history.validations = [{"validation/loss": value} for value in (3.0, 1.0, 2.0, 1.0)]
+    assert (history._best(), history._since_best()) == (1, 2)
+
+
+def test_a_run_directory_can_be_moved(tiny: Tiny, tmp_path: Path) -> None:
+    with pytest.MonkeyPatch.context() as patched, pytest.raises(Stop):
+        stop_at(3, patched)
+        train(tiny(tmp_path / "here"))
+    there = Path(shutil.move(tmp_path / "here" / "run", tmp_path / "there"))
+    assert train(tiny(tmp_path, f"resume={there}")).directory == there
