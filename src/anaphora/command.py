@@ -16,7 +16,14 @@ from anaphora.errors import UserError
 
 def fail(error: BaseException) -> int:
     """Print one line for the user and give the exit status of a user's mistake."""
-    print(f"error: {one_line(error)}", file=sys.stderr)
+    from hydra.errors import OverrideParseException
+
+    told = one_line(error)
+    if isinstance(error, OverrideParseException):
+        told += " (a value with blanks, punctuation or Chinese needs quotes inside quotes: \"text='...'\")"
+    elif error.__cause__ is not None:
+        told += f" ({one_line(error.__cause__)})"
+    print(f"error: {told}", file=sys.stderr)
     return 2
 
 

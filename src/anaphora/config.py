@@ -170,7 +170,7 @@ def construct(settings: type[Setting], plain: Mapping[Any, Any], path: str) -> S
         options = VARIANTS[settings]
         kinds = {variant(**_placeholders(variant)).kind: variant for variant in options.values()}
         kind = plain.get("kind", "???")
-        if kind not in kinds:
+        if not isinstance(kind, str) or kind not in kinds:
             raise UserError(f"{path}.kind ({kind!r}) must be one of {', '.join(kinds)}")
         chosen = kinds[kind]
     hints = typing.get_type_hints(chosen)

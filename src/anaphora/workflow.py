@@ -22,7 +22,7 @@ from anaphora.analysis.words import word_map
 from anaphora.checkpoint import Layout, Run, load, training_record
 from anaphora.config import Config, read
 from anaphora.data.batch import Encoded
-from anaphora.data.example import Example, spread
+from anaphora.data.example import Example, whole_blocks
 from anaphora.data.settings import Data
 from anaphora.data.store import load as load_corpus
 from anaphora.errors import UserError
@@ -34,7 +34,8 @@ from anaphora.report.rows import write_rows
 from anaphora.report.tables import LANGUAGES, headline, honest_sentence
 from anaphora.report.write import save, write_table
 
-console = Console(soft_wrap=False)
+console = Console(width=max(100, Console().width))
+"""Wide enough for the headline table, also where the output goes to a file."""
 
 
 @dataclass(frozen=True)
@@ -237,7 +238,7 @@ def material_of(run: Run, asked: Analysis) -> Material:
     splits = {}
     for name in ("train", "dev", asked.split):
         found = corpus.examples(name)
-        splits[name] = spread(found, limit) if limit else found
+        splits[name] = whole_blocks(found, limit) if limit else found
     if not splits[asked.split]:
         raise UserError(f"split ({asked.split}) holds no items")
     return Material(splits["train"], splits["dev"], splits[asked.split], asked.split)

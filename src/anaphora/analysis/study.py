@@ -15,12 +15,12 @@ from anaphora.analysis.scores import Head, HeadScores, choose_head, score
 from anaphora.analysis.summary import summarise
 from anaphora.checkpoint import Run, training_record
 from anaphora.data.batch import Encoded
-from anaphora.data.example import Example
+from anaphora.data.example import Example, whole_blocks
 
 UNTRAINED_SEED = 1_000_000
 """Untrained models begin here, so that none of them is the start of a run of a usual seed."""
-UNTRAINED_DEVELOPMENT = 1_000
-"""Development items, evenly spread over blocks, on which an untrained model's head is chosen."""
+UNTRAINED_DEVELOPMENT, UNTRAINED_MEASURED = 1_000, 3_000
+"""Items, as whole blocks evenly spread, on which an untrained model chooses its head, and on which that is measured."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +33,8 @@ class Study:
         measured: every head's scores on the split that is reported.
         seen: the rows and answers behind `measured`.
         baselines: (N,) correctness of each policy that looks at no attention.
-        untrained: (R, N) correctness of the head that each of R untrained models chose on the development split.
+        untrained: (R, N) correctness of the head that each of R untrained models chose on the development split, NaN
+            where it was not asked.
     """
 
     run: Run
@@ -98,22 +99,15 @@ def study(
     scores = score(seen.records)
     progress("baselines")
     policies = baselines.per_item(training, scores.examples)
-    control = np.zeros((untrained, len(scores.examples)), dtype=np.float32)
+    control = np.full((untrained, len(scores.examples)), np.nan, dtype=np.float32)
     few = whole_blocks(development, UNTRAINED_DEVELOPMENT)
+    asked = whole_blocks(scores.examples, UNTRAINED_MEASURED)
+    places = {id(example): place for place, example in enumerate(scores.examples)}
+    columns = [places[id(example)] for example in asked]
     for number in range(untrained):
         progress(f"untrained model {number + 1} of {untrained}")
-        control[number] = _untrained(run, UNTRAINED_SEED + number, few, measured)
+        control[number, columns] = _untrained(run, UNTRAINED_SEED + number, few, asked)
     return Study(run, split, head, dev_scores, scores, seen, policies, control)
-
-
-def whole_blocks(examples: Sequence[Example], most: int) -> list[Example]:
-    """About so many examples, taken as whole blocks at equal distances, so that every cell is still asked."""
-    blocks: dict[str, list[Example]] = {}
-    for number, example in enumerate(examples):
-        blocks.setdefault(example.group or f"alone {number}", []).append(example)
-    step = max(1.0, len(examples) / most)
-    names = list(blocks)
-    return [one for place in np.arange(0, len(names), step).astype(int) for one in blocks[names[place]]]
 
 
 def _look(run: Run, examples: Sequence[Example]) -> Look:

@@ -39,7 +39,8 @@ def summarise(
             `test.dropped` tells of items left out, select the rest by `test.kept`. NaN for a model that answers
             nothing makes the task accuracy None.
         baselines: for each policy (N,) whether it is right; fractions for ties.
-        random_init: (R, N) whether the development-chosen head of each untrained model is right; R may be 0.
+        random_init: (R, N) whether the development-chosen head of each untrained model is right, NaN where it was not
+            asked; R may be 0.
 
     Returns:
         {"languages": {language: cell with "set", "role", "types", "worst_template"}, "strata": {language: {stratum:
@@ -55,7 +56,7 @@ def summarise(
     main = is_main(test.examples)
     languages = _labels(example.language for example in test.examples)
     summary: dict[str, Any] = {"languages": {}, "strata": {}}
-    for language in dict.fromkeys(languages):
+    for language in sorted(set(languages)):
         spoken = languages == language
         if (spoken & main).any():
             summary["languages"][language] = _language(table, spoken & main)
@@ -162,7 +163,9 @@ class _Table:
 
     def cell(self, items: NDArray[np.bool_]) -> dict[str, Any]:
         """The metrics of some items with those of the baselines."""
-        per_model = self.random_init[:, items].mean(axis=1, dtype=np.float64)
+        asked = self.random_init[:, items]
+        asked = asked[:, ~np.isnan(asked).all(axis=0)]
+        per_model = asked.mean(axis=1, dtype=np.float64) if asked.size else np.zeros(0)
         baselines = {name: _number(correct[items].mean(dtype=np.float64)) for name, correct in self.baselines.items()}
         return self.cell_alone(items) | {
             "baselines": baselines

@@ -87,7 +87,7 @@ class Encoded:
     def __init__(self, examples: Sequence[Example], tokenizer: Tokenizer) -> None:
         self.examples = examples
         self.tokens = tokenizer.encode_batch([example.text for example in examples])
-        self.most = max((len(example.candidates) for example in examples), default=1)
+        self.most = max([1, *(len(example.candidates) for example in examples)])
         self.vocabulary = tokenizer.size
         queries, candidates, names = [], [], []
         for number, (example, tokens) in enumerate(zip(examples, self.tokens, strict=True)):

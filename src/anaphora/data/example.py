@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,7 +26,7 @@ class Example:
     text: str
     language: str
     pronoun: Span
-    candidates: tuple[tuple[Span, ...], ...]  # one entry an entity: its mentions' spans; in order of first mention
+    candidates: tuple[tuple[Span, ...], ...]  # one entry an entity, its mentions' spans, by first mention; () if unknown
     antecedents: tuple[int, ...]  # indices into candidates; none at all says "none of them"
     group: str = ""  # items that must stay in one split share it; "" stands alone
     twin: str = ""  # items that differ in the cue alone share it
@@ -37,8 +37,6 @@ class Example:
             raise UserError("text: it is empty; a sentence with a pronoun is needed")
         if self.language not in LANGUAGES:
             raise UserError(f"language: {self.language!r} is not one of {', '.join(LANGUAGES)}")
-        if not self.candidates:
-            raise UserError("candidates: there are none; at least one entity is needed")
         if not self._spans_fit():
             self._explain_spans()
         for index in self.antecedents:
@@ -128,11 +126,14 @@ def in_text_order(
     )
 
 
-def spread(examples: list[Example], most: int) -> list[Example]:
-    """At most so many examples, taken at equal distances."""
-    if len(examples) <= most:
-        return examples
-    return [examples[place * len(examples) // most] for place in range(most)]
+def whole_blocks(examples: Sequence[Example], most: int) -> list[Example]:
+    """About so many examples, taken as whole blocks at equal distances, so that every cell is still asked."""
+    blocks: dict[str, list[Example]] = {}
+    for number, example in enumerate(examples):
+        blocks.setdefault(example.group or f"alone {number}", []).append(example)
+    names = list(blocks)
+    kept = min(len(names), max(1, len(names) * most // max(1, len(examples))))
+    return [one for place in range(kept) for one in blocks[names[place * len(names) // kept]]]
 
 
 def to_record(example: Example) -> dict[str, Any]:

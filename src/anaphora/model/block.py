@@ -32,7 +32,8 @@ class Block(nn.Module):
         """The rest of the layer, once attention has mixed, token by token: two of (..., W) -> (..., W)."""
         hidden = hidden + self.dropout(self.attention.finish(mixed))
         if self.pre:
-            return hidden + self.dropout(self.feed_forward(self.feed_forward_norm(hidden)))
+            summed: Tensor = hidden + self.dropout(self.feed_forward(self.feed_forward_norm(hidden)))
+            return summed
         hidden = self.attention_norm(hidden)
         output: Tensor = self.feed_forward_norm(hidden + self.dropout(self.feed_forward(hidden)))
         return output

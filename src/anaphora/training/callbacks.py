@@ -68,6 +68,8 @@ class History(lightning.Callback):
 
     def on_train_epoch_end(self, trainer: lightning.Trainer, module: lightning.LightningModule) -> None:
         assert isinstance(module, TrainingModule)
+        if self.validations and self.validations[-1]["step"] == trainer.global_step:
+            return  # a resumed run first ends the round that its checkpoint was written in
         found = {
             name: float(value) for name, value in trainer.callback_metrics.items() if not name.startswith("train/")
         }

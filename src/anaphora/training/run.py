@@ -18,7 +18,7 @@ from anaphora import config as configuration
 from anaphora.checkpoint import Layout, fresh, save_settings
 from anaphora.config import Config
 from anaphora.data.batch import Batch, Encoded, TrainingBatches, evaluation_batches
-from anaphora.data.example import Example, spread
+from anaphora.data.example import Example, whole_blocks
 from anaphora.data.store import Corpus
 from anaphora.data.store import load as load_corpus
 from anaphora.data.tokenizer import Tokenizer
@@ -78,7 +78,7 @@ def _train(config: Config, layout: Layout, accelerator: str, resumed: bool) -> R
     else:
         tokenizer = Tokenizer.train([one.text for one in training], corpus.words, config.vocabulary.min_count)
     encoded = Encoded(training, tokenizer)
-    validation = Encoded(spread(development, config.validation.items), tokenizer)
+    validation = Encoded(whole_blocks(development, config.validation.items), tokenizer)
     check_lengths(config, max(encoded.longest(), validation.longest()))
     if not resumed:
         save_settings(layout, config, tokenizer)
@@ -107,9 +107,11 @@ def _train(config: Config, layout: Layout, accelerator: str, resumed: bool) -> R
         enable_model_summary=False,
         enable_progress_bar=False,
     )
-    trainer.fit(module, datamodule=data, ckpt_path=str(layout.last) if resumed and layout.last.exists() else None)
-    if trainer.interrupted:
-        raise KeyboardInterrupt
+    try:
+        trainer.fit(module, datamodule=data, ckpt_path=str(layout.last) if resumed and layout.last.exists() else None)
+    except SystemExit:
+        # Lightning makes an exit of an interrupt.
+        raise KeyboardInterrupt from None
     record = history.finish()
     best = record["validations"][record["best_validation"]]
     return Result(
@@ -174,7 +176,7 @@ def examples_of(corpus: Corpus, split: str, limit: int | None) -> list[Example]:
     found = corpus.examples(split)
     if not found:
         raise UserError(f"the {split} split is empty")
-    return spread(found, limit) if limit else found
+    return whole_blocks(found, limit) if limit else found
 
 
 def check_examples(config: Config, examples: list[Example]) -> None:
