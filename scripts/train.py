@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hydra
+from hydra.core.hydra_config import HydraConfig
+from hydra.types import RunMode
 from omegaconf import DictConfig
 
 from anaphora.command import guarded, launch
@@ -16,7 +18,8 @@ def main(composed: DictConfig) -> None:
 
     from anaphora.training.run import train
 
-    train(config)
+    job = HydraConfig.get()
+    train(config, job.job.override_dirname if job.mode is RunMode.MULTIRUN else "")
 
 
 if __name__ == "__main__":

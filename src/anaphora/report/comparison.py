@@ -61,8 +61,8 @@ def comparison_table(rows: Sequence[Mapping[str, Any]]) -> Table:
     from rich.table import Table
 
     title = f"median [lowest, highest] over {rows[0]['runs']} runs, shares in %"
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
-    table.add_column("")
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 0), pad_edge=False)
+    table.add_column("", no_wrap=True)
     for name in ("task", "candidate", "quad", "mass", "untrained", "chance"):
         table.add_column(name, justify="right", no_wrap=True)
     for row in rows:

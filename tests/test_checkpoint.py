@@ -1,0 +1,173 @@
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+import yaml
+from safetensors.torch import load_file, save_file
+
+from anaphora.checkpoint import Layout, fresh, load, save_settings, save_weights, training_record
+from anaphora.config import Config, dumps, read
+from anaphora.data.batch import evaluation_batches
+from anaphora.data.store import load as load_corpus
+from anaphora.errors import UserError
+from anaphora.workflow import encode
+
+
+def edit(run: Path, **changes: object) -> None:
+    path = Layout(run).config
+    content = yaml.safe_load(path.read_text())
+    for name, value in changes.items():
+        *folders, last = name.split("__")
+        place = content
+        for folder in folders:
+            place = place[folder]
+        place[last] = value
+    path.write_text(yaml.safe_dump(content))
+
+
+def refused(run: Path, match: str) -> None:
+    with pytest.raises(UserError, match=match) as told:
+        load(run)
+    assert "\n" not in str(told.value)
+    assert str(run) in str(told.value)
+
+
+@pytest.mark.parametrize("overrides", [(), ("model.tied_output=true",), ("task/readout=slot", "model/position=learned")])
+def test_what_is_stored_and_read_back_gives_equal_answers(
+    finished: Path, tmp_path: Path, tiny: Callable[..., Config], overrides: tuple[str, ...]
+) -> None:
+    config = tiny(tmp_path, *overrides)
+    tokenizer = load(finished).tokenizer
+    resolver = fresh(config, tokenizer.size, seed=7)
+    save_settings(Layout(tmp_path), config, tokenizer)
+    save_weights(Layout(tmp_path).weights, resolver)
+    back = load(tmp_path)
+    assert back.config == config
+    assert not back.resolver.training
+    examples = load_corpus(config.data).examples("test")
+    slots = 8 if "task/readout=slot" in overrides else 0
+    for batch in evaluation_batches(encode(back, examples), config.batching, slots):
+        first, second = (one.readout.scores(one.see(batch), batch) for one in (resolver, back.resolver))
+        assert torch.equal(first, second)
+
+
+def test_a_tied_matrix_is_stored_once(finished: Path, tmp_path: Path, tiny: Callable[..., Config]) -> None:
+    resolver = fresh(tiny(tmp_path, "model.tied_output=true"), 20, seed=0)
+    save_weights(tmp_path / "w.safetensors", resolver)
+    names = load_file(tmp_path / "w.safetensors").keys()
+    assert "encoder.tokens.weight" in names and "output.linear.weight" not in names
+
+
+def test_the_start_of_a_model_depends_on_its_seed_and_disturbs_no_generator(
+    tmp_path: Path, tiny: Callable[..., Config]
+) -> None:
+    config = tiny(tmp_path)
+    torch.manual_seed(3)
+    before = torch.get_rng_state()
+    first, again, other = (fresh(config, 20, seed).state_dict() for seed in (1, 1, 2))
+    assert torch.equal(torch.get_rng_state(), before)
+    assert torch.equal(first["encoder.tokens.weight"], again["encoder.tokens.weight"])
+    assert not torch.equal(first["encoder.tokens.weight"], other["encoder.tokens.weight"])
+
+
+def test_a_missing_run_is_told(tmp_path: Path) -> None:
+    refused(tmp_path / "nowhere", r"there is no run here \(config.yaml is missing\)")
+
+
+def test_an_unfinished_run_is_told(own_run: Path) -> None:
+    Layout(own_run).weights.unlink()
+    refused(own_run, "training has not finished")
+
+
+@pytest.mark.parametrize("length", [0, 5, 200, -10])
+def test_truncated_weights_are_told(own_run: Path, length: int) -> None:
+    path = Layout(own_run).weights
+    path.write_bytes(path.read_bytes()[:length])
+    refused(own_run, r"model.safetensors: broken or cut off")
+
+
+@pytest.mark.parametrize("damage", ["missing", "further", "shape"])
+def test_weights_that_do_not_fit_are_told(own_run: Path, damage: str) -> None:
+    tensors = load_file(Layout(own_run).weights)
+    if damage == "missing":
+        del tensors["encoder.norm.weight"]
+    elif damage == "further":
+        tensors["encoder.more"] = torch.zeros(1)
+    else:
+        tensors["encoder.norm.weight"] = torch.zeros(3)
+    save_file(tensors, Layout(own_run).weights)
+    refused(own_run, "the weights do not fit")
+
+
+def test_weights_of_another_width_are_told(own_run: Path) -> None:
+    edit(own_run, model__width=32)
+    refused(own_run, "the weights do not fit")
+
+
+@pytest.mark.parametrize(
+    ("changes", "match"),
+    [
+        ({"_target_": "os.system"}, "unknown setting _target_"),
+        ({"model___target_": "os.system"}, "unknown setting model._target_"),
+        ({"model__wdth": 3}, r"unknown setting model.wdth; did you mean width\?"),
+        ({"model__width": "wide"}, r"model.width \('wide'\) must be of type int"),
+        ({"model__width": None}, r"model.width \(None\) must be of type int"),
+        ({"model": 3}, r"model \(3\) must be a group of settings"),
+        ({"model__position__kind": "magic"}, r"model.position.kind \('magic'\) must be one of none, sinusoidal"),
+        ({"model__position__kind": ["rotary"]}, r"model.position.kind \(\['rotary'\]\) must be one of"),
+        ({"model__layers": 0}, r"model.layers \(0\) must be at least 1"),
+        ({"seed": "${oc.env:HOME}"}, "seed"),
+        ({"seed": "${nothing}"}, "nothing"),
+    ],
+)
+def test_a_config_with_a_wrong_setting_is_told(own_run: Path, changes: dict[str, object], match: str) -> None:
+    for name, value in changes.items():
+        if name == "model___target_":
+            content = yaml.safe_load(Layout(own_run).config.read_text())
+            content["model"]["_target_"] = value
+            Layout(own_run).config.write_text(yaml.safe_dump(content))
+        elif name == "_target_":
+            content = yaml.safe_load(Layout(own_run).config.read_text())
+            content["_target_"] = value
+            Layout(own_run).config.write_text(yaml.safe_dump(content))
+        else:
+            edit(own_run, **{name: value})
+    refused(own_run, match)
+
+
+@pytest.mark.parametrize("content", ["", "[1, 2]", "a: [", "!!python/object/apply:os.system ['true']", "\x00"])
+def test_a_config_that_is_no_config_is_told(own_run: Path, content: str) -> None:
+    Layout(own_run).config.write_text(content)
+    refused(own_run, "config.yaml")
+
+
+def test_a_broken_tokenizer_is_told(own_run: Path) -> None:
+    Layout(own_run).tokenizer.write_text("{")
+    refused(own_run, "not a readable tokenizer")
+
+
+def test_settings_survive_being_written(finished: Path, tmp_path: Path) -> None:
+    config = read(Layout(finished).config)
+    (tmp_path / "again.yaml").write_text(dumps(config))
+    assert read(tmp_path / "again.yaml") == config
+
+
+def test_only_the_checkpoint_to_resume_from_is_no_plain_file_and_it_holds_primitives_alone(finished: Path) -> None:
+    plain = (".yaml", ".json", ".safetensors")
+    others = [
+        path for path in finished.rglob("*") if path.is_file() and path.suffix not in plain and "tfevents" not in path.name
+    ]
+    assert others == [Layout(finished).last]
+    content = torch.load(Layout(finished).last, weights_only=True)
+    assert content["global_step"] == 8
+
+
+def test_a_run_is_read_from_wherever_it_lies(finished: Path, tmp_path: Path) -> None:
+    there = Path(shutil.copytree(finished, tmp_path / "她 run"))
+    assert load(there).name == "她 run"
+    assert training_record(there)["steps"] == 8
+    assert training_record(tmp_path) == {}

@@ -1,0 +1,215 @@
+from __future__ import annotations
+
+import dataclasses
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hydra.errors import HydraException
+from omegaconf import OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from anaphora import config as module
+from anaphora.analysis.settings import Analysis
+from anaphora.benchmark.settings import Benchmark
+from anaphora.config import GROUPS, VARIANTS, Config, construct, dumps, paths, read, register, resolve
+from anaphora.errors import UserError
+from anaphora.model import settings as model_settings
+
+CONFIGS = Path(__file__).parent.parent / "configs"
+Compose = Callable[..., Any]
+EXPERIMENTS = sorted(path.stem for path in (CONFIGS / "experiment").glob("*.yaml"))
+OPTIONS = [
+    *(f"{group}={name}" for group, base in GROUPS.items() for name in VARIANTS[base]),
+    *(f"{group}={path.stem}" for group in ("model", "task", "trainer") for path in (CONFIGS / group).glob("*.yaml")),
+]
+
+
+def needed(option: str) -> list[str]:
+    """What an option cannot do without."""
+    if option in ("data=jsonl", "data=dpr", "data=gap"):
+        return ["data.path=somewhere"]
+    return ["task.hidden_words=0.2"] if option == "task/readout=no_readout" else []
+
+
+def test_there_are_experiments() -> None:
+    assert EXPERIMENTS
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_every_experiment_composes_resolves_and_says_what_it_asks(name: str, compose: Compose) -> None:
+    found = resolve(compose(f"experiment={name}"), Config)
+    assert isinstance(found, Config)
+    lines = (CONFIGS / "experiment" / f"{name}.yaml").read_text().splitlines()
+    assert lines[0] == "# @package _global_"
+    assert lines[1].startswith("# ")
+
+
+@pytest.mark.parametrize("option", OPTIONS)
+def test_every_option_of_every_group_composes_and_resolves(option: str, compose: Compose) -> None:
+    found = resolve(compose(option, *needed(option)), Config)
+    group, _, name = option.partition("=")
+    if group in GROUPS:
+        place: Any = found
+        for part in group.split("/"):
+            place = getattr(place, part)
+        assert type(place) is VARIANTS[GROUPS[group]][name]
+
+
+@pytest.mark.parametrize(
+    ("primary", "settings"),
+    [("train", Config), ("demo", Config), ("analysis", Analysis), ("benchmark", Benchmark)],
+)
+def test_every_primary_config_resolves(primary: str, settings: type[Any], compose: Compose) -> None:
+    assert isinstance(resolve(compose(primary=primary), settings), settings)
+
+
+def test_the_defaults_of_a_dataclass_are_the_defaults_of_the_command(compose: Compose) -> None:
+    found = resolve(compose(), Config)
+    for part in ("optimizer", "validation", "batching", "vocabulary"):
+        assert getattr(found, part) == type(getattr(found, part))()
+
+
+@pytest.mark.parametrize(
+    ("override", "told"),
+    [
+        ("+new.key=2", "unknown setting new "),
+        ("+model.wdth=3", r"unknown setting model.wdth; did you mean width\?"),
+        ("+model.position.max_length=3", r"unknown setting model.position.max_length"),
+        ("+optimizer.schedule.kind=x", "unknown setting optimizer.schedule"),
+        ("model.width=7", r"model.width \(7\) must be a multiple of model.attention.heads \(2\)"),
+        ("model.width=6", r"model.width / heads \(3\) must be even"),
+        ("model.dropout=1.5", r"model.dropout \(1.5\) must be at least 0 and below 1"),
+        ("model.values=other", r"model.values \('other'\) must be one of hidden, token"),
+        ("model.norm.placement=mid", r"model.norm.placement \('mid'\) must be one of pre, post"),
+        ("optimizer.decay=steps", r"optimizer.decay \('steps'\) must be one of linear, cosine, constant"),
+        ("optimizer.clip=0", r"optimizer.clip \(0.0\) must be positive"),
+        ("validation.every=0", r"validation.every \(0\) must be at least 1"),
+        ("trainer.device=tpu", r"trainer.device \('tpu'\) must be one of auto, cpu, cuda, mps"),
+        ("trainer.precision=64", r"trainer.precision \('64'\) must be one of 32, bf16-mixed, 16-mixed"),
+        ("batching.tokens=5", r"batching.tokens \(5\) must be at least batching.row_tokens"),
+        ("batching.kind=sorted", r"batching.kind \('sorted'\) must be one of packed, buckets"),
+        ("data.seed=-1", r"data.seed \(-1\) must be at least 0"),
+        ("data.languages=[en,de]", r"data.languages \('de'\) must be taken from en, zh"),
+        ("data=jsonl", "data.path is missing"),
+        ("task/readout=no_readout", "task.hidden_words must be above 0"),
+        ("data.kind=other", r"data.kind \('other'\) must be one of controlled, jsonl, dpr, gap"),
+        ("seed=null", r"seed \(None\) must be of type int"),
+        ("name=${nothing.there}", "nothing.there"),
+    ],
+)
+def test_a_wrong_setting_is_told_by_its_path(override: str, told: str, compose: Compose) -> None:
+    with pytest.raises(UserError, match=told) as error:
+        resolve(compose(override), Config)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("override", ["model.wdth=3", "seed=abc", "model/position=magic", "nothing=3", "experiment=none"])
+def test_what_hydra_itself_refuses_is_refused(override: str, compose: Compose) -> None:
+    with pytest.raises((HydraException, OmegaConfBaseException)):
+        compose(override)
+
+
+@pytest.mark.parametrize("chosen", ["task.supervision.layers=[3]", "task.supervision.heads=[2]"])
+def test_supervision_of_a_head_that_is_not_there_is_told(chosen: str, compose: Compose) -> None:
+    with pytest.raises(UserError, match=r"task.supervision (layer|head) \([23]\) must be"):
+        resolve(compose("task.supervision.weight=1", chosen), Config)
+    resolve(compose(chosen), Config)
+
+
+def test_a_pointer_at_a_head_that_is_not_there_is_told(compose: Compose) -> None:
+    with pytest.raises(UserError, match=r"task.readout layer \(5\) must be at least -3 and below 3"):
+        resolve(compose("task/readout=pointer", "task.readout.layer=5"), Config)
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("model:\n  wdth: 3", "wdth"),
+        ("modell:\n  width: 3", "modell"),
+        ("model:\n  position:\n    bse: 3", "bse"),
+        ("optimizer:\n  steps: many", "steps"),
+    ],
+)
+def test_a_typo_in_an_experiment_file_is_refused(line: str, told: str, tmp_path: Path, compose: Compose) -> None:
+    folder = Path(shutil.copytree(CONFIGS, tmp_path / "configs"))
+    (folder / "experiment" / "typo.yaml").write_text(f"# @package _global_\n{line}\n")
+    with pytest.raises((UserError, HydraException, OmegaConfBaseException)) as error:
+        resolve(compose("experiment=typo", folder=folder), Config)
+    assert told in f"{error.value} {error.value.__cause__}"
+
+
+def test_settings_written_and_read_are_the_same(tmp_path: Path, compose: Compose) -> None:
+    for option in OPTIONS:
+        found = resolve(compose(option, *needed(option)), Config)
+        (tmp_path / "config.yaml").write_text(dumps(found))
+        assert read(tmp_path / "config.yaml") == found
+    assert "kind: rotary" in (tmp_path / "config.yaml").read_text()
+
+
+def test_a_stored_setting_that_is_no_more_known_is_told_with_its_file(tmp_path: Path, compose: Compose) -> None:
+    content = yaml.safe_load(dumps(resolve(compose(), Config)))
+    content["optimizer"]["momentum"] = 0.9
+    (tmp_path / "config.yaml").write_text(yaml.safe_dump(content))
+    with pytest.raises(UserError, match=r"config.yaml: unknown setting optimizer.momentum"):
+        read(tmp_path / "config.yaml")
+
+
+def test_a_missing_group_of_settings_is_told(compose: Compose) -> None:
+    plain = OmegaConf.to_container(compose(), resolve=True)
+    assert isinstance(plain, dict)
+    del plain["model"]
+    with pytest.raises(UserError, match="model is missing"):
+        construct(Config, plain, "")
+
+
+def test_every_leaf_is_listed_with_its_path() -> None:
+    assert list(paths({"a": {"b": 1, "c": [2]}, "d": None})) == [("a.b", 1), ("a.c", [2]), ("d", None)]
+
+
+def test_every_variant_carries_a_kind_of_its_own() -> None:
+    for base, options in VARIANTS.items():
+        kinds = [variant(**module._placeholders(variant)).kind for variant in options.values()]
+        assert len(set(kinds)) == len(kinds), base
+        assert all(issubclass(variant, base) for variant in options.values())
+
+
+def test_every_setting_has_a_type_that_is_checked() -> None:
+    for base, options in VARIANTS.items():
+        for variant in options.values():
+            for one in dataclasses.fields(variant):
+                if one.name != "kind":
+                    with pytest.raises(UserError, match=one.name):
+                        construct(base, {"kind": kind_of(variant), one.name: {"no": "such"}}, "group")
+
+
+def kind_of(variant: type[Any]) -> str:
+    return str(variant(**module._placeholders(variant)).kind)
+
+
+@dataclass(kw_only=True)
+class Backwards(model_settings.Position):
+    """A variant from outside the package."""
+
+    kind: str = "backwards"
+    strength: float = 2.0
+
+
+def test_a_variant_from_outside_is_composed_checked_stored_and_read(
+    monkeypatch: pytest.MonkeyPatch, compose: Compose, tmp_path: Path
+) -> None:
+    options = dict(VARIANTS[model_settings.Position])
+    monkeypatch.setitem(VARIANTS, model_settings.Position, options)
+    register("model/position", "backwards", Backwards)
+    found = resolve(compose("model/position=backwards", "model.position.strength=3"), Config)
+    assert found.model.position == Backwards(strength=3.0)
+    (tmp_path / "config.yaml").write_text(dumps(found))
+    assert read(tmp_path / "config.yaml") == found
+    with pytest.raises(UserError, match="model/position=backwards exists already"):
+        register("model/position", "backwards", Backwards)
+    with pytest.raises(UserError, match="there is no group 'model/magic'"):
+        register("model/magic", "backwards", Backwards)

@@ -1,0 +1,169 @@
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pyarrow
+import pytest
+from pyarrow import parquet
+
+from anaphora.report.rows import COLUMNS
+
+Script = Callable[..., tuple[int, str, str]]
+SMALL = ("trainer=smoke", "model.width=16", "model.layers=2", "trainer.limit_items=24")
+
+
+@pytest.fixture
+def done(script: Script) -> Callable[..., str]:
+    """A script that must end well: what it printed."""
+
+    def ran(name: str, *arguments: str) -> str:
+        status, out, err = script(name, *arguments)
+        assert status == 0, err
+        return out
+
+    return ran
+
+
+def metrics(run: Path) -> dict[str, dict[str, dict[str, object]]]:
+    return dict(json.loads((run / "metrics.json").read_text(encoding="utf-8")))
+
+
+def test_rows_are_a_parquet_table_with_the_documented_columns_and_sum_to_one(
+    own_run: Path, done: Callable[..., str]
+) -> None:
+    done("extract_attention", f"run={own_run}")
+    table = parquet.read_table(own_run / "attention" / "test.parquet")
+    assert table.column_names == list(COLUMNS)
+    frame = table.to_pandas()
+    sums = frame.groupby(["item", "layer", "head"])["weight"].sum()
+    assert len(sums) == 12 * 2 * 2
+    np.testing.assert_allclose(sums, 1, atol=1e-5)
+    lines = (own_run / "attention" / "test_items.jsonl").read_text(encoding="utf-8").splitlines()
+    assert [json.loads(line)["item"] for line in lines] == list(range(12))
+
+
+def test_scoring_writes_the_documented_keys_and_tables(own_run: Path, done: Callable[..., str]) -> None:
+    done("score_attention", f"run={own_run}", "untrained=2")
+    found = metrics(own_run)
+    assert {"seed", "split", "head", "languages", "strata", "dropped", "untrained_models", "train_seconds"} <= set(found)
+    assert {"items", "task_accuracy", "candidate_accuracy", "chance", "baselines", "intervals", "set"} <= set(
+        found["languages"]["en"]
+    )
+    assert set(found["languages"]) == {"en", "zh"}
+    assert all((own_run / "tables" / f"{name}.csv").stat().st_size for name in ("heads_dev", "heads_test", "templates_test"))
+
+
+def test_evaluating_writes_every_answer(own_run: Path, done: Callable[..., str]) -> None:
+    assert "task accuracy, dev split" in done("evaluate", f"run={own_run}", "split=dev")
+    answers = json.loads((own_run / "evaluation" / "dev_answers.json").read_text(encoding="utf-8"))
+    assert len(answers) == 12
+    assert all(one["correct"] == (one["answer"] in one["antecedents"]) for one in answers)
+
+
+def test_plotting_draws_every_figure_in_every_format(own_run: Path, done: Callable[..., str]) -> None:
+    done("plot_attention", f"run={own_run}")
+    for stem in ("scoreboard", "heads_en", "heads_zh", "alignment_through_training"):
+        for suffix in ("png", "svg", "pdf"):
+            assert (own_run / "figures" / f"{stem}.{suffix}").stat().st_size > 500
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ("text='Anna met Tom before she left.'", "pronoun=she"),
+        ("text='Anna met Tom before she left.'", "pronoun=she", "candidates=[Anna,Tom]", "antecedent=Anna"),
+        ("text='王芳碰到李强以后,她走了。'", "pronoun='她'"),
+        ("text='王芳碰到李强以后,她走了。'", "pronoun='她'", "candidates=['王芳','李强']", "antecedent='王芳'"),
+    ],
+)
+def test_one_sentence_is_drawn_and_extracted(asked: tuple[str, ...], own_run: Path, done: Callable[..., str]) -> None:
+    done("plot_attention", f"run={own_run}", "layer=0", "head=1", "formats=[png]", *asked)
+    drawn = {path.name for path in (own_run / "figures" / "sentence").iterdir()}
+    assert drawn == {"heat_map.png", "pronoun_row.png"}
+    done("extract_attention", f"run={own_run}", *asked)
+    assert set(parquet.read_table(own_run / "attention" / "sentence.parquet")["item"].to_pylist()) == {0}
+
+
+def test_a_sentence_without_a_chosen_head_says_how_to_choose_one(own_run: Path, script: Script) -> None:
+    status, _, err = script("plot_attention", f"run={own_run}", "text='she left'", "pronoun=she")
+    assert status == 2
+    assert "name one with layer=... head=..." in err
+
+
+def table_as(suffix: str, table: Path, folder: Path) -> Path:
+    rows = [json.loads(line) for line in table.read_text(encoding="utf-8").splitlines()]
+    path = folder / f"items.{suffix}"
+    if suffix == "parquet":
+        parquet.write_table(pyarrow.Table.from_pylist(rows), path)
+    elif suffix == "csv":
+        with path.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, list(rows[0]))
+            writer.writeheader()
+            for row in rows:
+                writer.writerow({k: v if isinstance(v, str) else json.dumps(v) for k, v in row.items()})
+    else:
+        path.write_bytes(table.read_bytes())
+    return path
+
+
+def dpr(folder: Path) -> Path:
+    names = [("Anna", "Berta"), ("Clara", "Dora"), ("Emma", "Fay"), ("Gina", "Hanna"), ("Ida", "Jana")]
+    text = "".join(
+        f"{one} asked {two} because she {verb}.\nshe\n{one},{two}\n{right}\n\n"
+        for one, two in names * 2
+        for verb, right in (("wondered", one), ("knew", two))
+    )
+    path = folder / "train.c.txt"
+    path.write_text(text)
+    return path
+
+
+def gap(folder: Path) -> Path:
+    header = "ID\tText\tPronoun\tPronoun-offset\tA\tA-offset\tA-coref\tB\tB-offset\tB-coref\tURL\n"
+    for name in ("development", "validation"):
+        rows = []
+        for number in range(20):
+            text = f"Anna met Berta on day {number} of {name} and she left."
+            right = ("TRUE\t", "FALSE\t", "FALSE\t")[number % 3], ("FALSE", "TRUE", "FALSE")[number % 3]
+            rows.append(f"{number}\t{text}\tshe\t{text.index('she')}\tAnna\t0\t{right[0]}Berta\t9\t{right[1]}\thttp://x\n")
+        (folder / f"gap-{name}.tsv").write_text(header + "".join(rows))
+    return folder
+
+
+@pytest.mark.parametrize("source", ["jsonl", "csv", "parquet", "dpr", "gap"])
+def test_own_data_and_public_corpora_go_all_the_way(
+    source: str, table: Path, tmp_path: Path, done: Callable[..., str]
+) -> None:
+    folder = tmp_path / "data"
+    folder.mkdir()
+    path = {"dpr": dpr, "gap": gap}.get(source, lambda where: table_as(source, table, where))(folder)
+    kind = source if source in ("dpr", "gap") else "jsonl"
+    more = ("task/readout=slot", "task.readout.none_of_them=true") if source == "gap" else ()
+    done("train", f"data={kind}", f"data.path={path}", "data.dev_share=0.3", f"output={tmp_path}", "name=run", *SMALL, *more)
+    run = tmp_path / "run"
+    done("score_attention", f"run={run}", "untrained=1")
+    assert metrics(run)["languages"]
+    done("plot_attention", f"run={run}", "formats=[png]")
+    assert (run / "figures" / "scoreboard.png").stat().st_size > 500
+
+
+def test_the_demonstration_trains_then_reuses_and_resumes(tmp_path: Path, done: Callable[..., str]) -> None:
+    asked = (f"output={tmp_path}", "name=demo", "data.train_items=100", "data.test_items=40", "trainer=smoke")
+    first = done("demo", *asked)
+    assert "demo: training" in first and "metrics.json" in first
+    assert (tmp_path / "demo" / "metrics.json").exists() and (tmp_path / "demo" / "attention" / "test.parquet").exists()
+    weights = (tmp_path / "demo" / "model.safetensors").read_bytes()
+    (tmp_path / "demo" / "model.safetensors").unlink()
+    assert "the run is unfinished; it is resumed" in done("demo", *asked)
+    assert (tmp_path / "demo" / "model.safetensors").read_bytes() == weights
+    assert "its weights are re-used" in done("demo", *asked)
+
+
+def test_the_demonstration_does_not_mix_settings(tmp_path: Path, own_run: Path, script: Script) -> None:
+    status, _, err = script("demo", f"output={own_run.parent}", f"name={own_run.name}", "trainer=smoke")
+    assert status == 2
+    assert "holds a run with other settings; choose another name=" in err
