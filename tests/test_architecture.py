@@ -107,9 +107,7 @@ def test_settings_and_config_import_nothing_heavy(path: Path) -> None:
         seen.add(here)
         names = imports(here, at_start=True)
         assert [one for one in HEAVY if any(name.split(".")[0] == one for name in names)] == [], name_of(here)
-        for name in names:
-            if name.startswith("anaphora"):
-                waiting.append(ROOT / "src" / f"{name.replace('.', '/')}.py")
+        waiting += [ROOT / "src" / f"{name.replace('.', '/')}.py" for name in names if name.startswith("anaphora")]
 
 
 @pytest.mark.parametrize("path", SCRIPTS, ids=name_of)
@@ -134,7 +132,13 @@ def test_nothing_runs_code_from_a_file() -> None:
         for node in ast.walk(tree):
             if isinstance(node, ast.Call):
                 called = node.func
-                name = called.id if isinstance(called, ast.Name) else called.attr if isinstance(called, ast.Attribute) else ""
+                name = (
+                    called.id
+                    if isinstance(called, ast.Name)
+                    else called.attr
+                    if isinstance(called, ast.Attribute)
+                    else ""
+                )
                 plain = isinstance(called, ast.Name) or name == "instantiate"
                 if name in forbidden_calls and plain:
                     wrong.append((name_of(path), name))
@@ -143,7 +147,9 @@ def test_nothing_runs_code_from_a_file() -> None:
                     for word in node.keywords
                 ):
                     wrong.append((name_of(path), "weights_only=False"))
-                if ast.unparse(called) == "torch.load" and not any(word.arg == "weights_only" for word in node.keywords):
+                if ast.unparse(called) == "torch.load" and not any(
+                    word.arg == "weights_only" for word in node.keywords
+                ):
                     wrong.append((name_of(path), "torch.load"))
         if any(uses(path, one) for one in ("pickle", "cloudpickle", "dill", "joblib", "shelve", "marshal")):
             wrong.append((name_of(path), "pickle"))

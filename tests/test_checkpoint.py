@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
-import yaml
+import yaml  # type: ignore[import-untyped]
 from safetensors.torch import load_file, save_file
 
 from anaphora.checkpoint import Layout, fresh, load, save_settings, save_weights, training_record
@@ -36,7 +36,9 @@ def refused(run: Path, match: str) -> None:
     assert str(run) in str(told.value)
 
 
-@pytest.mark.parametrize("overrides", [(), ("model.tied_output=true",), ("task/readout=slot", "model/position=learned")])
+@pytest.mark.parametrize(
+    "overrides", [(), ("model.tied_output=true",), ("task/readout=slot", "model/position=learned")]
+)
 def test_what_is_stored_and_read_back_gives_equal_answers(
     finished: Path, tmp_path: Path, tiny: Callable[..., Config], overrides: tuple[str, ...]
 ) -> None:
@@ -159,7 +161,9 @@ def test_settings_survive_being_written(finished: Path, tmp_path: Path) -> None:
 def test_only_the_checkpoint_to_resume_from_is_no_plain_file_and_it_holds_primitives_alone(finished: Path) -> None:
     plain = (".yaml", ".json", ".safetensors")
     others = [
-        path for path in finished.rglob("*") if path.is_file() and path.suffix not in plain and "tfevents" not in path.name
+        path
+        for path in finished.rglob("*")
+        if path.is_file() and path.suffix not in plain and "tfevents" not in path.name
     ]
     assert others == [Layout(finished).last]
     content = torch.load(Layout(finished).last, weights_only=True)

@@ -14,9 +14,14 @@ from anaphora.files import held, whole, write_json, write_text
 def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
     path = tmp_path / "folder" / "a.txt"
     write_text(path, "old")
-    with pytest.raises(RuntimeError), whole(path) as draft:
-        draft.write_text("new")
-        raise RuntimeError
+
+    def fail() -> None:
+        with whole(path) as draft:
+            draft.write_text("new")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
     assert path.read_text() == "old"
     assert list(path.parent.iterdir()) == [path]
 

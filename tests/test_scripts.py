@@ -49,12 +49,16 @@ def test_rows_are_a_parquet_table_with_the_documented_columns_and_sum_to_one(
 def test_scoring_writes_the_documented_keys_and_tables(own_run: Path, done: Callable[..., str]) -> None:
     done("score_attention", f"run={own_run}", "untrained=2")
     found = metrics(own_run)
-    assert {"seed", "split", "head", "languages", "strata", "dropped", "untrained_models", "train_seconds"} <= set(found)
+    assert {"seed", "split", "head", "languages", "strata", "dropped", "untrained_models", "train_seconds"} <= set(
+        found
+    )
     assert {"items", "task_accuracy", "candidate_accuracy", "chance", "baselines", "intervals", "set"} <= set(
         found["languages"]["en"]
     )
     assert set(found["languages"]) == {"en", "zh"}
-    assert all((own_run / "tables" / f"{name}.csv").stat().st_size for name in ("heads_dev", "heads_test", "templates_test"))
+    assert all(
+        (own_run / "tables" / f"{name}.csv").stat().st_size for name in ("heads_dev", "heads_test", "templates_test")
+    )
 
 
 def test_evaluating_writes_every_answer(own_run: Path, done: Callable[..., str]) -> None:
@@ -129,7 +133,9 @@ def gap(folder: Path) -> Path:
         for number in range(20):
             text = f"Anna met Berta on day {number} of {name} and she left."
             right = ("TRUE\t", "FALSE\t", "FALSE\t")[number % 3], ("FALSE", "TRUE", "FALSE")[number % 3]
-            rows.append(f"{number}\t{text}\tshe\t{text.index('she')}\tAnna\t0\t{right[0]}Berta\t9\t{right[1]}\thttp://x\n")
+            rows.append(
+                f"{number}\t{text}\tshe\t{text.index('she')}\tAnna\t0\t{right[0]}Berta\t9\t{right[1]}\thttp://x\n"
+            )
         (folder / f"gap-{name}.tsv").write_text(header + "".join(rows))
     return folder
 
@@ -143,7 +149,16 @@ def test_own_data_and_public_corpora_go_all_the_way(
     path = {"dpr": dpr, "gap": gap}.get(source, lambda where: table_as(source, table, where))(folder)
     kind = source if source in ("dpr", "gap") else "jsonl"
     more = ("task/readout=slot", "task.readout.none_of_them=true") if source == "gap" else ()
-    done("train", f"data={kind}", f"data.path={path}", "data.dev_share=0.3", f"output={tmp_path}", "name=run", *SMALL, *more)
+    done(
+        "train",
+        f"data={kind}",
+        f"data.path={path}",
+        "data.dev_share=0.3",
+        f"output={tmp_path}",
+        "name=run",
+        *SMALL,
+        *more,
+    )
     run = tmp_path / "run"
     done("score_attention", f"run={run}", "untrained=1")
     assert metrics(run)["languages"]

@@ -23,8 +23,22 @@ def fail(error: BaseException) -> int:
         told += " (a value with blanks, punctuation or Chinese needs quotes inside quotes: \"text='...'\")"
     elif error.__cause__ is not None:
         told += f" ({one_line(error.__cause__)})"
+    allowed = _allowed(error)
+    if allowed:
+        told += f"; allowed: {', '.join(allowed)}"
     print(f"error: {told}", file=sys.stderr)
     return 2
+
+
+def _allowed(error: BaseException) -> list[str]:
+    """What could stand in the wrong setting's or the wrong option's place, where the error knows."""
+    _, listed, options = str(error).partition("Available options")
+    if listed:
+        return [line.strip() for line in options.splitlines()[1:] if line.strip() and ":" not in line]
+    parent = getattr(error.__cause__, "parent_node", None)
+    if isinstance(parent, DictConfig) and "not in" in str(error.__cause__):
+        return [str(name) for name in parent]
+    return []
 
 
 def guarded(work: Callable[[DictConfig], None]) -> Callable[[DictConfig], None]:

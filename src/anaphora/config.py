@@ -18,7 +18,7 @@ from hydra.core.config_store import ConfigStore
 from omegaconf import MISSING, DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from anaphora.analysis.settings import Analysis, Comparison
+from anaphora.analysis.settings import Analysis, Comparison, Description
 from anaphora.benchmark.settings import Benchmark
 from anaphora.data import settings as data_settings
 from anaphora.errors import UserError
@@ -114,6 +114,7 @@ def register_configs() -> None:
     store.store(name="run_schema", node=Config)
     store.store(name="analysis_schema", node=Analysis)
     store.store(name="comparison_schema", node=Comparison)
+    store.store(name="description_schema", node=Description)
     store.store(name="benchmark_schema", node=Benchmark)
     for group, base in GROUPS.items():
         for name, variant in VARIANTS[base].items():

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from rich import box
 from rich.console import Console
 from rich.status import Status
 from rich.table import Table
 
 from anaphora import question
+from anaphora.analysis.baselines import shortcuts
 from anaphora.analysis.capture import look, whole_maps
 from anaphora.analysis.record import AttentionRecord
 from anaphora.analysis.scores import Head, choose_head, score
-from anaphora.analysis.settings import Analysis, Comparison
+from anaphora.analysis.settings import Analysis, Comparison, Description
 from anaphora.analysis.study import Study, study
 from anaphora.analysis.summary import heads_frame, templates
 from anaphora.analysis.words import word_map
 from anaphora.checkpoint import Layout, Run, load, training_record
 from anaphora.config import Config, read
 from anaphora.data.batch import Encoded
+from anaphora.data.controlled.describe import table as describe_table
 from anaphora.data.example import Example, whole_blocks
 from anaphora.data.settings import Data
 from anaphora.data.store import load as load_corpus
@@ -142,6 +145,38 @@ def plot(asked: Analysis) -> None:
         paths = plot_study(found, output_of(asked, run, "figures"), asked.formats)
     for path in paths:
         console.print(str(path), soft_wrap=True)
+
+
+def describe(asked: Description) -> None:
+    """Print a corpus's counts, what was dropped, and how far every shortcut gets on its test split."""
+    corpus = load_corpus(asked.data)
+    splits = {name: corpus.examples(name) for name in ("train", "dev", "test")}
+    counts = describe_table(splits)
+    console.print(_plain_table("items", counts))
+    for reason, number in corpus.report.reasons.items():
+        console.print(f"dropped: {number} rows ({reason})")
+    with console.status("fitting the shortcuts on the training split"):
+        rows = [asdict(one) for one in shortcuts(splits["train"], splits["test"])]
+    console.print(_plain_table("shortcuts on the test split, main items, 95 % intervals over templates", rows))
+    if asked.output:
+        write_table(Path(asked.output) / "counts.csv", counts)
+        write_table(Path(asked.output) / "shortcuts.csv", rows)
+        console.print(f"tables {asked.output}")
+
+
+def _plain_table(title: str, rows: Sequence[Mapping[str, Any]]) -> Table:
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 0), pad_edge=False)
+    for name, value in rows[0].items():
+        table.add_column(name.replace("_", "\n"), justify="left" if isinstance(value, str) else "right", no_wrap=True)
+    for row in rows:
+        table.add_row(*(_written(value) for value in row.values()))
+    return table
+
+
+def _written(value: Any) -> str:
+    if value is None:
+        return "–"
+    return f"{value:.3f}" if isinstance(value, float) else str(value)
 
 
 def compare(asked: Comparison) -> None:

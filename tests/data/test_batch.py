@@ -237,7 +237,7 @@ def test_hidden_words_are_masked_replaced_and_kept_at_80_10_10() -> None:
     assert kept == pytest.approx(0.1 + by_luck, abs=0.015)
     replaced = read[(read != MASK) & (read != true)]
     assert int(replaced.min()) >= len(SPECIALS)
-    assert len(replaced.unique()) > 5
+    assert len(set(replaced.tolist())) > 5
 
 
 def test_openings_padding_and_pronouns_are_never_hidden_and_other_inputs_are_true() -> None:

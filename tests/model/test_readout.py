@@ -33,9 +33,7 @@ def item(text: str, candidates: tuple[tuple[str, ...], ...], right: tuple[int, .
         after = 0
         found.append(tuple(spans))
     start = text.index("she")
-    return Example(
-        text=text, language="en", pronoun=(start, start + 3), candidates=tuple(found), antecedents=right
-    )
+    return Example(text=text, language="en", pronoun=(start, start + 3), candidates=tuple(found), antecedents=right)
 
 
 EXAMPLES = [
@@ -205,7 +203,9 @@ def test_the_word_loss_touches_every_parameter(values: str) -> None:
     model = resolver(settings.Word(), values=values)
     losses(model, LABELLED, Task(readout=settings.Word())).total.backward()  # type: ignore[no-untyped-call]
     still = [
-        name for name, weight in model.named_parameters() if weight.grad is None or not bool(weight.grad.abs().sum() > 0)
+        name
+        for name, weight in model.named_parameters()
+        if weight.grad is None or not bool(weight.grad.abs().sum() > 0)
     ]
     assert still == []
 

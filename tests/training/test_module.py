@@ -25,7 +25,14 @@ def test_a_cosine_is_above_a_line_first_and_below_it_later() -> None:
     line, wave = (learning_rate_shape(Optimizer(steps=100, warmup=0.0, decay=decay)) for decay in ("linear", "cosine"))
     assert wave(25) > line(25)
     assert wave(75) < line(75)
-    assert wave(25) == pytest.approx(0.5 + 0.5 * math.cos(math.pi * 0.24747, ), abs=0.01)
+    assert wave(25) == pytest.approx(
+        0.5
+        + 0.5
+        * math.cos(
+            math.pi * 0.24747,
+        ),
+        abs=0.01,
+    )
 
 
 def test_weights_decay_on_matrices_alone() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from omegaconf import MISSING
+
 from anaphora.data.settings import Data
 from anaphora.model.settings import at_least, one_of
 
@@ -40,6 +42,14 @@ class Analysis:
             raise ValueError("layer and head go together: give both, or neither for the head chosen on development")
         if self.antecedent is not None and self.antecedent not in self.candidates:
             raise ValueError(f"antecedent ({self.antecedent!r}) must be one of candidates ({self.candidates})")
+
+
+@dataclass(kw_only=True)
+class Description:
+    """A corpus to describe."""
+
+    data: Data = field(default=MISSING)
+    output: str | None = None  # a folder for the tables as CSV
 
 
 @dataclass(kw_only=True)

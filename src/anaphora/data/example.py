@@ -26,7 +26,7 @@ class Example:
     text: str
     language: str
     pronoun: Span
-    candidates: tuple[tuple[Span, ...], ...]  # one entry an entity, its mentions' spans, by first mention; () if unknown
+    candidates: tuple[tuple[Span, ...], ...]  # an entry an entity: its mentions' spans, in text order; () if unknown
     antecedents: tuple[int, ...]  # indices into candidates; none at all says "none of them"
     group: str = ""  # items that must stay in one split share it; "" stands alone
     twin: str = ""  # items that differ in the cue alone share it

@@ -27,7 +27,7 @@ def table(corpus: Mapping[str, Sequence[Example]], measured: Iterable[Row] = ())
             cells.setdefault((split, example.language, *names), []).append(example)
     rows: list[Row] = []
     for (split, language, kind, cue_type, stratum), examples in cells.items():
-        distances = [int(example.factors["distance"]) for example in examples]
+        distances = [int(example.factors.get("distance", "0")) for example in examples]
         rows.append(
             {
                 "split": split,
@@ -37,8 +37,8 @@ def table(corpus: Mapping[str, Sequence[Example]], measured: Iterable[Row] = ())
                 "stratum": stratum,
                 "items": len(examples),
                 "blocks": len({example.group for example in examples}),
-                "templates": len({example.factors["template"] for example in examples}),
-                "chance": sum(1 / len(example.focal) for example in examples) / len(examples),
+                "templates": len({example.factors.get("template", "") for example in examples}),
+                "chance": sum(1 / max(1, len(example.focal)) for example in examples) / len(examples),
                 "mean_distance": sum(distances) / len(distances),
                 "largest_distance": max(distances),
             }
