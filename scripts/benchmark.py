@@ -1,4 +1,4 @@
-"""Measure speed against Hugging Face's BertModel: python scripts/benchmark.py what=extraction sizes=[m]"""
+"""Measure speed against Hugging Face's BertModel: python scripts/benchmark.py what=extraction sizes=[m]."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from anaphora.config import resolve
 @hydra.main(version_base="1.3", config_path="../configs", config_name="benchmark")
 @guarded
 def main(composed: DictConfig) -> None:
+    """Check the settings and hand them over."""
     settings = resolve(composed, Benchmark)  # a wrong setting stops here, before torch is imported
 
     from anaphora.benchmark.run import show

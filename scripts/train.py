@@ -1,4 +1,4 @@
-"""Train an encoder: python scripts/train.py experiment=demo seed=3"""
+"""Train an encoder: python scripts/train.py experiment=demo seed=3."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from anaphora.config import Config, resolve
 @hydra.main(version_base="1.3", config_path="../configs", config_name="train")
 @guarded
 def main(composed: DictConfig) -> None:
+    """Check the settings and hand them over."""
     config = resolve(composed, Config)  # a wrong setting stops here, before torch is imported
 
     from anaphora.training.run import train

@@ -16,7 +16,7 @@ from anaphora import question
 from anaphora.analysis.baselines import shortcuts
 from anaphora.analysis.capture import look, whole_maps
 from anaphora.analysis.record import AttentionRecord
-from anaphora.analysis.scores import Head, choose_head, score
+from anaphora.analysis.scores import Head, score
 from anaphora.analysis.settings import Analysis, Comparison, Description
 from anaphora.analysis.study import Study, study
 from anaphora.analysis.summary import heads_frame, templates
@@ -245,7 +245,7 @@ def plot_study(found: Study, folder: Path, formats: Sequence[str]) -> list[Path]
         grid = pictures.grid(measured, language, head, found.split)
         paths += save(grid, folder / f"heads_{language}", formats)
         for kind in pictures.KINDS:
-            block = pictures.example_quad(measured, found.seen.records, language, kind)
+            block = pictures.example_quad(measured, language, kind)
             if block:
                 quad = pictures.quad_picture([found.seen.records[item] for item in block], head)
                 paths += save(quad, folder / f"quad_{language}_{kind}", formats)

@@ -186,7 +186,7 @@ def _covering(starts: list[int], ends: list[int], span: tuple[int, int]) -> list
 
 
 def hide_words(batch: Batch, share: float, vocabulary: int, draw: np.random.Generator) -> Batch:
-    """Hide words for a masked-language-model loss, Devlin et al. 2019, section 3.1 (80 % [MASK], 10 % random, 10 % kept).
+    """Hide words for a masked-language-model loss: 80 % [MASK], 10 % random, 10 % kept (Devlin et al. 2019, 3.1).
 
     [CLS], padding and pronouns are never hidden.
     """

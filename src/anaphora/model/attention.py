@@ -101,7 +101,7 @@ class Attention(nn.Module):
         self.output = nn.Linear(width, width)
 
     def project(self, hidden: Tensor, content: Tensor, context: Context) -> tuple[Tensor, Tensor, Tensor]:
-        """Query and key of `hidden`, value of `content`, positions applied: two of (B, T, W) -> three of (B, H, T, D)."""
+        """Query and key of `hidden`, value of `content`, positions applied: (B, T, W) twice -> (B, H, T, D) thrice."""
         position = self._position[0]
         query = position.rotate(self._split(self.query(hidden)), context.places)
         key = position.rotate(self._split(self.key(hidden)), context.places)

@@ -81,8 +81,8 @@ def quad_picture(records: Sequence[AttentionRecord], head: Head) -> Figure:
     )
 
 
-def example_quad(measured: HeadScores, records: Sequence[AttentionRecord], language: str, kind: str) -> list[int]:
-    """The records of one block of two cues by two orders: the first of a language and kind of cue, not the prettiest."""
+def example_quad(measured: HeadScores, language: str, kind: str) -> list[int]:
+    """The items of one block of two cues by two orders: the first of a language and kind of cue, not the prettiest."""
     quads = quads_of(measured.examples)
     main = is_main(measured.examples)
     for item, example in enumerate(measured.examples):
