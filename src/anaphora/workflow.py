@@ -78,7 +78,7 @@ def evaluate(asked: Analysis) -> None:
         table.add_row(*(f"{value:.3f}" if isinstance(value, float) else str(value) for value in row.values()))
     write_table(folder / f"{material.split}_templates.csv", rows)
     console.print(table)
-    console.print(f"answers and templates: {folder}")
+    console.print(f"answers and templates: {folder}", soft_wrap=True)
 
 
 def accuracy_rows(examples: Sequence[Example], correct: Any) -> list[dict[str, Any]]:
@@ -121,7 +121,7 @@ def extract(asked: Analysis) -> None:
     path = output_of(asked, run, "attention") / f"{name}.parquet"
     write_rows(path, seen.records)
     layers, heads, _ = seen.records[0].weights.shape
-    console.print(f"{len(seen.records)} items x {layers} layers x {heads} heads: {path}")
+    console.print(f"{len(seen.records)} items x {layers} layers x {heads} heads: {path}", soft_wrap=True)
 
 
 def score_heads(asked: Analysis) -> Study:
@@ -161,7 +161,7 @@ def describe(asked: Description) -> None:
     if asked.output:
         write_table(Path(asked.output) / "counts.csv", counts)
         write_table(Path(asked.output) / "shortcuts.csv", rows)
-        console.print(f"tables {asked.output}")
+        console.print(f"tables {asked.output}", soft_wrap=True)
 
 
 def _plain_table(title: str, rows: Sequence[Mapping[str, Any]]) -> Table:
@@ -185,7 +185,7 @@ def compare(asked: Comparison) -> None:
     console.print(comparison_table(rows))
     if asked.output:
         write_table(Path(asked.output), rows)
-        console.print(f"table {asked.output}")
+        console.print(f"table {asked.output}", soft_wrap=True)
 
 
 def demonstrate(config: Config) -> None:
@@ -195,15 +195,15 @@ def demonstrate(config: Config) -> None:
     if layout.config.exists() and not alike(read(layout.config), config):
         raise UserError(f"{directory} holds a run with other settings; choose another name=")
     if layout.weights.exists():
-        console.print(f"{directory}: the run is finished; its weights are re-used")
+        console.print(f"{directory}: the run is finished; its weights are re-used", soft_wrap=True)
     else:
         from anaphora.training.run import train
 
         if layout.config.exists():
-            console.print(f"{directory}: the run is unfinished; it is resumed")
+            console.print(f"{directory}: the run is unfinished; it is resumed", soft_wrap=True)
             train(replace(config, resume=str(directory)))
         else:
-            console.print(f"{directory}: training")
+            console.print(f"{directory}: training", soft_wrap=True)
             train(replace(config, name=directory.name))
     asked = Analysis(run=str(directory), items=config.trainer.limit_items)
     run = load(directory)
@@ -214,9 +214,9 @@ def demonstrate(config: Config) -> None:
         _write_scores(found, directory)
         plot_study(found, layout.figures, asked.formats)
     _print_headline(found)
-    console.print(f"numbers   {layout.metrics}")
-    console.print(f"figures   {layout.figures}")
-    console.print(f"rows      {directory / 'attention'}")
+    console.print(f"numbers   {layout.metrics}", soft_wrap=True)
+    console.print(f"figures   {layout.figures}", soft_wrap=True)
+    console.print(f"rows      {directory / 'attention'}", soft_wrap=True)
 
 
 def alike(stored: Config, asked: Config) -> bool:

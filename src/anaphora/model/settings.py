@@ -266,7 +266,8 @@ class Model:
             raise ValueError(f"model.width ({self.width}) must be a multiple of model.attention.heads ({heads})")
         if isinstance(self.position, Rotary) and (self.width // heads) % 2:
             raise ValueError(
-                f"model.position=rotary turns pairs of features: width / heads ({self.width // heads}) must be even"
+                f"model.position=rotary turns pairs of features: model.width / heads ({self.width // heads}) "
+                "must be even"
             )
         if isinstance(self.position, Sinusoidal) and self.width % 2:
             raise ValueError(

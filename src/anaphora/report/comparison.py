@@ -56,17 +56,18 @@ def comparison(metrics: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def comparison_table(rows: Sequence[Mapping[str, Any]]) -> Table:
-    """The rows for the terminal: median and, in brackets, lowest and highest, in %."""
+    """The rows for the terminal: the median and, in brackets, lowest to highest, in %; fits 100 columns."""
     from rich import box
     from rich.table import Table
 
-    title = f"median [lowest, highest] over {rows[0]['runs']} runs, shares in %"
+    title = f"median (lowest to highest) over {rows[0]['runs']} runs, shares in %"
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 0), pad_edge=False)
     table.add_column("", no_wrap=True)
     for name in ("task", "candidate", "quad", "mass", "untrained", "chance"):
         table.add_column(name, justify="right", no_wrap=True)
     for row in rows:
-        name = f"{LANGUAGES.get(row['language'], row['language'])} {KINDS.get(row['kind'], row['kind'])}"
+        whole = row["kind"] == "all"
+        name = LANGUAGES.get(row["language"], row["language"]) if whole else f" {KINDS[row['kind']]}"
         table.add_row(name, *(_cell(row, measure) for measure in MEASURES))
     return table
 
@@ -80,4 +81,6 @@ def _cell(row: Mapping[str, Any], measure: str) -> str:
     if row[measure] is None:
         return "–"
     low, high = row[f"{measure}_lowest"], row[f"{measure}_highest"]
-    return f"{100 * row[measure]:.1f} [{100 * low:.1f}, {100 * high:.1f}]"
+    if measure in ("random_init", "chance"):
+        return f"{100 * row[measure]:.1f}"
+    return f"{100 * row[measure]:.1f} ({100 * low:.1f}-{100 * high:.1f})"
