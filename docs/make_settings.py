@@ -50,7 +50,6 @@ MEANINGS = {
     "Optimizer.learning_rate": "the highest, after the warm-up",
     "Optimizer.beta2": "decay of AdamW's second moments; the first is 0.9",
     "Trainer.device": "`auto`, `cpu`, `cuda` or `mps`; `auto` takes the first of cuda, mps, cpu that is there",
-    "Trainer.devices": "how many of them",
     "Trainer.precision": "`32`, `bf16-mixed` or `16-mixed`",
     "Trainer.compile": "compile the encoder with torch before training",
     "Trainer.progress": "show a progress bar",

@@ -30,7 +30,7 @@ from anaphora.data.settings import Data
 from anaphora.data.store import load as load_corpus
 from anaphora.errors import UserError
 from anaphora.files import held, write_json, write_text
-from anaphora.model.settings import Learned
+from anaphora.model.settings import check_length
 from anaphora.report import pictures
 from anaphora.report.comparison import comparison, comparison_table, read_metrics
 from anaphora.report.rows import write_rows
@@ -228,7 +228,7 @@ def plot_sentence(run: Run, asked: Analysis) -> list[Path]:
     """The heat map and the pronoun's row of one sentence."""
     example = question.example_of(asked)
     head = head_asked(asked) or _stored_head(run)
-    check_length(run, encode(run, [example]).longest())
+    encode(run, [example])  # refuses a text that the model cannot hold
     tokens, maps = whole_maps(run.resolver, run.tokenizer, example, run.config.task.readout)
     within = [place for place, covered in enumerate(tokens.spans) if place in tokens.covering(example.pronoun)]
     record = AttentionRecord(example, tokens.spans, tokens.words, maps[:, :, within].mean(axis=2))
@@ -282,15 +282,8 @@ def material_of(run: Run, asked: Analysis) -> Material:
 def encode(run: Run, examples: Sequence[Example]) -> Encoded:
     """Examples as the run's model reads them."""
     encoded = Encoded(examples, run.tokenizer)
-    check_length(run, encoded.longest())
+    check_length(run.config.model, encoded.longest())
     return encoded
-
-
-def check_length(run: Run, longest: int) -> None:
-    """Refuse a text that is longer than the model."""
-    position = run.config.model.position
-    if isinstance(position, Learned) and longest > position.max_length:
-        raise UserError(f"a text of {longest} tokens is longer than model.position.max_length ({position.max_length})")
 
 
 def head_asked(asked: Analysis) -> Head | None:

@@ -382,7 +382,7 @@ def test_an_unnamed_run_is_called_by_its_time_and_what_sets_it_apart() -> None:
 
 
 def test_the_number_of_validations_without_progress_counts_from_the_best(tmp_path: Path) -> None:
-    history = History(Layout(tmp_path), patience=2, resumed=False)
+    history = History(Layout(tmp_path), patience=2)
     history.validations = [{"validation/loss": value} for value in (3.0, 1.0, 2.0, 1.0)]
     assert (history._best(), history._since_best()) == (1, 2)
 

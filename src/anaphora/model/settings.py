@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 
 from omegaconf import MISSING
 
+from anaphora.errors import UserError
+
 
 def between(name: str, value: float, low: float, high: float) -> None:
     """Refuse a number outside [low, high), naming the setting."""
@@ -332,3 +334,14 @@ class Bilinear(Readout):
 def slots_of(readout: Readout) -> int:
     """How many slots mark candidates in the input; 0 where the read-out marks none."""
     return readout.slots if isinstance(readout, Slot) else 0
+
+
+def check_length(chosen: Model, longest: int) -> None:
+    """Refuse texts of more tokens than the model has places for.
+
+    Raises:
+        UserError: `longest` is above `model.position.max_length`.
+    """
+    position = chosen.position
+    if isinstance(position, Learned) and longest > position.max_length:
+        raise UserError(f"a text of {longest} tokens is longer than model.position.max_length ({position.max_length})")

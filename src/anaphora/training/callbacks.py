@@ -47,7 +47,7 @@ class History(lightning.Callback):
     Everything is written whole or not at all, so a killed run resumes from its last validation.
     """
 
-    def __init__(self, layout: Layout, patience: int, resumed: bool) -> None:
+    def __init__(self, layout: Layout, patience: int) -> None:
         self.layout, self.patience = layout, patience
         self.validations: list[dict[str, float]] = []
         self.seconds = 0.0

@@ -24,7 +24,7 @@ from anaphora.data.store import load as load_corpus
 from anaphora.data.tokenizer import Tokenizer
 from anaphora.errors import UserError
 from anaphora.files import held
-from anaphora.model.settings import Learned, slots_of
+from anaphora.model.settings import check_length, slots_of
 from anaphora.training.callbacks import Bar, History
 from anaphora.training.module import TrainingModule
 
@@ -79,20 +79,20 @@ def _train(config: Config, layout: Layout, accelerator: str, resumed: bool) -> R
         tokenizer = Tokenizer.train([one.text for one in training], corpus.words, config.vocabulary.min_count)
     encoded = Encoded(training, tokenizer)
     validation = Encoded(whole_blocks(development, config.validation.items), tokenizer)
-    check_lengths(config, max(encoded.longest(), validation.longest()))
+    check_length(config.model, max(encoded.longest(), validation.longest()))
     if not resumed:
         save_settings(layout, config, tokenizer)
     resolver = fresh(config, tokenizer.size, config.seed).train()
     steps = min(config.optimizer.steps, config.trainer.limit_steps or config.optimizer.steps)
     data = Rounds(config, encoded, validation, steps)
     module = TrainingModule(resolver, config.task, config.optimizer, config.seed)
-    history = History(layout, config.validation.patience, resumed)
+    history = History(layout, config.validation.patience)
     if config.trainer.compile:
         resolver.encoder.compile()
     quiet()
     trainer = lightning.Trainer(
         accelerator=accelerator,
-        devices=config.trainer.devices,
+        devices=1,
         precision=config.trainer.precision,  # type: ignore[arg-type]  # checked by its settings
         max_steps=steps,
         max_epochs=-1,
@@ -189,13 +189,6 @@ def check_examples(config: Config, examples: list[Example]) -> None:
                 f"item {number} has no antecedent ({example.text[:60]!r}), and the task has no answer for that: "
                 "set task.readout.none_of_them=true"
             )
-
-
-def check_lengths(config: Config, longest: int) -> None:
-    """Refuse texts that are longer than the model."""
-    position = config.model.position
-    if isinstance(position, Learned) and longest > position.max_length:
-        raise UserError(f"a text of {longest} tokens is longer than model.position.max_length ({position.max_length})")
 
 
 def accelerator_for(device: str) -> str:

@@ -81,7 +81,6 @@ class Trainer:
     """Where it runs. Nothing here may change the results beyond rounding, except the limits of `trainer=smoke`."""
 
     device: str = "auto"
-    devices: int = 1
     precision: str = "32"
     compile: bool = False
     progress: bool = True
@@ -91,7 +90,6 @@ class Trainer:
     def __post_init__(self) -> None:
         one_of("trainer.device", self.device, ("auto", "cpu", "cuda", "mps"))
         one_of("trainer.precision", self.precision, ("32", "bf16-mixed", "16-mixed"))
-        at_least("trainer.devices", self.devices, 1)
         for name, value in (("limit_steps", self.limit_steps), ("limit_items", self.limit_items)):
             if value is not None:
                 at_least(f"trainer.{name}", value, 1)
