@@ -66,8 +66,15 @@ def losses_of(config: Config, patched: pytest.MonkeyPatch) -> list[float]:
     return found
 
 
-def test_two_rounds_and_two_resumed_are_four_unbroken_ones(tiny: Tiny, tmp_path: Path) -> None:
-    noisy = ("model.dropout=0.2", "task.hidden_words=0.2", "task/readout=slot", "model.attention.head_dropout=0.2")
+@pytest.mark.parametrize("matrices", ["adamw", "muon"])
+def test_two_rounds_and_two_resumed_are_four_unbroken_ones(tiny: Tiny, tmp_path: Path, matrices: str) -> None:
+    noisy = (
+        "model.dropout=0.2",
+        "task.hidden_words=0.2",
+        "task/readout=slot",
+        "model.attention.head_dropout=0.2",
+        f"optimizer.matrices={matrices}",
+    )
     unbroken = train(tiny(tmp_path / "unbroken", *noisy)).directory
     broken = tiny(tmp_path / "broken", *noisy)
     with pytest.MonkeyPatch.context() as patched:

@@ -1,20 +1,20 @@
-"""The LightningModule: one step, one validation, AdamW with warm-up and decay."""
+"""The LightningModule: one step and one validation."""
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
 from typing import Any
 
 import pytorch_lightning as lightning
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from anaphora.data.batch import Batch
 from anaphora.model.readout import candidate_masses
 from anaphora.model.resolver import Resolver
 from anaphora.training.losses import losses
+from anaphora.training.optimizer import build, learning_rate_shape
 from anaphora.training.settings import Optimizer, Task
 
 
@@ -81,7 +81,7 @@ class TrainingModule(lightning.LightningModule):
                     self.log(f"attention_{name}/layer_{layer}_head_{head}", value)
 
     def configure_optimizers(self) -> Any:
-        optimizer = adamw(self.resolver, self.chosen)
+        optimizer = build(self.resolver, self.chosen)
         schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, learning_rate_shape(self.chosen))
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
 
@@ -96,30 +96,3 @@ LOG_EVERY = 10  # steps
 def step_seed(seed: int, step: int) -> int:
     """The generator's seed of one step; neighbours differ in all bits' worth of mixing."""
     return (seed * 0x9E3779B97F4A7C15 + step * 0xBF58476D1CE4E5B9) % 2**63
-
-
-def adamw(module: nn.Module, chosen: Optimizer) -> torch.optim.AdamW:
-    """AdamW with weight decay on matrices alone."""
-    matrices = [weight for weight in module.parameters() if weight.dim() >= 2]
-    others = [weight for weight in module.parameters() if weight.dim() < 2]
-    groups = [{"params": matrices, "weight_decay": chosen.weight_decay}, {"params": others, "weight_decay": 0.0}]
-    return torch.optim.AdamW(groups, lr=chosen.learning_rate, betas=(0.9, chosen.beta2))
-
-
-def learning_rate_shape(chosen: Optimizer) -> Callable[[int], float]:
-    """The learning rate of a step as a share of the highest."""
-    warmup = max(1, round(chosen.steps * chosen.warmup))
-
-    def share(step: int) -> float:
-        if step < warmup:
-            return (step + 1) / warmup
-        left = max(0.0, (chosen.steps - step) / max(1, chosen.steps - warmup))
-        match chosen.decay:
-            case "linear":
-                return left
-            case "cosine":
-                return 0.5 - 0.5 * math.cos(math.pi * left)
-            case _:
-                return 1.0
-
-    return share

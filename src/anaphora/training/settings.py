@@ -41,8 +41,9 @@ class Task:
 
 @dataclass(kw_only=True)
 class Optimizer:
-    """AdamW with warm-up and decay (Loshchilov and Hutter 2019)."""
+    """AdamW with warm-up and decay (Loshchilov and Hutter 2019), and Muon where it is asked for."""
 
+    matrices: str = "adamw"  # what updates the blocks' matrices: adamw, or muon (orthogonalised momentum)
     steps: int = 1000
     learning_rate: float = 1e-3
     warmup: float = 0.05  # share of the steps
@@ -54,6 +55,7 @@ class Optimizer:
     def __post_init__(self) -> None:
         at_least("optimizer.steps", self.steps, 1)
         between("optimizer.warmup", self.warmup, 0, 1)
+        one_of("optimizer.matrices", self.matrices, ("adamw", "muon"))
         one_of("optimizer.decay", self.decay, ("linear", "cosine", "constant"))
         between("optimizer.beta2", self.beta2, 0, 1)
         at_least("optimizer.weight_decay", self.weight_decay, 0)

@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from torch import nn
+
+from anaphora.training.optimizer import Muon, build, learning_rate_shape, orthogonalised
+from anaphora.training.settings import Optimizer
+
+
+@pytest.mark.parametrize(
+    ("decay", "halfway", "last"), [("linear", 0.5, 0.0), ("cosine", 0.5, 0.0), ("constant", 1.0, 1.0)]
+)
+def test_the_learning_rate_warms_up_and_then_takes_its_shape(decay: str, halfway: float, last: float) -> None:
+    share = learning_rate_shape(Optimizer(steps=120, warmup=1 / 6, decay=decay))
+    assert [share(step) for step in (0, 9, 19)] == pytest.approx([0.05, 0.5, 1.0])
+    assert share(20) == pytest.approx(1.0)
+    assert share(70) == pytest.approx(halfway)
+    assert share(120) == pytest.approx(last)
+
+
+def test_a_cosine_is_above_a_line_first_and_below_it_later() -> None:
+    line, wave = (learning_rate_shape(Optimizer(steps=100, warmup=0.0, decay=decay)) for decay in ("linear", "cosine"))
+    assert wave(25) > line(25)
+    assert wave(75) < line(75)
+    # The one step of warm-up leaves 99 to decay over; at step 25 there are 75 of them left.
+    assert wave(25) == pytest.approx(0.5 + 0.5 * math.cos(math.pi * 24 / 99), abs=0.01)
+
+
+def test_weights_decay_on_matrices_alone() -> None:
+    module = nn.Sequential(nn.Linear(2, 2), nn.LayerNorm(2))
+    optimizer = build(module, Optimizer(weight_decay=0.5, beta2=0.9))
+    decays = {id(weight): group["weight_decay"] for group in optimizer.param_groups for weight in group["params"]}
+    assert {name: decays[id(weight)] for name, weight in module.named_parameters()} == {
+        "0.weight": 0.5,
+        "0.bias": 0.0,
+        "1.weight": 0.0,
+        "1.bias": 0.0,
+    }
+    assert optimizer.param_groups[0]["betas"] == (0.9, 0.9)
+
+
+class Encoder(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.tokens = nn.Embedding(5, 8)
+        self.blocks = nn.ModuleList([nn.Linear(8, 8), nn.Linear(8, 16), nn.Linear(16, 8), nn.LayerNorm(8)])
+
+    @property
+    def wide(self) -> nn.Linear:
+        found = self.blocks[1]
+        assert isinstance(found, nn.Linear)
+        return found
+
+
+def test_muon_takes_the_matrices_of_the_blocks_and_nothing_else() -> None:
+    encoder = Encoder()
+    optimizer = build(encoder, Optimizer(matrices="muon"))
+    names = {id(weight): name for name, weight in encoder.named_parameters()}
+    orthogonal = {
+        names[id(weight)] for group in optimizer.param_groups if group["orthogonal"] for weight in group["params"]
+    }
+    assert orthogonal == {"blocks.0.weight", "blocks.1.weight", "blocks.2.weight"}
+    held = [id(weight) for group in optimizer.param_groups for weight in group["params"]]
+    assert sorted(held) == sorted(names)
+
+
+def test_frozen_weights_are_left_out() -> None:
+    encoder = Encoder()
+    encoder.wide.weight.requires_grad_(False)
+    for matrices in ("adamw", "muon"):
+        optimizer = build(encoder, Optimizer(matrices=matrices))
+        held = {id(weight) for group in optimizer.param_groups for weight in group["params"]}
+        assert id(encoder.wide.weight) not in held
+        assert len(held) == len(list(encoder.parameters())) - 1
+
+
+@pytest.mark.parametrize("shape", [(4, 32, 32), (2, 64, 32), (3, 32, 64)])
+def test_orthogonalising_keeps_the_directions_and_evens_the_strengths(shape: tuple[int, int, int]) -> None:
+    torch.manual_seed(1)
+    matrices = torch.randn(shape)
+    left, strengths, right = torch.linalg.svd(matrices, full_matrices=False)
+    made = orthogonalised(matrices, steps=6)
+    # The same singular vectors: in their basis what was made is diagonal.
+    inside = left.mT @ made @ right.mT
+    strong = inside.diagonal(dim1=1, dim2=2)
+    assert (inside - torch.diag_embed(strong)).abs().max() < 1e-4
+    usual = strengths / strengths.amax(dim=1, keepdim=True) > 0.1
+    assert strong[usual].min() > 0.5 and strong[usual].max() < 1.35
+
+
+def test_muon_is_adamw_for_the_rest() -> None:
+    ours, theirs = Encoder(), Encoder()
+    muon = build(ours, Optimizer(matrices="muon", learning_rate=0.01))
+    adamw = build(theirs, Optimizer(matrices="adamw", learning_rate=0.01))
+    for encoder, optimizer in ((ours, muon), (theirs, adamw)):
+        for step in range(3):
+            torch.manual_seed(step)
+            for weight in encoder.parameters():
+                weight.grad = torch.randn_like(weight)
+            optimizer.step()
+    theirs_by_name = dict(theirs.named_parameters())
+    for name, weight in ours.named_parameters():
+        inside = name.startswith("blocks") and weight.dim() == 2
+        assert torch.equal(weight, theirs_by_name[name]) != inside, name
+
+
+def test_a_step_of_muon_by_hand() -> None:
+    encoder = Encoder()
+    before = encoder.wide.weight.detach().clone()
+    gradient = torch.randn(16, 8)
+    encoder.wide.weight.grad = gradient.clone()
+    optimizer = build(encoder, Optimizer(matrices="muon", learning_rate=0.1, weight_decay=0.5))
+    assert isinstance(optimizer, Muon)
+    optimizer.step()
+    # The first momentum is 0.05 gradient, and looking ahead 0.05 of the gradient and 0.95 of that: a positive multiple.
+    expected = before * (1 - 0.1 * 0.5) - 0.1 * 0.2 * 4 * orthogonalised(gradient[None])[0]
+    assert torch.allclose(encoder.wide.weight, expected, atol=1e-5)
