@@ -4,10 +4,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint format clean help
+.PHONY: demo evidence test lint format clean help
 
 help:
 	@echo "make demo    environment, then train, score and plot on the built-in corpus (outputs/demo)"
+	@echo "make evidence  the demo, then its trained controls, then the report again"
 	@echo "make test    environment, then all tests"
 	@echo "make lint    formatter, linter and type checker, changing nothing"
 	@echo "make format  format and mend what can be mended"
@@ -22,6 +23,10 @@ $(READY): requirements.lock pyproject.toml
 
 demo: $(READY)
 	$(BIN)/python scripts/demo.py
+
+evidence: demo
+	$(BIN)/python scripts/evidence.py run=outputs/demo
+	$(BIN)/python scripts/report.py run=outputs/demo
 
 test: $(READY)
 	$(BIN)/python -m pytest

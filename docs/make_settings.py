@@ -18,7 +18,7 @@ from typing import Any
 
 from omegaconf import MISSING, OmegaConf
 
-from anaphora.analysis.settings import Analysis, Comparison
+from anaphora.analysis.settings import Analysis, Comparison, Evidence, Protocol
 from anaphora.benchmark.settings import Benchmark
 from anaphora.config import GROUPS, VARIANTS, Config
 
@@ -103,6 +103,8 @@ def page() -> str:
     parts += ["", "## Looking at a run: `evaluate`, `extract_attention`, `score_attention`, `plot_attention`", ""]
     parts += _table(Analysis, "")
     parts += ["", "Other data are chosen as in training, for instance `data=jsonl data.path=items.jsonl`.", ""]
+    parts += ["### `protocol`", "", _summary(Protocol), "", *_table(Protocol, "protocol."), ""]
+    parts += ["## The trained controls of a run: `scripts/evidence.py`", "", *_table(Evidence, ""), ""]
     parts += ["## Several runs: `scripts/compare.py`", "", *_table(Comparison, "")]
     parts += ["", "## Speed: `scripts/benchmark.py`", "", *_table(Benchmark, "")]
     parts += ["", "`scale=smoke` is the smallest comparison that goes all the way.", ""]

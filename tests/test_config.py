@@ -14,7 +14,7 @@ from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from anaphora import config as module
-from anaphora.analysis.settings import Analysis
+from anaphora.analysis.settings import CONTROLS, Analysis, Evidence
 from anaphora.benchmark.settings import Benchmark
 from anaphora.config import GROUPS, VARIANTS, Config, construct, dumps, paths, read, register, resolve
 from anaphora.errors import UserError
@@ -210,3 +210,29 @@ def test_a_variant_from_outside_is_composed_checked_stored_and_read(
         register("model/position", "backwards", Backwards)
     with pytest.raises(UserError, match="there is no group 'model/magic'"):
         register("model/magic", "backwards", Backwards)
+
+
+def test_the_evidence_command_resolves_and_names_every_control(compose: Compose) -> None:
+    found = resolve(compose(primary="evidence"), Evidence)
+    assert tuple(found.controls) == CONTROLS
+    assert {f"control_{name}" for name in CONTROLS} <= set(EXPERIMENTS)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "told"),
+    [
+        (("optimizer.frozen=[keys]",), r"optimizer.frozen \('keys'\) must be one of query, key, value, output"),
+        (
+            ("optimizer.frozen=[key]", "model/attention=shared_query_key"),
+            r"optimizer.frozen \('key'\) is not there: model.attention=shared_query_key trains query, value, output",
+        ),
+        (
+            ("optimizer.frozen=[value]", "model/attention=parameter_free"),
+            r"optimizer.frozen \('value'\) is not there: model.attention=parameter_free trains no projection",
+        ),
+    ],
+)
+def test_what_cannot_be_frozen_is_told(overrides: tuple[str, ...], told: str, compose: Compose) -> None:
+    with pytest.raises(UserError, match=told):
+        resolve(compose(*overrides), Config)
+    resolve(compose("optimizer.frozen=[value]", "model/attention=uniform"), Config)

@@ -18,7 +18,7 @@ from hydra.core.config_store import ConfigStore
 from omegaconf import MISSING, DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from anaphora.analysis.settings import Analysis, Comparison, Description
+from anaphora.analysis.settings import Analysis, Comparison, Description, Evidence
 from anaphora.benchmark.settings import Benchmark
 from anaphora.data import settings as data_settings
 from anaphora.errors import UserError
@@ -46,6 +46,13 @@ class Config:
     trainer: training_settings.Trainer = field(default_factory=training_settings.Trainer)
 
     def __post_init__(self) -> None:
+        there = model_settings.projections_of(self.model.attention)
+        for name in self.optimizer.frozen:
+            if name not in there:
+                raise ValueError(
+                    f"optimizer.frozen ({name!r}) is not there: model.attention={self.model.attention.kind} trains "
+                    f"{', '.join(there) or 'no projection'}"
+                )
         readout, heads = self.task.readout, model_settings.heads_of(self.model.attention)
         asked = [(name, self.task.supervision.layers, self.task.supervision.heads) for name in ("task.supervision",)]
         if not self.task.supervision.weight:
@@ -115,6 +122,7 @@ def register_configs() -> None:
     store.store(name="analysis_schema", node=Analysis)
     store.store(name="comparison_schema", node=Comparison)
     store.store(name="description_schema", node=Description)
+    store.store(name="evidence_schema", node=Evidence)
     store.store(name="benchmark_schema", node=Benchmark)
     for group, base in GROUPS.items():
         for name, variant in VARIANTS[base].items():

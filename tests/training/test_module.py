@@ -1,8 +1,24 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+from copy import copy
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
 import torch
 
-from anaphora.training.module import step_seed
+from anaphora.checkpoint import fresh, load, training_record
+from anaphora.config import Config
+from anaphora.data.batch import Batch, Encoded
+from anaphora.data.settings import Table
+from anaphora.data.store import load as load_corpus
+from anaphora.data.tokenizer import Tokenizer
+from anaphora.model.settings import PROJECTIONS, projections_of
+from anaphora.training.controls import freeze, shuffle_labels
+from anaphora.training.module import TrainingModule, step_seed
+from anaphora.training.run import train
 
 
 def test_every_step_of_every_seed_has_a_generator_of_its_own() -> None:
@@ -10,3 +26,114 @@ def test_every_step_of_every_seed_has_a_generator_of_its_own() -> None:
     assert len(seeds) == 50 * 200
     assert all(0 <= seed < 2**63 for seed in seeds)
     torch.manual_seed(max(seeds))
+
+
+EVERY_ATTENTION = ("multi_head", "single_head", "shared_query_key", "uniform", "parameter_free")
+
+
+@pytest.mark.parametrize("kind", EVERY_ATTENTION)
+def test_the_settings_know_which_projections_a_layer_has(kind: str, settings: Callable[..., Config]) -> None:
+    config = settings(f"model/attention={kind}", "model.width=8")
+    block = fresh(config, 10, 0).encoder.blocks[0]
+    there = {name for name, _ in block.get_submodule("attention").named_children()}
+    assert there == set(projections_of(config.model.attention))
+
+
+@pytest.mark.parametrize("kind", EVERY_ATTENTION[:3])
+def test_frozen_projections_stay_at_their_start_in_every_layer_and_all_else_learns(
+    kind: str, tiny: Callable[..., Config], tmp_path: Path
+) -> None:
+    attention = (f"model/attention={kind}",)
+    frozen = [name for name in ("query", "key") if kind != "shared_query_key" or name == "query"]
+    config = tiny(tmp_path, *attention, f"optimizer.frozen=[{','.join(frozen)}]", "trainer.limit_steps=2")
+    run = load(train(config).directory)
+    start = fresh(config, run.tokenizer.size, config.seed).state_dict()
+    same = {name for name, value in run.resolver.state_dict().items() if torch.equal(value, start[name])}
+    expected = {
+        f"encoder.blocks.{layer}.attention.{name}.{part}"
+        for layer in (0, 1)
+        for name in frozen
+        for part in ("weight", "bias")
+    }
+    # The gradient of a key's bias is 0: it adds the same to all scores of a row.
+    assert same - expected <= {f"encoder.blocks.{layer}.attention.key.bias" for layer in (0, 1)}
+    assert expected <= same
+
+
+def test_each_projection_can_be_frozen_alone(settings: Callable[..., Config]) -> None:
+    config = settings("model.width=8")
+    for name in PROJECTIONS:
+        resolver = fresh(config, 10, 0)
+        freeze(resolver, [name])
+        left = {path for path, weight in resolver.named_parameters() if not weight.requires_grad}
+        assert left == {
+            f"encoder.blocks.{layer}.attention.{name}.{part}" for layer in range(3) for part in ("weight", "bias")
+        }
+
+
+@pytest.fixture(scope="module")
+def encoded(table: Path) -> Encoded:
+    examples = load_corpus(Table(path=str(table))).examples("train")
+    return Encoded(examples, Tokenizer.train([one.text for one in examples], (), 1))
+
+
+def test_shuffled_labels_are_drawn_among_the_candidates_of_each_item(encoded: Encoded) -> None:
+    true, counts = encoded.gold.copy(), []
+    for seed in range(40):
+        encoded.gold = true.copy()
+        shuffle_labels(encoded, (seed, 0))
+        assert (encoded.gold.sum(axis=1) == true.sum(axis=1)).all()
+        assert not (encoded.gold & ~encoded.present).any()
+        counts.append((encoded.gold == true).all(axis=1).mean())
+    encoded.gold = true
+    assert np.mean(counts) == pytest.approx(0.5, abs=0.05)
+
+
+def test_absent_candidates_are_never_drawn_and_none_of_them_stays(encoded: Encoded) -> None:
+    data = copy(encoded)
+    data.present = np.array([[True, True, False, False], [True, True, True, True], [True, True, False, False]])
+    data.gold = np.array([[True, False, False, False], [True, True, False, False], [False] * 4])
+    drawn = set()
+    for seed in range(60):
+        other = copy(data)
+        shuffle_labels(other, (seed, 1))
+        drawn.add(tuple(map(tuple, other.gold.tolist())))
+        assert not other.gold[0, 2:].any()
+        assert not other.gold[2].any()
+    assert {rows[0][:2] for rows in drawn} == {(True, False), (False, True)}
+    assert len({rows[1] for rows in drawn}) == 6
+
+
+def test_shuffled_labels_are_a_function_of_seed_and_split(encoded: Encoded) -> None:
+    def drawn(*seed: int) -> Any:
+        data = copy(encoded)
+        shuffle_labels(data, seed)
+        return data.gold.tolist()
+
+    assert drawn(0, 0) == drawn(0, 0)
+    assert drawn(0, 0) != drawn(1, 0)
+    assert drawn(0, 0) != drawn(0, 1)
+
+
+def test_training_and_validation_both_see_shuffled_labels(tiny: Callable[..., Config], tmp_path: Path) -> None:
+    # With a learning rate of nothing the validations of both runs differ by their labels alone.
+    still = ("optimizer.learning_rate=1e-30", "trainer.limit_steps=2")
+    records = {}
+    losses = {}
+    for shuffled in ("false", "true"):
+        with pytest.MonkeyPatch.context() as patched:
+            batches: list[Batch] = []
+            step = TrainingModule.training_step
+
+            def noted(
+                module: TrainingModule, batch: Batch, batch_idx: int, seen: list[Batch] = batches, inner: Any = step
+            ) -> Any:
+                seen.append(batch)
+                return inner(module, batch, batch_idx)
+
+            patched.setattr(TrainingModule, "training_step", noted)
+            config = tiny(tmp_path / shuffled, *still, f"task.shuffled_labels={shuffled}")
+            records[shuffled] = training_record(train(config).directory)["validations"]
+            losses[shuffled] = [batch.gold.tolist() for batch in batches]
+    assert losses["true"] != losses["false"]
+    assert records["true"][0]["validation/loss"] != records["false"][0]["validation/loss"]

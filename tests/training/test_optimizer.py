@@ -119,3 +119,18 @@ def test_a_step_of_muon_by_hand() -> None:
     # The first momentum is 0.05 gradient, and looking ahead 0.05 of the gradient and 0.95 of that: a positive multiple.
     expected = before * (1 - 0.1 * 0.5) - 0.1 * 0.2 * 4 * orthogonalised(gradient[None])[0]
     assert torch.allclose(encoder.wide.weight, expected, atol=1e-5)
+
+
+def test_the_matrices_have_a_learning_rate_of_their_own() -> None:
+    moved = []
+    for rate in (None, 0.2):
+        encoder = Encoder()
+        before = [weight.detach().clone() for weight in (encoder.wide.weight, encoder.tokens.weight)]
+        optimizer = build(encoder, Optimizer(matrices="muon", learning_rate=0.1, matrices_learning_rate=rate))
+        for weight in encoder.parameters():
+            weight.grad = torch.ones_like(weight)
+        optimizer.step()
+        after = (encoder.wide.weight, encoder.tokens.weight)
+        moved.append([(one - other).norm().item() for one, other in zip(before, after, strict=True)])
+    assert moved[1][0] == pytest.approx(2 * moved[0][0], rel=1e-2)
+    assert moved[1][1] == pytest.approx(moved[0][1])

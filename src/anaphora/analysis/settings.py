@@ -9,6 +9,30 @@ from omegaconf import MISSING
 from anaphora.data.settings import Data
 from anaphora.model.settings import at_least, one_of
 
+CONTROLS = ("uniform", "frozen_query_key", "shuffled_labels", "no_positions")
+"""The trained controls, without which nothing is supported."""
+
+
+@dataclass(kw_only=True)
+class Protocol:
+    """The headline, fixed before anything is measured; its hash stands in the report.
+
+    Metric, map and direction are written down so that a report carries them. Another value would be another protocol:
+    it is refused, not measured.
+    """
+
+    metric: str = "candidate_accuracy"  # how often the heaviest candidate is an antecedent; no other
+    map: str = "raw"  # raw attention weights; other maps are told beside the headline
+    direction: str = "pronoun_to_candidate"  # the pronoun's row; the other direction is told beside it
+    alpha: float = 0.05  # the largest p, after correction, that still passes
+
+    def __post_init__(self) -> None:
+        one_of("protocol.metric", self.metric, ("candidate_accuracy",))
+        one_of("protocol.map", self.map, ("raw",))
+        one_of("protocol.direction", self.direction, ("pronoun_to_candidate",))
+        if not 0 < self.alpha < 1:
+            raise ValueError(f"protocol.alpha ({self.alpha}) must be above 0 and below 1")
+
 
 @dataclass(kw_only=True)
 class Analysis:
@@ -28,6 +52,7 @@ class Analysis:
     output: str | None = None  # where the files go; by default into the run directory
     formats: list[str] = field(default_factory=lambda: ["png", "svg", "pdf"])
     untrained: int = 20  # untrained models of the control
+    protocol: Protocol = field(default_factory=Protocol)
 
     def __post_init__(self) -> None:
         one_of("split", self.split, ("train", "dev", "test"))
@@ -42,6 +67,23 @@ class Analysis:
             raise ValueError("layer and head go together: give both, or neither for the head chosen on development")
         if self.antecedent is not None and self.antecedent not in self.candidates:
             raise ValueError(f"antecedent ({self.antecedent!r}) must be one of candidates ({self.candidates})")
+
+
+@dataclass(kw_only=True)
+class Evidence:
+    """Trained controls of a stored run."""
+
+    run: str = "outputs/demo"  # the run directory
+    controls: list[str] = field(default_factory=lambda: list(CONTROLS))  # which of them to train
+    split: str = "test"  # where they are measured, as the run is
+    device: str | None = None  # where they are trained; by default as the run was
+
+    def __post_init__(self) -> None:
+        one_of("split", self.split, ("train", "dev", "test"))
+        for name in self.controls:
+            one_of("controls", name, CONTROLS)
+        if not self.controls:
+            raise ValueError(f"controls must name at least one of {', '.join(CONTROLS)}")
 
 
 @dataclass(kw_only=True)

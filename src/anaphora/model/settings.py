@@ -277,6 +277,22 @@ class Model:
             )
 
 
+PROJECTIONS = ("query", "key", "value", "output")
+"""The linear maps of a layer of attention."""
+
+
+def projections_of(attention: Attention) -> tuple[str, ...]:
+    """Which of the projections a layer of this kind trains."""
+    match attention:
+        case ParameterFree():
+            return ()
+        case Uniform():
+            return ("value", "output")
+        case SharedQueryKey():
+            return ("query", "value", "output")
+    return PROJECTIONS
+
+
 def heads_of(attention: Attention) -> int:
     """How many heads a layer of this kind has."""
     return int(getattr(attention, "heads", 1))

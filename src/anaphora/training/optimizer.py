@@ -29,7 +29,12 @@ def build(resolver: nn.Module, chosen: Optimizer) -> torch.optim.Optimizer:
     ]
     settings: dict[str, Any] = {"lr": chosen.learning_rate, "betas": (0.9, chosen.beta2)}
     if chosen.matrices == "muon":
-        orthogonal = {"params": matrices, "weight_decay": chosen.weight_decay, "orthogonal": True}
+        orthogonal = {
+            "params": matrices,
+            "weight_decay": chosen.weight_decay,
+            "lr": chosen.matrices_learning_rate or chosen.learning_rate,
+            "orthogonal": True,
+        }
         return Muon([*groups, orthogonal], **settings)
     return torch.optim.AdamW(groups, **settings)
 
@@ -50,8 +55,8 @@ def split(resolver: nn.Module, matrices: str) -> tuple[list[nn.Parameter], list[
 class Muon(torch.optim.AdamW):
     """AdamW, with orthogonalised Nesterov momentum for groups marked `orthogonal` (Jordan et al. 2024, "Muon").
 
-    The update is scaled by 0.2 sqrt(longer side), so that its entries are as large as AdamW's and both share one
-    learning rate (Liu et al. 2025, "Muon is scalable for LLM training", section 2.2). `torch.optim.Muon` multiplies in
+    The update is scaled by 0.2 sqrt(longer side), so that its entries are as large as AdamW's and learning
+    rates compare (Liu et al. 2025, "Muon is scalable for LLM training", section 2.2). `torch.optim.Muon` multiplies in
     bfloat16, one matrix after the other: on a CPU that emulates it, 20 times slower than the batched float32 here.
     """
 

@@ -26,6 +26,7 @@ from anaphora.errors import UserError
 from anaphora.files import held
 from anaphora.model.settings import check_length, slots_of
 from anaphora.training.callbacks import Bar, History
+from anaphora.training.controls import freeze, shuffle_labels
 from anaphora.training.module import TrainingModule
 
 
@@ -80,9 +81,13 @@ def _train(config: Config, layout: Layout, accelerator: str, resumed: bool) -> R
     encoded = Encoded(training, tokenizer)
     validation = Encoded(whole_blocks(development, config.validation.items), tokenizer)
     check_length(config.model, max(encoded.longest(), validation.longest()))
+    if config.task.shuffled_labels:
+        for number, split in enumerate((encoded, validation)):
+            shuffle_labels(split, (config.seed, number))
     if not resumed:
         save_settings(layout, config, tokenizer)
     resolver = fresh(config, tokenizer.size, config.seed).train()
+    freeze(resolver, config.optimizer.frozen)
     steps = min(config.optimizer.steps, config.trainer.limit_steps or config.optimizer.steps)
     data = Rounds(config, encoded, validation, steps)
     module = TrainingModule(resolver, config.task, config.optimizer, config.seed)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from omegaconf import MISSING
 
-from anaphora.model.settings import Readout, at_least, between, one_of
+from anaphora.model.settings import PROJECTIONS, Readout, at_least, between, one_of
 
 
 @dataclass(kw_only=True)
@@ -30,6 +30,7 @@ class Task:
     readout: Readout = field(default=MISSING)
     hidden_words: float = 0.0  # share of words hidden for the masked-language-model loss
     hidden_words_weight: float = 1.0
+    shuffled_labels: bool = False  # a control: antecedents drawn anew among each item's candidates, once for all epochs
     supervision: Supervision = field(default_factory=Supervision)
 
     def __post_init__(self) -> None:
@@ -46,11 +47,13 @@ class Optimizer:
     matrices: str = "adamw"  # what updates the blocks' matrices: adamw, or muon (orthogonalised momentum)
     steps: int = 1000
     learning_rate: float = 1e-3
+    matrices_learning_rate: float | None = None  # of muon; by default `learning_rate`
     warmup: float = 0.05  # share of the steps
     decay: str = "linear"  # after the warm-up: linear or cosine to zero, or constant
     weight_decay: float = 0.01  # of matrices; biases and norms have none
     beta2: float = 0.98
     clip: float = 1.0  # largest norm of the gradient
+    frozen: list[str] = field(default_factory=list)  # projections left at their start: query, key, value, output
 
     def __post_init__(self) -> None:
         at_least("optimizer.steps", self.steps, 1)
@@ -59,8 +62,15 @@ class Optimizer:
         one_of("optimizer.decay", self.decay, ("linear", "cosine", "constant"))
         between("optimizer.beta2", self.beta2, 0, 1)
         at_least("optimizer.weight_decay", self.weight_decay, 0)
-        for name, value in (("learning_rate", self.learning_rate), ("clip", self.clip)):
-            if value <= 0:
+        for name in self.frozen:
+            one_of("optimizer.frozen", name, PROJECTIONS)
+        if self.matrices_learning_rate is not None and self.matrices != "muon":
+            raise ValueError(
+                "optimizer.matrices_learning_rate is for optimizer.matrices=muon; leave it out or set that"
+            )
+        for name in ("learning_rate", "matrices_learning_rate", "clip"):
+            value = getattr(self, name)
+            if value is not None and value <= 0:
                 raise ValueError(f"optimizer.{name} ({value}) must be positive")
 
 

@@ -1,0 +1,143 @@
+"""What every head does with the pronoun's row: look at an offset, at special tokens, at the cue, at the antecedent.
+
+N items, L layers, H heads, T tokens.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from difflib import SequenceMatcher
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anaphora.analysis.cells import rounded
+from anaphora.analysis.record import AttentionRecord
+from anaphora.analysis.scores import TIE, HeadScores, is_main
+
+POSITIONAL_FROM = 0.9
+"""Of the argmaxes at one offset (Voita et al. 2019, section 5.1)."""
+SPECIAL_FROM = 0.5
+"""Of the weight on special tokens."""
+PREDICATE_FROM = 0.5
+"""Of the argmaxes on the cue's words."""
+ANTECEDENT_FROM = 0.1
+"""Candidate accuracy above the best baseline."""
+
+_NOWHERE = -1
+
+
+def head_roles(
+    scores: HeadScores, records: Sequence[AttentionRecord], baselines: Mapping[str, NDArray[np.floating]]
+) -> list[dict[str, Any]]:
+    """The roles of every head, told by the pronoun's rows of the main items alone.
+
+    Args:
+        scores: N scored items.
+        records: what was scored; `scores.kept` says which of them the items are.
+        baselines: for each policy (N,) whether it is right; one that does not apply to every item (NaN) is left out.
+
+    Returns:
+        One entry a head, layer by layer:
+
+        - "positional": the offset from the pronoun, in tokens, at which most of the row's largest weights lie, and
+          their share; the role from 90 % on. A pronoun of several tokens is at offset 0, its neighbours at -1 and 1.
+        - "special": the mean weight on special tokens such as [CLS]; the role from one half on.
+        - "predicate": how often the largest weight lies on a word of the cue; the role from one half on. The corpus
+          writes down the cue's words, not their place, so that they are found as the words in which an item differs
+          from its twin, pronoun and candidates aside. Items whose cue is the pronoun itself have none and do not
+          count; None where no item has any.
+        - "antecedent": the candidate accuracy above the best baseline's, 1 being 100 points; the role from 10 points
+          on. None without baselines.
+
+        "roles" lists those that apply. A row whose largest weight is shared points nowhere.
+    """
+    main = np.flatnonzero(is_main(scores.examples))
+    if not len(main):
+        raise ValueError("scores must hold at least one main item")
+    rows = [records[place] for place in scores.kept[main]]
+    places = np.stack([_argmax(record) for record in rows])  # (N, L, H)
+    special = np.mean([record.weights[:, :, np.array(record.words) < 0].sum(axis=2) for record in rows], axis=0)
+    offsets = np.stack([_offsets(record)[at] for record, at in zip(rows, places, strict=True)])
+    offsets = np.where(places == _NOWHERE, np.nan, offsets)
+    cued = [(item, cue) for item, cue in enumerate(cue_tokens(rows)) if cue.any()]
+    on_cue = [cue[places[item]] & (places[item] != _NOWHERE) for item, cue in cued]
+    predicate: NDArray[np.float64] = np.mean(on_cue, axis=0) if on_cue else np.full(scores.shape, np.nan)
+    best = max((float(right[main].mean()) for right in baselines.values() if not np.isnan(right).any()), default=np.nan)
+    above = scores.candidate_accuracy[main].mean(axis=0, dtype=np.float64) - best
+    return [
+        _entry(layer, head, offsets[:, layer, head], special[layer, head], float(predicate[layer, head]), lead)
+        for (layer, head), lead in np.ndenumerate(above)
+    ]
+
+
+def _entry(
+    layer: int, head: int, offsets: NDArray[np.float64], special: float, predicate: float, above: float
+) -> dict[str, Any]:
+    values, counts = np.unique(offsets[~np.isnan(offsets)], return_counts=True)
+    share = counts.max() / len(offsets) if len(counts) else 0.0
+    # A comparison with NaN, what could not be measured, is false.
+    roles = {
+        "positional": share >= POSITIONAL_FROM,
+        "special": special >= SPECIAL_FROM,
+        "predicate": predicate >= PREDICATE_FROM,
+        "antecedent": above >= ANTECEDENT_FROM,
+    }
+    return {
+        "layer": layer,
+        "head": head,
+        "roles": [name for name, plays in roles.items() if plays],
+        "positional": {"offset": int(values[counts.argmax()]) if len(counts) else None, "share": rounded(share)},
+        "special": rounded(special),
+        "predicate": rounded(predicate),
+        "antecedent": {"accuracy_over_best_baseline": rounded(above)},
+    }
+
+
+def cue_tokens(records: Sequence[AttentionRecord]) -> list[NDArray[np.bool_]]:
+    """Which tokens of each record belong to its cue, as what differs from a twin: N of (T,), all False without one."""
+    twins: defaultdict[str, list[int]] = defaultdict(list)
+    for place, record in enumerate(records):
+        if record.example.twin:
+            twins[record.example.twin].append(place)
+    found = [np.zeros(len(record.spans), dtype=np.bool_) for record in records]
+    for places in twins.values():
+        for place, other in zip(places, [*places[1:], places[0]], strict=True):
+            if place != other:
+                found[place] = _differing(records[place], records[other])
+    return found
+
+
+def _differing(record: AttentionRecord, twin: AttentionRecord) -> NDArray[np.bool_]:
+    example = record.example
+    tokens = np.zeros(len(record.spans), dtype=np.bool_)
+    start, end = example.pronoun
+    if example.factors.get("cue", "").lower() == example.text[start:end].lower():
+        return tokens  # another pronoun is the whole difference, or stands for it a second time
+    here, there = ([each.example.text[left:right] for left, right in each.spans] for each in (record, twin))
+    for tag, first, last, _, _ in SequenceMatcher(None, here, there, autojunk=False).get_opcodes():
+        tokens[first:last] |= tag in ("replace", "delete")
+    for left, right in (example.pronoun, *(span for spans in example.candidates for span in spans)):
+        tokens &= ~_within(record, left, right)
+    return tokens
+
+
+def _within(record: AttentionRecord, start: int, end: int) -> NDArray[np.bool_]:
+    return np.array([left < end and start < right for left, right in record.spans], dtype=np.bool_)
+
+
+def _argmax(record: AttentionRecord) -> NDArray[np.int64]:
+    """The token with the largest weight in each head's row, (L, H); -1 where several share it."""
+    largest = record.weights.max(axis=2, keepdims=True)
+    tied = (record.weights >= largest * np.float32(1 - TIE)).sum(axis=2)
+    return np.where(tied == 1, record.weights.argmax(axis=2), _NOWHERE)
+
+
+def _offsets(record: AttentionRecord) -> NDArray[np.int64]:
+    """How many tokens each token stands behind the pronoun's last (+) or before its first (-): (T,)."""
+    own = np.flatnonzero(_within(record, *record.example.pronoun))
+    token = np.arange(len(record.spans))
+    behind: NDArray[np.int64] = np.maximum(token - own[-1], 0) + np.minimum(token - own[0], 0)
+    return behind

@@ -1,0 +1,172 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from anaphora.analysis import controls
+from anaphora.analysis.capture import Look
+from anaphora.analysis.controls import EXPECTED, changed, measure, path_of, read
+from anaphora.analysis.record import AttentionRecord
+from anaphora.analysis.settings import CONTROLS
+from anaphora.checkpoint import Run, load
+from anaphora.config import Config, dumps
+from anaphora.data.example import Example
+from anaphora.errors import UserError
+from anaphora.files import write_json
+from anaphora.model.settings import NoPosition, ParameterFree, SharedQueryKey, Uniform
+
+Settings = Callable[..., Config]
+
+
+@pytest.fixture(scope="module")
+def demo(settings: Settings) -> Config:
+    return settings("experiment=demo")
+
+
+@pytest.mark.parametrize("name", CONTROLS)
+def test_the_experiment_file_of_a_control_is_the_demo_with_its_one_change(
+    name: str, demo: Config, settings: Settings
+) -> None:
+    assert dumps(changed(demo, name)) == dumps(settings(f"experiment=control_{name}"))
+    assert changed(demo, name) != demo
+
+
+def test_each_control_changes_what_it_says_and_nothing_else(demo: Config) -> None:
+    uniform = changed(demo, "uniform")
+    assert uniform == replace(demo, model=replace(demo.model, attention=Uniform(heads=4)))
+    frozen = changed(demo, "frozen_query_key")
+    assert frozen == replace(demo, optimizer=replace(demo.optimizer, frozen=["query", "key"]))
+    shuffled = changed(demo, "shuffled_labels")
+    assert shuffled == replace(demo, task=replace(demo.task, shuffled_labels=True))
+    assert changed(demo, "no_positions") == replace(demo, model=replace(demo.model, position=NoPosition()))
+    assert demo.optimizer.frozen == []
+
+
+def test_a_control_freezes_only_what_the_runs_attention_has(demo: Config) -> None:
+    shared = replace(demo, model=replace(demo.model, attention=SharedQueryKey(heads=4)))
+    assert changed(shared, "frozen_query_key").optimizer.frozen == ["query"]
+    some = replace(demo, optimizer=replace(demo.optimizer, frozen=["key", "value"]))
+    assert changed(some, "frozen_query_key").optimizer.frozen == ["key", "value", "query"]
+    assert changed(some, "uniform").optimizer.frozen == ["value"]
+    free = replace(demo, model=replace(demo.model, attention=ParameterFree(heads=4)))
+    assert changed(free, "frozen_query_key") == free
+
+
+def test_a_run_without_the_thing_is_its_own_control(demo: Config) -> None:
+    for name in CONTROLS:
+        assert changed(changed(demo, name), name) == changed(demo, name)
+
+
+def test_a_control_that_does_not_exist_is_told(demo: Config) -> None:
+    with pytest.raises(UserError, match=r"controls \('magic'\) must be taken from uniform, frozen_query_key"):
+        changed(demo, "magic")
+
+
+def test_every_control_has_an_expectation() -> None:
+    assert tuple(EXPECTED) == CONTROLS
+
+
+SPANS = ((0, 2), (3, 5), (6, 8))
+
+
+def item(right: bool, gold: int, kind: str) -> AttentionRecord:
+    rows = np.full((1, 2, 3), 1 / 3, dtype=np.float32)
+    rows[0, 1] = 0.1
+    rows[0, 1, gold if right else 1 - gold] = 0.8
+    example = Example(
+        text="ab ab ab",
+        language="zh",
+        pronoun=SPANS[2],
+        candidates=((SPANS[0],), (SPANS[1],)),
+        antecedents=(gold,),
+        factors={"kind": kind} if kind else {},
+    )
+    return AttentionRecord(example, SPANS, (0, 1, 2), rows)
+
+
+def measured(name: str, run: Run, patched: pytest.MonkeyPatch, points: int, answers: int, kind: str) -> dict[str, Any]:
+    """A control of which the head finds `points` of 20 antecedents and the model answers `answers` rightly."""
+    records = [item(number < points, number % 2, kind) for number in range(20)]
+    development = [item(True, number % 2, kind) for number in range(4)]
+    seen = {
+        4: Look(development, np.zeros(4, dtype=np.int64), np.ones(4)),
+        20: Look(records, np.zeros(20, dtype=np.int64), (np.arange(20) < answers).astype(float)),
+    }
+    patched.setattr(controls, "_look", lambda run, examples: seen[len(examples)])
+    return measure(name, run, [one.example for one in development], [one.example for one in records])
+
+
+@pytest.fixture(scope="module")
+def run(finished: Path) -> Run:
+    return load(finished)
+
+
+@pytest.mark.parametrize(
+    ("name", "points", "answers", "kind", "expected"),
+    [
+        ("uniform", 20, 11, "role", True),
+        ("uniform", 10, 13, "role", False),
+        ("uniform", 10, 7, "role", False),
+        ("uniform", 10, 20, "set", None),
+        ("frozen_query_key", 11, 20, "set", True),
+        ("frozen_query_key", 15, 10, "role", False),
+        ("frozen_query_key", 15, 10, "", False),
+        ("shuffled_labels", 9, 20, "role", True),
+        ("shuffled_labels", 20, 10, "set", False),
+        ("no_positions", 11, 11, "role", True),
+        ("no_positions", 11, 20, "role", False),
+        ("no_positions", 20, 11, "role", False),
+    ],
+)
+def test_a_control_is_as_expected_where_what_it_should_lose_is_near_chance(
+    name: str, points: int, answers: int, kind: str, expected: bool | None, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = measured(name, run, monkeypatch, points, answers, kind)
+    assert found["as_expected"] is expected
+    assert found["languages"]["zh"][kind or "all"] == {
+        "task_accuracy": answers / 20,
+        "candidate_accuracy": points / 20,
+        "interval": found["languages"]["zh"][kind or "all"]["interval"],
+        "chance": 0.5,
+    }
+    assert list(found) == ["run", "seed", "languages", "as_expected", "expected", "seen"]
+    assert (found["run"], found["seed"], found["expected"]) == ("run", 0, EXPECTED[name].words)
+
+
+def test_what_was_seen_is_told_with_its_numbers(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = measured("no_positions", run, monkeypatch, 12, 11, "role")
+    assert found["seen"] == ("zh role cues task 55.0 % (chance 50.0 %); zh role cues candidate 60.0 % (chance 50.0 %).")
+    assert (
+        measured("frozen_query_key", run, monkeypatch, 12, 11, "")["seen"]
+        == "zh items candidate 60.0 % (chance 50.0 %)."
+    )
+    assert "nothing" in measured("uniform", run, monkeypatch, 12, 11, "set")["seen"]
+
+
+def test_the_head_is_chosen_on_development(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Head 0 weighs all alike, which is 0.5 everywhere; development prefers head 1, which is never right here.
+    found = measured("frozen_query_key", run, monkeypatch, 0, 10, "role")
+    assert found["languages"]["zh"]["role"]["candidate_accuracy"] == 0
+
+
+def test_a_real_run_is_measured(run: Run, finished: Path) -> None:
+    from anaphora.data.store import load as load_corpus
+
+    corpus = load_corpus(run.config.data)
+    found = measure("uniform", run, corpus.examples("dev"), corpus.examples("test"))
+    assert set(found["languages"]) == {"en", "zh"}
+    json.dumps(found, allow_nan=False)
+
+
+def test_controls_that_were_not_trained_are_null(tmp_path: Path) -> None:
+    assert read(tmp_path, "test") == dict.fromkeys(CONTROLS)
+    write_json(path_of(tmp_path, "test"), {"uniform": {"run": "uniform"}})
+    assert read(tmp_path, "test") == {**dict.fromkeys(CONTROLS), "uniform": {"run": "uniform"}}
+    assert path_of(tmp_path, "test") == tmp_path / "controls" / "controls.json"
+    assert read(tmp_path, "dev") == dict.fromkeys(CONTROLS)
