@@ -16,8 +16,8 @@ CELL: dict[str, Any] = {
     "intervals": {"quad_accuracy": [0.7, 0.9], "lift": [4.0, 6.0]},
 }
 CAUSAL: dict[str, Any] = {
-    "knock_out": {"head": {"gold_minus_matched": {"value": 0.4, "interval": [0.3, 0.5]}}},
-    "patch": {"head": {"flipped": 0.9, "interval": [0.8, 1.0]}},
+    "knock_out": {"layer": {"gold_minus_matched": {"value": 0.4, "interval": [0.3, 0.5]}}},
+    "patch": {"layer": {"flipped": 0.9, "interval": [0.8, 1.0]}},
 }
 UNIFORM = {"task_accuracy": 0.5, "candidate_accuracy": 0.45, "interval": None, "chance": 0.45}
 
@@ -74,8 +74,8 @@ def test_a_run_in_which_every_row_passes_is_supported() -> None:
         ("quad accuracy", "languages/en/role/quad_accuracy", 0.52, 0.53),
         ("quad accuracy", "languages/en/role/baselines/nearest", 0.8, 0.79),
         ("quad accuracy", "languages/en/role/chance", 0.81, 0.45),
-        ("knock-out", "causal/languages/en/role/knock_out/head/gold_minus_matched/interval", [0.1, 0.5], [0.11, 0.5]),
-        ("pattern patch", "causal/languages/en/role/patch/head/flipped", 0.5, 0.51),
+        ("knock-out", "causal/languages/en/role/knock_out/layer/gold_minus_matched/interval", [0.1, 0.5], [0.11, 0.5]),
+        ("pattern patch", "causal/languages/en/role/patch/layer/flipped", 0.5, 0.51),
         ("uniform attention", "controls/uniform/languages/en/role/task_accuracy", 0.56, 0.54),
         ("uniform attention", "controls/uniform/languages/en/role/task_accuracy", 0.34, 0.36),
     ],
@@ -100,7 +100,7 @@ def test_alpha_is_the_callers() -> None:
         ("languages/en/role/intervals/lift", "lift"),
         ("languages/en/role/quad_accuracy", "quad accuracy"),
         ("languages/en/role/baselines/random_init_95", "quad accuracy"),
-        ("causal/languages/en/role/knock_out/head", "knock-out"),
+        ("causal/languages/en/role/knock_out/layer", "knock-out"),
         ("causal/languages/en/role/patch", "pattern patch"),
         ("controls/uniform/languages/en/role/task_accuracy", "uniform attention"),
     ],

@@ -14,13 +14,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from anaphora.analysis.cells import KINDS, clusters, rounded
 from anaphora.analysis.scores import MEASURES, Head, HeadScores, block_values, is_main, quads_of, twins_of
 from anaphora.analysis.statistics import cluster_interval
 from anaphora.data.example import Example
 
 Floats = NDArray[np.float64]
-
-KINDS = ("set", "role")
 
 
 def summarise(
@@ -81,7 +80,7 @@ def templates(test: HeadScores, head: Head, task_correct: NDArray[np.floating]) 
             "template": name,
             "items": len(items),
             **{
-                measure: _number(table.values[measure][items].mean())
+                measure: rounded(table.values[measure][items].mean())
                 for measure in ("task_accuracy", "candidate_accuracy", "antecedent_mass")
             },
         }
@@ -147,7 +146,7 @@ class _Table:
         if random_init.ndim != 2 or random_init.shape[1] != count:
             raise ValueError(f"random_init: the shape is {random_init.shape}; expected (models, {count})")
         self.examples = test.examples
-        self.clusters = _clusters(test.examples)
+        self.clusters = clusters(test.examples)
         at_head = {
             name: getattr(test, name)[:, head.layer, head.head].astype(np.float64)
             for name in ("candidate_accuracy", "open_accuracy", "focal_accuracy", "antecedent_mass", "lift")
@@ -166,12 +165,12 @@ class _Table:
         asked = self.random_init[:, items]
         asked = asked[:, ~np.isnan(asked).all(axis=0)]
         per_model = asked.mean(axis=1, dtype=np.float64) if asked.size else np.zeros(0)
-        baselines = {name: _number(correct[items].mean(dtype=np.float64)) for name, correct in self.baselines.items()}
+        baselines = {name: rounded(correct[items].mean(dtype=np.float64)) for name, correct in self.baselines.items()}
         return self.cell_alone(items) | {
             "baselines": baselines
             | {
-                "random_init": _number(per_model.mean()) if len(per_model) else None,
-                "random_init_95": _number(np.percentile(per_model, 95)) if len(per_model) else None,
+                "random_init": rounded(per_model.mean()) if len(per_model) else None,
+                "random_init_95": rounded(np.percentile(per_model, 95)) if len(per_model) else None,
             }
         }
 
@@ -198,7 +197,7 @@ class _Table:
         return {
             "items": len(places),
             **{name: means[name] for name in order},
-            "chance": _number(self.chance[places].mean()),
+            "chance": rounded(self.chance[places].mean()),
             "intervals": {name: intervals[name] for name in order},
         }
 
@@ -206,7 +205,7 @@ class _Table:
         if not len(values) or np.isnan(values).any():
             return None, None
         ends = cluster_interval(values, [self.clusters[place] for place in places])
-        return _number(values.mean()), None if ends is None else [round(end, 6) for end in ends]
+        return rounded(values.mean()), None if ends is None else [round(end, 6) for end in ends]
 
 
 def _language(table: _Table, items: NDArray[np.bool_]) -> dict[str, Any]:
@@ -236,21 +235,9 @@ def _worst_template(table: _Table, items: NDArray[np.bool_]) -> dict[str, Any] |
     return {
         "template": name,
         "items": count,
-        "task_accuracy": _number(task),
-        "candidate_accuracy": _number(candidate),
+        "task_accuracy": rounded(task),
+        "candidate_accuracy": rounded(candidate),
     }
-
-
-def _clusters(examples: Sequence[Example]) -> list[tuple[str, str]]:
-    """What is drawn as a whole: the items of a template, else of a group, else each alone."""
-    return [
-        ("template", example.factors["template"])
-        if example.factors.get("template")
-        else ("group", example.group)
-        if example.group
-        else ("item", str(item))
-        for item, example in enumerate(examples)
-    ]
 
 
 def _factor(examples: Sequence[Example], name: str) -> NDArray[np.object_]:
@@ -262,7 +249,3 @@ def _labels(labels: Iterable[str]) -> NDArray[np.object_]:
     array = np.empty(len(listed), dtype=object)
     array[:] = listed
     return array
-
-
-def _number(value: float | np.floating) -> float | None:
-    return None if np.isnan(value) else round(float(value), 6)

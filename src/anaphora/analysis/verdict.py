@@ -16,8 +16,10 @@ FLIPPED_ABOVE = 0.5
 """Of the right twins' answers that follow the twin's row."""
 NEAR_CHANCE = 0.10
 """How far from chance still counts as near."""
-SCOPE = "head"
-"""Where the rule's interventions act: at the head that development chose, and nowhere else."""
+SCOPE = "layer"
+"""Where the rule acts: in all heads of the layer of the head that development chose. Heads of a layer stand
+in for each other, so that cutting the edge in one of them costs next to nothing although the answer runs along it; the
+tables show the head alone as well."""
 
 SUPPORTED, NOT_SUPPORTED, NOT_CONTROLLED = "supported", "not supported", "not yet controlled"
 
@@ -115,7 +117,8 @@ def _knock_out(difference: Mapping[str, Any] | None) -> dict[str, Any]:
     ends = _at(difference, "interval")
     return _row(
         "knock-out",
-        "Does cutting the edge from pronoun to antecedent cost more right answers than cutting matched edges?",
+        "Does cutting the edge from pronoun to antecedent in the head's layer cost more right answers than cutting "
+        "matched edges?",
         _at(difference, "value"),
         ends,
         f"interval above {100 * KNOCK_OUT_ABOVE:g} points",
@@ -127,7 +130,7 @@ def _patch(found: Mapping[str, Any] | None) -> dict[str, Any]:
     flipped = _at(found, "flipped")
     return _row(
         "pattern patch",
-        "Does the answer follow when the pronoun's row is replaced by that of the twin?",
+        "Does the answer follow when the pronoun's rows in that layer are replaced by those of the twin?",
         flipped,
         _at(found, "interval"),
         f"more than {100 * FLIPPED_ABOVE:g} % of right twins",

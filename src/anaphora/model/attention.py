@@ -45,7 +45,16 @@ def attention_weights(query: Tensor, key: Tensor, bias: Tensor) -> Tensor:
     Returns:
         (B, H, Q, T), rows summing to 1; a query that may attend to nothing gets zeros.
     """
-    scores = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1]) + bias.to(query.dtype)
+    return normalised(attention_scores(query, key, bias))
+
+
+def attention_scores(query: Tensor, key: Tensor, bias: Tensor) -> Tensor:
+    """What the softmax sees, query @ key.T / sqrt(D) + bias; shapes as in `attention_weights`."""
+    return query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1]) + bias.to(query.dtype)
+
+
+def normalised(scores: Tensor) -> Tensor:
+    """The softmax over keys: (..., T) -> (..., T), rows summing to 1; a row of -inf alone gives zeros."""
     nothing = scores.amax(dim=-1, keepdim=True) == -math.inf
     # Rows without any allowed key are softmaxed over zeros and then emptied, so that no NaN reaches a gradient.
     return scores.masked_fill(nothing, 0.0).softmax(dim=-1).masked_fill(nothing, 0.0)
@@ -66,6 +75,25 @@ class Context:
     places: Tensor
     mask: Tensor
     bias: Tensor
+
+
+class Edit:
+    """What an intervention changes inside one layer's attention: nothing here; subclasses change one place each.
+
+    An edit returns new tensors and leaves those that it is given as they are.
+    """
+
+    def scores(self, scores: Tensor) -> Tensor:
+        """Before the softmax, bias and mask included: (B, H, T, T) -> same; -inf forbids a pair."""
+        return scores
+
+    def weights(self, weights: Tensor) -> Tensor:
+        """After the softmax: (B, H, T, T) -> same; nothing makes the rows sum to 1 again."""
+        return weights
+
+    def mixed(self, mixed: Tensor) -> Tensor:
+        """What each head took from the values: (B, H, T, D) -> same."""
+        return mixed
 
 
 def same_sentence(segments: Tensor) -> Tensor:
@@ -89,6 +117,7 @@ class Attention(nn.Module):
         self.heads = heads
         self.dropout = dropout
         self.head_dropout = head_dropout
+        self.edits: tuple[Edit, ...] = ()  # in the order in which they act
         # Held in a tuple: the encoder owns the module, a layer only asks it.
         self._position = (position,)
         self.make_projections(width)
@@ -114,7 +143,12 @@ class Attention(nn.Module):
     def mix(self, query: Tensor, key: Tensor, value: Tensor, context: Context) -> Tensor:
         """What every token takes from the others, heads side by side: three of (B, H, T, D) -> (B, T, W)."""
         dropout = self.dropout if self.training else 0.0
-        mixed = attend(query, key, value, self.score_bias(context), dropout)
+        if self.edits:
+            mixed = functional.dropout(self.maps(query, key, context), dropout) @ value
+            for edit in self.edits:
+                mixed = edit.mixed(mixed)
+        else:
+            mixed = attend(query, key, value, self.score_bias(context), dropout)
         if self.training and self.head_dropout:
             mixed = self._drop_heads(mixed)
         return mixed.transpose(1, 2).flatten(2)
@@ -125,7 +159,7 @@ class Attention(nn.Module):
         return output
 
     def rows(self, query: Tensor, key: Tensor, context: Context, asked: tuple[Tensor, Tensor]) -> Tensor:
-        """The weights of single queries.
+        """The weights of single queries, as the edits leave them.
 
         Args:
             query, key: (B, H, T, D) as `project` gave them.
@@ -135,13 +169,21 @@ class Attention(nn.Module):
             (Q, H, T).
         """
         row, token = asked
+        if self.edits:
+            return self.maps(query, key, context)[row, :, token]
         bias = self.score_bias(context)
         bias = bias.expand(query.shape[0], self.heads, -1, -1)[row, :, token].unsqueeze(2)
         return attention_weights(query[row, :, token].unsqueeze(2), key[row], bias).squeeze(2)
 
     def maps(self, query: Tensor, key: Tensor, context: Context) -> Tensor:
-        """The weights of every query: (B, H, T, T)."""
-        return attention_weights(query, key, self.score_bias(context))
+        """The weights of every query, as the edits leave them: (B, H, T, T)."""
+        scores = attention_scores(query, key, self.score_bias(context))
+        for edit in self.edits:
+            scores = edit.scores(scores)
+        weights = normalised(scores)
+        for edit in self.edits:
+            weights = edit.weights(weights)
+        return weights
 
     def _split(self, features: Tensor) -> Tensor:
         return features.view(*features.shape[:-1], self.heads, -1).transpose(1, 2)
