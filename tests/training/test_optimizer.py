@@ -134,3 +134,22 @@ def test_the_matrices_have_a_learning_rate_of_their_own() -> None:
         moved.append([(one - other).norm().item() for one, other in zip(before, after, strict=True)])
     assert moved[1][0] == pytest.approx(2 * moved[0][0], rel=1e-2)
     assert moved[1][1] == pytest.approx(moved[0][1])
+
+
+def test_a_closure_sees_every_group() -> None:
+    """Lightning clears and clips inside the closure: a group missing there would add up its gradients for ever."""
+    encoder = Encoder()
+    optimizer = build(encoder, Optimizer(matrices="muon"))
+    for weight in encoder.parameters():
+        weight.grad = torch.full_like(weight, 1e6)
+
+    def closure() -> float:
+        optimizer.zero_grad()
+        assert all(weight.grad is None for weight in encoder.parameters())
+        loss = encoder.wide(encoder.tokens(torch.tensor([1, 2]))).square().sum()
+        loss.backward()
+        return float(loss)
+
+    before = encoder.wide.weight.detach().clone()
+    assert optimizer.step(closure) > 0
+    assert not torch.equal(before, encoder.wide.weight)

@@ -71,10 +71,15 @@ class Muon(torch.optim.AdamW):
     def step(self, closure: Callable[[], float]) -> float: ...
     def step(self, closure: Callable[[], float] | None = None) -> float | None:
         """One step on every group; the closure, if given, is evaluated first."""
+        loss = None
+        if closure is not None:
+            # Here and not in AdamW's step: Lightning's closure clears and clips the gradients of all groups.
+            with torch.enable_grad():
+                loss = closure()
         every = self.param_groups
         self.param_groups = [group for group in every if not group["orthogonal"]]
         try:
-            loss: float | None = super().step(closure)
+            super().step()
         finally:
             self.param_groups = every
         for group in every:
