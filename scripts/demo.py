@@ -18,7 +18,7 @@ def main(composed: DictConfig) -> None:
     """Run the demonstration."""
     config = resolve(composed, Config)
 
-    from anaphora.workflow import demonstrate
+    from anaphora.demonstration import demonstrate
 
     demonstrate(config)
 

@@ -18,7 +18,7 @@ from hydra.core.config_store import ConfigStore
 from omegaconf import MISSING, DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from anaphora.analysis.settings import Analysis, Comparison, Description, Evidence
+from anaphora.analysis.settings import Analysis, Comparison, Description, Evidence, Report
 from anaphora.benchmark.settings import Benchmark
 from anaphora.data import settings as data_settings
 from anaphora.errors import UserError
@@ -123,6 +123,7 @@ def register_configs() -> None:
     store.store(name="comparison_schema", node=Comparison)
     store.store(name="description_schema", node=Description)
     store.store(name="evidence_schema", node=Evidence)
+    store.store(name="report_schema", node=Report)
     store.store(name="benchmark_schema", node=Benchmark)
     for group, base in GROUPS.items():
         for name, variant in VARIANTS[base].items():

@@ -1,21 +1,153 @@
-"""The trained controls of a run: the same data, steps and stopping with one thing taken away, trained and measured."""
+"""The evidence on a run: what is measured beyond its scores, the controls that have to be trained, and the report."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from rich import box
 from rich.table import Table
 
 from anaphora.analysis import controls
-from anaphora.analysis.settings import Analysis, Evidence
-from anaphora.checkpoint import Layout, Run, load
+from anaphora.analysis.examination import examine
+from anaphora.analysis.exhibits import exhibits
+from anaphora.analysis.protocol import protocol
+from anaphora.analysis.settings import Analysis, Evidence, Report
+from anaphora.analysis.study import Progress, Study, study
+from anaphora.analysis.verdict import verdict
+from anaphora.checkpoint import Layout, Run, load, training_record
 from anaphora.config import Config, read
 from anaphora.errors import UserError
 from anaphora.files import held, write_json
-from anaphora.workflow import alike, console, material_of
+from anaphora.report import pictures
+from anaphora.report.evidence_tables import evidence_tables
+from anaphora.report.explorer import explorer
+from anaphora.report.page import ReportRun, write_report
+from anaphora.report.tables import LANGUAGES
+from anaphora.report.write import save, write_table
+from anaphora.workflow import alike, console, material_of, read_scores, write_scores
+
+
+@dataclass(frozen=True)
+class Told:
+    """What is known of a run: its study, and every number of its `metrics.json`."""
+
+    found: Study
+    metrics: dict[str, Any]
+
+
+def report(asked: Report) -> Path:
+    """Measure what is not measured yet, and write one offline page on one run or several, with figures and tables.
+
+    Returns:
+        The page.
+
+    Raises:
+        UserError: a run is not finished, or two runs have one name.
+    """
+    told = []
+    for directory in asked.runs or [asked.run]:
+        run = load(directory)
+        with console.status(f"{run.name}: reading the data") as status:
+            told.append(gather(run, asked, status.update))
+    with console.status("drawing the report"):
+        path = write(told, asked)
+    for one in told:
+        print_verdict(one.metrics)
+    console.print(f"report    {path}", soft_wrap=True)
+    return path
+
+
+def print_verdict(metrics: dict[str, Any]) -> None:
+    """Print what the rule says of every language and kind of cue, and the rows that it fails."""
+    for language, kinds in metrics["verdict"].items():
+        for kind, cell in kinds.items():
+            failed = [row["rule"] for row in cell["rows"] if row["passed"] is False]
+            open_ = [row["rule"] for row in cell["rows"] if row["passed"] is None]
+            told = [f"fails: {', '.join(failed)}"] if failed else []
+            told += [f"not measured: {', '.join(open_)}"] if open_ else []
+            label = f"{LANGUAGES.get(language, language)}, {pictures.KINDS.get(kind, kind)}"
+            console.print(f"{label}: {cell['verdict']}" + (f" ({'; '.join(told)})" if told else ""), soft_wrap=True)
+
+
+def gather(run: Run, asked: Report, progress: Progress, found: Study | None = None) -> Told:
+    """The evidence on a run, measured or, where `metrics.json` holds it, read; controls and verdict are always anew.
+
+    Args:
+        run: a finished run.
+        asked: what the report is asked for.
+        progress: is told what is going on.
+        found: its study, where the caller has made it already.
+    """
+    stored = _stored(run, asked)
+    untrained = 0 if stored else asked.untrained
+    material = material_of(run, Analysis(run=str(run.directory), split=asked.split, untrained=untrained))
+    if found is None:
+        found = study(
+            run, material.training, material.development, material.measured, asked.split, untrained, None, progress
+        )
+    metrics = stored or {
+        **found.metrics(),
+        **examine(found, material.development, asked.items, asked.protocol, progress),
+        "examined": _examined(asked),
+    }
+    metrics["controls"] = controls.read(run.directory, asked.split)
+    metrics["verdict"] = verdict(metrics, asked.protocol.alpha)
+    write_scores(found, run.directory, metrics)
+    with held(run.directory):
+        for name, rows in evidence_tables(metrics).items():
+            write_table(run.directory / "tables" / f"{name}_{asked.split}.csv", rows)
+    return Told(found, metrics)
+
+
+def write(told: Sequence[Told], asked: Report) -> Path:
+    """The page on runs whose evidence is known, and its figures as files."""
+    first = told[0].found.run
+    folder = Path(asked.output) if asked.output else first.directory
+    path = folder / ("report.html" if asked.split == "test" else f"report_{asked.split}.html")
+    runs = [_shown(one) for one in told]
+    names = ", ".join(run.name for run in runs)
+    sentences = explorer(exhibits(told[0].found, asked.sentences))
+    drawn = write_report(path, runs, sentences, f"Pronouns and antecedents: {names}")
+    for name, figures in drawn.items():
+        inside = folder / "figures" / "report" / (name if len(runs) > 1 else "")
+        for each, figure in figures.items():
+            save(figure, inside / each, asked.formats)
+    return path
+
+
+def _shown(one: Told) -> ReportRun:
+    found = one.found
+    languages = list(one.metrics["languages"])
+    heads = {}
+    for language in languages:
+        spoken = np.array([each.language == language for each in found.development.examples])
+        if spoken.any():
+            heads[language] = pictures.head_accuracy(found.development.select(spoken))
+    quads = []
+    for language in languages:
+        for kind, words in pictures.KINDS.items():
+            block = pictures.example_quad(found.measured, language, kind)
+            if block:
+                cells = pictures.quad_cells([found.seen.records[item] for item in block], found.head)
+                quads.append((f"{LANGUAGES.get(language, language)}, {words}", cells))
+    validations = training_record(found.run.directory).get("validations", [])
+    return ReportRun(name=found.run.name, metrics=one.metrics, validations=validations, heads=heads, quads=quads)
+
+
+def _stored(run: Run, asked: Report) -> dict[str, Any] | None:
+    """What `metrics.json` holds of this very question; None where it is another one, or was never asked."""
+    known = read_scores(run.directory, asked.split)
+    fixed = protocol(asked.protocol, asked.split, run.config)
+    same = known.get("protocol") == fixed and known.get("examined") == _examined(asked)
+    return known if same else None
+
+
+def _examined(asked: Report) -> dict[str, int]:
+    return {"items": asked.items, "untrained": asked.untrained}
 
 
 def train_controls(asked: Evidence) -> dict[str, Any]:

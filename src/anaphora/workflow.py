@@ -1,7 +1,8 @@
-"""What the scripts do, one function each: answer, extract, score, plot, and the demonstration that does it all."""
+"""What the scripts do with a stored run, one function each: answer, extract, score, plot, describe, compare."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -22,7 +23,7 @@ from anaphora.analysis.study import Study, study
 from anaphora.analysis.summary import heads_frame, templates
 from anaphora.analysis.words import word_map
 from anaphora.checkpoint import Layout, Run, load, training_record
-from anaphora.config import Config, read
+from anaphora.config import Config
 from anaphora.data.batch import Encoded
 from anaphora.data.controlled.describe import table as describe_table
 from anaphora.data.example import Example, whole_blocks
@@ -128,9 +129,9 @@ def score_heads(asked: Analysis) -> Study:
     """Choose a head on development, measure it on the split, write `metrics.json` and tables, print the headline."""
     run = load(asked.run)
     with console.status("reading the data") as status:
-        found = _study(run, asked, status)
-    _write_scores(found, output_of(asked, run, ""))
-    _print_headline(found)
+        found = study_of(run, asked, status)
+    write_scores(found, output_of(asked, run, ""))
+    print_headline(found.metrics())
     return found
 
 
@@ -141,8 +142,8 @@ def plot(asked: Analysis) -> None:
         paths = plot_sentence(run, asked)
     else:
         with console.status("reading the data") as status:
-            found = _study(run, replace(asked, untrained=0), status)
-        paths = plot_study(found, output_of(asked, run, "figures"), asked.formats)
+            found = study_of(run, replace(asked, untrained=0), status)
+        paths = plot_study(found, found.metrics(), output_of(asked, run, "figures"), asked.formats)
     for path in paths:
         console.print(str(path), soft_wrap=True)
 
@@ -188,37 +189,6 @@ def compare(asked: Comparison) -> None:
         console.print(f"table {asked.output}", soft_wrap=True)
 
 
-def demonstrate(config: Config) -> None:
-    """Train if need be, extract, score, plot, and end with the headline table and where everything lies."""
-    directory = Path(config.output) / (config.name or "demo")
-    layout = Layout(directory)
-    if layout.config.exists() and not alike(read(layout.config), config):
-        raise UserError(f"{directory} holds a run with other settings; choose another name=")
-    if layout.weights.exists():
-        console.print(f"{directory}: the run is finished; its weights are re-used", soft_wrap=True)
-    else:
-        from anaphora.training.run import train
-
-        if layout.config.exists():
-            console.print(f"{directory}: the run is unfinished; it is resumed", soft_wrap=True)
-            train(replace(config, resume=str(directory)))
-        else:
-            console.print(f"{directory}: training", soft_wrap=True)
-            train(replace(config, name=directory.name))
-    asked = Analysis(run=str(directory), items=config.trainer.limit_items)
-    run = load(directory)
-    with console.status("reading the data") as status:
-        found = _study(run, asked, status)
-        status.update("writing rows and figures")
-        write_rows(directory / "attention" / "test.parquet", found.seen.records)
-        _write_scores(found, directory)
-        plot_study(found, layout.figures, asked.formats)
-    _print_headline(found)
-    console.print(f"numbers   {layout.metrics}", soft_wrap=True)
-    console.print(f"figures   {layout.figures}", soft_wrap=True)
-    console.print(f"rows      {directory / 'attention'}", soft_wrap=True)
-
-
 def alike(stored: Config, asked: Config) -> bool:
     """Whether two runs have the same settings, where they go and on what they run aside."""
     return replace(stored, name=None, output="", trainer=asked.trainer) == replace(asked, name=None, output="")
@@ -236,9 +206,8 @@ def plot_sentence(run: Run, asked: Analysis) -> list[Path]:
     return pictures.sentence_pictures(record, word_map(maps, tokens.words), head, folder, asked.formats)
 
 
-def plot_study(found: Study, folder: Path, formats: Sequence[str]) -> list[Path]:
+def plot_study(found: Study, metrics: dict[str, Any], folder: Path, formats: Sequence[str]) -> list[Path]:
     """The figures of a run: scoreboard, head grids, blocks, rows right and wrong, and alignment through training."""
-    metrics = found.metrics()
     head, measured = found.head, found.measured
     paths = save(pictures.scoreboard(metrics), folder / "scoreboard", formats)
     for language in metrics["languages"]:
@@ -296,7 +265,8 @@ def output_of(asked: Analysis, run: Run, folder: str) -> Path:
     return Path(asked.output) if asked.output else run.directory / folder
 
 
-def _study(run: Run, asked: Analysis, status: Status) -> Study:
+def study_of(run: Run, asked: Analysis, status: Status) -> Study:
+    """The study that a command asks for."""
     material = material_of(run, asked)
     return study(
         run,
@@ -317,16 +287,52 @@ def _stored_head(run: Run) -> Head:
             f"{path}: no head has been chosen yet; name one with layer=... head=..., "
             f"or choose it with scripts/score_attention.py run={run.directory}"
         )
-    import json
-
     head = json.loads(path.read_text(encoding="utf-8"))["head"]
     return Head(int(head["layer"]), int(head["head"]))
 
 
-def _write_scores(found: Study, folder: Path) -> None:
+EVIDENCE = (
+    "protocol",
+    "significance",
+    "effects",
+    "factors",
+    "more_scores",
+    "head_roles",
+    "maps",
+    "causal",
+    "examined",
+    "controls",
+    "verdict",
+)
+"""What a report adds to the scores in `metrics.json`."""
+
+
+def scores_file(directory: Path, split: str) -> Path:
+    """Where the scores of a split stand."""
+    return directory / ("metrics.json" if split == "test" else f"metrics_{split}.json")
+
+
+def read_scores(directory: Path, split: str) -> dict[str, Any]:
+    """The scores of a split as they were written; empty where there are none."""
+    path = scores_file(directory, split)
+    return dict(json.loads(path.read_text(encoding="utf-8"))) if path.exists() else {}
+
+
+def write_scores(found: Study, folder: Path, metrics: dict[str, Any] | None = None) -> None:
+    """Write `metrics.json` and the tables of heads and templates.
+
+    Args:
+        found: what was measured.
+        folder: where to.
+        metrics: the scores with the evidence; by default the scores, with the evidence that stands in the file
+            already if that is about the same head and as many items.
+    """
+    if metrics is None:
+        metrics, known = found.metrics(), read_scores(folder, found.split)
+        if known.get("head") == metrics["head"] and _counts(known) == _counts(metrics):
+            metrics |= {name: known[name] for name in EVIDENCE if name in known}
     with held(found.run.directory):
-        name = "metrics.json" if found.split == "test" else f"metrics_{found.split}.json"
-        write_json(folder / name, found.metrics())
+        write_json(scores_file(folder, found.split), metrics)
         write_table(
             folder / "tables" / f"templates_{found.split}.csv",
             templates(found.measured, found.head, found.task_correct),
@@ -335,8 +341,12 @@ def _write_scores(found: Study, folder: Path) -> None:
         write_text(folder / "tables" / "heads_dev.csv", heads_frame(found.development).to_csv(index=False))
 
 
-def _print_headline(found: Study) -> None:
-    metrics = found.metrics()
+def _counts(metrics: Mapping[str, Any]) -> dict[str, int]:
+    return {language: whole["items"] for language, whole in metrics.get("languages", {}).items()}
+
+
+def print_headline(metrics: dict[str, Any]) -> None:
+    """Print the headline table, the sentence that says what it shows, and what was left out."""
     console.print(headline(metrics))
     console.print(honest_sentence(metrics))
     for language, whole in metrics["languages"].items():

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from anaphora.analysis.protocol import protocol, significance
 from anaphora.analysis.record import AttentionRecord
 from anaphora.analysis.scores import Head, HeadScores, score
-from anaphora.analysis.settings import Analysis, Protocol
+from anaphora.analysis.settings import Protocol, Report
 from anaphora.analysis.statistics import permutation_p
 from anaphora.config import Config, resolve
 from anaphora.data.example import Example
@@ -64,8 +64,8 @@ def test_the_hash_changes_with_the_protocol_and_the_settings_but_not_with_where_
 )
 def test_another_protocol_is_refused(override: str, told: str, compose: Compose) -> None:
     with pytest.raises(UserError, match=told):
-        resolve(compose(override, primary="analysis"), Analysis)
-    assert resolve(compose("protocol.alpha=0.01", primary="analysis"), Analysis).protocol.alpha == 0.01
+        resolve(compose(override, primary="report"), Report)
+    assert resolve(compose("protocol.alpha=0.01", primary="report"), Report).protocol.alpha == 0.01
 
 
 SPANS = ((0, 2), (3, 5), (6, 8))

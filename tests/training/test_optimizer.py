@@ -148,7 +148,7 @@ def test_a_closure_sees_every_group() -> None:
         assert all(weight.grad is None for weight in encoder.parameters())
         loss = encoder.wide(encoder.tokens(torch.tensor([1, 2]))).square().sum()
         loss.backward()
-        return float(loss)
+        return float(loss.detach())
 
     before = encoder.wide.weight.detach().clone()
     assert optimizer.step(closure) > 0

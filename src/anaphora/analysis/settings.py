@@ -52,7 +52,6 @@ class Analysis:
     output: str | None = None  # where the files go; by default into the run directory
     formats: list[str] = field(default_factory=lambda: ["png", "svg", "pdf"])
     untrained: int = 20  # untrained models of the control
-    protocol: Protocol = field(default_factory=Protocol)
 
     def __post_init__(self) -> None:
         one_of("split", self.split, ("train", "dev", "test"))
@@ -84,6 +83,31 @@ class Evidence:
             one_of("controls", name, CONTROLS)
         if not self.controls:
             raise ValueError(f"controls must name at least one of {', '.join(CONTROLS)}")
+
+
+@dataclass(kw_only=True)
+class Report:
+    """A report on one run or several."""
+
+    run: str = "outputs/demo"  # the run directory
+    runs: list[str] = field(default_factory=list)  # several of them instead, in the order of the page
+    output: str | None = None  # the folder of report.html; by default the (first) run's
+    split: str = "test"
+    items: int = 800  # about so many main items, as whole blocks, for causal tests and other maps
+    sentences: int = 64  # in the explorer
+    untrained: int = 20  # untrained models of the control
+    formats: list[str] = field(default_factory=lambda: ["png", "svg", "pdf"])
+    protocol: Protocol = field(default_factory=Protocol)
+
+    def __post_init__(self) -> None:
+        one_of("split", self.split, ("train", "dev", "test"))
+        for name in self.formats:
+            one_of("formats", name, ("png", "svg", "pdf"))
+        for name in ("items", "sentences"):
+            at_least(name, getattr(self, name), 1)
+        at_least("untrained", self.untrained, 0)
+        if len(set(self.runs)) < len(self.runs):
+            raise ValueError(f"runs ({self.runs}) must name each run once")
 
 
 @dataclass(kw_only=True)

@@ -65,6 +65,9 @@ class Study:
         }
 
 
+Progress = Callable[[str], None]
+
+
 def silent(stage: str) -> None:
     """Tell nobody how far the study is."""
 
@@ -77,7 +80,7 @@ def study(
     split: str,
     untrained: int,
     chosen: Head | None = None,
-    progress: Callable[[str], None] = silent,
+    progress: Progress = silent,
 ) -> Study:
     """Choose a head on the development items and measure it on others.
 

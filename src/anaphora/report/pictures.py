@@ -74,11 +74,16 @@ def roles(example: Example, row: WordRow) -> tuple[int, Candidates, Candidates]:
 
 def quad_picture(records: Sequence[AttentionRecord], head: Head) -> Figure:
     """A block's cells side by side: a row for each cue, a column for each order."""
-    ordered = sorted(records, key=lambda record: (_reading(record.example), record.example.factors["order"]))
     return figures.quad(
-        [_quad_cell(record, head) for record in ordered],
+        quad_cells(records, head),
         f"One block, layer {head.layer} head {head.head}: each cue picks another candidate, in both orders",
     )
+
+
+def quad_cells(records: Sequence[AttentionRecord], head: Head) -> list[QuadCell]:
+    """A block's items in the order of a quad, by cue and then by who comes first, with their rows of one head."""
+    ordered = sorted(records, key=lambda record: (_reading(record.example), record.example.factors["order"]))
+    return [_quad_cell(record, head) for record in ordered]
 
 
 def example_quad(measured: HeadScores, language: str, kind: str) -> list[int]:
@@ -128,12 +133,16 @@ def scoreboard(metrics: dict[str, Any]) -> Figure:
 
 def grid(scores: HeadScores, language: str, head: Head, split: str) -> Figure:
     """The layer x head grid of candidate accuracy in one language, every cue type counting the same."""
-    chosen = scores.select(is_main(scores.examples) & np.array([one.language == language for one in scores.examples]))
-    weights = macro_weights(chosen.examples)
-    accuracy = np.einsum("n,nlh->lh", weights, chosen.candidate_accuracy)
-    chance = mean_chance(chosen)
+    chosen = scores.select(np.array([one.language == language for one in scores.examples]))
     title = f"{LANGUAGES.get(language, language)}: does the pronoun's strongest candidate match? ({split} split)"
-    return figures.head_grid(accuracy, chance, (head.layer, head.head), title)
+    return figures.head_grid(head_accuracy(chosen), mean_chance(chosen), (head.layer, head.head), title)
+
+
+def head_accuracy(scores: HeadScores) -> NDArray[np.float64]:
+    """Every head's candidate accuracy on the main items, (L, H), every cue type counting the same."""
+    main = scores.select(is_main(scores.examples))
+    accuracy: NDArray[np.float64] = np.einsum("n,nlh->lh", macro_weights(main.examples), main.candidate_accuracy)
+    return accuracy
 
 
 def emergence(validations: Sequence[dict[str, float]], head: Head, chance: float) -> Figure | None:

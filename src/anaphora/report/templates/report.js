@@ -1,0 +1,459 @@
+"use strict";
+(() => {
+  // Everything that belongs on paper is opened for the printer, and closed again afterwards.
+  let opened = [];
+  addEventListener("beforeprint", () => {
+    opened = [...document.querySelectorAll("main details:not([open])")];
+    for (const one of opened) one.open = true;
+  });
+  addEventListener("afterprint", () => { for (const one of opened) one.open = false; });
+  const contents = document.querySelector("nav details");
+  if (contents && matchMedia("(max-width: 68rem)").matches) contents.open = false;
+
+  const root = document.getElementById("explorer");
+  if (!root) return;
+  const data = JSON.parse(document.getElementById("explorer-data").textContent);
+  const sentences = data.sentences, ramp = data.ramp, light = data.light;
+  const byName = new Map(sentences.map((one) => [one.id, one]));
+  const at = (name) => document.getElementById(name);
+  const languages = { en: "English", zh: "Chinese" };
+  const LABELLED = 11; // pixels of a cell from which on the map's rows and columns are named
+
+  // What is seen; all of it stands in the address, so that a view has a link.
+  const view = { s: sentences[0].id, map: "raw", layer: data.head.layer ?? 0, head: data.head.head ?? 0, word: null,
+                 special: true, q: "", language: "", kind: "", result: "" };
+  let shown = null;   // {sentence, names, shape, bytes} of the map that is drawn
+  let hovered = null; // word under the pointer
+  let cell = null;    // [row, column] of the map under the pointer
+  let turn = 0;
+
+  function readAddress() {
+    if (!location.hash.startsWith("#view")) return false;
+    const asked = new URLSearchParams(location.hash.slice(5).replace(/^&/, ""));
+    const whole = (name) => { const n = Number(asked.get(name)); return asked.has(name) && Number.isInteger(n) && n >= 0 ? n : null; };
+    if (byName.has(asked.get("s"))) view.s = asked.get("s");
+    if (asked.has("map")) view.map = asked.get("map");
+    view.layer = whole("layer") ?? view.layer;
+    view.head = whole("head") ?? view.head;
+    view.word = whole("word");
+    view.special = asked.get("special") !== "drop";
+    for (const name of ["q", "language", "kind", "result"]) view[name] = asked.get(name) ?? "";
+    return true;
+  }
+  function address() {
+    const parts = new URLSearchParams({ s: view.s, map: view.map, layer: view.layer, head: view.head });
+    if (view.word !== null) parts.set("word", view.word);
+    if (!view.special) parts.set("special", "drop");
+    for (const name of ["q", "language", "kind", "result"]) if (view[name]) parts.set(name, view[name]);
+    return "#view&" + parts.toString();
+  }
+  function remember() {
+    at("view-link").setAttribute("href", address());
+    try { history.replaceState(null, "", address()); } catch { /* a viewer that forbids it still has the link */ }
+  }
+
+  function element(tag, className, text) {
+    const made = document.createElement(tag);
+    if (className) made.className = className;
+    if (text !== undefined) made.textContent = text;
+    return made;
+  }
+  const sign = (right) => at(right ? "sign-yes" : "sign-no").content.cloneNode(true);
+  const share = (weight) => weight.toFixed(2);
+  const step = (weight, top) => Math.min(63, Math.max(0, Math.round(63 * weight / top)));
+  function paint(one, weight, top) {
+    const shade = step(weight, top);
+    one.style.background = ramp[shade];
+    one.style.color = light[shade] ? "#fff" : "";
+  }
+  function fault(text) { at("explorer-fault").textContent = text; at("explorer-fault").hidden = !text; }
+
+  // ---- finding a sentence
+  const listed = [];
+  for (const one of sentences) {
+    const item = element("li"), button = element("button");
+    button.type = "button";
+    const text = element("span", "", one.text);
+    text.lang = one.language;
+    const tags = element("span", "tags", [languages[one.language] ?? one.language, one.kind && one.kind + " cue", one.type].filter(Boolean).join(" · ") + " · ");
+    for (const [name, right] of [["answer", one.right], ["head", one.head_right]]) {
+      if (right === null || right === undefined) continue;
+      const said = element("span", "whole", name + " ");
+      said.append(sign(right), right ? " right" : " wrong");
+      tags.append(said, " ");
+    }
+    button.append(text, tags);
+    button.addEventListener("click", () => { view.s = one.id; view.word = null; show(); });
+    item.append(button);
+    listed.push({ one, item, button, hay: (one.text + " " + one.words.join(" ") + " " + (one.type ?? "")).toLowerCase() });
+  }
+  at("find-list").append(...listed.map((entry) => entry.item));
+  at("find-list").addEventListener("keydown", (event) => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (!step) return;
+    const buttons = listed.filter((entry) => !entry.item.hidden).map((entry) => entry.button);
+    const next = buttons[buttons.indexOf(document.activeElement) + step];
+    if (next) { next.focus(); event.preventDefault(); }
+  });
+  for (const name of new Set(sentences.map((one) => one.language))) {
+    const option = element("option", "", languages[name] ?? name);
+    option.value = name;
+    at("find-language").append(option);
+  }
+  function filter() {
+    const asked = view.q.trim().toLowerCase();
+    let count = 0;
+    for (const { one, item, hay } of listed) {
+      const result = { right: one.right === true, wrong: one.right === false, "head-right": one.head_right === true, "head-wrong": one.head_right === false }[view.result] ?? true;
+      item.hidden = !(hay.includes(asked) && result && (!view.language || one.language === view.language) && (!view.kind || one.kind === view.kind));
+      count += !item.hidden;
+    }
+    at("find-count").textContent = `${count} of ${sentences.length} sentences`;
+  }
+  const finders = { q: "find-text", language: "find-language", kind: "find-kind", result: "find-result" };
+  for (const [name, id] of Object.entries(finders)) at(id).addEventListener("input", () => { view[name] = at(id).value; filter(); remember(); });
+
+  // ---- maps
+  const kept = new Map();
+  async function bytesOf(stored) {
+    if (kept.has(stored)) return kept.get(stored);
+    const text = atob(stored.data), packed = new Uint8Array(text.length);
+    for (let place = 0; place < text.length; place++) packed[place] = text.charCodeAt(place);
+    let bytes = packed;
+    if (stored.encoding === "deflate") {
+      if (typeof DecompressionStream === "undefined") throw new Error("This browser cannot unpack the maps. Any browser of 2023 or later can.");
+      bytes = new Uint8Array(await new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"))).arrayBuffer());
+    }
+    kept.set(stored, bytes);
+    return bytes;
+  }
+  // The map of one head over the words that are kept: rows are scaled to their old sum where special tokens are dropped.
+  function table(layer, head) {
+    const { sentence, shape, bytes } = shown, count = sentence.words.length;
+    const begin = (layer * shape[1] + head) * count * count;
+    const special = new Set(view.special ? [] : sentence.special);
+    const words = [...sentence.words.keys()].filter((word) => !special.has(word));
+    const rows = new Map();
+    for (const row of words) {
+      const line = new Float32Array(count);
+      let all = 0, left = 0;
+      for (let column = 0; column < count; column++) {
+        const weight = bytes[begin + row * count + column] / 255;
+        all += weight;
+        if (!special.has(column)) { line[column] = weight; left += weight; }
+      }
+      if (left > 0 && left < all) for (let column = 0; column < count; column++) line[column] *= all / left;
+      rows.set(row, line);
+    }
+    return { words, rows };
+  }
+  const roleOf = (sentence, word) => word === sentence.pronoun ? "pronoun"
+    : sentence.antecedents.some((entry) => entry.includes(word)) ? "antecedent"
+    : sentence.distractors.some((entry) => entry.includes(word)) ? "other" : "";
+  const sum = (line, places) => places.reduce((all, place) => all + line[place], 0);
+  const roundUp = (weight) => [0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1].find((top) => weight <= top + 1e-6) ?? weight;
+
+  async function show() {
+    const mine = ++turn, sentence = byName.get(view.s);
+    const names = Object.keys(sentence.maps);
+    if (!names.includes(view.map)) view.map = names[0];
+    const stored = sentence.maps[view.map];
+    let bytes;
+    try { bytes = await bytesOf(stored); fault(""); }
+    catch (problem) { fault(problem.message); return; }
+    if (mine !== turn) return;
+    shown = { sentence, names, shape: stored.shape, bytes };
+    view.layer = Math.min(view.layer, stored.shape[0] - 1);
+    if (stored.shape[1] > 1) view.head = Math.min(view.head, stored.shape[1] - 1);
+    if (view.word !== null && view.word >= sentence.words.length) view.word = null;
+    hovered = cell = null;
+    for (const { one, button } of listed) {
+      button.setAttribute("aria-current", String(one === sentence));
+      const list = at("find-list"), place = button.offsetTop;
+      if (one === sentence && (place < list.scrollTop || place + button.offsetHeight > list.scrollTop + list.clientHeight)) list.scrollTop = place;
+    }
+    for (const [name, id] of Object.entries(finders)) if (at(id).value !== view[name]) at(id).value = view[name];
+    at("keep-special").checked = view.special;
+    at("keep-special").disabled = !sentence.special.length;
+    at("special-note").textContent = view.special ? "" : "Special tokens are dropped; what is left of each row is scaled up so that it sums to as much as before.";
+    tell(sentence);
+    fillMaps(names);
+    fillHeads();
+    fillWords();
+    draw();
+    remember();
+  }
+  function tell(sentence) {
+    const line = at("answer");
+    line.replaceChildren();
+    if (sentence.answer === null || sentence.answer === undefined) return;
+    const answer = element("b", "", sentence.answer);
+    answer.lang = sentence.language;
+    line.append("The model answers ", answer, " ", sign(sentence.right), sentence.right ? " right" : " wrong");
+    if (sentence.head_right !== null && sentence.head_right !== undefined)
+      line.append("; the chosen head points ", sign(sentence.head_right), sentence.head_right ? " at the antecedent." : " elsewhere.");
+  }
+  function fillMaps(names) {
+    at("choose-map").replaceChildren(...names.map((name) => {
+      const option = element("option", "", data.maps[name] ?? name);
+      option.value = name;
+      option.selected = name === view.map;
+      return option;
+    }));
+  }
+  const headShown = () => Math.min(view.head, shown.shape[1] - 1);
+  function fillHeads() {
+    const [layers, heads] = shown.shape, { sentence } = shown, box = at("choose-head");
+    const gold = sentence.antecedents.flat();
+    const told = sentence.pronoun !== null && gold.length > 0;
+    const one = heads === 1;
+    at("picker-label").textContent = one ? "Layer" : "Head";
+    at("picker-note").textContent = told ? "Heads are shaded by the pronoun’s weight on the antecedent." : "";
+    box.classList.toggle("many", heads > 8);
+    box.style.gridTemplateColumns = `auto repeat(${heads}, auto)`;
+    const parts = [element("span")];
+    for (let head = 0; head < heads; head++) parts.push(element("span", "", one ? "" : (heads > 8 && head % 2 ? "" : String(head))));
+    for (let layer = 0; layer < layers; layer++) {
+      parts.push(element("span", "place", one ? "" : heads > 8 ? String(layer) : `layer ${layer}`));
+      for (let head = 0; head < heads; head++) {
+        const button = element("button", "", one ? String(layer) : "");
+        const chosen = layer === view.layer && head === headShown();
+        button.type = "button";
+        button.setAttribute("role", "radio");
+        button.setAttribute("aria-checked", String(chosen));
+        button.tabIndex = chosen ? 0 : -1;
+        const name = one ? `layer ${layer}` : `layer ${layer} head ${head}`;
+        let mass = 0;
+        if (told) {
+          const line = table(layer, head).rows.get(sentence.pronoun);
+          mass = line ? sum(line, gold) : 0;
+          if (!one) button.textContent = mass.toFixed(1).replace("0.", ".").replace("1.0", "1");
+        }
+        paint(button, mass, 1);
+        button.setAttribute("aria-label", told ? `${name}, ${share(mass)} on the antecedent` : name);
+        button.title = button.getAttribute("aria-label");
+        button.dataset.layer = layer;
+        button.dataset.head = head;
+        parts.push(button);
+      }
+    }
+    box.replaceChildren(...parts);
+  }
+  function choose(layer, head, focus) {
+    const [layers, heads] = shown.shape;
+    if (layer < 0 || head < 0 || layer >= layers || head >= heads) return;
+    view.layer = layer;
+    if (heads > 1) view.head = head;
+    show().then(() => { if (focus) at("choose-head").querySelector('[aria-checked="true"]').focus(); });
+  }
+  at("choose-head").addEventListener("click", (event) => {
+    const button = event.target.closest("button");
+    if (button) choose(Number(button.dataset.layer), Number(button.dataset.head), true);
+  });
+  at("choose-head").addEventListener("keydown", (event) => {
+    const way = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0] }[event.key];
+    if (!way) return;
+    event.preventDefault();
+    choose(view.layer + way[0], headShown() + way[1], true);
+  });
+  at("choose-map").addEventListener("change", () => { view.map = at("choose-map").value; show(); });
+  at("keep-special").addEventListener("change", () => { view.special = at("keep-special").checked; show(); });
+
+  // ---- words
+  let rowWords = new Map(), columnWords = new Map(), drawn = null, top = 1;
+  function word(tag, place) {
+    const { sentence } = shown, made = element(tag, "word " + roleOf(sentence, place));
+    made.lang = sentence.language;
+    made.append(sentence.words[place], element("small"));
+    made.dataset.word = place;
+    return made;
+  }
+  function fillWords() {
+    drawn = table(view.layer, headShown());
+    let most = 0;
+    for (const line of drawn.rows.values()) for (const weight of line) if (weight > most) most = weight;
+    top = roundUp(most) || 1;
+    rowWords = new Map(drawn.words.map((place) => [place, word("button", place)]));
+    for (const button of rowWords.values()) button.type = "button";
+    columnWords = new Map(drawn.words.map((place) => [place, word("span", place)]));
+    at("row-words").replaceChildren(...rowWords.values());
+    at("column-words").replaceChildren(...columnWords.values());
+    const bar = element("i");
+    bar.style.background = `linear-gradient(90deg, ${ramp.filter((_, n) => n % 9 === 0).join(",")})`;
+    at("scale").replaceChildren("0", bar, String(top));
+  }
+  const selected = () => {
+    const asked = hovered ?? view.word ?? shown.sentence.pronoun ?? drawn.words[0];
+    return drawn.rows.has(asked) ? asked : drawn.rows.has(shown.sentence.pronoun) ? shown.sentence.pronoun : drawn.words[0];
+  };
+  function fill(words, weightOf, chosen) {
+    for (const [place, one] of words) {
+      const weight = weightOf(place);
+      paint(one, weight, top);
+      one.lastChild.textContent = weight >= 0.015 ? share(weight) : "";
+      one.classList.toggle("chosen", place === chosen);
+    }
+  }
+  function titled(line, before, place, after) {
+    const name = element("b", "", `“${shown.sentence.words[place]}”`);
+    name.lang = shown.sentence.language;
+    line.replaceChildren(before, name, after);
+  }
+  function draw() {
+    const { sentence } = shown, chosen = selected(), line = drawn.rows.get(chosen);
+    titled(at("row-title"), "What ", chosen, " attends to");
+    titled(at("column-title"), "What attends to ", chosen, "");
+    fill(rowWords, (place) => line[place], chosen);
+    fill(columnWords, (place) => drawn.rows.get(place)[chosen], chosen);
+    const named = [...sentence.antecedents.map((entry) => ["antecedent", entry]), ...sentence.distractors.map((entry) => ["other candidate", entry])];
+    const sums = at("row-sums");
+    sums.replaceChildren();
+    for (const [role, entry] of named) {
+      const name = element("span", "", entry.map((place) => sentence.words[place]).join(sentence.language === "zh" ? "" : " "));
+      name.lang = sentence.language;
+      sums.append(sums.childNodes.length ? " · " : "", name, ` (${role}) ${share(sum(line, entry))}`);
+    }
+    canvas();
+  }
+  for (const id of ["row-words", "column-words"]) {
+    const box = at(id), wordOf = (event) => { const one = event.target.closest?.("[data-word]"); return one ? Number(one.dataset.word) : null; };
+    box.addEventListener("pointerover", (event) => { const place = wordOf(event); if (place !== null && place !== hovered) { hovered = place; draw(); } });
+    box.addEventListener("pointerleave", () => { hovered = null; draw(); });
+    box.addEventListener("focusin", (event) => { hovered = wordOf(event); draw(); });
+    box.addEventListener("focusout", () => { hovered = null; draw(); });
+    box.addEventListener("click", (event) => { const place = wordOf(event); if (place !== null) { view.word = place; draw(); remember(); } });
+  }
+
+  // ---- the whole map
+  let plan = null;
+  function canvas() {
+    const target = at("map"), { sentence } = shown, words = drawn.words, count = words.length;
+    const available = target.parentElement.clientWidth || 600, dots = devicePixelRatio || 1, pen = target.getContext("2d");
+    const font = (bold) => `${bold ? "700 " : ""}13px "Anaphora Sans", system-ui, sans-serif`;
+    const chinese = (text) => /[\u2e80-\u9fff\uf900-\ufaff\uff00-\uff60]/.test(text);
+    pen.font = font(true);
+    const longest = Math.max(...words.map((place) => pen.measureText(sentence.words[place]).width));
+    let margin = Math.min(120, Math.ceil(longest) + 10);
+    let size = Math.min(30, (available - margin - 2) / count);
+    const labelled = size >= LABELLED || available < 480;
+    if (!labelled) { margin = 2; size = Math.min(30, (available - 4) / count); }
+    else size = Math.max(size, 17);
+    const tall = !labelled ? 2 : Math.min(130, Math.max(...words.map((place) => {
+      const text = sentence.words[place];
+      return chinese(text) ? text.length * 14 : pen.measureText(text).width;
+    })) + 10);
+    const wide = margin + size * count + 2, high = tall + size * count + 2;
+    plan = { margin, tall, size };
+    target.width = Math.round(wide * dots); target.height = Math.round(high * dots);
+    target.style.width = wide + "px"; target.style.height = high + "px";
+    pen.setTransform(dots, 0, 0, dots, 0, 0);
+    const picture = new ImageData(count, count);
+    const colours = ramp.map((text) => [1, 3, 5].map((place) => parseInt(text.slice(place, place + 2), 16)));
+    words.forEach((row, y) => {
+      const line = drawn.rows.get(row);
+      words.forEach((column, x) => {
+        const [red, green, blue] = colours[step(line[column], top)];
+        picture.data.set([red, green, blue, 255], 4 * (y * count + x));
+      });
+    });
+    const small = element("canvas");
+    small.width = small.height = count;
+    small.getContext("2d").putImageData(picture, 0, 0);
+    pen.imageSmoothingEnabled = false;
+    pen.drawImage(small, margin, tall, size * count, size * count);
+    if (size >= 9) {
+      pen.strokeStyle = "#fff";
+      pen.lineWidth = 1;
+      pen.beginPath();
+      for (let n = 0; n <= count; n++) {
+        pen.moveTo(margin, tall + n * size); pen.lineTo(margin + count * size, tall + n * size);
+        pen.moveTo(margin + n * size, tall); pen.lineTo(margin + n * size, tall + count * size);
+      }
+      pen.stroke();
+    }
+    pen.strokeStyle = "#dfe3e8";
+    pen.strokeRect(margin, tall, count * size, count * size);
+    const colour = { pronoun: "#7d3c98", antecedent: "#00786c", other: "#b54f08", "": "#1d2330" };
+    if (labelled) {
+      pen.textBaseline = "middle";
+      words.forEach((place, n) => {
+        const role = roleOf(sentence, place), text = sentence.words[place], middle = (n + .5) * size;
+        pen.font = font(role); pen.fillStyle = colour[role];
+        pen.textAlign = "right";
+        pen.fillText(text, margin - 6, tall + middle, margin - 8);
+        if (chinese(text)) {
+          pen.textAlign = "center";
+          const letters = [...text];
+          letters.forEach((letter, m) => pen.fillText(letter, margin + middle, tall - 5 - 14 * (letters.length - m - .5)));
+        } else {
+          pen.save();
+          pen.translate(margin + middle, tall - 6); pen.rotate(-Math.PI / 2);
+          pen.textAlign = "left";
+          pen.fillText(text, 0, 0, tall - 8);
+          pen.restore();
+        }
+      });
+    }
+    const order = new Map(words.map((place, n) => [place, n])), chosen = order.get(selected());
+    pen.lineWidth = 1.5;
+    pen.strokeStyle = "#1d2330";
+    pen.strokeRect(margin, tall + chosen * size, count * size, size);
+    pen.strokeRect(margin + chosen * size, tall, size, count * size);
+    const row = order.get(sentence.pronoun);
+    if (row !== undefined) {
+      pen.lineWidth = 2;
+      for (const [role, entries] of [["other", sentence.distractors], ["antecedent", sentence.antecedents]]) {
+        pen.strokeStyle = colour[role];
+        pen.setLineDash(role === "other" ? [3, 2] : []);
+        for (const place of entries.flat()) if (order.has(place)) pen.strokeRect(margin + order.get(place) * size, tall + row * size, size, size);
+      }
+      pen.setLineDash([]);
+    }
+    if (cell) {
+      pen.lineWidth = 2; pen.strokeStyle = "#1d2330";
+      pen.strokeRect(margin + order.get(cell[1]) * size, tall + order.get(cell[0]) * size, size, size);
+    }
+    const said = at("map-said");
+    said.textContent = cell ? `“${sentence.words[cell[0]]}” attends to “${sentence.words[cell[1]]}”: ${share(drawn.rows.get(cell[0])[cell[1]])}` : "";
+  }
+  function point(row, column) {
+    const words = drawn.words;
+    if (row < 0 || column < 0 || row >= words.length || column >= words.length) return false;
+    const next = [words[row], words[column]];
+    if (cell && cell[0] === next[0] && cell[1] === next[1]) return true;
+    cell = next;
+    hovered = next[0];
+    draw();
+    return true;
+  }
+  const map = at("map");
+  const away = () => { cell = null; hovered = null; draw(); };
+  map.addEventListener("pointermove", (event) => {
+    const { margin, tall, size } = plan;
+    if (!point(Math.floor((event.offsetY - tall) / size), Math.floor((event.offsetX - margin) / size)) && cell) away();
+  });
+  map.addEventListener("pointerleave", away);
+  map.addEventListener("blur", away);
+  map.addEventListener("click", () => { if (cell) { view.word = cell[0]; remember(); } });
+  map.addEventListener("keydown", (event) => {
+    const way = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0] }[event.key];
+    if (!way) return;
+    event.preventDefault();
+    const start = cell ?? [selected(), selected()];
+    point(drawn.words.indexOf(start[0]) + way[0], drawn.words.indexOf(start[1]) + way[1]);
+  });
+  let waiting = 0;
+  addEventListener("resize", () => { cancelAnimationFrame(waiting); waiting = requestAnimationFrame(() => shown && canvas()); });
+  addEventListener("hashchange", () => { if (readAddress()) { filter(); show(); goThere(); } });
+  const goThere = () => root.scrollIntoView({ block: "start" });
+
+  const linked = readAddress();
+  filter();
+  // An address that names a section stays as it is until the reader touches the explorer.
+  const before = location.hash;
+  show().then(() => {
+    if (linked) goThere();
+    else try { history.replaceState(null, "", before || location.pathname + location.search); } catch { /* as above */ }
+    document.fonts?.ready.then(() => shown && canvas());
+  });
+})();

@@ -1,0 +1,268 @@
+from __future__ import annotations
+
+import base64
+import io
+import json
+import re
+import shutil
+import subprocess
+import time
+import zlib
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from fontTools.ttLib import TTFont
+from matplotlib.figure import Figure
+
+from anaphora.errors import UserError
+from anaphora.report.blocks import Table
+from anaphora.report.figures import QuadCell
+from anaphora.report.fonts import is_chinese
+from anaphora.report.packing import unpack_map
+from anaphora.report.page import ReportRun, pack_map, write_attention_page, write_report
+from anaphora.report.sections import facts, opening, sections, side_by_side
+
+Metrics = dict[str, Any]
+HOSTILE = "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">'\"&\u2028</script>"
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
+
+
+class Page(HTMLParser):
+    """The elements of a page, and the text of those that hold scripts."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.scripts: list[str] = []
+        self.text = ""
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        if tag == "script":
+            self.scripts.append("")
+
+    def handle_data(self, data: str) -> None:
+        if self.elements and self.elements[-1][0] == "script" and self.cdata_elem == "script":
+            self.scripts[-1] += data
+        else:
+            self.text += data
+
+    def values(self, name: str) -> list[str]:
+        return [value for _, attributes in self.elements if (value := attributes.get(name)) is not None]
+
+
+@pytest.fixture(scope="module")
+def report(
+    tmp_path_factory: pytest.TempPathFactory,
+    invent: Callable[[], Metrics],
+    explorer: dict[str, Any],
+    validations: list[dict[str, float]],
+) -> tuple[Path, dict[str, dict[str, Figure]]]:
+    """A report of invented evidence, in which some of what comes from data is hostile; and its figures."""
+    metrics = invent()
+    metrics["factors"]["template"]["en"][0] |= {"value": HOSTILE, "candidate_accuracy": 0.0}
+    metrics["factors"]["type"]["en"][0]["value"] = HOSTILE
+    metrics["controls"]["uniform"]["seen"] = HOSTILE
+    metrics["protocol"]["hash"] = HOSTILE
+    words = ["[CLS]", HOSTILE, "saw", "him", "[SEP]"]
+    cell = QuadCell(words=words, weights=[0.1, 0.6, 0.1, 0.1, 0.1], pronoun=3, antecedents=[1], distractors=[0])
+    even = pack_map(np.full((3, 4, 5, 5), 0.2))
+    bad = {
+        "id": HOSTILE, "text": " ".join(words), "language": HOSTILE, "kind": HOSTILE, "type": HOSTILE, "words": words,
+        "pronoun": 3, "antecedents": [[1]], "distractors": [[2]], "special": [0, 4], "answer": HOSTILE, "right": True,
+        "head_right": True, "maps": {"raw": even, HOSTILE: even},
+    }  # fmt: skip
+    run = ReportRun(
+        name=HOSTILE,
+        metrics=metrics,
+        validations=validations,
+        heads={language: np.linspace(0.3, 1, 12).reshape(3, 4) for language in ("en", "zh")},
+        quads=[("A block", [cell] * 4)],
+    )
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    drawn = write_report(path, [run], {"sentences": [bad, *explorer["sentences"][1:]]}, f"The report {HOSTILE}")
+    return path, drawn
+
+
+@pytest.fixture(scope="module")
+def html(report: tuple[Path, dict[str, dict[str, Figure]]]) -> str:
+    return report[0].read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def page(html: str) -> Page:
+    return Page(html)
+
+
+def test_a_report_of_64_sentences_is_under_3_mb(report: tuple[Path, dict[str, dict[str, Figure]]]) -> None:
+    assert report[0].stat().st_size < 3_000_000
+
+
+def test_nothing_outside_the_page_is_asked_for(html: str, page: Page) -> None:
+    assert not re.search(r"https?:|//cdn|@import", html)
+    loaded = [name for name in ("src", "srcset", "data", "action", "poster") for _ in page.values(name)]
+    assert not loaded
+    assert all(link.startswith(("#", "data:")) for link in page.values("href"))
+    assert all(asked.startswith(("data:font/woff;", "#")) for asked in re.findall(r"url\(([^)]*)", html))
+    policy = dict(page.elements)["meta"] | {"content": page.values("content")[0]}
+    assert policy["content"] == (
+        "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; font-src data:"
+    )
+
+
+def test_ids_are_unique_and_what_points_at_one_finds_it(html: str, page: Page) -> None:
+    ids = page.values("id")
+    assert len(set(ids)) == len(ids)
+    pointed = {link[1:] for link in page.values("href") if link.startswith("#") and not link.startswith("#view")}
+    pointed |= set(re.findall(r"url\(#([^)]*)\)", html)) | set(page.values("aria-labelledby"))
+    assert pointed
+    assert pointed <= set(ids)
+
+
+def test_text_from_data_is_text(page: Page) -> None:
+    assert len(page.scripts) == 2
+    assert not [tag for tag, _ in page.elements if tag == "img"]
+    assert not [name for _, attributes in page.elements for name in attributes if name.startswith("on")]
+    assert page.text.count("document.title='owned'") > 5
+
+
+def test_the_explorers_data_are_read_back_as_they_were(page: Page, explorer: dict[str, Any]) -> None:
+    assert not re.search("[<>&\u2028\u2029]", page.scripts[0])
+    stored = json.loads(page.scripts[0])
+    assert stored["sentences"][0]["words"][1] == HOSTILE
+    assert stored["sentences"][1:] == explorer["sentences"][1:]
+    assert stored["head"] == {"layer": 2, "head": 2, "chosen_on": "dev"}
+
+
+def test_the_script_writes_text_only_as_text(page: Page) -> None:
+    assert "textContent" in page.scripts[1]
+    assert not re.search("innerHTML|outerHTML|insertAdjacentHTML|document.write|eval|Function", page.scripts[1])
+
+
+def test_every_chinese_character_has_a_glyph_inside_the_page(html: str) -> None:
+    found = re.findall(r"font-weight:(\d+);src:url\(data:font/woff;base64,([^)]*)\)", html)
+    assert [weight for weight, _ in found] == ["400", "700"]
+    used = {ord(character) for character in html if is_chinese(character)}
+    assert ord("馆") in used
+    for _, data in found:
+        assert used <= set(TTFont(io.BytesIO(base64.b64decode(data))).getBestCmap())
+
+
+def test_every_figure_is_told_in_words_and_handed_back(
+    page: Page, report: tuple[Path, dict[str, dict[str, Figure]]]
+) -> None:
+    told = [attributes["aria-label"] for tag, attributes in page.elements if tag == "figure"]
+    figures = report[1][HOSTILE]
+    assert len(told) == len(figures)
+    assert all(told)
+    assert {"scoreboard", "effects", "knock_out", "ablation", "patch", "dose_response", "emergence"} <= set(figures)
+
+
+def test_failed_rules_and_controls_that_have_not_run_are_printed(page: Page) -> None:
+    for said in ("not supported", "not yet controlled", "fails", "not checked", "not run yet", "not as expected"):
+        assert said in page.text
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
+def test_in_a_browser_nothing_hostile_runs_and_nothing_fails(
+    report: tuple[Path, dict[str, dict[str, Figure]]], tmp_path: Path
+) -> None:
+    done = subprocess.run(
+        [str(CHROMIUM), "--headless=new", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--v=0",
+         f"--user-data-dir={tmp_path}", "--virtual-time-budget=3000", "--dump-dom", report[0].as_uri()],
+        capture_output=True, text=True, timeout=120, check=True,
+    )  # fmt: skip
+    assert "CONSOLE" not in done.stderr
+    assert "<title>owned</title>" not in done.stdout
+    assert "64 of 64 sentences" in done.stdout
+    shown = Page(done.stdout)
+    assert not [tag for tag, _ in shown.elements if tag == "img"]
+    assert len(shown.scripts) == 2
+
+
+OLD = ("seed", "split", "head", "languages", "strata", "dropped", "untrained_models", "train_seconds")
+
+
+def unmeasured(metrics: Metrics) -> set[str]:
+    return {one.name for one in sections(ReportRun(name="a", metrics=metrics), []) if not one.blocks}
+
+
+def test_metrics_of_an_older_version_say_what_was_not_measured(invent: Callable[[], Metrics]) -> None:
+    metrics = invent()
+    old = {name: metrics[name] for name in OLD}
+    missing = {"verdict", "effects", "knock-out", "ablation", "patch", "dose-response", "roles", "maps"}
+    assert missing <= unmeasured(old)
+    assert missing <= unmeasured(old | dict.fromkeys(set(metrics) - set(OLD)))
+    assert not {"scoreboard", "baselines", "strata", "controls"} & unmeasured(old)
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3, 4])
+def test_null_at_any_depth_is_not_measured_and_no_fault(depth: int, invent: Callable[[], Metrics]) -> None:
+    def hollow(value: Any, depth: int) -> Any:
+        if isinstance(value, dict):
+            return {key: hollow(one, depth - 1) if depth else None for key, one in value.items()}
+        return value
+
+    metrics = hollow(invent(), depth) | {"head": {"layer": 2, "head": 2}}
+    run = ReportRun(name="a", metrics=metrics)
+    assert facts(run)[0] == ("run", "a")
+    assert "English" in opening(metrics) or depth < 3
+    assert side_by_side([run, run]).blocks or depth < 3
+    assert "knock-out" in unmeasured(metrics) or depth > 3
+
+
+def test_a_report_of_nothing_is_a_report(tmp_path: Path) -> None:
+    write_report(tmp_path / "a.html", [ReportRun(name="empty", metrics={})], {"sentences": []}, "Nothing")
+    text = Page((tmp_path / "a.html").read_text(encoding="utf-8")).text
+    assert text.count("Not measured in this run.") > 10
+    assert "No sentences were given." in text
+
+
+def test_several_runs_are_put_together_and_each_is_told(invent: Callable[[], Metrics]) -> None:
+    runs = [ReportRun(name=name, metrics=invent()) for name in ("first", "second")]
+    runs[1].metrics["languages"]["en"]["task_accuracy"] = 0.90
+    verdicts, spread = side_by_side(runs).blocks
+    assert isinstance(verdicts, Table)
+    assert isinstance(spread, Table)
+    assert verdicts.columns == ["", "first", "second"]
+    assert spread.rows[0][1] == "93.0 (90.0 to 96.0)"
+
+
+def test_two_runs_of_one_name_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="a name for each"):
+        write_report(tmp_path / "a.html", [ReportRun(name="a", metrics={})] * 2, {"sentences": []}, "")
+
+
+def test_a_map_that_does_not_fit_its_sentence_is_refused(tmp_path: Path) -> None:
+    sentence = {"words": ["she", "sleeps"], "maps": {"raw": pack_map(np.zeros((1, 1, 3, 3)))}}
+    with pytest.raises(UserError, match="expected layers x heads x 2 x 2"):
+        write_attention_page(tmp_path / "a.html", sentence)
+    with pytest.raises(UserError, match="layers x heads x words x words"):
+        pack_map(np.zeros((3, 3)))
+
+
+def test_a_packed_map_is_right_to_half_a_step() -> None:
+    weights = np.random.default_rng(0).dirichlet(np.ones(7), size=(2, 3, 7))
+    packed = pack_map(weights)
+    assert np.abs(unpack_map(packed) - weights).max() <= 0.5 / 255 + 1e-6
+
+
+def test_a_page_of_256_words_and_144_heads_is_small_and_quickly_written(
+    tmp_path: Path, long_sentence: dict[str, Any]
+) -> None:
+    path = tmp_path / "attention.html"
+    seconds = []
+    for _ in range(3):
+        start = time.process_time()
+        write_attention_page(path, long_sentence)
+        seconds.append(time.process_time() - start)
+    assert min(seconds) < 0.5
+    assert path.stat().st_size < 21_000_000
+    stored = json.loads(Page(path.read_text(encoding="utf-8")).scripts[0])["sentences"][0]["maps"]["raw"]
+    assert stored["encoding"] == "deflate"
+    assert zlib.decompress(base64.b64decode(stored["data"])) == base64.b64decode(long_sentence["maps"]["raw"]["data"])
