@@ -26,6 +26,7 @@ Policy = Callable[[Example], Floats]
 _WORDS = re.compile(r"[\u3400-\u9fff]|[^\W_]+(?:['’-][^\W_]+)*")
 _FURTHEST = 40  # tokens; a fixed offset beyond it is not tried
 _BUCKETS = 2**18  # of hashed features
+_RANKED = 20_000  # training items of one language and kind from which a linear ranker learns
 
 
 def nearest(example: Example) -> Floats:
@@ -120,14 +121,16 @@ def entity_cue(train: Sequence[Example]) -> Policy:
 def odd_one_out(train: Sequence[Example]) -> Policy:
     """A linear ranker that sees the candidates alone, pronoun and context hidden: words, places, who is beside whom."""
 
-    def features(example: Example, index: int) -> Iterator[str]:
+    def features(example: Example) -> Iterator[list[str]]:
         names = [_name(example, other) for other in range(len(example.candidates))]
-        yield f"own={names[index]}"
-        yield f"place={index}/{len(names)}"
-        for other, name in enumerate(names):
-            if other != index:
-                yield f"beside={name}"
-                yield f"pair={names[index]}|{name}"
+        for index, own in enumerate(names):
+            others = [name for other, name in enumerate(names) if other != index]
+            yield [
+                f"own={own}",
+                f"place={index}/{len(names)}",
+                *(f"beside={name}" for name in others),
+                *(f"pair={own}|{name}" for name in others),
+            ]
 
     return _ranker(train, features)
 
@@ -135,11 +138,10 @@ def odd_one_out(train: Sequence[Example]) -> Policy:
 def bag_of_words(train: Sequence[Example]) -> Policy:
     """A linear ranker over the candidate's own words and the words of the text, each for itself and without order."""
 
-    def features(example: Example, index: int) -> Iterator[str]:
-        for word in _own_words(example, index):
-            yield f"own={word}"
-        for word in _context(example):
-            yield f"text={word}"
+    def features(example: Example) -> Iterator[list[str]]:
+        text = [f"text={word}" for word in _context(example)]
+        for own in _all_own_words(example):
+            yield [*(f"own={word}" for word in own), *text]
 
     return _ranker(train, features)
 
@@ -147,14 +149,12 @@ def bag_of_words(train: Sequence[Example]) -> Policy:
 def bag_with_interactions(train: Sequence[Example]) -> Policy:
     """The bag of words, and each of the candidate's words together with each word of the text."""
 
-    def features(example: Example, index: int) -> Iterator[str]:
+    def features(example: Example) -> Iterator[list[str]]:
         context = _context(example)
-        for word in _own_words(example, index):
-            yield f"own={word}"
-            for other in context:
-                yield f"pair={word}|{other}"
-        for other in context:
-            yield f"text={other}"
+        text = [f"text={word}" for word in context]
+        for own in _all_own_words(example):
+            pairs = [f"pair={word}|{other}" for word in own for other in context]
+            yield [*(f"own={word}" for word in own), *pairs, *text]
 
     return _ranker(train, features)
 
@@ -166,11 +166,10 @@ def bag_by_place(train: Sequence[Example]) -> Policy:
     would learn: no shortcut there.
     """
 
-    def features(example: Example, index: int) -> Iterator[str]:
-        for word in _own_words(example, index):
-            yield f"own={word}"
-        for word in _context(example):
-            yield f"text={word}|{index}"
+    def features(example: Example) -> Iterator[list[str]]:
+        context = _context(example)
+        for index, own in enumerate(_all_own_words(example)):
+            yield [*(f"own={word}" for word in own), *(f"text={word}|{index}" for word in context)]
 
     return _ranker(train, features)
 
@@ -209,13 +208,18 @@ def per_item(train: Sequence[Example], test: Sequence[Example]) -> dict[str, Flo
     wrong for all; leave them out where that is not meant. NaN where a shortcut does not apply: `bag_by_place` is for
     items without a kind of cue.
     """
-    results = {name: focal_correctness(policy, test) for name, policy in {"chance": _blind, **POLICIES}.items()}
+    results = unlearned(test)
     for cell, places in _cells(test).items():
         known = [example for example in train if _cell(example) == cell and example.antecedents]
         for name, fit in (LEARNED if cell[1] else LEARNED_FROM_FOUND_TEXT).items():
             right = results.setdefault(name, np.full(len(test), np.nan))
             right[places] = focal_correctness(fit(known), [test[place] for place in places])
     return results
+
+
+def unlearned(test: Sequence[Example]) -> dict[str, Floats]:
+    """The same of the shortcuts that need no training split: name -> (N,)."""
+    return {name: focal_correctness(policy, test) for name, policy in {"chance": _blind, **POLICIES}.items()}
 
 
 def shortcuts(train: Sequence[Example], test: Sequence[Example]) -> list[Shortcut]:
@@ -304,8 +308,9 @@ def _cue(example: Example) -> str:
     return example.factors.get("cue") or example.text[start:end].lower()
 
 
-def _own_words(example: Example, index: int) -> list[str]:
-    return [_name(example, index)] if example.language == "zh" else _WORDS.findall(_name(example, index))
+def _all_own_words(example: Example) -> list[list[str]]:
+    names = [_name(example, index) for index in range(len(example.candidates))]
+    return [[name] if example.language == "zh" else _WORDS.findall(name) for name in names]
 
 
 def _context(example: Example) -> list[str]:
@@ -328,22 +333,33 @@ def _context(example: Example) -> list[str]:
     return list(words)
 
 
-def _ranker(train: Sequence[Example], features: Callable[[Example, int], Iterator[str]]) -> Policy:
-    """A logistic regression that tells antecedents from other focal candidates, from hashed features."""
+def _ranker(train: Sequence[Example], features: Callable[[Example], Iterator[list[str]]]) -> Policy:
+    """A logistic regression that tells antecedents from other focal candidates, from hashed features.
+
+    Args:
+        train: of these at most `_RANKED`, evenly spread.
+        features: those of each candidate of an example.
+    """
     from sklearn.feature_extraction import FeatureHasher
     from sklearn.linear_model import SGDClassifier
 
-    rows = [(example, index) for example in train for index in example.focal]
-    answers = [index in example.antecedents for example, index in rows]
+    shown = _thinned(train, _RANKED)
+    answers = [index in example.antecedents for example in shown for index in example.focal]
     if len(set(answers)) < 2:
         return _blind
+
+    def rows() -> Iterator[list[str]]:
+        for example in shown:
+            listed = list(features(example))
+            yield from (listed[index] for index in example.focal)
+
     hasher = FeatureHasher(_BUCKETS, input_type="string", alternate_sign=False, dtype=np.float32)
     model = SGDClassifier(loss="log_loss", alpha=1e-6, max_iter=8, tol=None, random_state=0, average=True)
-    model.fit(hasher.transform(features(example, index) for example, index in rows), answers)
+    model.fit(hasher.transform(rows()), answers)
     weights = model.coef_[0]
 
     def scores(example: Example) -> Floats:
-        matrix = hasher.transform(features(example, index) for index in range(len(example.candidates)))
+        matrix = hasher.transform(features(example))
         # What candidates share may differ in the last digit by the order of the sum; it must not break a tie.
         rounded: Floats = np.round(matrix @ weights, 6)
         return rounded
