@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from encoders import POSITIONS, shape
+
+from anaphora.analysis.capture import look
+from anaphora.analysis.perturbations import PERTURBATIONS, hidden_words, perturbations, without_positions
+from anaphora.analysis.record import AttentionRecord
+from anaphora.analysis.scores import Head
+from anaphora.checkpoint import load
+from anaphora.data.batch import Encoded
+from anaphora.data.example import Example
+from anaphora.data.store import load as load_corpus
+from anaphora.data.tokenizer import Tokenizer
+from anaphora.model.resolver import Resolver
+from anaphora.model.settings import Position, Word
+from anaphora.specials import CLS, MASK
+
+
+def twin(cue: str, antecedent: int, pronoun: str = "she", kind: str = "role") -> Example:
+    text = f"Anna thanked Emma because {pronoun} {cue} ."
+    at = text.index(f" {pronoun} ") + 1
+    return Example(
+        text=text,
+        language="en",
+        pronoun=(at, at + len(pronoun)),
+        candidates=(((0, 4),), ((13, 17),)),
+        antecedents=(antecedent,),
+        group="block",
+        twin="pair",
+        factors={"cue": cue if pronoun == "she" else pronoun, "kind": kind, "type": "causality", "template": "one"},
+    )
+
+
+def captured(examples: Sequence[Example]) -> tuple[Encoded, list[AttentionRecord]]:
+    tokenizer = Tokenizer.train([one.text for one in examples], [], 1)
+    data = Encoded(examples, tokenizer)
+    return data, [
+        AttentionRecord(
+            one, tokens.spans, tokens.words, np.full((1, 1, len(tokens.ids)), 1 / len(tokens.ids), np.float32)
+        )
+        for one, tokens in zip(examples, data.tokens, strict=True)
+    ]
+
+
+def left(data: Encoded, ids: list[list[int]]) -> list[str]:
+    """The words that are still there."""
+    return [
+        " ".join(
+            data.examples[item].text[start:end]
+            for (start, end), one in zip(tokens.spans, ids[item], strict=True)
+            if one not in (MASK, CLS)
+        )
+        for item, tokens in enumerate(data.tokens)
+    ]
+
+
+def test_only_the_cue_is_hidden() -> None:
+    data, records = captured([twin("helped", 1), twin("smiled", 0)])
+    assert left(data, hidden_words(data, records, "cue_masked")) == ["Anna thanked Emma because she ."] * 2
+
+
+def test_where_the_pronoun_is_the_cue_it_is_hidden() -> None:
+    data, records = captured([twin("slept", 0, "he", "set"), twin("slept", 1, "she", "set")])
+    assert left(data, hidden_words(data, records, "cue_masked"))[0] == "Anna thanked Emma because slept ."
+
+
+def test_without_context_pronoun_and_candidates_stay() -> None:
+    data, records = captured([twin("helped", 1), twin("smiled", 0)])
+    assert left(data, hidden_words(data, records, "context_removed")) == ["Anna Emma she"] * 2
+    assert [len(ids) for ids in hidden_words(data, records, "context_removed")] == data.ids.lengths.tolist()
+
+
+@pytest.mark.parametrize("encoding", POSITIONS, ids=lambda one: one.kind)
+def test_a_model_without_positions_does_not_see_the_order(encoding: Position) -> None:
+    torch.manual_seed(0)
+    resolver = Resolver(shape(position=encoding), Word(), 50).eval()
+    blind = without_positions(resolver)
+    ids, order = torch.arange(5, 13)[None], torch.tensor([3, 0, 2, 1, 7, 6, 5, 4])
+    places, segments = torch.arange(8)[None], torch.zeros(1, 8, dtype=torch.long)
+    with torch.inference_mode():
+        before = resolver.encoder(ids, places, segments)
+        straight, mixed = blind.encoder(ids, places, segments), blind.encoder(ids[:, order], places, segments)
+        assert torch.allclose(straight[:, order], mixed, atol=1e-5)
+        assert torch.equal(before, resolver.encoder(ids, places, segments))
+        if encoding.kind != "none":
+            shuffled = resolver.encoder(ids[:, order], places, segments)
+            assert not torch.allclose(before[:, order], shuffled, atol=1e-3)
+
+
+def test_a_run_is_measured_under_each_of_them(finished: Path) -> None:
+    run = load(finished)
+    data = Encoded(load_corpus(run.config.data).examples("dev"), run.tokenizer)
+    seen = look(run.resolver, data, run.config.batching, run.config.task.readout)
+    found = perturbations(run, seen.records, Head(0, 1))
+    assert set(found) == set(PERTURBATIONS)
+    for languages in found.values():
+        assert set(languages) == {"en", "zh"}
+        for kinds in languages.values():
+            cell = kinds["all"]
+            assert cell["items"] > 0
+            assert 0 <= cell["task_accuracy"] <= 1
+            assert 0 <= cell["candidate_accuracy"] <= 1
+            assert 0 < cell["chance"] < 1
