@@ -18,7 +18,7 @@ from typing import Any
 
 from omegaconf import MISSING, OmegaConf
 
-from anaphora.analysis.settings import Analysis, Comparison, Evidence, Protocol
+from anaphora.analysis.settings import Analysis, Comparison, Evidence, Protocol, Report
 from anaphora.benchmark.settings import Benchmark
 from anaphora.config import GROUPS, VARIANTS, Config
 
@@ -55,6 +55,9 @@ MEANINGS = {
     "Trainer.progress": "show a progress bar",
     "Analysis.split": "`train`, `dev` or `test`",
     "Analysis.head": "goes with `layer`",
+    "Report.split": "`train`, `dev` or `test`",
+    "Report.formats": "of figures: `png`, `svg`, `pdf`",
+    "Report.protocol": "what was fixed beforehand; below",
     "Analysis.formats": "of figures: `png`, `svg`, `pdf`",
     "Comparison.runs": "two or more scored run directories",
     "Benchmark.sizes": "of the encoders: `tiny`, `s` or `m`",
@@ -103,6 +106,7 @@ def page() -> str:
     parts += ["", "## Looking at a run: `evaluate`, `extract_attention`, `score_attention`, `plot_attention`", ""]
     parts += _table(Analysis, "")
     parts += ["", "Other data are chosen as in training, for instance `data=jsonl data.path=items.jsonl`.", ""]
+    parts += ["## The report: `scripts/report.py`", "", *_table(Report, ""), ""]
     parts += ["### `protocol`", "", _summary(Protocol), "", *_table(Protocol, "protocol."), ""]
     parts += ["## The trained controls of a run: `scripts/evidence.py`", "", *_table(Evidence, ""), ""]
     parts += ["## Several runs: `scripts/compare.py`", "", *_table(Comparison, "")]

@@ -99,6 +99,7 @@ def invented_metrics(seed: int = 0) -> dict[str, Any]:
             "patch": {
                 "pairs": 180, "skipped": 20, "head": {"flipped": 0.62, "interval": [0.55, 0.7]},
                 "cumulative": [{"k": k, "flipped": round(1 - 0.4 / k, 4)} for k in range(1, 7)],
+                "layer": {"flipped": 0.87, "interval": [0.81, 0.93]},
                 "everywhere": {"flipped": 0.985, "interval": [0.96, 1.0]},
             },
             "dose_response": {

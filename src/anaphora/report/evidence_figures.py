@@ -191,7 +191,7 @@ def ablation(part: Mapping[str, Any] | None) -> Figure | None:
 def patch(part: Mapping[str, Any] | None) -> Figure | None:
     """The share of right twins whose answer flips when the pronoun's row comes from the twin, by heads patched."""
     panels = []
-    everywhere = False
+    with_layer = False
     for label, _, _, cell in groups((part or {}).get("languages")):
         found = cell.get("patch") or {}
         lines = []
@@ -203,16 +203,16 @@ def patch(part: Mapping[str, Any] | None) -> Figure | None:
             lines.append(
                 _Line([1], [found["head"]["flipped"]], style.ANTECEDENT, "dot", [low], [high])
             )  # the chosen head alone
-        if _has(found.get("everywhere"), "flipped"):
-            everywhere = True
-            lines.append(_Line([], [found["everywhere"]["flipped"]], style.INK, "level"))
+        if _has(found.get("layer"), "flipped"):
+            with_layer = True
+            lines.append(_Line([], [found["layer"]["flipped"]], style.INK, "level"))
         if lines:
             panels.append((label, lines))
     if not panels:
         return None
     key = [("heads patched, best first (point: the chosen head)", style.ANTECEDENT, "line")]
-    key += [("all heads patched", style.INK, "broken")] if everywhere else []
-    key += [("half: what the verdict asks", style.MUTED, "dotted")]
+    key += [("all heads of its layer", style.INK, "broken")] if with_layer else []
+    key += [("half: what the verdict asks of the layer", style.MUTED, "dotted")]
     title = "How often does the answer flip when only the pattern is taken from the twin?"
     return _curves(title, panels, key, "heads patched", "answers flipped (%)", top=1.0, reference=0.5)
 
