@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +12,7 @@ import pyarrow
 import pytest
 from pyarrow import parquet
 
+from anaphora.analysis.settings import Report
 from anaphora.report.rows import COLUMNS
 
 Script = Callable[..., tuple[int, str, str]]
@@ -166,11 +169,33 @@ def test_own_data_and_public_corpora_go_all_the_way(
     assert (run / "figures" / "scoreboard.png").stat().st_size > 500
 
 
-def test_the_demonstration_trains_then_reuses_and_resumes(tmp_path: Path, done: Callable[..., str]) -> None:
+def test_the_demonstration_trains_then_reuses_and_resumes(
+    tmp_path: Path, done: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from anaphora import demonstration, evidence
+
+    class AskedError(Exception): ...
+
+    def refuse(*_: object) -> None:
+        raise AskedError
+
+    # The demo asks for the whole report, which takes long on the smallest run too.
+    small = partial(Report, items=40, untrained=2, sentences=8, formats=["svg"])
+    monkeypatch.setattr(demonstration, "Report", small)
     asked = (f"output={tmp_path}", "name=demo", "data.train_items=100", "data.test_items=40", "trainer=smoke")
     first = done("demo", *asked)
     assert "demo: training" in first and "metrics.json" in first
-    assert (tmp_path / "demo" / "metrics.json").exists() and (tmp_path / "demo" / "attention" / "test.parquet").exists()
+    assert (tmp_path / "demo" / "attention" / "test.parquet").exists()
+    assert {"causal", "verdict", "head_roles"} <= set(metrics(tmp_path / "demo"))
+    assert "report.html" in first.splitlines()[-1]
+    page = (tmp_path / "demo" / "report.html").read_text(encoding="utf-8")
+    assert "The same words, another reading" in page and "en-1" in page and "zh-1" in page
+    drawn = {path.name for path in (tmp_path / "demo" / "figures" / "report").iterdir()}
+    assert {"quad_0.svg", "effects.svg", "knock_out.svg"} <= drawn
+    # Drawing takes longest, and was just seen to work.
+    monkeypatch.setattr(demonstration, "plot_study", lambda *_: [])
+    monkeypatch.setattr(demonstration, "write", lambda told, asked: tmp_path / "demo" / "report.html")
+    monkeypatch.setattr(evidence, "examine", refuse)
     weights = (tmp_path / "demo" / "model.safetensors").read_bytes()
     (tmp_path / "demo" / "model.safetensors").unlink()
     assert "the run is unfinished; it is resumed" in done("demo", *asked)
@@ -182,3 +207,13 @@ def test_the_demonstration_does_not_mix_settings(tmp_path: Path, own_run: Path, 
     status, _, err = script("demo", f"output={own_run.parent}", f"name={own_run.name}", "trainer=smoke")
     assert status == 2
     assert "holds a run with other settings; choose another name=" in err
+
+
+def test_the_report_is_offline_and_says_what_is_missing(own_run: Path, done: Callable[..., str]) -> None:
+    asked = ("items=4", "untrained=0", "sentences=2", "formats=[]", "split=dev")
+    out = done("report", f"run={own_run}", *asked)
+    assert "English, set cues: not yet controlled" in out and "trained controls" in out
+    assert f"report    {own_run / 'report_dev.html'}" in out
+    assert not re.search(r"https?:", (own_run / "report_dev.html").read_text(encoding="utf-8"))
+    assert (own_run / "metrics_dev.json").exists() and not (own_run / "metrics.json").exists()
+    assert (own_run / "tables" / "verdict_dev.csv").exists()

@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from rich import box
 from rich.table import Table
 
 from anaphora.analysis import controls
 from anaphora.analysis.examination import examine
-from anaphora.analysis.exhibits import exhibits
+from anaphora.analysis.exhibits import exhibits, maps_of_run
+from anaphora.analysis.intervene import Subject
+from anaphora.analysis.other_models import evidence_of
 from anaphora.analysis.protocol import protocol
-from anaphora.analysis.settings import Analysis, Evidence, Report
-from anaphora.analysis.study import Progress, Study, study
+from anaphora.analysis.record import AttentionRecord
+from anaphora.analysis.seeds import divergences
+from anaphora.analysis.settings import Analysis, Evidence, Protocol, Report
+from anaphora.analysis.study import Measurement, Progress, Study, study
 from anaphora.analysis.verdict import verdict
 from anaphora.checkpoint import Layout, Run, load, training_record
 from anaphora.config import Config, read
+from anaphora.data.example import Example
 from anaphora.errors import UserError
 from anaphora.files import held, write_json
 from anaphora.report import pictures
-from anaphora.report.evidence_tables import evidence_tables
+from anaphora.report.evidence_tables import divergence_rows, evidence_tables
 from anaphora.report.explorer import explorer
 from anaphora.report.page import ReportRun, write_report
 from anaphora.report.tables import LANGUAGES
@@ -48,14 +55,22 @@ def report(asked: Report) -> Path:
     Raises:
         UserError: a run is not finished, or two runs have one name.
     """
+    # Measuring takes minutes: what cannot be reported is told before.
+    runs = [load(directory) for directory in asked.runs or [asked.run]]
+    twice = [name for name, count in Counter(run.name for run in runs).items() if count > 1]
+    if twice:
+        raise UserError(
+            f"runs ({asked.runs}): two are called {twice[0]}; rename a run directory, names tell them apart"
+        )
     told = []
-    for directory in asked.runs or [asked.run]:
-        run = load(directory)
+    for run in runs:
         with console.status(f"{run.name}: reading the data") as status:
             told.append(gather(run, asked, status.update))
     with console.status("drawing the report"):
         path = write(told, asked)
     for one in told:
+        if len(told) > 1:
+            console.print(one.found.run.name, soft_wrap=True)
         print_verdict(one.metrics)
     console.print(f"report    {path}", soft_wrap=True)
     return path
@@ -87,7 +102,14 @@ def gather(run: Run, asked: Report, progress: Progress, found: Study | None = No
     material = material_of(run, Analysis(run=str(run.directory), split=asked.split, untrained=untrained))
     if found is None:
         found = study(
-            run, material.training, material.development, material.measured, asked.split, untrained, None, progress
+            run,
+            None if stored else material.training,
+            material.development,
+            material.measured,
+            asked.split,
+            untrained,
+            None,
+            progress,
         )
     metrics = stored or {
         **found.metrics(),
@@ -105,13 +127,18 @@ def gather(run: Run, asked: Report, progress: Progress, found: Study | None = No
 
 def write(told: Sequence[Told], asked: Report) -> Path:
     """The page on runs whose evidence is known, and its figures as files."""
-    first = told[0].found.run
-    folder = Path(asked.output) if asked.output else first.directory
+    first = told[0].found
+    folder = Path(asked.output) if asked.output else first.run.directory
     path = folder / ("report.html" if asked.split == "test" else f"report_{asked.split}.html")
-    runs = [_shown(one) for one in told]
+    runs = [
+        _shown(one.found.run.name, one.found, one.metrics, training_record(one.found.run.directory)) for one in told
+    ]
     names = ", ".join(run.name for run in runs)
-    sentences = explorer(exhibits(told[0].found, asked.sentences))
-    drawn = write_report(path, runs, sentences, f"Pronouns and antecedents: {names}")
+    sentences = explorer(exhibits(first, asked.sentences, maps_of_run(first)))
+    apart = _divergences(told)
+    drawn = write_report(path, runs, sentences, f"Pronouns and antecedents: {names}", apart)
+    if apart:
+        write_table(folder / "tables" / f"divergence_{asked.split}.csv", divergence_rows(apart))
     for name, figures in drawn.items():
         inside = folder / "figures" / "report" / (name if len(runs) > 1 else "")
         for each, figure in figures.items():
@@ -119,9 +146,71 @@ def write(told: Sequence[Told], asked: Report) -> Path:
     return path
 
 
-def _shown(one: Told) -> ReportRun:
-    found = one.found
-    languages = list(one.metrics["languages"])
+def report_on_records(
+    folder: Path,
+    name: str,
+    development: Sequence[AttentionRecord],
+    measured: Sequence[AttentionRecord],
+    answers: Sequence[int] | None = None,
+    subject: Subject | None = None,
+    training: Sequence[Example] = (),
+    maps: Mapping[int, NDArray[np.float32]] | None = None,
+    split: str = "test",
+    fixed: Protocol | None = None,
+) -> dict[str, Any]:
+    """Write the report on a model from elsewhere: `report.html`, `metrics.json` and the tables, in a folder.
+
+    Args:
+        folder: it is made where it is missing.
+        name: of the model.
+        development, measured, answers, subject, training, split, fixed: as in `analysis.other_models.evidence_of`.
+        maps: for the explorer the whole maps (L, H, T, T) of some measured records, attending token first, by the
+            record's place in `measured`; without them the page has no explorer and no examples.
+
+    Returns:
+        What `metrics.json` holds.
+
+    Raises:
+        UserError: as `evidence_of`, or a map does not fit its record.
+    """
+    whole = maps or {}
+    for number, weights in whole.items():
+        if not 0 <= number < len(measured):
+            raise UserError(f"maps: {number} is no measured record; expected 0 to {len(measured) - 1}")
+        rows = measured[number].weights.shape
+        if weights.shape != (*rows, rows[-1]):
+            raise UserError(
+                f"maps[{number}]: the shape is {weights.shape}; expected {(*rows, rows[-1])} as in the record"
+            )
+    found, metrics = evidence_of(name, development, measured, answers, subject, training, split, fixed)
+    shown = exhibits(found, len(whole), lambda place: {"raw": whole[place]}, whole.keys())
+    write_report(
+        folder / "report.html", [_shown(name, found, metrics, {})], explorer(shown), f"Pronouns and antecedents: {name}"
+    )
+    write_json(folder / "metrics.json", metrics)
+    for table, cells in evidence_tables(metrics).items():
+        write_table(folder / "tables" / f"{table}_{split}.csv", cells)
+    return metrics
+
+
+def _divergences(told: Sequence[Told]) -> list[dict[str, Any]]:
+    """How far the runs' rows are apart, printed too; empty for one run, or where their items or words differ."""
+    if len(told) < 2:
+        return []
+    try:
+        rows = divergences({one.found.run.name: one.found for one in told})
+    except UserError as error:
+        console.print(f"the runs' rows are not compared: {error}", soft_wrap=True)
+        return []
+    for row in rows:
+        language = LANGUAGES.get(row["language"], row["language"])
+        bits = "–" if row["divergence"] is None else f"{row['divergence']:.3f} bits apart (1 is no word in common)"
+        console.print(f"rows of {row['run']} and {row['other']}, {language}: {bits}", soft_wrap=True)
+    return rows
+
+
+def _shown(name: str, found: Measurement, metrics: Mapping[str, Any], training: Mapping[str, Any]) -> ReportRun:
+    languages = list(metrics["languages"])
     heads = {}
     for language in languages:
         spoken = np.array([each.language == language for each in found.development.examples])
@@ -134,8 +223,8 @@ def _shown(one: Told) -> ReportRun:
             if block:
                 cells = pictures.quad_cells([found.seen.records[item] for item in block], found.head)
                 quads.append((f"{LANGUAGES.get(language, language)}, {words}", cells))
-    validations = training_record(found.run.directory).get("validations", [])
-    return ReportRun(name=found.run.name, metrics=one.metrics, validations=validations, heads=heads, quads=quads)
+    validations = training.get("validations", [])
+    return ReportRun(name=name, metrics=metrics, validations=validations, heads=heads, quads=quads)
 
 
 def _stored(run: Run, asked: Report) -> dict[str, Any] | None:

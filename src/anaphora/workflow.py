@@ -294,11 +294,13 @@ def _stored_head(run: Run) -> Head:
 EVIDENCE = (
     "protocol",
     "significance",
+    "heads_on_development",
     "effects",
     "factors",
     "more_scores",
     "head_roles",
     "maps",
+    "perturbations",
     "causal",
     "examined",
     "controls",
@@ -329,7 +331,7 @@ def write_scores(found: Study, folder: Path, metrics: dict[str, Any] | None = No
     """
     if metrics is None:
         metrics, known = found.metrics(), read_scores(folder, found.split)
-        if known.get("head") == metrics["head"] and _counts(known) == _counts(metrics):
+        if all(_about(known, name) == _about(metrics, name) for name in ("head", "languages", "untrained_models")):
             metrics |= {name: known[name] for name in EVIDENCE if name in known}
     with held(found.run.directory):
         write_json(scores_file(folder, found.split), metrics)
@@ -341,8 +343,10 @@ def write_scores(found: Study, folder: Path, metrics: dict[str, Any] | None = No
         write_text(folder / "tables" / "heads_dev.csv", heads_frame(found.development).to_csv(index=False))
 
 
-def _counts(metrics: Mapping[str, Any]) -> dict[str, int]:
-    return {language: whole["items"] for language, whole in metrics.get("languages", {}).items()}
+def _about(metrics: Mapping[str, Any], name: str) -> Any:
+    """What evidence must be about to stay: the same head, as many items and as many untrained models."""
+    part = metrics.get(name)
+    return {language: whole["items"] for language, whole in part.items()} if name == "languages" and part else part
 
 
 def print_headline(metrics: dict[str, Any]) -> None:

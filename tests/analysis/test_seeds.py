@@ -1,12 +1,16 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import special
 
+from anaphora.analysis.capture import Look
 from anaphora.analysis.record import AttentionRecord
-from anaphora.analysis.scores import Head
-from anaphora.analysis.seeds import row_divergence
+from anaphora.analysis.scores import Head, score
+from anaphora.analysis.seeds import divergences, row_divergence
+from anaphora.analysis.study import Measurement
 from anaphora.data.example import Example
 from anaphora.errors import UserError
 
@@ -50,3 +54,35 @@ def test_runs_that_cannot_be_compared_are_told() -> None:
     for other in (record([0.25] * 4, text="abab cd eg"), record([0.25] * 4, words=(0, 1, 2, 3))):
         with pytest.raises(UserError, match="item 0: the runs differ in its text or its words"):
             row_divergence([run, [other]], [head, head])
+
+
+def measured(one: list[AttentionRecord], head: Head) -> Measurement:
+    scores = score(one)
+    nothing = np.zeros(len(one))
+    return Measurement(
+        split="test",
+        head=head,
+        development=scores,
+        measured=scores,
+        seen=Look(one, nothing.astype(np.int64), nothing),
+        baselines={},
+        untrained=np.zeros((0, len(one)), dtype=np.float32),
+    )
+
+
+def test_runs_are_compared_pair_by_pair_and_language_by_language_over_main_items() -> None:
+    same, apart, novel = (record([1.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.4, 0.6]) for _ in range(3))
+    chinese = replace(apart, example=replace(apart.example, language="zh"))
+    other = replace(novel, example=replace(novel.example, factors={"stratum": "novel"}))
+    items = [same, chinese, chinese, other]
+    rows = divergences(
+        {"a": measured(items, Head(0, 0)), "b": measured(items, Head(0, 0)), "c": measured(items, Head(0, 1))}
+    )
+    told = [(row["run"], row["other"], row["language"], row["items"], row["divergence"]) for row in rows]
+    assert told == [
+        ("a", "b", "en", 1, 0), ("a", "b", "zh", 2, 0), ("a", "c", "en", 1, 1), ("a", "c", "zh", 2, 1),
+        ("b", "c", "en", 1, 1), ("b", "c", "zh", 2, 1),
+    ]  # fmt: skip
+    assert rows[0]["interval"] is None and rows[3]["interval"] == [1, 1]
+    with pytest.raises(UserError, match="they have 4, 3 items"):
+        divergences({"a": measured(items, Head(0, 0)), "b": measured(items[1:], Head(0, 0))})

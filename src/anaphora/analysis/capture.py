@@ -49,8 +49,13 @@ def look(resolver: Resolver, data: Encoded, batching: Batching, readout: Readout
             records[item] = AttentionRecord(example, tokens.spans, tokens.words, row)
             if chosen is not None:
                 answers[item] = chosen[place]
-                correct[item] = chosen[place] in example.antecedents if example.antecedents else chosen[place] == -1
+                correct[item] = is_right(chosen[place], example)
     return Look([record for record in records if record is not None], answers, correct)
+
+
+def is_right(answer: int, example: Example) -> bool:
+    """Whether a candidate's number, or -1 for "none of them", answers an example rightly."""
+    return answer in example.antecedents if example.antecedents else answer == -1
 
 
 def _look_at(

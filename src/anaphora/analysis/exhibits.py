@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from anaphora.analysis.flow import sentence_maps
 from anaphora.analysis.record import AttentionRecord
 from anaphora.analysis.scores import is_main
-from anaphora.analysis.study import Study
+from anaphora.analysis.study import Measurement, Study
 from anaphora.analysis.words import WordRow, word_map, word_weights
 
 
@@ -36,20 +36,41 @@ class Exhibit:
     head_right: bool
 
 
-def exhibits(found: Study, most: int) -> list[Exhibit]:
-    """At most so many main items: in turn the first right and wrong ones of every language and type of cue."""
-    run, scores, head = found.run, found.measured, found.head
+MapsOf = Callable[[int], Mapping[str, NDArray[np.float32]]]
+"""The number of a record -> its sentence's maps, name -> (L, H or 1, T, T), attending token first."""
+
+
+def maps_of_run(found: Study) -> MapsOf:
+    """The maps that a run's model makes of the sentences of its study."""
+    run = found.run
+
+    def maps_of(place: int) -> Mapping[str, NDArray[np.float32]]:
+        example = found.seen.records[place].example
+        return sentence_maps(run.resolver, run.tokenizer, example, run.config.task.readout)[1]
+
+    return maps_of
+
+
+def exhibits(found: Measurement, most: int, maps_of: MapsOf, among: Collection[int] | None = None) -> list[Exhibit]:
+    """At most so many main items: in turn the first right and wrong ones of every language and type of cue.
+
+    Args:
+        found: the records, their scores and the answers.
+        most: how many.
+        maps_of: is asked for the maps of those that are chosen.
+        among: the numbers of the records to choose from; by default all.
+    """
+    scores, head = found.measured, found.head
     shown = []
-    for item in _in_turn(found, most):
+    for item in _in_turn(found, most, among):
         place = int(scores.kept[item])
         record = found.seen.records[place]
-        _, maps = sentence_maps(run.resolver, run.tokenizer, record.example, run.config.task.readout)
         correct = float(found.seen.correct[place])
         shown.append(
             Exhibit(
                 record,
                 word_weights(record),
-                {name: word_map(each, record.words) for name, each in maps.items()},
+                {name: word_map(each, record.words) for name, each in maps_of(place).items()},
                 int(found.seen.answers[place]),
                 None if np.isnan(correct) else correct > 0.5,
                 bool(scores.candidate_accuracy[item, head.layer, head.head] > 0.5),
@@ -58,13 +79,13 @@ def exhibits(found: Study, most: int) -> list[Exhibit]:
     return shown
 
 
-def _in_turn(found: Study, most: int) -> list[int]:
+def _in_turn(found: Measurement, most: int, among: Collection[int] | None) -> list[int]:
     """Items, one of each pile in turn; a pile shares language, type, and whether answer and head are right."""
     scores, head = found.measured, found.head
     main = is_main(scores.examples)
     piles: dict[tuple[str, str, bool, bool], list[int]] = {}
     for item, example in enumerate(scores.examples):
-        if main[item]:
+        if main[item] and (among is None or int(scores.kept[item]) in among):
             pointed = bool(scores.candidate_accuracy[item, head.layer, head.head] > 0.5)
             key = (example.language, example.factors.get("type", ""), bool(found.task_correct[item] > 0.5), pointed)
             piles.setdefault(key, []).append(item)

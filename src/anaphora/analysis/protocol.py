@@ -14,13 +14,13 @@ from anaphora.analysis.statistics import holm, permutation_p
 from anaphora.config import Config
 
 
-def protocol(fixed: Protocol, split: str, config: Config) -> dict[str, Any]:
+def protocol(fixed: Protocol, split: str, config: Config | str) -> dict[str, Any]:
     """The protocol of a report.
 
     Args:
         fixed: the headline and alpha, as the settings say.
         split: the split that is reported.
-        config: the settings of the run that is reported.
+        config: the settings of the run that is reported; of a model from elsewhere its name.
 
     Returns:
         {"metric", "map", "direction", "split", "alpha", "hash"}. The hash is the first 16 hexadecimal digits of the
@@ -28,7 +28,7 @@ def protocol(fixed: Protocol, split: str, config: Config) -> dict[str, Any]:
         run has the same. Two reports with one hash followed one protocol on one kind of run.
     """
     stated = {**asdict(fixed), "split": split}
-    settings = asdict(replace(config, name=None, output="", resume=None))
+    settings = config if isinstance(config, str) else asdict(replace(config, name=None, output="", resume=None))
     written = json.dumps({"protocol": stated, "settings": settings}, sort_keys=True, ensure_ascii=False)
     names = ("metric", "map", "direction", "split", "alpha")
     return {**{name: stated[name] for name in names}, "hash": hashlib.sha256(written.encode()).hexdigest()[:16]}

@@ -23,11 +23,12 @@ UNTRAINED_DEVELOPMENT, UNTRAINED_MEASURED = 1_000, 3_000
 """Items, as whole blocks evenly spread, on which an untrained model chooses its head, and on which that is measured."""
 
 
-@dataclass(frozen=True, eq=False)
-class Study:
-    """What a run's heads and answers are worth on one split.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Measurement:
+    """What a model's heads and answers are worth on one split, whatever the model.
 
     Attributes:
+        split: the name of the split that is reported.
         head: chosen on the development split.
         development: every head's scores there.
         measured: every head's scores on the split that is reported.
@@ -37,7 +38,6 @@ class Study:
             where it was not asked.
     """
 
-    run: Run
     split: str
     head: Head
     development: HeadScores
@@ -55,14 +55,24 @@ class Study:
         """What `metrics.json` holds."""
         found = summarise(self.measured, self.head, self.task_correct, self.baselines, self.untrained)
         return {
-            "seed": self.run.config.seed,
             "split": self.split,
             "head": {"layer": self.head.layer, "head": self.head.head, "chosen_on": "dev"},
             **found,
             "dropped": self.measured.dropped,
             "untrained_models": len(self.untrained),
-            "train_seconds": training_record(self.run.directory).get("train_seconds"),
         }
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Study(Measurement):
+    """What a run's heads and answers are worth on one split."""
+
+    run: Run
+
+    def metrics(self) -> dict[str, Any]:
+        """What `metrics.json` holds."""
+        seconds = training_record(self.run.directory).get("train_seconds")
+        return {"seed": self.run.config.seed, **super().metrics(), "train_seconds": seconds}
 
 
 Progress = Callable[[str], None]
@@ -74,7 +84,7 @@ def silent(stage: str) -> None:
 
 def study(
     run: Run,
-    training: Sequence[Example],
+    training: Sequence[Example] | None,
     development: Sequence[Example],
     measured: Sequence[Example],
     split: str,
@@ -86,7 +96,7 @@ def study(
 
     Args:
         run: a trained run.
-        training: what baselines may learn from.
+        training: what baselines may learn from; None for no baselines.
         development: where heads are chosen.
         measured: the items to report.
         split: the name of the split that `measured` is.
@@ -100,8 +110,10 @@ def study(
     progress(f"{split} split")
     seen = _look(run, measured)
     scores = score(seen.records)
-    progress("baselines")
-    policies = baselines.per_item(training, scores.examples)
+    policies: dict[str, NDArray[np.float64]] = {}
+    if training is not None:
+        progress("baselines")
+        policies = baselines.per_item(training, scores.examples)
     control = np.full((untrained, len(scores.examples)), np.nan, dtype=np.float32)
     few = whole_blocks(development, UNTRAINED_DEVELOPMENT)
     asked = whole_blocks(scores.examples, UNTRAINED_MEASURED)
@@ -110,7 +122,16 @@ def study(
     for number in range(untrained):
         progress(f"untrained model {number + 1} of {untrained}")
         control[number, columns] = _untrained(run, UNTRAINED_SEED + number, few, asked)
-    return Study(run, split, head, dev_scores, scores, seen, policies, control)
+    return Study(
+        run=run,
+        split=split,
+        head=head,
+        development=dev_scores,
+        measured=scores,
+        seen=seen,
+        baselines=policies,
+        untrained=control,
+    )
 
 
 def _look(run: Run, examples: Sequence[Example]) -> Look:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 Row = dict[str, Any]
@@ -11,6 +11,7 @@ KEYS = {
     "effects": ("language", "kind", "effect"),
     "more_scores": ("language", "kind"),
     "factors": ("factor", "language"),
+    "perturbations": ("perturbation", "language", "kind"),
 }
 """Tables that are nested dictionaries: what each level's keys are."""
 
@@ -37,6 +38,11 @@ def evidence_tables(metrics: Mapping[str, Any]) -> dict[str, list[Row]]:
             for row in cell_rows(cell)
         ]
     return {name: rows for name, rows in made.items() if rows}
+
+
+def divergence_rows(apart: Sequence[Mapping[str, Any]]) -> list[Row]:
+    """How far the rows of several runs are apart (`analysis.seeds.divergences`), as rows of plain values."""
+    return [_flat(row) for row in apart]
 
 
 def _nested(part: Any, keys: tuple[str, ...], told: Row | None = None) -> Iterator[Row]:

@@ -36,7 +36,8 @@ GLOSSARY: tuple[tuple[str, str, str], ...] = (
      "Abnar and Zuidema 2020"),
     ("value zeroing", "How much a word’s vector changes when another word’s value is set to zero.",
      "Mohebbi et al. 2023"),
-    ("integrated gradients", "How much each word’s embedding adds to the model’s own answer.", "Sundararajan et al. 2017"),
+    ("integrated gradients", "How much each word’s embedding adds to the model’s own answer.",
+     "Sundararajan et al. 2017"),
     ("reciprocal rank", "1 where the antecedent is the strongest candidate, 1/2 where it is second, and so on; mean.",
      ""),
     ("attention score (MAS)", "Over all heads together, each keeping only the weight of the candidate that it "

@@ -42,7 +42,11 @@ _UNPACKED = 1_000_000
 
 
 def write_report(
-    path: Path, runs: Sequence[ReportRun], explorer: Mapping[str, Any], title: str
+    path: Path,
+    runs: Sequence[ReportRun],
+    explorer: Mapping[str, Any],
+    title: str,
+    divergences: Sequence[Mapping[str, Any]] = (),
 ) -> dict[str, dict[str, Figure]]:
     """Write the report of one or several runs as one HTML file that needs nothing else.
 
@@ -53,6 +57,7 @@ def write_report(
             "distractors", "special", "answer", "right", "head_right", "maps": {name: {"shape": [L, H or 1, W, W],
             "data": base64 of uint8}}}]}; W words, indices count words, a candidate is the list of its words.
         title: of the page.
+        divergences: how far the runs' rows are apart, as `analysis.seeds.divergences` says.
 
     Returns:
         The figures drawn, by run and name, to be saved as files as well.
@@ -83,7 +88,7 @@ def write_report(
             {"name": run.name, "opening": opening(run.metrics), "facts": facts(run), "sections": chapter}
             for run, chapter in zip(runs, chapters, strict=True)
         ],
-        together=side_by_side(runs) if len(runs) > 1 else None,
+        together=side_by_side(runs, divergences) if len(runs) > 1 else None,
         pictures=pictures,
         glossary=GLOSSARY,
         sentences=len(sentences),

@@ -82,8 +82,9 @@ def quad_picture(records: Sequence[AttentionRecord], head: Head) -> Figure:
 
 def quad_cells(records: Sequence[AttentionRecord], head: Head) -> list[QuadCell]:
     """A block's items in the order of a quad, by cue and then by who comes first, with their rows of one head."""
-    ordered = sorted(records, key=lambda record: (_reading(record.example), record.example.factors["order"]))
-    return [_quad_cell(record, head) for record in ordered]
+    ordered = sorted(records, key=lambda record: (_reading(record.example), _order(record.example)))
+    orders = sorted({_order(record.example) for record in records})
+    return [_quad_cell(record, head, orders.index(_order(record.example)) + 1) for record in ordered]
 
 
 def example_quad(measured: HeadScores, language: str, kind: str) -> list[int]:
@@ -167,22 +168,25 @@ def emergence(validations: Sequence[dict[str, float]], head: Head, chance: float
     )
 
 
-def _quad_cell(record: AttentionRecord, head: Head) -> QuadCell:
+def _quad_cell(record: AttentionRecord, head: Head, order: int) -> QuadCell:
     row = word_weights(record)
     pronoun, antecedents, distractors = roles(record.example, row)
-    factors = record.example.factors
     return QuadCell(
         words=row.words,
         weights=row.weights[head.layer, head.head],
         pronoun=pronoun,
         antecedents=antecedents,
         distractors=distractors,
-        label=f"cue: {factors.get('cue', '?')} · order {int(factors['order']) + 1}",
+        label=f"cue: {_reading(record.example) or '?'} · order {order}",
     )
 
 
 def _reading(example: Example) -> str:
     return example.factors.get("cue", "")
+
+
+def _order(example: Example) -> str:
+    return example.factors.get("order", "")
 
 
 def _words_of(spans: Sequence[Span], asked: Span) -> list[int]:

@@ -35,7 +35,16 @@ from anaphora.report.blocks import (
 from anaphora.report.comparison import comparison
 from anaphora.report.evidence_figures import CONTROLS, EDGES, EFFECTS, MAPS, SCOPES, groups
 from anaphora.report.packing import unpack_map
+from anaphora.report.spoken import ABSENT, counted, percent, plain, probability, ranged, spread, valued, with_minus
 from anaphora.report.tables import LANGUAGES, honest_sentence
+
+PERTURBATIONS = {
+    "cue_masked": "the cue’s words",
+    "context_removed": "all but pronoun and candidates",
+    "no_positions": "positions",
+}
+ALPHA = 0.05
+"""For the heads on development; the verdict's own stands in the protocol."""
 
 
 def sections(run: ReportRun, sentences: Sequence[Cell]) -> list[Section]:
@@ -66,15 +75,15 @@ def sections(run: ReportRun, sentences: Sequence[Cell]) -> list[Section]:
     ]
 
 
-def side_by_side(runs: Sequence[ReportRun]) -> Section:
-    """Several runs: the verdict of each, and median and spread of the measures."""
+def side_by_side(runs: Sequence[ReportRun], divergences: Sequence[Cell] = ()) -> Section:
+    """Several runs: the verdict of each, median and spread of the measures, and how far their rows are apart."""
     blocks: list[Block] = []
     labels = list(dict.fromkeys(label for run in runs for label, *_ in _judged(run.metrics)))
     if labels:
         verdicts = [
-            {label: cell.get("verdict") or _ABSENT for label, _, _, cell in _judged(run.metrics)} for run in runs
+            {label: cell.get("verdict") or ABSENT for label, _, _, cell in _judged(run.metrics)} for run in runs
         ]
-        rows = [[label, *(found.get(label, _ABSENT) for found in verdicts)] for label in labels]
+        rows = [[label, *(found.get(label, ABSENT) for found in verdicts)] for label in labels]
         blocks.append(
             Table(title="Verdicts", columns=["", *(run.name for run in runs)], rows=rows, texts=len(runs) + 1)
         )
@@ -85,12 +94,20 @@ def side_by_side(runs: Sequence[ReportRun]) -> Section:
         rows = [
             [
                 _label(row["language"], row["kind"]),
-                *(_spread(*(row[f"{name}{end}"] for end in ("", "_lowest", "_highest"))) for name in names),
+                *(spread(*(row[f"{name}{end}"] for end in ("", "_lowest", "_highest"))) for name in names),
             ]
             for row in comparison(scored)
         ]
         title = "Median over runs, and in brackets the lowest and the highest, in %"
         blocks.append(Table(title=title, columns=["", *names.values()], rows=rows))
+    if divergences:
+        rows = [
+            [f"{one['run']} – {one['other']}", LANGUAGES.get(one["language"], one["language"]),
+             valued(one["divergence"], one["interval"])]
+            for one in divergences
+        ]  # fmt: skip
+        title = "How far the rows of the chosen heads are apart (Jensen-Shannon): 0 is the same, 1 no word in common"
+        blocks.append(Table(title=title, columns=["runs", "", "bits"], rows=rows, texts=2))
     return Section(
         name="runs",
         title=f"{len(runs)} runs side by side",
@@ -130,7 +147,6 @@ def facts(run: ReportRun) -> list[tuple[str, str]]:
     return [(name, str(value)) for name, value in found if value not in (None, "")]
 
 
-_ABSENT = "–"
 _VERDICT_COLUMNS = ("candidate accuracy, %", "chance, %", "cut antecedent − matched, points", "twins flipped, %")
 _KIND_NAMES = {**drawn.KINDS, "all": "all cues", "": "all cues"}
 
@@ -144,16 +160,16 @@ def _verdict(metrics: Cell) -> Section:
         flipped = _at(causal, "patch", SCOPE) or {}
         spans = _at(measured, "intervals", "candidate_accuracy")
         numbers = [
-            _percent(measured.get("candidate_accuracy"), spans),
-            _percent(measured.get("chance")),
-            _percent(_at(scope, "gold_minus_matched", "value"), _at(scope, "gold_minus_matched", "interval")),
-            _percent(flipped.get("flipped"), flipped.get("interval")),
+            percent(measured.get("candidate_accuracy"), spans),
+            percent(measured.get("chance")),
+            percent(_at(scope, "gold_minus_matched", "value"), _at(scope, "gold_minus_matched", "interval")),
+            percent(flipped.get("flipped"), flipped.get("interval")),
         ]
         rules = [
             Rule(
                 one.get("rule") or "",
                 one.get("question") or "",
-                _value(one.get("value"), one.get("interval")),
+                valued(one.get("value"), one.get("interval")),
                 one.get("needed") or "",
                 one.get("passed"),
             )
@@ -188,8 +204,8 @@ def _scoreboard(metrics: Cell) -> Section:
     if scored:
         named = list(_cells(languages))
         said = "; ".join(
-            f"{label}: task accuracy {_percent(cell.get('task_accuracy'))} %, candidate accuracy "
-            f"{_percent(cell.get('candidate_accuracy'))} %, chance {_percent(cell.get('chance'))} %"
+            f"{label}: task accuracy {percent(cell.get('task_accuracy'))} %, candidate accuracy "
+            f"{percent(cell.get('candidate_accuracy'))} %, chance {percent(cell.get('chance'))} %"
             for label, _, _, cell in named
         )
         blocks.append(
@@ -202,16 +218,16 @@ def _scoreboard(metrics: Cell) -> Section:
             rows.append(
                 [
                     label,
-                    _count(cell.get("items")),
-                    *(_percent(cell.get(name), spans.get(name)) for name in
+                    counted(cell.get("items")),
+                    *(percent(cell.get(name), spans.get(name)) for name in
                       ("task_accuracy", "candidate_accuracy", "quad_accuracy", "open_accuracy", "antecedent_mass")),
-                    _plain(cell.get("lift"), 1),
-                    _percent(more.get("mass_per_token")),
-                    _plain(more.get("mrr"), 2),
-                    _plain(more.get("mas"), 2),
-                    _plain(_at(more, "agreement", "kappa"), 2),
-                    _percent(more.get("reverse_candidate_accuracy")),
-                    _probability(_at(metrics, "significance", language, kind, "p_holm")),
+                    plain(cell.get("lift"), 1),
+                    percent(more.get("mass_per_token")),
+                    plain(more.get("mrr"), 2),
+                    plain(more.get("mas"), 2),
+                    plain(_at(more, "agreement", "kappa"), 2),
+                    percent(more.get("reverse_candidate_accuracy")),
+                    probability(_at(metrics, "significance", language, kind, "p_holm")),
                 ]
             )  # fmt: skip
         columns = ["", "items", "task, %", "candidate, %", "quad, %", "among all words, %", "mass, %", "lift, times",
@@ -241,9 +257,18 @@ def _heads(run: ReportRun) -> Section:
         name = LANGUAGES.get(language, language)
         figure = drawn.contoured_grid(values, cell.get("chance") or 0.0, threshold, place, f"{name}, development split")
         above = "" if threshold is None else f"; {int((values > threshold).sum())} of {values.size} heads are above "\
-            f"{_percent(threshold)} %, which 95 % of untrained models do not reach"  # fmt: skip
-        said = f"{name}: candidate accuracy {_percent(float(values[place]))} % at the chosen head{above}."
+            f"{percent(threshold)} %, which 95 % of untrained models do not reach"  # fmt: skip
+        said = f"{name}: candidate accuracy {percent(float(values[place]))} % at the chosen head{above}."
         blocks.append(Picture(name=f"heads_{language}", figure=figure, alt=said))
+    p = _at(run.metrics, "heads_on_development", "p")
+    if p:
+        listed = [f"{layer}-{place}" for layer, row in enumerate(p) for place, one in enumerate(row) if one < ALPHA]
+        blocks.append(
+            Note(
+                text=f"Better than relabelled antecedents on the development split, p < {ALPHA:g} after correction for "
+                f"being able to pick the best of {sum(map(len, p))} heads: {', '.join(listed) or 'none'}."
+            )
+        )
     return Section(
         name="heads",
         title="Which heads do it?",
@@ -275,11 +300,11 @@ def _effects(metrics: Cell) -> Section:
     if figure:
         said, rows = [], []
         for label, _, _, cell in groups(part):
-            shown = [f"{name} {_plain(_at(cell, key, 'value'), 2)}" for key, name in EFFECTS.items()]
+            shown = [f"{name} {plain(_at(cell, key, 'value'), 2)}" for key, name in EFFECTS.items()]
             said.append(f"{label}: {', '.join(shown)}")
         for label, _, _, cell in _cells(part or {}):
-            bits = [_value(_at(cell, key, "value"), _at(cell, key, "interval")) for key in EFFECTS]
-            rows.append([label, *bits, _count(_at(cell, "meaning", "blocks"))])
+            bits = [valued(_at(cell, key, "value"), _at(cell, key, "interval")) for key in EFFECTS]
+            rows.append([label, *bits, counted(_at(cell, "meaning", "blocks"))])
         blocks = [
             Picture(name="effects", figure=figure, alt="; ".join(said)),
             Table(title="The numbers", columns=["", *EFFECTS.values(), "blocks"], rows=rows, folded=True),
@@ -304,17 +329,17 @@ def _knock_out(metrics: Cell) -> Section:
             for scope, name in SCOPES.items():
                 cuts = _at(cell, "knock_out", scope) or {}
                 gap = cuts.get("gold_minus_matched") or {}
-                if scope in ("head", "everywhere") and _at(cuts, "gold", "drop") is not None:
-                    said.append(f"{label}, {name}: antecedent {_percent(cuts['gold']['drop'])} points, "
-                                f"{_percent(gap.get('value'))} more than the matched edge that hurts most")  # fmt: skip
+                if scope in ("head", SCOPE) and _at(cuts, "gold", "drop") is not None:
+                    said.append(f"{label}, {name}: antecedent {percent(cuts['gold']['drop'])} points, "
+                                f"{percent(gap.get('value'))} more than the matched edge that hurts most")  # fmt: skip
                 for edge, spoken in EDGES.items():
                     one = cuts.get(edge)
                     if one:
-                        rows.append([label, name, spoken, _percent(one.get("drop"), one.get("interval")),
-                                     _percent(one.get("mass_removed"))])  # fmt: skip
+                        rows.append([label, name, spoken, percent(one.get("drop"), one.get("interval")),
+                                     percent(one.get("mass_removed"))])  # fmt: skip
                 if gap.get("value") is not None:
                     rows.append([label, name, "antecedent − worst matched",
-                                 _percent(gap["value"], gap.get("interval")), ""])  # fmt: skip
+                                 percent(gap["value"], gap.get("interval")), ""])  # fmt: skip
         columns = ["", "where", "edge cut", "task accuracy lost, points", "mass removed, %"]
         blocks = [
             Picture(name="knock_out", figure=figure, alt="; ".join(said)),
@@ -342,12 +367,12 @@ def _ablation(metrics: Cell) -> Section:
             steps = _at(cell, "heads", "cumulative") or []
             if steps:
                 last = steps[-1]
-                said.append(f"{label}: {_percent(last.get('drop'))} points with {last['k']} heads, random heads "
-                            f"{_percent(_at(last, 'random', 'median'))}")  # fmt: skip
+                said.append(f"{label}: {percent(last.get('drop'))} points with {last['k']} heads, random heads "
+                            f"{percent(_at(last, 'random', 'median'))}")  # fmt: skip
             rows += [
-                [label, _count(one.get("k")), _heads_named(one.get("heads")), _percent(one.get("drop")),
-                 _percent(_at(one, "random", "median")),
-                 _range(_at(one, "random", "lowest"), _at(one, "random", "highest"))]
+                [label, counted(one.get("k")), _heads_named(one.get("heads")), percent(one.get("drop")),
+                 percent(_at(one, "random", "median")),
+                 ranged(_at(one, "random", "lowest"), _at(one, "random", "highest"))]
                 for one in steps
             ]  # fmt: skip
         columns = ["", "heads silenced", "layer.head", "lost, points", "random, median", "random, lowest to highest"]
@@ -357,7 +382,7 @@ def _ablation(metrics: Cell) -> Section:
         ]
     singles = [
         [label, f"{one.get('layer')}.{one.get('head')}", str(one.get("mode")),
-         _percent(one.get("drop"), one.get("interval"))]
+         percent(one.get("drop"), one.get("interval"))]
         for label, _, _, cell in groups(_at(part, "languages"))
         for one in _at(cell, "heads", "single") or []
     ]  # fmt: skip
@@ -382,8 +407,8 @@ def _patch(metrics: Cell) -> Section:
         for label, _, _, cell in groups(_at(part, "languages")):
             found = cell.get("patch") or {}
             flips = {name: found.get(name) or {} for name in ("head", "layer", "everywhere")}
-            shown = [_percent(one.get("flipped"), one.get("interval")) for one in flips.values()]
-            rows.append([label, _count(found.get("pairs")), _count(found.get("skipped")), *shown])
+            shown = [percent(one.get("flipped"), one.get("interval")) for one in flips.values()]
+            rows.append([label, counted(found.get("pairs")), counted(found.get("skipped")), *shown])
         said = "; ".join(
             f"{label}: {head} % by the chosen head, {layer} % by its layer, {every} % by all"
             for label, _, _, head, layer, every in rows
@@ -409,7 +434,7 @@ def _dose_response(metrics: Cell) -> Section:
     blocks: list[Block] = []
     if figure:
         rows = [
-            [label, MAPS.get(name, name), _value(one.get("rho"), one.get("interval"))]
+            [label, MAPS.get(name, name), valued(one.get("rho"), one.get("interval"))]
             for label, _, _, cell in groups(_at(part, "languages"))
             for name, one in (cell.get("dose_response") or {}).items()
             if one
@@ -438,7 +463,7 @@ def _controls(metrics: Cell) -> Section:
         if not one:
             rows.append([title, "not run yet", "", ""])
             continue
-        expected = {True: "as expected", False: "not as expected"}.get(one.get("as_expected"), _ABSENT)
+        expected = {True: "as expected", False: "not as expected"}.get(one.get("as_expected"), ABSENT)
         rows.append([title, expected, one.get("expected") or "", one.get("seen") or ""])
     blocks: list[Block] = []
     figure = drawn.controls(part, metrics)
@@ -447,6 +472,7 @@ def _controls(metrics: Cell) -> Section:
         blocks.append(Picture(name="controls", figure=figure, alt=said))
     columns = ["", "result", "what should happen", "what happened"]
     blocks.append(Table(title="Trained controls", columns=columns, rows=rows, texts=4))
+    blocks += _perturbed(metrics.get("perturbations"))
     return Section(
         name="controls",
         title="What would a model do that cannot look?",
@@ -456,6 +482,24 @@ def _controls(metrics: Cell) -> Section:
     )
 
 
+def _perturbed(part: Cell | None) -> list[Block]:
+    """The same trained model on sentences from which something was taken."""
+    rows = [
+        [
+            PERTURBATIONS[name],
+            label,
+            percent(cell.get("task_accuracy")),
+            percent(cell.get("candidate_accuracy"), cell.get("interval")),
+            percent(cell.get("chance")),
+        ]
+        for name, languages in (part or {}).items()
+        for label, _, _, cell in groups(languages)
+    ]
+    columns = ["taken away at test time", "", "task, %", "candidate, %", "chance, %"]
+    title = "The same model, its sentences without what decides"
+    return [Table(title=title, columns=columns, rows=rows, texts=2)] if rows else []
+
+
 def _baselines(metrics: Cell) -> Section:
     blocks: list[Block] = []
     named = list(_cells(metrics.get("languages") or {}))
@@ -463,10 +507,10 @@ def _baselines(metrics: Cell) -> Section:
     if names:
         spoken = {"random_init": "untrained models, mean", "random_init_95": "untrained models, 95th percentile"}
         rows = [
-            [spoken.get(name, name.replace("_", " ")), *(_percent(_at(cell, "baselines", name)) for *_, cell in named)]
+            [spoken.get(name, name.replace("_", " ")), *(percent(_at(cell, "baselines", name)) for *_, cell in named)]
             for name in names
         ]
-        ours = [_percent(cell.get("candidate_accuracy")) for *_, cell in named]
+        ours = [percent(cell.get("candidate_accuracy")) for *_, cell in named]
         rows.insert(0, ["candidate accuracy of the head", *ours])
         columns = ["candidate accuracy, %", *(label for label, *_ in named)]
         blocks.append(Table(title="Baselines", columns=columns, rows=rows))
@@ -493,7 +537,7 @@ def _emergence(run: ReportRun) -> Section:
             first, last = run.validations[0], run.validations[-1]
             said = (
                 f"Candidate accuracy of layer {head['layer']} head {head['head']} goes from "
-                f"{_percent(first.get(name))} % at step {first['step']:,.0f} to {_percent(last.get(name))} % at step "
+                f"{percent(first.get(name))} % at step {first['step']:,.0f} to {percent(last.get(name))} % at step "
                 f"{last['step']:,.0f}."
             )
             blocks.append(Picture(name="emergence", figure=figure, alt=said))
@@ -524,9 +568,10 @@ def _roles(metrics: Cell) -> Section:
     return Section(
         name="roles",
         title="What do the other heads do?",
-        explanation="Positional: 90 % of the words look the same number of words back or ahead. Special: most weight "
-        "on the marks at the ends. Predicate: most on the verb. Antecedent: ten points above the best shortcut. The "
-        "bar marks the chosen head.",
+        explanation="Of the pronoun’s rows alone. Positional: in 90 % of them the largest weight lies the same number "
+        "of tokens back or ahead. Special: half of the weight is on marks such as [CLS]. Predicate: half of the "
+        "largest weights are on the cue’s words. Antecedent: ten points above the best shortcut. The bar marks the "
+        "chosen head.",
         blocks=blocks,
     )
 
@@ -543,8 +588,8 @@ def _maps(metrics: Cell) -> Section:
             unit = " ".join(f"{key} {value}" for key, value in ((one or {}).get("head") or {}).items())
             for label, _, _, cell in groups(cells):
                 rows.append([MAPS.get(name, name), unit or "whole model", label,
-                             _percent(cell.get("candidate_accuracy"), cell.get("interval")),
-                             _percent(cell.get("antecedent_mass"))])  # fmt: skip
+                             percent(cell.get("candidate_accuracy"), cell.get("interval")),
+                             percent(cell.get("antecedent_mass"))])  # fmt: skip
         said = "; ".join(f"{name}, {label}: candidate accuracy {value} %" for name, _, label, value, _ in rows)
         columns = ["map", "unit", "", "candidate accuracy, %", "mass, %"]
         blocks = [
@@ -555,7 +600,8 @@ def _maps(metrics: Cell) -> Section:
         name="maps",
         title="Do other kinds of map agree?",
         explanation="Raw weights are the headline, fixed beforehand. The others ask the same of what is really sent, "
-        "of all layers together, or of what the answer reacts to; each at the unit that did best in development.",
+        "of all layers together, or of what the answer reacts to; each at the unit that did best in development, raw "
+        "weights at the head of the headline.",
         blocks=blocks,
     )
 
@@ -595,6 +641,8 @@ def _examples(metrics: Cell, sentences: Sequence[Cell]) -> Section:
         ("The head points elsewhere, the answer is right all the same", True, False),
         ("The head points at the antecedent, the answer is wrong", False, True),
         ("Wrong: both the head and the answer", False, False),
+        ("The head points at the antecedent; the model gives no answer", None, True),
+        ("The head points elsewhere; the model gives no answer", None, False),
     ]
     blocks: list[Block] = []
     languages = dict.fromkeys(one["language"] for one in sentences)
@@ -602,7 +650,7 @@ def _examples(metrics: Cell, sentences: Sequence[Cell]) -> Section:
         chosen: list[Cell] = []
         for language in languages:
             fitting = [one for one in sentences if one["language"] == language
-                       and bool(one.get("right")) == answered and bool(one.get("head_right")) == pointed]  # fmt: skip
+                       and one.get("right") is answered and bool(one.get("head_right")) == pointed]  # fmt: skip
             chosen += fitting[:2]
         shown = [_sample(one, head.get("layer", 0), head.get("head", 0)) for one in chosen]
         if shown:
@@ -637,7 +685,7 @@ def _sample(sentence: Cell, layer: int, head: int) -> Sample:
         share = f"{weight:.2f}" if weight >= 0.015 else ""
         drawn_words.append(Word(word, to_hex(paint), style.ink_on(paint), roles.get(place, ""), share))
     said = " · ".join(str(sentence[name]) for name in ("kind", "type") if sentence.get(name))
-    return Sample(sentence["language"], sentence["id"], drawn_words, said, str(sentence.get("answer") or _ABSENT))
+    return Sample(sentence["language"], sentence["id"], drawn_words, said, str(sentence.get("answer") or ABSENT))
 
 
 def _role_numbers(one: Cell) -> str:
@@ -645,11 +693,11 @@ def _role_numbers(one: Cell) -> str:
     if _at(one, "positional", "share") is not None:
         offset = one["positional"].get("offset") or 0
         where = f"{abs(offset)} {'back' if offset < 0 else 'ahead'}" if offset else "on itself"
-        bits.append(f"{_percent(one['positional']['share'])} % {where}")
-    bits += [f"{name} {_percent(one[name])} %" for name in ("special", "predicate") if one.get(name) is not None]
+        bits.append(f"{percent(one['positional']['share'])} % {where}")
+    bits += [f"{name} {percent(one[name])} %" for name in ("special", "predicate") if one.get(name) is not None]
     gain = _at(one, "antecedent", "accuracy_over_best_baseline")
     if gain is not None:
-        bits.append(f"antecedent {_minus(f'{100 * gain:+.0f}')} points")
+        bits.append(f"antecedent {with_minus(f'{100 * gain:+.0f}')} points")
     return " · ".join(bits)
 
 
@@ -668,9 +716,9 @@ def _factor_rows(metrics: Cell, part: str) -> Iterator[list[str]]:
 
 def _factor_row(group: str, language: str, value: str, cell: Cell, span: Sequence[float] | None) -> list[str]:
     return [
-        group, LANGUAGES.get(language, language), value.replace("_", " "), _count(cell.get("items")),
-        _percent(cell.get("task_accuracy")), _percent(cell.get("candidate_accuracy"), span),
-        _percent(cell.get("antecedent_mass")), _percent(cell.get("chance")),
+        group, LANGUAGES.get(language, language), value.replace("_", " "), counted(cell.get("items")),
+        percent(cell.get("task_accuracy")), percent(cell.get("candidate_accuracy"), span),
+        percent(cell.get("antecedent_mass")), percent(cell.get("chance")),
     ]  # fmt: skip
 
 
@@ -686,8 +734,8 @@ def _worst_templates(metrics: Cell, most: int = 5) -> list[list[str]]:
         shown = known[:most] or ([alone] if alone else [])
         name = LANGUAGES.get(language, language)
         rows += [
-            [str(cell.get("template")), name, _count(cell.get("items")), _percent(cell.get("task_accuracy")),
-             _percent(cell.get("candidate_accuracy"), cell.get("interval"))]
+            [str(cell.get("template")), name, counted(cell.get("items")), percent(cell.get("task_accuracy")),
+             percent(cell.get("candidate_accuracy"), cell.get("interval"))]
             for cell in shown
         ]  # fmt: skip
     return rows
@@ -744,41 +792,3 @@ def _words(name: str | None) -> str | None:
 
 def _heads_named(heads: Sequence[Sequence[int]] | None) -> str:
     return ", ".join(f"{layer}.{head}" for layer, head in heads or [])
-
-
-def _count(number: float | None) -> str:
-    return _ABSENT if number is None else f"{number:,.0f}"
-
-
-def _plain(value: float | None, digits: int) -> str:
-    return _ABSENT if value is None else _minus(f"{value:.{digits}f}")
-
-
-def _percent(share: float | None, span: Sequence[float] | None = None) -> str:
-    if share is None:
-        return _ABSENT
-    ends = "" if not span else f" [{', '.join(_minus(f'{100 * end:.1f}') for end in span)}]"
-    return _minus(f"{100 * share:.1f}") + ends
-
-
-def _value(value: float | None, span: Sequence[float] | None) -> str:
-    if value is None:
-        return _ABSENT
-    ends = "" if not span else f" [{', '.join(_minus(f'{end:.3g}') for end in span)}]"
-    return ("< 0.001" if 0 < value < 0.001 else _minus(f"{value:.3g}")) + ends
-
-
-def _range(low: float | None, high: float | None) -> str:
-    return _ABSENT if low is None or high is None else f"{_percent(low)} to {_percent(high)}"
-
-
-def _spread(middle: float | None, low: float | None, high: float | None) -> str:
-    return _ABSENT if middle is None else f"{_percent(middle)} ({_range(low, high)})"
-
-
-def _probability(value: float | None) -> str:
-    return _ABSENT if value is None else ("< 0.001" if value < 0.001 else f"{value:.3f}")
-
-
-def _minus(number: str) -> str:
-    return number.replace("-", "−") if float(number) else number.lstrip("-")

@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+from anaphora.analysis.exhibits import Exhibit
+from anaphora.analysis.record import from_arrays
+from anaphora.analysis.words import word_map, word_weights
+from anaphora.report.explorer import explorer
+from anaphora.report.packing import unpack_map
+from anaphora.report.page import write_report
+
+ENGLISH = ("The old king saw Berta when she sang.", [(0, 12), (17, 22)], (28, 31), 1)
+CHINESE = ("小红遇见李强时她很高兴。", [(0, 2), (4, 6)], (7, 8), 0)
+SPANS = {
+    ENGLISH[0]: [(0, 0), (0, 3), (4, 7), (8, 10), (10, 12), (13, 16), (17, 22), (23, 27), (28, 31), (32, 36), (36, 37)],
+    CHINESE[0]: [(0, 0), (0, 2), (2, 4), (4, 6), (6, 7), (7, 8), (8, 9), (9, 11), (11, 12)],
+}
+
+
+def exhibit(
+    sentence: tuple[str, list[tuple[int, int]], tuple[int, int], int], answer: int = 0, right: bool | None = True
+) -> Exhibit:
+    text, candidates, pronoun, antecedent = sentence
+    spans = SPANS[text]
+    random = np.random.default_rng(0)
+    maps = random.dirichlet(np.ones(len(spans)), size=(2, 3, len(spans))).astype(np.float32)
+    language = "zh" if text == CHINESE[0] else "en"
+    factors = {"kind": "role", "type": "voice"}
+    record = from_arrays(text, spans, maps, pronoun, candidates, [antecedent], language=language, factors=factors)
+    whole = {"raw": word_map(maps, record.words), "rollout": word_map(maps[:, :1], record.words)}
+    return Exhibit(record, word_weights(record), whole, answer, right, True)
+
+
+def entries(*shown: Exhibit) -> list[dict[str, Any]]:
+    found = explorer(shown)
+    assert json.loads(json.dumps(found)) == found
+    return list(found["sentences"])
+
+
+def test_spans_become_word_numbers_in_both_languages() -> None:
+    english, chinese = entries(exhibit(ENGLISH), exhibit(CHINESE))
+    assert english["words"] == ["[special]", "The", "old", "king", "saw", "Berta", "when", "she", "sang", "."]
+    assert (english["pronoun"], english["antecedents"], english["distractors"]) == (7, [[5]], [[1, 2, 3]])
+    assert chinese["words"][chinese["pronoun"]] == "她"
+    assert [[chinese["words"][place] for place in words] for words in chinese["antecedents"]] == [["小红"]]
+    assert [[chinese["words"][place] for place in words] for words in chinese["distractors"]] == [["李强"]]
+    for one in (english, chinese):
+        mentions = one["antecedents"] + one["distractors"]
+        places = [one["pronoun"], *(place for mention in mentions for place in mention), *one["special"]]
+        assert all(0 <= place < len(one["words"]) for place in places)
+        assert one["special"] == [0]
+        for stored in one["maps"].values():
+            assert stored["shape"][2:] == [len(one["words"])] * 2
+
+
+def test_maps_are_those_of_the_exhibit_within_half_a_step_of_a_byte() -> None:
+    shown = exhibit(ENGLISH)
+    (one,) = entries(shown)
+    for name, maps in shown.maps.items():
+        np.testing.assert_allclose(unpack_map(one["maps"][name]), maps, atol=0.5 / 255 + 1e-6)
+
+
+def test_sentences_are_counted_by_language_so_that_a_link_stays_valid() -> None:
+    assert [one["id"] for one in entries(exhibit(ENGLISH), exhibit(ENGLISH), exhibit(CHINESE))] == [
+        "en-1",
+        "en-2",
+        "zh-1",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("answer", "right", "told"),
+    [(0, False, "The old king"), (1, True, "Berta"), (-1, False, "none of them"), (-2, None, None)],
+)
+def test_the_answer_is_told_in_the_sentences_words(answer: int, right: bool | None, told: str | None) -> None:
+    (one,) = entries(exhibit(ENGLISH, answer, right))
+    assert (one["answer"], one["right"], one["head_right"]) == (told, right, True)
+
+
+def test_the_page_takes_the_entries_and_names_what_has_no_answer(tmp_path: Any) -> None:
+    from anaphora.report.blocks import ReportRun
+
+    run = ReportRun(name="one", metrics={"head": {"layer": 1, "head": 2}})
+    told = explorer([exhibit(ENGLISH, 1, True), exhibit(CHINESE, -2, None)])
+    write_report(tmp_path / "report.html", [run], told, "A page")
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "Right: the head points at the antecedent and the model answers rightly" in page
+    assert "The head points at the antecedent; the model gives no answer" in page
+    assert "the answer is wrong" not in page
