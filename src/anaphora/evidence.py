@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -26,7 +28,7 @@ from anaphora.analysis.study import Measurement, Progress, Study, study
 from anaphora.analysis.verdict import verdict
 from anaphora.checkpoint import Layout, Run, load, training_record
 from anaphora.config import Config, read
-from anaphora.data.example import Example
+from anaphora.data.example import Example, to_record
 from anaphora.errors import UserError
 from anaphora.files import held, write_json
 from anaphora.report import pictures
@@ -35,7 +37,7 @@ from anaphora.report.explorer import explorer
 from anaphora.report.page import ReportRun, write_report
 from anaphora.report.tables import LANGUAGES
 from anaphora.report.write import save, write_table
-from anaphora.workflow import alike, console, material_of, read_scores, write_scores
+from anaphora.workflow import Material, alike, console, material_of, read_scores, write_scores
 
 
 @dataclass(frozen=True)
@@ -97,9 +99,10 @@ def gather(run: Run, asked: Report, progress: Progress, found: Study | None = No
         progress: is told what is going on.
         found: its study, where the caller has made it already.
     """
-    stored = _stored(run, asked)
+    material = material_of(run, Analysis(run=str(run.directory), split=asked.split))
+    examined = _examined(asked, run, material)
+    stored = _stored(run, asked, examined)
     untrained = 0 if stored else asked.untrained
-    material = material_of(run, Analysis(run=str(run.directory), split=asked.split, untrained=untrained))
     if found is None:
         found = study(
             run,
@@ -114,7 +117,7 @@ def gather(run: Run, asked: Report, progress: Progress, found: Study | None = No
     metrics = stored or {
         **found.metrics(),
         **examine(found, material.development, asked.items, asked.protocol, progress),
-        "examined": _examined(asked),
+        "examined": examined,
     }
     metrics["controls"] = controls.read(run.directory, asked.split)
     metrics["verdict"] = verdict(metrics, asked.protocol.alpha)
@@ -128,7 +131,9 @@ def gather(run: Run, asked: Report, progress: Progress, found: Study | None = No
 def write(told: Sequence[Told], asked: Report) -> Path:
     """The page on runs whose evidence is known, and its figures as files."""
     first = told[0].found
-    folder = Path(asked.output) if asked.output else first.run.directory
+    # A page on several runs is none of theirs.
+    own = first.run.directory if len(told) == 1 else first.run.directory.parent / "report"
+    folder = Path(asked.output) if asked.output else own
     path = folder / ("report.html" if asked.split == "test" else f"report_{asked.split}.html")
     runs = [
         _shown(one.found.run.name, one.found, one.metrics, training_record(one.found.run.directory)) for one in told
@@ -227,16 +232,26 @@ def _shown(name: str, found: Measurement, metrics: Mapping[str, Any], training: 
     return ReportRun(name=name, metrics=metrics, validations=validations, heads=heads, quads=quads)
 
 
-def _stored(run: Run, asked: Report) -> dict[str, Any] | None:
+def _stored(run: Run, asked: Report, examined: dict[str, Any]) -> dict[str, Any] | None:
     """What `metrics.json` holds of this very question; None where it is another one, or was never asked."""
     known = read_scores(run.directory, asked.split)
     fixed = protocol(asked.protocol, asked.split, run.config)
-    same = known.get("protocol") == fixed and known.get("examined") == _examined(asked)
+    same = known.get("protocol") == fixed and known.get("examined") == examined
     return known if same else None
 
 
-def _examined(asked: Report) -> dict[str, int]:
-    return {"items": asked.items, "untrained": asked.untrained}
+def _examined(asked: Report, run: Run, material: Material) -> dict[str, Any]:
+    """What the evidence is about: how much of it, and which weights and items, by their digests."""
+    items = hashlib.sha256()
+    for example in (*material.development, *material.measured):
+        items.update(json.dumps(to_record(example), sort_keys=True).encode())
+    weights = hashlib.sha256(Layout(run.directory).weights.read_bytes())
+    return {
+        "items": asked.items,
+        "untrained": asked.untrained,
+        "weights": weights.hexdigest()[:16],
+        "data": items.hexdigest()[:16],
+    }
 
 
 def train_controls(asked: Evidence) -> dict[str, Any]:

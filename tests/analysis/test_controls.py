@@ -139,6 +139,14 @@ def test_a_control_is_as_expected_where_what_it_should_lose_is_near_chance(
     assert (found["run"], found["seed"], found["expected"]) == ("run", 0, EXPECTED[name].words)
 
 
+def test_what_a_surprise_means_is_told_beside_it(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    agreed, surprised = (
+        measured("frozen_query_key", run, monkeypatch, *rest) for rest in ((11, 20, "set"), (15, 10, ""))
+    )
+    assert agreed["as_expected"] and "compared" not in agreed["seen"]
+    assert surprised["as_expected"] is False and "the states that are compared still learn" in surprised["seen"]
+
+
 def test_what_was_seen_is_told_with_its_numbers(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     found = measured("no_positions", run, monkeypatch, 12, 11, "role")
     assert found["seen"] == ("zh role cues task 55.0 % (chance 50.0 %); zh role cues candidate 60.0 % (chance 50.0 %).")

@@ -36,6 +36,7 @@ class Expectation:
     measures: tuple[str, ...]
     kinds: tuple[str, ...]
     words: str
+    otherwise: str = ""  # what it means where that is not so
 
 
 EXPECTED = {
@@ -49,6 +50,8 @@ EXPECTED = {
         ("candidate_accuracy",),
         (*KINDS, ALL),
         f"Candidate accuracy {_WITHIN}: a head whose queries and keys were never trained does not point.",
+        "Only the comparison is frozen: the states that are compared still learn, and can learn to match under any "
+        "fixed comparison. Pointing is then learned in the states and not in the queries and keys.",
     ),
     "shuffled_labels": Expectation(
         ("candidate_accuracy",),
@@ -108,7 +111,8 @@ def measure(control: str, run: Run, development: Sequence[Example], measured: Se
     Returns:
         {"run", "seed", "languages": {language: {kind: {"task_accuracy", "candidate_accuracy", "interval", "chance"}}},
         "as_expected", "expected", "seen"}; the interval is that of the candidate accuracy. Items without a kind are
-        listed under "all". "as_expected" is None where the items hold nothing that the expectation is about.
+        listed under "all". "as_expected" is None where the items hold nothing that the expectation is about; where it
+        is False, "seen" says what that means.
     """
     head = choose_head(score(_look(run, development).records))
     found = _look(run, measured)
@@ -127,7 +131,7 @@ def measure(control: str, run: Run, development: Sequence[Example], measured: Se
         "languages": languages,
         "as_expected": all(passed) if checks else None,
         "expected": EXPECTED[control].words,
-        "seen": _seen(checks),
+        "seen": _seen(checks) + ("" if all(passed) else f" {EXPECTED[control].otherwise}".rstrip()),
     }
 
 

@@ -91,7 +91,7 @@ class Report:
 
     run: str = "outputs/demo"  # the run directory
     runs: list[str] = field(default_factory=list)  # several of them instead, in the order of the page
-    output: str | None = None  # the folder of report.html; by default the (first) run's
+    output: str | None = None  # the folder of report.html; by default the run's, of several `report` beside the first
     split: str = "test"
     items: int = 800  # about so many main items, as whole blocks, for causal tests and other maps
     sentences: int = 64  # in the explorer
