@@ -23,6 +23,7 @@ from anaphora.benchmark.settings import Benchmark
 from anaphora.data import settings as data_settings
 from anaphora.errors import UserError
 from anaphora.model import settings as model_settings
+from anaphora.replication.settings import Replication
 from anaphora.training import settings as training_settings
 
 Setting = TypeVar("Setting")
@@ -125,6 +126,7 @@ def register_configs() -> None:
     store.store(name="evidence_schema", node=Evidence)
     store.store(name="report_schema", node=Report)
     store.store(name="benchmark_schema", node=Benchmark)
+    store.store(name="replication_schema", node=Replication)
     for group, base in GROUPS.items():
         for name, variant in VARIANTS[base].items():
             store.store(group=group, name=name, node=variant)
