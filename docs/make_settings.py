@@ -21,6 +21,7 @@ from omegaconf import MISSING, OmegaConf
 from anaphora.analysis.settings import Analysis, Comparison, Evidence, Protocol, Report
 from anaphora.benchmark.settings import Benchmark
 from anaphora.config import GROUPS, VARIANTS, Config
+from anaphora.replication.settings import Replication
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "settings.md"
@@ -60,6 +61,9 @@ MEANINGS = {
     "Report.protocol": "what was fixed beforehand; below",
     "Analysis.formats": "of figures: `png`, `svg`, `pdf`",
     "Comparison.runs": "two or more scored run directories",
+    "Replication.layers": "blocks; the paper's 6",
+    "Replication.heads": "of each layer; the paper's 8",
+    "Replication.width": "features of a token; the paper's 128",
     "Benchmark.sizes": "of the encoders: `tiny`, `s` or `m`",
     "Benchmark.seed": "of the invented sentences and the weights",
 }
@@ -111,7 +115,8 @@ def page() -> str:
     parts += ["## The trained controls of a run: `scripts/evidence.py`", "", *_table(Evidence, ""), ""]
     parts += ["## Several runs: `scripts/compare.py`", "", *_table(Comparison, "")]
     parts += ["", "## Speed: `scripts/benchmark.py`", "", *_table(Benchmark, "")]
-    parts += ["", "`scale=smoke` is the smallest comparison that goes all the way.", ""]
+    parts += ["", "`scale=smoke` is the smallest comparison that goes all the way."]
+    parts += ["", "## A published table again: `scripts/replicate.py`", "", *_table(Replication, ""), ""]
     return "\n".join(parts)
 
 

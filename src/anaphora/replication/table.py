@@ -1,0 +1,200 @@
+"""What was found, for programs (plain values), for eyes (a rich table and a figure) and in one sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from rich import box
+from rich.table import Table
+
+from anaphora.analysis.statistics import cluster_interval
+from anaphora.replication.blank_out import MAPS, TOKENS, Floats
+from anaphora.report.replication_figure import Point, correlation_by_layer
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+PAPER = {
+    "raw": ((0.69, 0.27), (0.10, 0.43), (-0.11, 0.49), (-0.09, 0.52), (0.20, 0.45), (0.29, 0.39)),
+    "rollout": ((0.32, 0.26), (0.38, 0.27), (0.51, 0.26), (0.62, 0.26), (0.70, 0.25), (0.71, 0.24)),
+    "flow": ((0.32, 0.26), (0.44, 0.29), (0.70, 0.25), (0.70, 0.22), (0.71, 0.22), (0.70, 0.22)),
+}
+"""Abnar and Zuidema 2020, table 1: mean and standard deviation over 2,000 test sentences, layers 1 to 6."""
+
+
+@dataclass(frozen=True)
+class SeedResult:
+    """What one model showed.
+
+    Attributes:
+        seed: its seed.
+        accuracy: share of the test sentences that it answers right.
+        accuracy_with_attractors: of those with a noun of the other number between subject and verb; None without any.
+        subject_first: how often no word matters more to blank-out than the subject's noun.
+        correlations: as `blank_out.correlations` gives them.
+    """
+
+    seed: int
+    accuracy: float
+    accuracy_with_attractors: float | None
+    subject_first: float
+    correlations: Mapping[tuple[str, str], Floats]
+
+
+def metrics_of(results: Sequence[SeedResult], frames: Sequence[str], settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Every number, ready for JSON, rounded to six places.
+
+    Means and standard deviations are over items and seeds; an interval is that of the items' means over the seeds,
+    drawing whole frames of sentences, so it holds for these models: `seeds` tells how far other seeds go.
+    """
+    stacked = {key: np.stack([one.correlations[key] for one in results]) for key in results[0].correlations}
+    tables = {
+        which: {
+            name: [_cell(stacked[which, name][:, :, layer], frames) for layer in range(stacked[which, name].shape[2])]
+            for name in MAPS
+        }
+        for which in TOKENS
+    }
+    over_raw = {
+        name: _cell(stacked["all", name][:, :, -1] - stacked["all", "raw"][:, :, -1], frames)
+        for name in MAPS
+        if name != "raw"
+    }
+    return {
+        "source": "Abnar and Zuidema 2020, table 1",
+        "settings": dict(settings),
+        "items": len(frames),
+        "models": [
+            {
+                "seed": one.seed,
+                "accuracy": _rounded(one.accuracy),
+                "accuracy_with_attractors": _rounded(one.accuracy_with_attractors),
+                "subject_first": _rounded(one.subject_first),
+            }
+            for one in results
+        ],
+        "spearman": tables,
+        "last_layer_over_raw": over_raw,
+        "sentence": _sentence({name: tables["all"][name][-1] for name in MAPS}, over_raw),
+    }
+
+
+def _cell(values: Floats, frames: Sequence[str]) -> dict[str, Any]:
+    """(seeds, items) -> mean, standard deviation, interval and each seed's mean."""
+    interval = cluster_interval(values.mean(axis=0), frames)
+    return {
+        "mean": _rounded(values.mean()),
+        "deviation": _rounded(values.std()),
+        "interval": None if interval is None else [_rounded(end) for end in interval],
+        "seeds": [_rounded(one) for one in values.mean(axis=1)],
+    }
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(float(value), 6)
+
+
+def _sentence(last: Mapping[str, Any], over_raw: Mapping[str, Any]) -> str:
+    """Whether rollout and flow beat raw attention at the last layer: interval above 0, and in every seed."""
+    beat = [
+        name
+        for name, cell in over_raw.items()
+        if cell["interval"] is not None and cell["interval"][0] > 0 and min(cell["seeds"]) > 0
+    ]
+    numbers = ", ".join(f"{name} {last[name]['mean']:.2f}" for name in MAPS)
+    apart = "; ".join(
+        f"{name} minus raw {cell['mean']:+.2f}"
+        + ("" if cell["interval"] is None else " [{:+.2f}, {:+.2f}]".format(*cell["interval"]))
+        + f", above 0 in {sum(one > 0 for one in cell['seeds'])} of {len(cell['seeds'])} seeds"
+        for name, cell in over_raw.items()
+    )
+    match beat:
+        case []:
+            told = "Neither rollout nor flow beats raw attention at the last layer, unlike in the paper"
+        case [name]:
+            told = f"Only {name} beats raw attention at the last layer; in the paper rollout and flow both do"
+        case _:
+            told = "Rollout and flow both beat raw attention at the last layer, as in the paper"
+    return f"{told}: {numbers} ({apart})."
+
+
+def rows_of_table(metrics: Mapping[str, Any]) -> list[dict[str, object]]:
+    """One row for each choice of tokens, map and layer, the paper's number beside it where there is one."""
+    rows: list[dict[str, object]] = []
+    for which, table in metrics["spearman"].items():
+        for name, cells in table.items():
+            for layer, cell in enumerate(cells):
+                low, high = cell["interval"] or (None, None)
+                paper = _paper(name, layer, len(cells)) if which == "all" else None
+                rows.append(
+                    {
+                        "tokens": which,
+                        "map": name,
+                        "layer": layer + 1,
+                        "mean": cell["mean"],
+                        "deviation": cell["deviation"],
+                        "low": low,
+                        "high": high,
+                        "lowest_seed": min(cell["seeds"]),
+                        "highest_seed": max(cell["seeds"]),
+                        "paper_mean": paper[0] if paper else None,
+                        "paper_deviation": paper[1] if paper else None,
+                    }
+                )
+    return rows
+
+
+def _paper(name: str, layer: int, layers: int) -> tuple[float, float] | None:
+    return PAPER[name][layer] if layers == len(PAPER[name]) else None
+
+
+def shown(metrics: Mapping[str, Any]) -> Iterator[Table | str]:
+    """The table as the paper prints it, with the paper's own below, what the models reach, and the sentence."""
+    cells = metrics["spearman"]["all"]
+    told = Table(
+        title="Spearman correlation of the maps of [CLS] with blank-out importance",
+        caption="mean ± standard deviation over items and seeds; under it the interval of the mean",
+        title_justify="left",
+        caption_justify="left",
+        box=box.SIMPLE,
+    )
+    told.add_column("", no_wrap=True)
+    layers = len(cells["raw"])
+    for layer in range(layers):
+        told.add_column(f"layer {layer + 1}", justify="right")
+    for name, row in cells.items():
+        told.add_row(name, *(f"{cell['mean']:.2f} ± {cell['deviation']:.2f}" for cell in row))
+        if all(cell["interval"] for cell in row):
+            told.add_row("", *("{:.2f} to {:.2f}".format(*cell["interval"]) for cell in row), style="dim")
+    if layers == len(PAPER["raw"]):
+        told.add_section()
+        for name, printed in PAPER.items():
+            told.add_row(f"{name}, paper", *(f"{mean:.2f} ± {deviation:.2f}" for mean, deviation in printed))
+    yield told
+    for model in metrics["models"]:
+        hard = model["accuracy_with_attractors"]
+        yield (
+            f"seed {model['seed']}: {model['accuracy']:.1%} of the verbs right"
+            + ("" if hard is None else f", {hard:.1%} past an attractor")
+            + f"; the subject matters most to blank-out in {model['subject_first']:.1%}"
+        )
+    words = metrics["spearman"]["words"]
+    last = ", ".join(f"{name} {row[-1]['mean']:.2f}" for name, row in words.items())
+    yield f"words alone, without [CLS], last layer: {last}"
+    yield metrics["sentence"]
+
+
+def drawn(metrics: Mapping[str, Any]) -> Figure:
+    """The figure: these models' correlations by layer with intervals, the paper's beside them."""
+    panels = {
+        "this encoder": {
+            name: [Point(cell["mean"], *(cell["interval"] or (None, None))) for cell in row]
+            for name, row in metrics["spearman"]["all"].items()
+        }
+    }
+    if len(panels["this encoder"]["raw"]) == len(PAPER["raw"]):
+        panels[metrics["source"]] = {name: [Point(mean) for mean, _ in row] for name, row in PAPER.items()}
+    return correlation_by_layer(panels)
