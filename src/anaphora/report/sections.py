@@ -187,7 +187,7 @@ def _verdict(metrics: Cell) -> Section:
             f"significance level {protocol.get('alpha')}",
         ]
         fixed = ", ".join(str(one) for one in asked if one)
-        blocks.append(Note(text=f"Fixed before anything was measured: {fixed}. Protocol hash {protocol.get('hash')}."))
+        blocks.append(Note(text=f"Protocol: {fixed}. Its hash, with the run’s settings: {protocol.get('hash')}."))
     return Section(
         name="verdict",
         title="The answer",
