@@ -18,7 +18,6 @@ from anaphora.analysis.settings import Report
 from anaphora.checkpoint import load
 from anaphora.errors import UserError
 from anaphora.evidence import gather, report_on_records
-from anaphora.workflow import EVIDENCE
 
 Done = Callable[..., str]
 Script = Callable[..., tuple[int, str, str]]
@@ -130,7 +129,7 @@ def test_scoring_afterwards_keeps_the_evidence_about_the_same_head_and_items(own
     assert metrics(own_report) == before
     other = 1 - before["head"]["head"]
     done("score_attention", f"run={own_report}", "untrained=1", f"layer={before['head']['layer']}", f"head={other}")
-    assert not set(EVIDENCE) & set(metrics(own_report))
+    assert not set(PARTS) & set(metrics(own_report))
 
 
 @pytest.mark.parametrize("other", [("untrained=1", "items=6"), ("untrained=0",)])
@@ -138,7 +137,7 @@ def test_fewer_items_or_untrained_models_do_not_keep_the_evidence(
     other: tuple[str, ...], own_report: Path, done: Done
 ) -> None:
     done("score_attention", f"run={own_report}", *other)
-    assert not set(EVIDENCE) & set(metrics(own_report))
+    assert not set(PARTS) & set(metrics(own_report))
 
 
 def test_several_runs_share_a_page_that_compares_their_rows(

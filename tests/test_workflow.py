@@ -14,7 +14,9 @@ from anaphora.analysis.study import Study, study
 from anaphora.checkpoint import load
 from anaphora.data.example import Example
 from anaphora.errors import UserError
-from anaphora.workflow import EVIDENCE, accuracy_rows, alike, material_of, read_scores, scores_file, write_scores
+from anaphora.workflow import accuracy_rows, alike, material_of, read_scores, scores_file, write_scores
+
+EVIDENCE = ("causal", "verdict", "examined")
 
 
 @pytest.fixture(scope="module")

@@ -90,30 +90,26 @@ def print_verdict(metrics: dict[str, Any]) -> None:
             console.print(f"{label}: {cell['verdict']}" + (f" ({'; '.join(told)})" if told else ""), soft_wrap=True)
 
 
-def gather(run: Run, asked: Report, progress: Progress, found: Study | None = None) -> Told:
+def gather(run: Run, asked: Report, progress: Progress) -> Told:
     """The evidence on a run, measured or, where `metrics.json` holds it, read; controls and verdict are always anew.
 
     Args:
         run: a finished run.
         asked: what the report is asked for.
         progress: is told what is going on.
-        found: its study, where the caller has made it already.
     """
     material = material_of(run, Analysis(run=str(run.directory), split=asked.split))
     examined = _examined(asked, run, material)
     stored = _stored(run, asked, examined)
-    untrained = 0 if stored else asked.untrained
-    if found is None:
-        found = study(
-            run,
-            None if stored else material.training,
-            material.development,
-            material.measured,
-            asked.split,
-            untrained,
-            None,
-            progress,
-        )
+    found = study(
+        run,
+        None if stored else material.training,
+        material.development,
+        material.measured,
+        asked.split,
+        0 if stored else asked.untrained,
+        progress=progress,
+    )
     metrics = stored or {
         **found.metrics(),
         **examine(found, material.development, asked.items, asked.protocol, progress),

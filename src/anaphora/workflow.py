@@ -291,24 +291,6 @@ def _stored_head(run: Run) -> Head:
     return Head(int(head["layer"]), int(head["head"]))
 
 
-EVIDENCE = (
-    "protocol",
-    "significance",
-    "heads_on_development",
-    "effects",
-    "factors",
-    "more_scores",
-    "head_roles",
-    "maps",
-    "perturbations",
-    "causal",
-    "examined",
-    "controls",
-    "verdict",
-)
-"""What a report adds to the scores in `metrics.json`."""
-
-
 def scores_file(directory: Path, split: str) -> Path:
     """Where the scores of a split stand."""
     return directory / ("metrics.json" if split == "test" else f"metrics_{split}.json")
@@ -332,7 +314,7 @@ def write_scores(found: Study, folder: Path, metrics: dict[str, Any] | None = No
     if metrics is None:
         metrics, known = found.metrics(), read_scores(folder, found.split)
         if all(_about(known, name) == _about(metrics, name) for name in ("head", "languages", "untrained_models")):
-            metrics |= {name: known[name] for name in EVIDENCE if name in known}
+            metrics = {**known, **metrics}
     with held(found.run.directory):
         write_json(scores_file(folder, found.split), metrics)
         write_table(

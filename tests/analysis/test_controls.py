@@ -98,7 +98,7 @@ def measured(name: str, run: Run, patched: pytest.MonkeyPatch, points: int, answ
         4: Look(development, np.zeros(4, dtype=np.int64), np.ones(4)),
         20: Look(records, np.zeros(20, dtype=np.int64), (np.arange(20) < answers).astype(float)),
     }
-    patched.setattr(controls, "_look", lambda run, examples: seen[len(examples)])
+    patched.setattr(controls, "seen_by", lambda run, examples: seen[len(examples)])
     return measure(name, run, [one.example for one in development], [one.example for one in records])
 
 

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
+from anaphora.analysis import verdict
 from anaphora.analysis.protocol import protocol, significance
 from anaphora.analysis.record import AttentionRecord
 from anaphora.analysis.scores import Head, HeadScores, score
@@ -50,6 +51,15 @@ def test_the_hash_changes_with_the_protocol_and_the_settings_but_not_with_where_
     others = [hash_of(alpha=0.01), hash_of(split="dev"), hash_of(replace(config, seed=1)), hash_of(other_data)]
     assert len({hash_of(), *others}) == 5
     assert hash_of(replace(config, name="elsewhere", output="there")) == hash_of()
+
+
+def test_the_hash_covers_the_verdicts_rule(config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = protocol(Protocol(), "test", config)["hash"]
+    for name in verdict.RULE:
+        with monkeypatch.context() as patched:
+            patched.setitem(verdict.RULE, name, "another")
+            assert protocol(Protocol(), "test", config)["hash"] != before
+    assert protocol(Protocol(), "test", config)["hash"] == before
 
 
 @pytest.mark.parametrize(

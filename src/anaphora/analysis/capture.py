@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from anaphora.analysis.record import AttentionRecord
+from anaphora.checkpoint import Run
 from anaphora.data.batch import Batch, Encoded, evaluation_batches, one
 from anaphora.data.example import Example
 from anaphora.data.settings import Batching
@@ -32,6 +33,11 @@ class Look:
     records: list[AttentionRecord]
     answers: NDArray[np.int64]
     correct: NDArray[np.float64]
+
+
+def seen_by(run: Run, examples: Sequence[Example]) -> Look:
+    """What a stored run does with some examples."""
+    return look(run.resolver, Encoded(examples, run.tokenizer), run.config.batching, run.config.task.readout)
 
 
 def look(resolver: Resolver, data: Encoded, batching: Batching, readout: Readout) -> Look:

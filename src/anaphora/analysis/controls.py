@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from anaphora.analysis.capture import Look, look
+from anaphora.analysis.capture import Look, seen_by
 from anaphora.analysis.cells import ALL, KINDS
 from anaphora.analysis.scores import Head, choose_head, score
 from anaphora.analysis.settings import CONTROLS
@@ -21,7 +21,6 @@ from anaphora.analysis.summary import summarise
 from anaphora.analysis.verdict import NEAR_CHANCE, near_chance
 from anaphora.checkpoint import Run
 from anaphora.config import Config
-from anaphora.data.batch import Encoded
 from anaphora.data.example import Example
 from anaphora.errors import UserError
 from anaphora.model.settings import NoPosition, Uniform, heads_of, projections_of
@@ -114,8 +113,8 @@ def measure(control: str, run: Run, development: Sequence[Example], measured: Se
         listed under "all". "as_expected" is None where the items hold nothing that the expectation is about; where it
         is False, "seen" says what that means.
     """
-    head = choose_head(score(_look(run, development).records))
-    found = _look(run, measured)
+    head = choose_head(score(seen_by(run, development).records))
+    found = seen_by(run, measured)
     languages = _cells(found, head)
     checks = [
         (language, kind, name, cell)
@@ -145,10 +144,6 @@ def read(directory: Path, split: str) -> dict[str, Any]:
     path = path_of(directory, split)
     known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     return {name: known.get(name) for name in CONTROLS}
-
-
-def _look(run: Run, examples: Sequence[Example]) -> Look:
-    return look(run.resolver, Encoded(examples, run.tokenizer), run.config.batching, run.config.task.readout)
 
 
 def _cells(found: Look, head: Head) -> dict[str, dict[str, dict[str, Any]]]:

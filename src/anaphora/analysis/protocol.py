@@ -1,4 +1,4 @@
-"""What was fixed before anything was measured, and how likely the chosen head's hits are by luck."""
+"""What is asked, with a digest to tell one protocol from another, and how likely the chosen head's hits are by luck."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from anaphora.analysis.cells import claims, nested, rounded
 from anaphora.analysis.scores import Head, HeadScores
 from anaphora.analysis.settings import Protocol
 from anaphora.analysis.statistics import holm, permutation_p
+from anaphora.analysis.verdict import RULE
 from anaphora.config import Config
 
 
@@ -24,12 +25,12 @@ def protocol(fixed: Protocol, split: str, config: Config | str) -> dict[str, Any
 
     Returns:
         {"metric", "map", "direction", "split", "alpha", "hash"}. The hash is the first 16 hexadecimal digits of the
-        SHA-256 of all these and the run's settings as sorted JSON; where the run lies is left out, so that a copy of a
-        run has the same. Two reports with one hash followed one protocol on one kind of run.
+        SHA-256 of all these, the verdict's rule and the run's settings as sorted JSON; where the run lies is left out,
+        so that a copy of a run has the same. Two reports with one hash followed one protocol on one kind of run.
     """
     stated = {**asdict(fixed), "split": split}
     settings = config if isinstance(config, str) else asdict(replace(config, name=None, output="", resume=None))
-    written = json.dumps({"protocol": stated, "settings": settings}, sort_keys=True, ensure_ascii=False)
+    written = json.dumps({"protocol": stated, "rule": RULE, "settings": settings}, sort_keys=True, ensure_ascii=False)
     names = ("metric", "map", "direction", "split", "alpha")
     return {**{name: stated[name] for name in names}, "hash": hashlib.sha256(written.encode()).hexdigest()[:16]}
 

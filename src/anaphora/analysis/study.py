@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.analysis import baselines
-from anaphora.analysis.capture import Look, look
+from anaphora.analysis.capture import Look, look, seen_by
 from anaphora.analysis.scores import Head, HeadScores, choose_head, score
 from anaphora.analysis.summary import summarise
 from anaphora.checkpoint import Run, training_record
@@ -105,23 +105,25 @@ def study(
         progress: is told what is going on.
     """
     progress("development split")
-    dev_scores = score(_look(run, development).records)
+    dev_scores = score(seen_by(run, development).records)
     head = chosen or choose_head(dev_scores)
     progress(f"{split} split")
-    seen = _look(run, measured)
+    seen = seen_by(run, measured)
     scores = score(seen.records)
     policies: dict[str, NDArray[np.float64]] = {}
     if training is not None:
         progress("baselines")
         policies = baselines.per_item(training, scores.examples)
     control = np.full((untrained, len(scores.examples)), np.nan, dtype=np.float32)
-    few = whole_blocks(development, UNTRAINED_DEVELOPMENT)
     asked = whole_blocks(scores.examples, UNTRAINED_MEASURED)
     places = {id(example): place for place, example in enumerate(scores.examples)}
     columns = [places[id(example)] for example in asked]
+    # Every untrained model reads the same tokens: they are cut once.
+    split_items = (whole_blocks(development, UNTRAINED_DEVELOPMENT), asked) if untrained else ()
+    encoded = [Encoded(examples, run.tokenizer) for examples in split_items]
     for number in range(untrained):
         progress(f"untrained model {number + 1} of {untrained}")
-        control[number, columns] = _untrained(run, UNTRAINED_SEED + number, few, asked)
+        control[number, columns] = _untrained(run, UNTRAINED_SEED + number, *encoded)
     return Study(
         run=run,
         split=split,
@@ -134,13 +136,9 @@ def study(
     )
 
 
-def _look(run: Run, examples: Sequence[Example]) -> Look:
-    return look(run.resolver, Encoded(examples, run.tokenizer), run.config.batching, run.config.task.readout)
-
-
-def _untrained(run: Run, seed: int, development: Sequence[Example], measured: Sequence[Example]) -> NDArray[np.float32]:
+def _untrained(run: Run, seed: int, development: Encoded, measured: Encoded) -> NDArray[np.float32]:
     resolver = run.untrained(seed)
     batching, readout = run.config.batching, run.config.task.readout
-    head = choose_head(score(look(resolver, Encoded(development, run.tokenizer), batching, readout).records))
-    scores = score(look(resolver, Encoded(measured, run.tokenizer), batching, readout).records)
+    head = choose_head(score(look(resolver, development, batching, readout).records))
+    scores = score(look(resolver, measured, batching, readout).records)
     return scores.candidate_accuracy[:, head.layer, head.head]

@@ -1,4 +1,4 @@
-"""Whether the evidence supports the claim, by a rule that was written down beforehand; every row is shown."""
+"""Whether the evidence supports the claim, by one rule for every run, of which every row is shown."""
 
 from __future__ import annotations
 
@@ -20,6 +20,15 @@ SCOPE = "layer"
 """Where the rule acts: in all heads of the layer of the head that development chose. Heads of a layer stand
 in for each other, so that cutting the edge in one of them costs next to nothing although the answer runs along it; the
 tables show the head alone as well."""
+
+RULE: dict[str, float | str] = {
+    "lift_above": LIFT_ABOVE,
+    "knock_out_above": KNOCK_OUT_ABOVE,
+    "flipped_above": FLIPPED_ABOVE,
+    "near_chance": NEAR_CHANCE,
+    "scope": SCOPE,
+}
+"""What the protocol's hash covers of it."""
 
 SUPPORTED, NOT_SUPPORTED, NOT_CONTROLLED = "supported", "not supported", "not yet controlled"
 

@@ -84,7 +84,7 @@ def spearman(first: ArrayLike, second: ArrayLike) -> Floats:
 
 
 def correlations(
-    model: NumberClassifier, data: Coded, blanked: Sequence[Floats], after_item: Callable[[], None]
+    model: NumberClassifier, data: Coded, blanked: Sequence[Floats], after_item: Callable[[], object]
 ) -> dict[tuple[str, str], Floats]:
     """How each map ranks the tokens against blank-out, for every item and layer.
 

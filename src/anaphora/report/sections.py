@@ -43,8 +43,6 @@ PERTURBATIONS = {
     "context_removed": "all but pronoun and candidates",
     "no_positions": "positions",
 }
-ALPHA = 0.05
-"""For the heads on development; the verdict's own stands in the protocol."""
 
 
 def sections(run: ReportRun, sentences: Sequence[Cell]) -> list[Section]:
@@ -260,12 +258,12 @@ def _heads(run: ReportRun) -> Section:
             f"{percent(threshold)} %, which 95 % of untrained models do not reach"  # fmt: skip
         said = f"{name}: candidate accuracy {percent(float(values[place]))} % at the chosen head{above}."
         blocks.append(Picture(name=f"heads_{language}", figure=figure, alt=said))
-    p = _at(run.metrics, "heads_on_development", "p")
-    if p:
-        listed = [f"{layer}-{place}" for layer, row in enumerate(p) for place, one in enumerate(row) if one < ALPHA]
+    p, alpha = _at(run.metrics, "heads_on_development", "p"), _at(run.metrics, "protocol", "alpha")
+    if p and alpha:
+        listed = [f"{layer}-{place}" for layer, row in enumerate(p) for place, one in enumerate(row) if one < alpha]
         blocks.append(
             Note(
-                text=f"Better than relabelled antecedents on the development split, p < {ALPHA:g} after correction for "
+                text=f"Better than relabelled antecedents on the development split, p < {alpha:g} after correction for "
                 f"being able to pick the best of {sum(map(len, p))} heads: {', '.join(listed) or 'none'}."
             )
         )
