@@ -123,3 +123,20 @@ def test_items_that_were_left_out_do_not_shift_the_rows(found: Study) -> None:
     alone = replace(found, seen=seen, measured=score(seen.records), baselines=baselines)
     beside = replace(found, measured=found.measured.select(last), baselines=baselines)
     assert told_by_rows(beside, None) == told_by_rows(alone, None)
+
+
+def test_integrated_gradients_take_whole_blocks_of_so_many_tokens(
+    finished: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = load(finished)
+    examples = [one for one in material_of(run, Analysis(run=str(finished))).measured if one.group]
+    every = examination._maps(run, examples)["integrated_gradients"]
+    assert (len(every.records), every.skipped) == (len(examples), 0)
+    tokens = sum(len(record.spans) for record in every.records)
+    monkeypatch.setattr(examination, "ATTRIBUTED", tokens // 2)
+    some = examination._maps(run, examples)["integrated_gradients"]
+    assert 0 < len(some.records) < len(examples)
+    assert some.skipped == len(examples) - len(some.records)
+    kept = [record.example for record in some.records]
+    whole = [one for one in examples if one.group in {each.group for each in kept}]
+    assert len(kept) == len(whole)

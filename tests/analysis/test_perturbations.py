@@ -9,7 +9,13 @@ import torch
 from encoders import POSITIONS, shape
 
 from anaphora.analysis.capture import look
-from anaphora.analysis.perturbations import PERTURBATIONS, hidden_words, perturbations, without_positions
+from anaphora.analysis.perturbations import (
+    PERTURBATIONS,
+    hidden_words,
+    perturbations,
+    replaced_names,
+    without_positions,
+)
 from anaphora.analysis.record import AttentionRecord
 from anaphora.analysis.scores import Head
 from anaphora.checkpoint import load
@@ -74,6 +80,48 @@ def test_without_context_pronoun_and_candidates_stay() -> None:
     data, records = captured([twin("helped", 1), twin("smiled", 0)])
     assert left(data, hidden_words(data, records, "context_removed")) == ["Anna Emma she"] * 2
     assert [len(ids) for ids in hidden_words(data, records, "context_removed")] == data.ids.lengths.tolist()
+
+
+def test_names_are_replaced_by_others_alike_throughout_a_block() -> None:
+    def item(first: str, second: str, group: str) -> Example:
+        text = f"{first} thanked {second} because she slept , said {first} ."
+        at, last = text.index(" she ") + 1, text.rindex(first)
+        again = len(first) + len(" thanked ")
+        return Example(
+            text=text,
+            language="en",
+            pronoun=(at, at + 3),
+            candidates=(((0, len(first)), (last, last + len(first))), ((again, again + len(second)),)),
+            antecedents=(0,),
+            group=group,
+        )
+
+    data, _ = captured(
+        [
+            item("Anna", "Emma", "a"),
+            item("Emma", "Anna", "a"),
+            item("Ruth", "Jane", "b"),
+            item("Lucy", "Jane", "b"),
+            item("Mary", "Kate", "c"),
+        ]
+    )
+    ids = replaced_names(data)
+    names = [(one[1], one[3], one[9]) for one in ids]
+    before = [(tokens.ids[1], tokens.ids[3]) for tokens in data.tokens]
+    for (first, second, again), own in zip(names, before, strict=True):
+        assert first == again
+        assert len({first, second, *own}) == 4
+    assert names[0][:2] == names[1][1::-1]
+    assert names[2][1] == names[3][1]
+    kept = [place for place in range(11) if place not in (1, 3, 9)]
+    assert [[one[place] for place in kept] for one in ids] == [
+        [tokens.ids[place] for place in kept] for tokens in data.tokens
+    ]
+
+
+def test_a_name_that_nothing_can_replace_stays() -> None:
+    data, _ = captured([twin("helped", 1), twin("smiled", 0)])
+    assert replaced_names(data) == [list(tokens.ids) for tokens in data.tokens]
 
 
 @pytest.mark.parametrize("encoding", POSITIONS, ids=lambda one: one.kind)

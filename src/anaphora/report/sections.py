@@ -41,6 +41,7 @@ from anaphora.report.tables import LANGUAGES, honest_sentence
 PERTURBATIONS = {
     "cue_masked": "the cue’s words",
     "context_removed": "all but pronoun and candidates",
+    "names_replaced": "the candidates’ names, for others",
     "no_positions": "positions",
 }
 
