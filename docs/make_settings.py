@@ -27,6 +27,7 @@ ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "settings.md"
 
 MEANINGS = {
+    "Benchmark.lengths": "`lognormal`, `corpus` (as the built-in one's) or `long` (2,048 tokens each)",
     "Config.output": "the folder of the run directories",
     "Config.seed": "of the weights' start and of the order of the training items",
     "Controlled.languages": "`en`, `zh` or both",

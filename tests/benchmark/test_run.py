@@ -45,6 +45,7 @@ def test_every_way_is_measured_and_written(what: str, tmp_path: Path, capsys: py
     makers = {row["maker"] for row in table["rows"]}
     assert makers == {"ours", "BertModel"} and written["torch"] == torch.__version__
     assert all(row["median"] > 0 and len(row["rates"]) == 1 for row in table["rows"])
+    assert all(row["peak_memory_bytes"] is None or row["peak_memory_bytes"] >= 0 for row in table["rows"])
     arrival = next(row for row in table["rows"] if row["name"] == "arrival order")
     assert arrival["ratios"]["arrival order"] == 1 and arrival["ratios"]["sorted"] > 0
     shown = capsys.readouterr().out
@@ -54,7 +55,7 @@ def test_every_way_is_measured_and_written(what: str, tmp_path: Path, capsys: py
 def test_both_models_are_of_one_size() -> None:
     pytest.importorskip("transformers")
     ours = models.resolver(SIZES["s"], Learned(max_length=128))
-    theirs = models.BertForHiddenWords(SIZES["s"])
+    theirs = models.BertForHiddenWords(SIZES["s"], 128)
     count, other = (sum(weight.numel() for weight in model.parameters()) for model in (ours, theirs))
     assert count == pytest.approx(other, rel=0.01)
 
@@ -62,7 +63,7 @@ def test_both_models_are_of_one_size() -> None:
 def test_a_peers_record_is_the_pronouns_row_of_the_sentence_alone() -> None:
     pytest.importorskip("transformers")
     data = invent(np.array([5, 11]), np.random.default_rng(0))
-    model = models.bert(TINY, "eager").eval()
+    model = models.bert(TINY, "eager", 16).eval()
     short, _ = peer_records(model, data, [[0], [1]])  # padded to eleven tokens
     with torch.inference_mode():
         maps = model(input_ids=torch.tensor([data.tokens[0].ids]), output_attentions=True).attentions

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from anaphora.benchmark import layouts
-from anaphora.benchmark.sentences import LONGEST, SHORTEST, VOCABULARY, invent, lengths_of
+from anaphora.benchmark.sentences import LONG, LONGEST, SHORTEST, VOCABULARY, invent, lengths_of
 from anaphora.data import store
 from anaphora.data.settings import Controlled
 from anaphora.errors import UserError
@@ -42,6 +42,10 @@ def test_the_corpus_mix_has_the_lengths_of_the_corpus(monkeypatch: pytest.Monkey
     assert np.median(drawn) == pytest.approx(np.median(words) + 2, abs=2)  # [CLS] and the full stop are tokens too
 
 
+def test_long_texts_are_all_of_one_length() -> None:
+    assert set(lengths_of("long", 3, np.random.default_rng(0)).tolist()) == {LONG}
+
+
 def test_an_unknown_mix_is_refused() -> None:
-    with pytest.raises(UserError, match=r"'even'.*lognormal, corpus"):
+    with pytest.raises(UserError, match=r"'even'.*lognormal, corpus, long"):
         lengths_of("even", 3, np.random.default_rng(0))

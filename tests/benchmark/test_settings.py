@@ -15,7 +15,7 @@ from anaphora.benchmark.settings import Benchmark
         ({"what": "inference"}, "what .'inference'. must be one of training, extraction"),
         ({"sizes": ["xl"]}, "sizes .'xl'. must be one of tiny, s, m"),
         ({"sizes": []}, "sizes .* must name at least one of tiny, s, m"),
-        ({"lengths": ["even"]}, "lengths .'even'. must be one of lognormal, corpus"),
+        ({"lengths": ["even"]}, "lengths .'even'. must be one of lognormal, corpus, long"),
         ({"repeats": 0}, "repeats .0. must be at least 1"),
         ({"threads": 0}, "threads .0. must be at least 1"),
     ],

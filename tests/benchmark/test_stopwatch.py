@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from anaphora.benchmark.stopwatch import OURS, Measured, Way, spread_of, take_turns
+from anaphora.benchmark.stopwatch import OURS, Measured, Way, held_now, spread_of, take_turns
 
 
 def test_ways_take_turns_after_one_unmeasured_piece_each() -> None:
@@ -39,3 +39,16 @@ def test_a_ratio_is_taken_within_each_repeat() -> None:
 
 def test_the_spread_is_half_the_range_over_the_median() -> None:
     assert spread_of([9.0, 10.0, 13.0]) == pytest.approx(0.2)
+
+
+def test_the_peak_is_what_was_held_above_what_was_there() -> None:
+    if held_now() is None:
+        pytest.skip("this system does not tell how much a process holds")
+
+    def work() -> int:
+        held = bytearray(50 << 20)
+        return len(held)
+
+    (measured,) = take_turns([Way(OURS, "way", [work], 0, 1.0)], repeats=2)
+    assert measured.memory is not None
+    assert 49 << 20 < measured.memory < 80 << 20

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -143,6 +144,31 @@ def test_states_that_are_needed_are_those_of_the_whole_pass_and_the_others_zeros
     whole, some = model(*batch)[0], model(*batch, needed=needed)[0]
     torch.testing.assert_close(some[needed], whole[needed])
     assert some.abs().sum(dim=1).nonzero().flatten().tolist() == needed.tolist()
+
+
+@every_position
+@every_attention
+def test_a_row_of_one_whole_sentence_mixes_the_same_without_a_bias_of_zeros(
+    position: settings.Position, attention: settings.Attention
+) -> None:
+    model = encoder(position=position, attention=attention)
+    context = model.begin(*pack([sentence(6)]))
+    assert context.plain == (position.kind not in ("alibi", "t5_relative"))
+    assert not model.begin(*pack([sentence(6)], padding=1)).plain
+    assert not model.begin(*pack([sentence(3), sentence(3)])).plain
+    block = next(model._blocks())
+    projected = block.project(context.embedded, context)
+    torch.testing.assert_close(
+        block.attention.mix(*projected, context), block.attention.mix(*projected, replace(context, plain=False))
+    )
+
+
+def test_rows_without_states_are_those_with_states() -> None:
+    model, packed = encoder(), pack([sentence(4, 1), sentence(6, 2)])
+    asked = (torch.tensor([0, 0]), torch.tensor([1, 7]))
+    hidden, rows = model.with_rows(*packed, asked, needed=torch.tensor([], dtype=torch.long))
+    assert hidden.abs().sum() == 0
+    torch.testing.assert_close(rows, model.with_rows(*packed, asked)[1])
 
 
 @every_position

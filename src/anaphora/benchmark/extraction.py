@@ -15,7 +15,6 @@ from anaphora.analysis.record import AttentionRecord
 from anaphora.benchmark import layouts
 from anaphora.benchmark.layouts import Layout
 from anaphora.benchmark.models import BERT, attention_mask, bert, resolver
-from anaphora.benchmark.sentences import LONGEST
 from anaphora.benchmark.settings import Size
 from anaphora.benchmark.stopwatch import OURS, Way
 from anaphora.data.batch import Encoded, evaluation_batches
@@ -26,8 +25,12 @@ from anaphora.model.settings import Learned, NoReadout
 
 def ways(size: Size, data: Encoded, batch_sentences: int) -> list[Way]:
     """What is compared; the weights are at their random start, which costs as much as trained ones."""
-    model = resolver(size, Learned(max_length=LONGEST)).eval()
-    peer = bert(size, "eager").eval()
+    places = data.longest()
+    model = resolver(size, Learned(max_length=places)).eval()
+    peer = bert(size, "eager", places).eval()
+    # Few long texts a batch for everyone, and never more tokens than by default.
+    row_tokens = Batching().row_tokens
+    tokens = max(row_tokens, min(Batching().tokens, places * batch_sentences))
     lengths = data.ids.lengths
 
     def ours(name: str, batching: Batching) -> Way:
@@ -40,8 +43,8 @@ def ways(size: Size, data: Encoded, batch_sentences: int) -> list[Way]:
         return Way(BERT, name, pieces, _parameters(peer), share)
 
     return [
-        ours("rows, packed", Batching()),
-        ours("rows, buckets", Batching(kind="buckets")),
+        ours("rows, packed", Batching(tokens=tokens)),
+        ours("rows, buckets", Batching(kind="buckets", tokens=tokens)),
         theirs("arrival order", layouts.in_arrival_order(lengths, batch_sentences)),
         theirs("sorted", layouts.sorted_by_length(lengths, batch_sentences)),
     ]

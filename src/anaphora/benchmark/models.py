@@ -8,7 +8,7 @@ from typing import Any
 from torch import Tensor, nn
 from torch.nn import functional
 
-from anaphora.benchmark.sentences import LONGEST, VOCABULARY
+from anaphora.benchmark.sentences import VOCABULARY
 from anaphora.benchmark.settings import Size
 from anaphora.data.batch import Batch
 from anaphora.errors import UserError
@@ -44,8 +44,11 @@ def transformers() -> Any:
         raise UserError("the benchmark needs transformers: pip install 'anaphora[bench]'") from None
 
 
-def bert(size: Size, attention: str) -> nn.Module:
-    """A fresh BertModel without pooler and dropout; `attention` is "sdpa", or "eager", which alone can give maps."""
+def bert(size: Size, attention: str, places: int) -> nn.Module:
+    """A fresh BertModel without pooler and dropout, for texts of at most `places` tokens.
+
+    `attention` is "sdpa", or "eager", which alone can give maps.
+    """
     library = transformers()
     config = library.BertConfig(
         vocab_size=VOCABULARY,
@@ -53,7 +56,7 @@ def bert(size: Size, attention: str) -> nn.Module:
         num_hidden_layers=size.layers,
         num_attention_heads=size.heads,
         intermediate_size=size.feed_forward,
-        max_position_embeddings=LONGEST,
+        max_position_embeddings=places,
         hidden_dropout_prob=0.0,
         attention_probs_dropout_prob=0.0,
         attn_implementation=attention,
@@ -65,9 +68,9 @@ def bert(size: Size, attention: str) -> nn.Module:
 class BertForHiddenWords(nn.Module):
     """BertModel and logits at the hidden words alone, its fastest fair form."""
 
-    def __init__(self, size: Size) -> None:
+    def __init__(self, size: Size, places: int) -> None:
         super().__init__()
-        self.encoder = bert(size, "sdpa")
+        self.encoder = bert(size, "sdpa", places)
         self.output = nn.Linear(size.width, VOCABULARY)
 
     def forward(self, batch: Batch) -> Tensor:

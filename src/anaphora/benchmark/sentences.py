@@ -16,6 +16,7 @@ from anaphora.specials import SPECIALS
 
 VOCABULARY = 8_000
 LONGEST = 128  # tokens, [CLS] among them
+LONG = 2_048  # tokens of every text of the mix "long"
 SHORTEST = 3  # [CLS], a pronoun and a candidate
 MEDIAN, DEVIATION = 24, 0.7  # of the lognormal mix: a batch of 64 padded to its longest is then a quarter real tokens
 _LETTERS = 4  # of an invented word
@@ -25,7 +26,8 @@ def lengths_of(kind: str, count: int, draw: np.random.Generator) -> Indices:
     """Tokens of `count` sentences.
 
     Args:
-        kind: "lognormal", or "corpus" for those of the built-in corpus's training split under its own tokenizer.
+        kind: "lognormal", "corpus" for those of the built-in corpus's training split under its own tokenizer, or
+            "long".
         count: how many to draw.
         draw: the source of chance.
     """
@@ -34,8 +36,10 @@ def lengths_of(kind: str, count: int, draw: np.random.Generator) -> Indices:
             drawn = np.rint(draw.lognormal(np.log(MEDIAN), DEVIATION, count)).astype(np.int64)
         case "corpus":
             drawn = draw.choice(_corpus_lengths(), count)
+        case "long":
+            return np.full(count, LONG)
         case _:
-            raise UserError(f"lengths ({kind!r}) must be one of lognormal, corpus")
+            raise UserError(f"lengths ({kind!r}) must be one of lognormal, corpus, long")
     return np.clip(drawn, SHORTEST, LONGEST)
 
 

@@ -1,10 +1,11 @@
-"""Rates of several ways to do the same, measured in turns, and what to conclude from them."""
+"""Rates and peak memory of several ways to do the same, measured in turns, and what to conclude from them."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import median
 
 OURS = "ours"
@@ -36,10 +37,18 @@ class Way:
 
 @dataclass(frozen=True)
 class Measured:
-    """A way and its rate in each repeat, in units a second."""
+    """A way and its rate in each repeat, in units a second.
+
+    Attributes:
+        way: what was measured.
+        rates: of the repeats.
+        memory: bytes at the peak of a repeat above what the process held before it, the largest of all repeats; None
+            where the system does not tell.
+    """
 
     way: Way
     rates: tuple[float, ...]
+    memory: int | None = None
 
     def over(self, other: Measured) -> tuple[float, ...]:
         """How many times as fast as the other, repeat by repeat: what slows a whole repeat slows both."""
@@ -51,12 +60,38 @@ def take_turns(ways: Sequence[Way], repeats: int, clock: Callable[[], float] = t
     for way in ways:
         way.pieces[0]()
     rates: list[list[float]] = [[] for _ in ways]
+    peaks: list[list[int]] = [[] for _ in ways]
     for _ in range(repeats):
-        for way, found in zip(ways, rates, strict=True):
+        for way, found, peak in zip(ways, rates, peaks, strict=True):
+            before = held_now()
             start = clock()
             units = sum(piece() for piece in way.pieces)
             found.append(units / (clock() - start))
-    return [Measured(way, tuple(found)) for way, found in zip(ways, rates, strict=True)]
+            if before is not None:
+                peak.append(held_at_most() - before)
+    return [
+        Measured(way, tuple(found), max(peak, default=None))
+        for way, found, peak in zip(ways, rates, peaks, strict=True)
+    ]
+
+
+def held_now() -> int | None:
+    """Bytes that this process holds in memory, after which `held_at_most` counts anew; None where Linux is not."""
+    try:
+        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # proc(5): resets the peak
+        return _held("VmRSS")
+    except OSError:
+        return None
+
+
+def held_at_most() -> int:
+    """The most bytes that this process has held since `held_now`."""
+    return _held("VmHWM")
+
+
+def _held(name: str) -> int:
+    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+    return 1024 * next(int(line.split()[1]) for line in lines if line.startswith(f"{name}:"))
 
 
 def spread_of(values: Sequence[float]) -> float:

@@ -40,12 +40,14 @@ class Table:
             title=self.title, caption=self._caption(), title_justify="left", caption_justify="left", box=box.SIMPLE
         )
         told.add_column("", no_wrap=True)
-        for heading in (self.unit, *(f"over {peer.way.name}" for peer in self.peers), "real tokens"):
+        for heading in (self.unit, *(f"over {peer.way.name}" for peer in self.peers), "real tokens", "peak, MiB"):
             told.add_column(heading, justify="right")
         for row in self.rows:
             ratios = [_with_spread("{:.2f}", row.over(peer)) for peer in self.peers]
-            rate = _with_spread("{:,.0f}", row.rates)
-            told.add_row(f"{row.way.maker} {row.way.name}", rate, *ratios, f"{row.way.real_share:.0%}")
+            rate = _with_spread("{:,.0f}" if median(row.rates) >= 10 else "{:.2f}", row.rates)
+            told.add_row(
+                f"{row.way.maker} {row.way.name}", rate, *ratios, f"{row.way.real_share:.0%}", _mebibytes(row.memory)
+            )
         return told
 
     def plain(self) -> dict[str, Any]:
@@ -63,6 +65,7 @@ class Table:
                     "ratios": {peer.way.name: median(row.over(peer)) for peer in self.peers},
                     "real_share": row.way.real_share,
                     "parameters": row.way.parameters,
+                    "peak_memory_bytes": row.memory,
                 }
                 for row in self.rows
             ],
@@ -82,8 +85,13 @@ class Table:
         return (
             f"{mix['sentences']} sentences of median {mix['median']:g}, mean {mix['mean']:.1f} and at most "
             f"{mix['longest']} tokens; medians of {len(self.rows[0].rates)} repeats in turns, ± half the range; "
+            "peak is memory above what was held before; "
             f"parameters: {', '.join(sizes.values())}"
         )
+
+
+def _mebibytes(memory: int | None) -> str:
+    return "–" if memory is None else f"{memory / 2**20:,.0f}"
 
 
 def _with_spread(form: str, values: Sequence[float]) -> str:

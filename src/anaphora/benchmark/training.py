@@ -16,7 +16,6 @@ from torch import Tensor, nn
 from anaphora.benchmark import layouts
 from anaphora.benchmark.layouts import Layout
 from anaphora.benchmark.models import BERT, BertForHiddenWords, resolver
-from anaphora.benchmark.sentences import LONGEST
 from anaphora.benchmark.settings import Size
 from anaphora.benchmark.stopwatch import OURS, Way
 from anaphora.data.batch import Batch, Encoded, hide_words
@@ -31,6 +30,7 @@ HIDDEN_WORDS = 0.15
 def ways(size: Size, data: Encoded, batch_sentences: int, steps: int, seed: int) -> list[Way]:
     """What is compared; each way has a model of its own."""
     lengths = data.ids.lengths
+    places = data.longest()
     packed, buckets = (layouts.planned(kind, lengths, batch_sentences) for kind in ("packed", "buckets"))
 
     def batches(layout: Layout) -> list[Batch]:
@@ -43,13 +43,13 @@ def ways(size: Size, data: Encoded, batch_sentences: int, steps: int, seed: int)
         return _way(OURS, name, model, partial(_our_loss, model), batches(layout))
 
     def theirs(name: str, layout: Layout) -> Way:
-        model = BertForHiddenWords(size)
+        model = BertForHiddenWords(size, places)
         return _way(BERT, name, model, model, batches(layout))
 
     return [
-        ours("packed", packed, Learned(max_length=LONGEST)),
+        ours("packed", packed, Learned(max_length=places)),
         ours("packed, rotary", packed, Rotary()),
-        ours("buckets", buckets, Learned(max_length=LONGEST)),
+        ours("buckets", buckets, Learned(max_length=places)),
         theirs("arrival order", layouts.in_arrival_order(lengths, batch_sentences)),
         theirs("our buckets", buckets),
         theirs("sorted", layouts.sorted_by_length(lengths, batch_sentences)),

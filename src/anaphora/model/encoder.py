@@ -35,8 +35,13 @@ class Encoder(nn.Module):
         """What all layers share, the embedding included: ids, places, segments (B, T), marks (B, T, W) or None."""
         mask = same_sentence(segments)
         added = self.position.bias(places, places)
-        bias = mask if added is None else mask + added
-        return Context(embedded=self.embed(ids, places, marks), places=places, mask=mask, bias=bias)
+        return Context(
+            embedded=self.embed(ids, places, marks),
+            places=places,
+            mask=mask,
+            bias=mask if added is None else mask + added,
+            plain=added is None and _is_whole(segments),
+        )
 
     def embed(self, ids: Tensor, places: Tensor, marks: Tensor | None = None) -> Tensor:
         """What the first block reads: (B, T) -> (B, T, W); `marks` (B, T, W) is added to the tokens' embeddings."""
@@ -99,6 +104,9 @@ class Encoder(nn.Module):
         for block in self._blocks():
             query, key, value = block.project(hidden, context)
             rows.append(block.attention.rows(query, key, context, asked))
+            # Nobody reads the last states; an edit may want to see what the heads mix all the same.
+            if block is self.blocks[-1] and needed is not None and not len(needed) and not block.attention.edits:
+                return torch.zeros_like(hidden), torch.stack(rows)
             mixed = block.attention.mix(query, key, value, context)
             if block is self.blocks[-1]:
                 hidden = self._complete(block, hidden, mixed, needed)
@@ -127,6 +135,13 @@ class Encoder(nn.Module):
         for block in self.blocks:
             assert isinstance(block, Block)
             yield block
+
+
+def _is_whole(segments: Tensor) -> bool:
+    """Whether every row is one sentence without padding: (B, T). Not asked while compiling: that would break off."""
+    if torch.compiler.is_compiling():
+        return False
+    return bool(((segments == segments[:, :1]) & (segments >= 0)).all())
 
 
 def initialiser(chosen: settings.Initialisation) -> Callable[[nn.Module], None]:
