@@ -237,16 +237,20 @@ def _stored(run: Run, asked: Report, examined: dict[str, Any]) -> dict[str, Any]
 
 
 def _examined(asked: Report, run: Run, material: Material) -> dict[str, Any]:
-    """What the evidence is about: how much of it, and which weights and items, by their digests."""
+    """What the evidence is about: how much of it, and which weights, items and measuring code, by their digests."""
     items = hashlib.sha256()
     for example in (*material.development, *material.measured):
         items.update(json.dumps(to_record(example), sort_keys=True).encode())
     weights = hashlib.sha256(Layout(run.directory).weights.read_bytes())
+    code = hashlib.sha256()
+    for path in sorted((Path(__file__).parent / "analysis").glob("*.py")):
+        code.update(path.read_bytes())
     return {
         "items": asked.items,
         "untrained": asked.untrained,
         "weights": weights.hexdigest()[:16],
         "data": items.hexdigest()[:16],
+        "code": code.hexdigest()[:16],
     }
 
 

@@ -165,7 +165,7 @@ def test_the_weight_that_a_cut_removes_is_told(single: dict[str, Any]) -> None:
     assert edges["gold"]["mass_removed"] == edges["value_zero"]["mass_removed"] == pytest.approx(gold, abs=1e-5)
     assert 0.02 < edges["distractor"]["mass_removed"] < 0.1
     assert edges["matched_query"]["mass_removed"] == pytest.approx(0.91)  # a word's edge to the one before it
-    assert edges["matched_heads"]["mass_removed"] == pytest.approx(0.91)  # the cue, in another head
+    assert edges["matched_heads"]["mass_removed"] == pytest.approx(0.01, abs=1e-3)  # all that the cue leaves there
     assert edges["matched_distance"]["mass_removed"] == pytest.approx(0.01)
     layer = single["knock_out"]["layer"]["gold"]["mass_removed"]
     assert layer == pytest.approx((gold + 0.01) / 2, abs=1e-5)  # the mean over two heads
@@ -189,7 +189,8 @@ def recorded(scope: str, kind: str) -> list[set[tuple[int, ...]]]:
         ("gold", {(1, 0, 7, 2)}, {(1, 0, 7, 5)}),
         ("distractor", {(1, 0, 7, 5)}, {(1, 0, 7, 2)}),
         ("matched_query", {(1, 0, 2, 1)}, {(1, 0, 2, 1)}),
-        ("matched_heads", {(0, 0, 7, 8)}, {(0, 0, 7, 8)}),
+        ("cue", {(1, 0, 7, 8)}, {(1, 0, 7, 8)}),
+        ("matched_heads", {(0, 0, 7, 1)}, {(0, 0, 7, 1)}),  # and not the cue, on which that head's weight is
         ("matched_distance", {(1, 0, 7, 1)}, {(1, 0, 7, 9)}),
     ],
 )

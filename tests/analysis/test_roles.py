@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from anaphora.analysis.record import AttentionRecord
 from anaphora.analysis.roles import cue_tokens, head_roles
@@ -88,20 +90,24 @@ def test_the_antecedent_must_be_found_clearly_more_often_than_by_the_best_baseli
     assert head_roles(score(found), found, {})[3]["antecedent"] == {"accuracy_over_best_baseline": None}
 
 
+def cues_of(found: Sequence[AttentionRecord]) -> list[NDArray[np.bool_]]:
+    return cue_tokens([one.example for one in found], [one.spans for one in found])
+
+
 def test_the_cue_is_what_a_twin_does_not_have_beside_pronoun_and_candidates() -> None:
     first, second = records()[2:]
-    assert [np.flatnonzero(tokens).tolist() for tokens in cue_tokens([first, second])] == [[7], [7, 8]]
+    assert [np.flatnonzero(tokens).tolist() for tokens in cues_of([first, second])] == [[7], [7, 8]]
     renamed = item("zoe met bea since she was quick", [1], twin="t")
-    assert not cue_tokens([first, renamed])[0].any()
+    assert not cues_of([first, renamed])[0].any()
 
 
 def test_a_sentence_alone_or_with_the_pronoun_as_its_cue_has_no_cue_word() -> None:
-    assert not cue_tokens(records()[:1])[0].any()
+    assert not cues_of(records()[:1])[0].any()
     pair = [
         item("ann likes her and bea fell", [1], twin="t", cue="her"),
         item("ann likes him as she and bea fell", [1], twin="t", cue="she"),
     ]
-    assert not any(tokens.any() for tokens in cue_tokens(pair))
+    assert not any(tokens.any() for tokens in cues_of(pair))
     found = records()[:2]
     assert head_roles(score(found), found, {})[2]["predicate"] is None
 

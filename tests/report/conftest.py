@@ -69,6 +69,7 @@ def invented_metrics(seed: int = 0) -> dict[str, Any]:
         return {
             "gold": cut(0.45 * strength, 0.85),
             "distractor": cut(-0.005, 0.05),
+            "cue": cut(0.3, 0.1),
             "matched_query": cut(0.01, 0.8),
             "matched_heads": cut(0.015, 0.3),
             "matched_distance": cut(0.002, 0.02),

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from anaphora.analysis.cells import KINDS, clusters, rounded
 from anaphora.analysis.intervene import MODES, Edges, PackedSubject, Scores, Subject, next_twins
 from anaphora.analysis.record import AttentionRecord
+from anaphora.analysis.roles import cue_tokens
 from anaphora.analysis.scores import Head, HeadScores, is_main, macro_weights
 from anaphora.analysis.statistics import cluster_interval, median_and_spread
 from anaphora.analysis.words import mention_mass
@@ -36,9 +37,9 @@ MATCHED = ("matched_query", "matched_heads", "matched_distance")
 the attending token itself are left out.
 
 matched_query: of each head, the strongest edge of another word of the sentence.
-matched_heads: the pronoun's strongest edge to a word that is no candidate, in the heads outside the scope where it is
-strongest, as many as the scope has; none where the scope holds every head.
-matched_distance: in the same heads, from the pronoun to words that are no candidates, as far from it as the antecedent.
+matched_heads: the pronoun's strongest edge to a word that is neither a candidate nor the cue, in the heads outside the
+scope where it is strongest, as many as the scope has; none where the scope holds every head.
+matched_distance: in the same heads, from the pronoun to words that are neither, as far from it as the antecedent.
 """
 
 RANDOM_SETS = 5
@@ -163,7 +164,8 @@ class _Sentence:
         mentions: the tokens of each candidate.
         antecedents: the tokens of all antecedents.
         distractors: the tokens of each distractor.
-        free: words that are neither the pronoun nor a candidate.
+        cue: the words in which the item differs from its twin, where that is not the pronoun.
+        free: words that are neither the pronoun nor a candidate nor the cue.
         rows: (L, H, Q, T), what the pronoun's tokens attend to.
         elsewhere: (L, H) the other token whose heaviest edges, as many as `antecedents`, weigh most.
         elsewhere_keys: (L, H, K) where these edges lead; -1 where there are fewer.
@@ -174,6 +176,7 @@ class _Sentence:
     mentions: list[list[int]]
     antecedents: list[int]
     distractors: list[list[int]]
+    cue: list[int]
     free: list[int]
     rows: NDArray[np.float32]
     elsewhere: NDArray[np.int64]
@@ -181,14 +184,15 @@ class _Sentence:
     elsewhere_mass: NDArray[np.float32]
 
     @classmethod
-    def of(cls, example: Example, tokens: Tokens, maps: NDArray[np.float32]) -> _Sentence:
+    def of(cls, example: Example, tokens: Tokens, maps: NDArray[np.float32], cue: NDArray[np.bool_]) -> _Sentence:
         pronoun = tokens.covering(example.pronoun)
         mentions = [
             sorted({token for span in spans for token in tokens.covering(span)}) for spans in example.candidates
         ]
         gold = sorted({token for index in example.antecedents for token in mentions[index]})
         words = [token for token, word in enumerate(tokens.words) if word >= 0]
-        taken = {*pronoun, *(token for mention in mentions for token in mention)}
+        cues = np.flatnonzero(cue).tolist()
+        taken = {*pronoun, *cues, *(token for mention in mentions for token in mention)}
         others = [token for token in words if token not in pronoun]
         between_words = np.zeros(maps.shape[2:], dtype=bool)
         between_words[np.ix_(others, words)] = True
@@ -208,6 +212,7 @@ class _Sentence:
                 for index, mention in enumerate(mentions)
                 if index not in example.antecedents
             ],
+            cue=cues,
             free=[token for token in words if token not in taken],
             rows=maps[:, :, pronoun].copy(),
             elsewhere=best,
@@ -233,6 +238,8 @@ class _Sentence:
                 return self.from_pronoun(
                     heads, max(self.distractors, key=lambda keys: sum(self.mass(head, keys) for head in heads))
                 )
+            case "cue":
+                return self.from_pronoun(heads, self.cue)
             case "matched_query":
                 return [self._elsewhere(head) for head in heads]
             case "matched_heads":
@@ -311,10 +318,11 @@ class _Tests:
         self.answers = self.before.argmax(axis=1)
         self.gold = np.zeros(self.before.shape, dtype=bool)
         sentences: list[_Sentence | None] = [None] * len(subject.examples)
+        cues = cue_tokens(subject.examples, [tokens.spans for tokens in subject.tokens])
         for item, maps in subject.maps():
             example = subject.examples[item]
             self.gold[item, list(example.antecedents)] = True
-            sentences[item] = _Sentence.of(example, subject.tokens[item], maps)
+            sentences[item] = _Sentence.of(example, subject.tokens[item], maps, cues[item])
         self.sentences = [sentence for sentence in sentences if sentence is not None]
         self.right = self.is_right(self.before)
         self._gated: dict[tuple[frozenset[Head], str], Floats] = {}
@@ -352,7 +360,7 @@ class _Tests:
             others = [head for head in self.all_heads if head not in heads]
             found[name] = {
                 kind: None if kind == "matched_heads" and not others else self._cut(kind, heads, others)
-                for kind in ("gold", "distractor", *MATCHED)
+                for kind in ("gold", "distractor", "cue", *MATCHED)
             }
             edges, mass = self._edges([sentence.edges("gold", heads, others) for sentence in self.sentences])
             found[name]["value_zero"] = _Knocked(self.is_right(self.subject.dropped(edges)), mass)

@@ -58,7 +58,7 @@ def _measured(run: Run, records: Sequence[AttentionRecord], head: Head, name: st
         case "names_replaced":
             data.ids = Ragged(replaced_names(data))
         case _:
-            data.ids = Ragged(hidden_words(data, records, name))
+            data.ids = Ragged(hidden_words(data, name))
     found = look(resolver, data, run.config.batching, run.config.task.readout)
     scores = score(found.records)
     right = scores.candidate_accuracy[:, head.layer, head.head].astype(np.float64)
@@ -81,9 +81,9 @@ def _measured(run: Run, records: Sequence[AttentionRecord], head: Head, name: st
     )
 
 
-def hidden_words(data: Encoded, records: Sequence[AttentionRecord], name: str) -> list[list[int]]:
+def hidden_words(data: Encoded, name: str) -> list[list[int]]:
     """The ids of every item with the words that a perturbation hides as [MASK]: N lists, as long as before."""
-    cues = cue_tokens(records)
+    cues = cue_tokens(data.examples, [tokens.spans for tokens in data.tokens])
     ids = []
     for item, tokens in enumerate(data.tokens):
         example = data.examples[item]

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from anaphora.analysis.cells import rounded
 from anaphora.analysis.record import AttentionRecord
 from anaphora.analysis.scores import TIE, HeadScores, is_main
+from anaphora.data.example import Example, Span
 
 POSITIONAL_FROM = 0.9
 """Of the argmaxes at one offset (Voita et al. 2019, section 5.1)."""
@@ -62,7 +63,8 @@ def head_roles(
     special = np.mean([record.weights[:, :, np.array(record.words) < 0].sum(axis=2) for record in rows], axis=0)
     offsets = np.stack([_offsets(record)[at] for record, at in zip(rows, places, strict=True)])
     offsets = np.where(places == _NOWHERE, np.nan, offsets)
-    cued = [(item, cue) for item, cue in enumerate(cue_tokens(rows)) if cue.any()]
+    cues = cue_tokens([row.example for row in rows], [row.spans for row in rows])
+    cued = [(item, cue) for item, cue in enumerate(cues) if cue.any()]
     on_cue = [cue[places[item]] & (places[item] != _NOWHERE) for item, cue in cued]
     predicate: NDArray[np.float64] = np.mean(on_cue, axis=0) if on_cue else np.full(scores.shape, np.nan)
     best = max((float(right[main].mean()) for right in baselines.values() if not np.isnan(right).any()), default=np.nan)
@@ -96,36 +98,40 @@ def _entry(
     }
 
 
-def cue_tokens(records: Sequence[AttentionRecord]) -> list[NDArray[np.bool_]]:
-    """Which tokens of each record belong to its cue, as what differs from a twin: N of (T,), all False without one."""
+def cue_tokens(examples: Sequence[Example], spans: Sequence[Sequence[Span]]) -> list[NDArray[np.bool_]]:
+    """Which tokens of each item belong to its cue, as what differs from a twin: N of (T,), all False without one.
+
+    Args:
+        examples: N items, twins among them.
+        spans: the characters of each item's tokens, (0, 0) for special ones.
+    """
     twins: defaultdict[str, list[int]] = defaultdict(list)
-    for place, record in enumerate(records):
-        if record.example.twin:
-            twins[record.example.twin].append(place)
-    found = [np.zeros(len(record.spans), dtype=np.bool_) for record in records]
+    for place, example in enumerate(examples):
+        if example.twin:
+            twins[example.twin].append(place)
+    found = [np.zeros(len(each), dtype=np.bool_) for each in spans]
     for places in twins.values():
         for place, other in zip(places, [*places[1:], places[0]], strict=True):
             if place != other:
-                found[place] = _differing(records[place], records[other])
+                found[place] = _differing(examples[place], spans[place], examples[other], spans[other])
     return found
 
 
-def _differing(record: AttentionRecord, twin: AttentionRecord) -> NDArray[np.bool_]:
-    example = record.example
-    tokens = np.zeros(len(record.spans), dtype=np.bool_)
+def _differing(example: Example, spans: Sequence[Span], twin: Example, its: Sequence[Span]) -> NDArray[np.bool_]:
+    tokens = np.zeros(len(spans), dtype=np.bool_)
     start, end = example.pronoun
     if example.factors.get("cue", "").lower() == example.text[start:end].lower():
         return tokens  # another pronoun is the whole difference, or stands for it a second time
-    here, there = ([each.example.text[left:right] for left, right in each.spans] for each in (record, twin))
+    here, there = ([one.text[left:right] for left, right in each] for one, each in ((example, spans), (twin, its)))
     for tag, first, last, _, _ in SequenceMatcher(None, here, there, autojunk=False).get_opcodes():
         tokens[first:last] |= tag in ("replace", "delete")
     for left, right in (example.pronoun, *(span for spans in example.candidates for span in spans)):
-        tokens &= ~_within(record, left, right)
+        tokens &= ~_within(spans, left, right)
     return tokens
 
 
-def _within(record: AttentionRecord, start: int, end: int) -> NDArray[np.bool_]:
-    return np.array([left < end and start < right for left, right in record.spans], dtype=np.bool_)
+def _within(spans: Sequence[Span], start: int, end: int) -> NDArray[np.bool_]:
+    return np.array([left < end and start < right for left, right in spans], dtype=np.bool_)
 
 
 def _argmax(record: AttentionRecord) -> NDArray[np.int64]:
@@ -137,7 +143,7 @@ def _argmax(record: AttentionRecord) -> NDArray[np.int64]:
 
 def _offsets(record: AttentionRecord) -> NDArray[np.int64]:
     """How many tokens each token stands behind the pronoun's last (+) or before its first (-): (T,)."""
-    own = np.flatnonzero(_within(record, *record.example.pronoun))
+    own = np.flatnonzero(_within(record.spans, *record.example.pronoun))
     token = np.arange(len(record.spans))
     behind: NDArray[np.int64] = np.maximum(token - own[-1], 0) + np.minimum(token - own[0], 0)
     return behind

@@ -44,6 +44,7 @@ EDGES = {
     "gold": "antecedent",
     "value_zero": "antecedent, value only",
     "distractor": "other candidate",
+    "cue": "cue",
     "matched_query": "matched: another word’s edge",
     "matched_heads": "matched: other heads",
     "matched_distance": "matched: same distance",
