@@ -31,7 +31,7 @@ OPTIONS = [
 
 def needed(option: str) -> list[str]:
     """What an option cannot do without."""
-    if option in ("data=jsonl", "data=dpr", "data=gap"):
+    if option.startswith("data=") and option != "data=controlled":
         return ["data.path=somewhere"]
     return ["task.hidden_words=0.2"] if option == "task/readout=no_readout" else []
 

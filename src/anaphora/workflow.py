@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -14,7 +15,7 @@ from rich.status import Status
 from rich.table import Table
 
 from anaphora import question
-from anaphora.analysis.baselines import shortcuts
+from anaphora.analysis.baselines import by_factor, by_kind, per_item
 from anaphora.analysis.capture import look, whole_maps
 from anaphora.analysis.record import AttentionRecord
 from anaphora.analysis.scores import Head, score
@@ -150,15 +151,29 @@ def plot(asked: Analysis) -> None:
 
 def describe(asked: Description) -> None:
     """Print a corpus's counts, what was dropped, and how far every shortcut gets on its test split."""
+    started = time.perf_counter()
     corpus = load_corpus(asked.data)
     splits = {name: corpus.examples(name) for name in ("train", "dev", "test")}
+    seconds = time.perf_counter() - started
     counts = describe_table(splits)
+    items = sum(map(len, splits.values()))
     console.print(_plain_table("items", counts))
+    console.print(f"read: {items} items from {corpus.report.rows} rows in {seconds:.1f} s")
     for reason, number in corpus.report.reasons.items():
         console.print(f"dropped: {number} rows ({reason})")
-    with console.status("fitting the shortcuts on the training split"):
-        rows = [asdict(one) for one in shortcuts(splits["train"], splits["test"])]
-    console.print(_plain_table("shortcuts on the test split, main items, 95 % intervals over templates", rows))
+    rows: list[dict[str, Any]] = []
+    if splits["test"]:
+        with console.status("fitting the shortcuts on the training split"):
+            results = per_item(splits["train"], splits["test"])
+        rows = [asdict(one) for one in by_kind(results, splits["test"])]
+        console.print(_plain_table("shortcuts on the test split, 95 % intervals over templates, else groups", rows))
+        factors = by_factor(results, splits["test"])
+        if factors:
+            console.print(_plain_table("the same by factor", factors))
+    else:
+        console.print("no test split: no shortcut is measured (data.test_share)")
+    if not splits["train"]:
+        console.print("no training split: there are no learned shortcuts (data.test_share, data.dev_share)")
     if asked.output:
         write_table(Path(asked.output) / "counts.csv", counts)
         write_table(Path(asked.output) / "shortcuts.csv", rows)
@@ -167,10 +182,12 @@ def describe(asked: Description) -> None:
 
 def _plain_table(title: str, rows: Sequence[Mapping[str, Any]]) -> Table:
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 0), pad_edge=False)
-    for name, value in rows[0].items():
+    said = [name for name in (rows[0] if rows else ()) if any(row[name] not in ("", None) for row in rows)]
+    for name in said:
+        value = rows[0][name]
         table.add_column(name.replace("_", "\n"), justify="left" if isinstance(value, str) else "right", no_wrap=True)
     for row in rows:
-        table.add_row(*(_written(value) for value in row.values()))
+        table.add_row(*(_written(row[name]) for name in said))
     return table
 
 

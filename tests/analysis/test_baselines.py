@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from anaphora.analysis import baselines
-from anaphora.analysis.baselines import LEARNED, POLICIES, correctness, focal_correctness, per_item, shortcuts
+from anaphora.analysis.baselines import LEARNED, POLICIES, by_factor, by_kind, correctness, focal_correctness, per_item
 from anaphora.data.controlled import corpus
 from anaphora.data.example import Example, Span
 from anaphora.data.settings import Controlled
@@ -132,15 +133,39 @@ def test_found_text_is_measured_with_places_too_and_clustered_by_group() -> None
         return example(f"Al met Bo and he {verb} .", "he", [["Al"], ["Bo"]], antecedents=(answer,))
 
     train = [found("ran", 0), found("wept", 1)] * 30
-    rows = {row.name: row for row in shortcuts(train, train[:10])}
+    rows = {row.name: row for row in by_kind(per_item(train, train[:10]), train[:10])}
     assert rows["bag_by_place"].accuracy == 1
     assert rows["bag_of_words"].accuracy == 0.5
     assert rows["chance"].low == rows["chance"].high == 0.5
     assert (rows["nearest"].language, rows["nearest"].kind, rows["nearest"].items) == ("en", "", 10)
 
 
+def test_results_are_told_by_factor_where_a_few_values_tell_items_of_found_text_apart() -> None:
+    items = [
+        example(
+            "Al met Bo and he left .", "he", [["Al"], ["Bo"]], antecedents=(number % 2,), corpus="x", number=str(number)
+        )
+        for number in range(30)
+    ]
+    told = [replace(item, factors={**item.factors, "side": "ab"[number % 2]}) for number, item in enumerate(items)]
+    rows = by_factor(baselines.unlearned(told), told)
+    assert [(row["factor"], row["value"], row["items"], row["first"], row["nearest"]) for row in rows] == [
+        ("side", "a", 15, 1.0, 0.0),
+        ("side", "b", 15, 0.0, 1.0),
+    ]
+    with_kind = [replace(item, factors={**item.factors, "kind": "set"}) for item in told]
+    assert by_factor(baselines.unlearned(with_kind), with_kind) == []
+
+
+def test_a_learned_shortcut_without_training_items_does_not_apply() -> None:
+    items = [example("Al met Bo and he left .", "he", [["Al"], ["Bo"]], antecedents=(0,))]
+    results = per_item([], items)
+    assert all(np.isnan(results[name]).all() for name in LEARNED)
+    assert {row.name for row in by_kind(results, items)} == {"chance", *POLICIES}
+
+
 def test_shortcuts_are_told_by_language_and_kind(made: dict[str, list[Example]]) -> None:
-    rows = shortcuts(made["train"][:800], made["test"])
+    rows = by_kind(per_item(made["train"][:800], made["test"]), made["test"])
     cells = {(row.language, row.kind) for row in rows}
     assert cells == {("en", "set"), ("en", "role"), ("zh", "set"), ("zh", "role")}
     assert len(rows) == 4 * (1 + len(POLICIES) + len(LEARNED))

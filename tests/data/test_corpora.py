@@ -96,8 +96,8 @@ def test_dpr_gives_a_candidate_all_its_mentions_but_none_inside_the_other(tmp_pa
     ("text", "message"),
     [
         ("Anna ran.\nshe\nAnna,Berta\n", "line 1: a block of 3 lines"),
-        ("Anna ran.\nshe\nAnna,Berta\nAnna\n", "line 2: pronoun 'she' is not a word"),
-        ("\n\nshe ran.\nshe\nAnna\nAnna\n", "line 5: candidates 'Anna' must be two"),
+        ("Anna ran.\nshe\nAnna,Berta\nAnna\n", "line 1, pronoun: 'she' is not a word"),
+        ("\n\nshe ran.\nshe\nAnna\nAnna\n", "line 5: candidates 'Anna' must be two or more"),
         ("she ran.\nshe\nAnna,Berta\nClara\n", r"line 4: answer 'Clara' must be one of \['Anna', 'Berta'\]"),
         ("\n", "no block of four lines"),
     ],
@@ -269,8 +269,8 @@ def test_words_are_found_whole_only() -> None:
     assert division.occurrences("he", "The heron, he and HE; he") == [(11, 13), (22, 24)]
 
 
-def test_shares_that_leave_no_training_are_refused() -> None:
-    with pytest.raises(UserError, match=r"data.dev_share \+ data.test_share \(1\) must leave room"):
-        Table(path="x", dev_share=0.5, test_share=0.5)
+def test_shares_that_are_more_than_all_are_refused() -> None:
+    with pytest.raises(UserError, match=r"data.dev_share \+ data.test_share \(1.1\) must be at most 1"):
+        Table(path="x", dev_share=0.5, test_share=0.6)
     with pytest.raises(UserError, match=r"data.test_share \(1.2\)"):
         Dpr(path="x", test_share=1.2)

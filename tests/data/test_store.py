@@ -60,6 +60,24 @@ def test_settings_and_file_content_change_the_fingerprint(dpr_file: Path) -> Non
     assert (before.report.rows, after.report.rows) == (8, 9)
 
 
+def test_every_file_of_a_folder_counts_whatever_its_layout_but_hidden_ones(tmp_path: Path) -> None:
+    folder = tmp_path / "parts"
+    (folder / "inner").mkdir(parents=True)
+    (folder / "train.c.txt").write_text(BLOCK.format("ran"))
+
+    def fingerprint() -> str:
+        return store.load(Dpr(path=str(folder), dev_share=0.0, test_share=0.0)).fingerprint
+
+    before = fingerprint()
+    (folder / ".notes").write_text("x")
+    assert fingerprint() == before
+    (folder / "inner" / "words.txt").write_text("x")
+    nested = fingerprint()
+    assert nested != before
+    (folder / "inner" / "words.txt").rename(folder / "words.txt")
+    assert fingerprint() not in (before, nested)
+
+
 def test_a_stop_in_the_middle_leaves_nothing_behind(
     cache: Path, dpr_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

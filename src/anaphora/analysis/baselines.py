@@ -26,6 +26,7 @@ Policy = Callable[[Example], Floats]
 _WORDS = re.compile(r"[\u3400-\u9fff]|[^\W_]+(?:['’-][^\W_]+)*")
 _FURTHEST = 40  # tokens; a fixed offset beyond it is not tried
 _BUCKETS = 2**18  # of hashed features
+_VALUES = 20  # of a factor, at most
 _RANKED = 20_000  # training items of one language and kind from which a linear ranker learns
 
 
@@ -205,15 +206,16 @@ def per_item(train: Sequence[Example], test: Sequence[Example]) -> dict[str, Flo
     """How right each shortcut is on each test item, among the focal candidates: name -> (N,).
 
     A learned one is fitted on the training items of the same language and kind. Items without an antecedent count as
-    wrong for all; leave them out where that is not meant. NaN where a shortcut does not apply: `bag_by_place` is for
-    items without a kind of cue.
+    wrong for all; leave them out where that is not meant. NaN where a shortcut does not apply: a learned one that has
+    nothing to learn from, and `bag_by_place` is for items without a kind of cue.
     """
     results = unlearned(test)
     for cell, places in _cells(test).items():
         known = [example for example in train if _cell(example) == cell and example.antecedents]
         for name, fit in (LEARNED if cell[1] else LEARNED_FROM_FOUND_TEXT).items():
             right = results.setdefault(name, np.full(len(test), np.nan))
-            right[places] = focal_correctness(fit(known), [test[place] for place in places])
+            if known:
+                right[places] = focal_correctness(fit(known), [test[place] for place in places])
     return results
 
 
@@ -222,12 +224,15 @@ def unlearned(test: Sequence[Example]) -> dict[str, Floats]:
     return {name: focal_correctness(policy, test) for name, policy in {"chance": _blind, **POLICIES}.items()}
 
 
-def shortcuts(train: Sequence[Example], test: Sequence[Example]) -> list[Shortcut]:
-    """Every shortcut's accuracy by language and kind, with a bootstrap interval over templates (else groups, items)."""
+def by_kind(results: Mapping[str, Floats], test: Sequence[Example]) -> list[Shortcut]:
+    """What `per_item` gives by language and kind, with a bootstrap interval over templates (else groups, items).
+
+    A cell to which a shortcut does not apply is left out.
+    """
     clusters = [_cluster(place, example) for place, example in enumerate(test)]
     cells = _cells(test)
     rows = []
-    for name, right in per_item(train, test).items():
+    for name, right in results.items():
         for (language, kind), places in cells.items():
             if np.isnan(right[places]).any():
                 continue
@@ -244,6 +249,33 @@ def shortcuts(train: Sequence[Example], test: Sequence[Example]) -> list[Shortcu
                 )
             )
     return sorted(rows, key=lambda row: (row.language, row.kind))
+
+
+def by_factor(results: Mapping[str, Floats], test: Sequence[Example]) -> list[dict[str, str | int | float | None]]:
+    """The mean of what `per_item` gives by every value of the factors that tell items of found text apart.
+
+    A factor with more values than `_VALUES` names items rather than kinds of them, and is left out; so are items with a
+    kind of cue, which `by_kind` has. None where a shortcut does not apply.
+    """
+    places: dict[str, dict[str, list[int]]] = {}
+    for place, example in enumerate(test):
+        for factor, value in () if "kind" in example.factors else example.factors.items():
+            places.setdefault(factor, {}).setdefault(value, []).append(place)
+    return [
+        {
+            "factor": factor,
+            "value": value,
+            "items": len(chosen),
+            **{name: _mean(right[chosen]) for name, right in results.items()},
+        }
+        for factor, values in places.items()
+        if 1 < len(values) <= _VALUES
+        for value, chosen in sorted(values.items())
+    ]
+
+
+def _mean(right: Floats) -> float | None:
+    return None if np.isnan(right).any() else float(right.mean())
 
 
 def _blind(example: Example) -> Floats:

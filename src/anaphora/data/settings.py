@@ -54,11 +54,11 @@ class Divided(Data):
     def __post_init__(self) -> None:
         super().__post_init__()
         for name, share in (("dev_share", self.dev_share), ("test_share", self.test_share)):
-            if not 0 <= share < 1:
-                raise UserError(f"data.{name} ({share}) must be at least 0 and below 1")
-        if self.dev_share + self.test_share >= 1:
+            if not 0 <= share <= 1:
+                raise UserError(f"data.{name} ({share}) must be from 0 to 1")
+        if self.dev_share + self.test_share > 1 + 1e-9:
             raise UserError(
-                f"data.dev_share + data.test_share ({self.dev_share + self.test_share:g}) must leave room for training"
+                f"data.dev_share + data.test_share ({self.dev_share + self.test_share:g}) must be at most 1"
             )
 
 
@@ -71,20 +71,115 @@ class Table(Divided):
 
 @dataclass(kw_only=True)
 class Dpr(Divided):
-    """Definite Pronoun Resolution (Rahman and Ng 2012): the authors' file of four-line blocks."""
+    """Definite Pronoun Resolution (Rahman and Ng 2012): train.c.txt, or a folder with train.c.txt and test.c.txt.
+
+    In a folder test.c.txt is the test split and `test_share` is not used.
+    """
 
     kind: str = "dpr"
 
 
 @dataclass(kw_only=True)
 class Gap(Divided):
-    """GAP (Webster et al. 2018): a folder with gap-development.tsv and gap-validation.tsv, or one such file.
+    """GAP (Webster et al. 2018): a folder with gap-development.tsv and gap-validation.tsv, one such file, or hf://.
 
-    In a folder the validation file is the test split and `test_share` is not used; `dev_share` comes off the
-    development file.
+    The hub's rows must have the columns of the files; its split "train" is the development file. In a folder the
+    validation file is the test split and `test_share` is not used; `dev_share` comes off the development file.
     """
 
     kind: str = "gap"
+
+
+WINOGRANDE_SIZES = ("xs", "s", "m", "l", "xl")
+
+
+@dataclass(kw_only=True)
+class Winogrande(Divided):
+    """WinoGrande (Sakaguchi et al. 2020): a folder with train_<size>.jsonl and dev.jsonl, one such file, or hf://.
+
+    In a folder dev.jsonl is the test split (the published test part has no answers) and `test_share` is not used. The
+    hub's rows must have sentence, option1, option2 and answer, as in hf://allenai/winogrande/winogrande_m; they have no
+    qID, so no twins are known there.
+    """
+
+    kind: str = "winogrande"
+    size: str = "largest"  # which train file of a folder: xs, s, m, l, xl or the largest there is
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.size not in ("largest", *WINOGRANDE_SIZES):
+            raise UserError(f"data.size ({self.size!r}) must be one of largest, {', '.join(WINOGRANDE_SIZES)}")
+
+
+@dataclass(kw_only=True)
+class Cluewsc(Divided):
+    """CLUEWSC2020 (Xu et al. 2020), Chinese: a folder with train.json and dev.json, one such file, or hf://.
+
+    In a folder dev.json is the test split (the published test part has no labels) and `test_share` is not used. The
+    hub's rows must have text, target and label, as in hf://clue/clue/cluewsc2020.
+    """
+
+    kind: str = "cluewsc"
+
+
+@dataclass(kw_only=True)
+class Mandarinograd(Divided):
+    """Mandarinograd (Bernard and Han 2020), Chinese: the Mandarin columns of the Parallel Winograd Schemata."""
+
+    kind: str = "mandarinograd"
+
+
+@dataclass(kw_only=True)
+class Xwino(Divided):
+    """XWINO (Tikhonov and Ryabinin 2021): its English and Chinese rows, a .tsv file or a folder of them."""
+
+    kind: str = "xwino"
+
+
+@dataclass(kw_only=True)
+class Evaluated(Divided):
+    """A corpus that was made to evaluate with: nothing is for training unless the shares leave room."""
+
+    dev_share: float = 0.1  # of the groups
+    test_share: float = 0.9  # of the groups
+
+
+@dataclass(kw_only=True)
+class Wsc273(Evaluated):
+    """Winograd Schema Challenge (Levesque et al. 2012): WSCollection.xml, or the copy in blocks with [MASK]."""
+
+    kind: str = "wsc273"
+
+
+@dataclass(kw_only=True)
+class Pdp60(Evaluated):
+    """Pronoun Disambiguation Problems (Morgenstern et al. 2016): PDP.txt, the copy in blocks with [MASK]."""
+
+    kind: str = "pdp60"
+
+
+@dataclass(kw_only=True)
+class Winobias(Evaluated):
+    """WinoBias (Zhao et al. 2018): the folder with its sentences and its two lists of occupations.
+
+    Where both the .dev and the .test files are there, they are those splits and the shares are not used.
+    """
+
+    kind: str = "winobias"
+
+
+@dataclass(kw_only=True)
+class Winogender(Evaluated):
+    """Winogender (Rudinger et al. 2018): the folder with all_sentences.tsv and templates.tsv."""
+
+    kind: str = "winogender"
+
+
+@dataclass(kw_only=True)
+class Knowref(Evaluated):
+    """KnowRef (Emami et al. 2019): knowref_test.json."""
+
+    kind: str = "knowref"
 
 
 @dataclass(kw_only=True)

@@ -1,7 +1,8 @@
 """Examples on disk: a corpus is made or read once, kept as Arrow in a cache, and read back in a moment.
 
 The cache is the folder $ANAPHORA_CACHE, or ~/.cache/anaphora. What it holds is keyed by the settings, the files that
-they name and the code that makes examples, so nothing stale is ever read.
+they name and the code that makes examples, so nothing stale is ever read; but what came from the hub stays as it was
+when it was first read.
 """
 
 from __future__ import annotations
@@ -21,8 +22,21 @@ from typing import TYPE_CHECKING, Any
 
 from anaphora.data import settings as sources
 from anaphora.data.controlled import corpus as controlled
-from anaphora.data.corpora import dpr, gap, tables
-from anaphora.data.corpora.division import ReadingReport, existing
+from anaphora.data.corpora import (
+    cluewsc,
+    dpr,
+    gap,
+    knowref,
+    mandarinograd,
+    pdp60,
+    tables,
+    winobias,
+    winogender,
+    winogrande,
+    wsc273,
+    xwino,
+)
+from anaphora.data.corpora.division import ReadingReport, existing, is_hub
 from anaphora.data.example import SPLITS, Example, to_record
 from anaphora.errors import UserError
 
@@ -106,6 +120,24 @@ def _read(settings: sources.Data) -> tuple[dict[str, list[Example]], ReadingRepo
             return dpr.read(settings)
         case sources.Gap():
             return gap.read(settings)
+        case sources.Wsc273():
+            return wsc273.read(settings)
+        case sources.Pdp60():
+            return pdp60.read(settings)
+        case sources.Winogrande():
+            return winogrande.read(settings)
+        case sources.Winobias():
+            return winobias.read(settings)
+        case sources.Winogender():
+            return winogender.read(settings)
+        case sources.Knowref():
+            return knowref.read(settings)
+        case sources.Xwino():
+            return xwino.read(settings)
+        case sources.Cluewsc():
+            return cluewsc.read(settings)
+        case sources.Mandarinograd():
+            return mandarinograd.read(settings)
     raise UserError(f"data.kind ({settings.kind!r}) is not one that can be read")
 
 
@@ -113,14 +145,18 @@ def _languages(settings: sources.Data) -> list[str]:
     return settings.languages if isinstance(settings, sources.Controlled) else []
 
 
-def _files(settings: sources.Data) -> list[Path]:
+def _files(settings: sources.Data) -> dict[str, Path]:
+    """The files that decide what is read, by name: of a folder all in it, whatever its layout, but hidden ones."""
     match settings:
         case sources.Controlled():
-            return controlled.files(settings)
-        case sources.Divided():
+            return {path.name: path for path in controlled.files(settings)}
+        case sources.Divided() if not is_hub(settings.path):
             path = existing(settings.path)
-            return sorted(path.glob("*.tsv")) if path.is_dir() else [path]
-    return []
+            if not path.is_dir():
+                return {path.name: path}
+            inside = {str(file.relative_to(path)): file for file in sorted(path.rglob("*")) if file.is_file()}
+            return {name: file for name, file in inside.items() if not name.startswith(".") and "/." not in name}
+    return {}
 
 
 def _fingerprint(settings: sources.Data) -> str:
@@ -133,8 +169,8 @@ def _fingerprint(settings: sources.Data) -> str:
         *sorted(here.glob("controlled/*.py")),
         *sorted(here.glob("corpora/*.py")),
     ]
-    for path in [*code, *_files(settings)]:
-        total.update(path.name.encode())
+    for name, path in [*((path.name, path) for path in code), *_files(settings).items()]:
+        total.update(name.encode())
         try:
             total.update(hashlib.sha256(path.read_bytes()).digest())
         except OSError as error:

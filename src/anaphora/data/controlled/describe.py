@@ -1,4 +1,4 @@
-"""What a controlled corpus holds, as rows for a table."""
+"""What a corpus holds, as rows for a table."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from anaphora.data.example import Example
 
-Row = dict[str, str | int | float]
+Row = dict[str, str | int | float | None]
 
 
 def table(corpus: Mapping[str, Sequence[Example]], measured: Iterable[Row] = ()) -> list[Row]:
@@ -17,8 +17,9 @@ def table(corpus: Mapping[str, Sequence[Example]], measured: Iterable[Row] = ())
         measured: further rows, such as the accuracy of shortcuts, which the analysis measures; appended as they are.
 
     Returns:
-        Of each cell: items, blocks, templates, chance (mean of 1 / focal candidates), and the mean and the largest
-        distance between antecedent and pronoun in words.
+        Of each cell: items, how many of them have no antecedent, blocks, templates, chance (mean of 1 / focal
+        candidates), and the mean and the largest distance between antecedent and pronoun in words. None where the
+        factors do not say.
     """
     cells: dict[tuple[str, ...], list[Example]] = {}
     for split, examples in corpus.items():
@@ -27,7 +28,8 @@ def table(corpus: Mapping[str, Sequence[Example]], measured: Iterable[Row] = ())
             cells.setdefault((split, example.language, *names), []).append(example)
     rows: list[Row] = []
     for (split, language, kind, cue_type, stratum), examples in cells.items():
-        distances = [int(example.factors.get("distance", "0")) for example in examples]
+        distances = [int(each.factors["distance"]) for each in examples if "distance" in each.factors]
+        templates = {example.factors["template"] for example in examples if "template" in example.factors}
         rows.append(
             {
                 "split": split,
@@ -36,11 +38,12 @@ def table(corpus: Mapping[str, Sequence[Example]], measured: Iterable[Row] = ())
                 "type": cue_type,
                 "stratum": stratum,
                 "items": len(examples),
+                "no_antecedent": sum(not example.antecedents for example in examples),
                 "blocks": len({example.group for example in examples}),
-                "templates": len({example.factors.get("template", "") for example in examples}),
+                "templates": len(templates) or None,
                 "chance": sum(1 / max(1, len(example.focal)) for example in examples) / len(examples),
-                "mean_distance": sum(distances) / len(distances),
-                "largest_distance": max(distances),
+                "mean_distance": sum(distances) / len(distances) if distances else None,
+                "largest_distance": max(distances, default=None),
             }
         )
     order = list(corpus)

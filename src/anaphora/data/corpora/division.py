@@ -12,6 +12,8 @@ from pathlib import Path
 from anaphora.data.example import SPLITS, Example, Span
 from anaphora.errors import UserError
 
+HUB = "hf://"
+
 
 @dataclass(frozen=True)
 class ReadingReport:
@@ -26,12 +28,21 @@ class ReadingReport:
         return dict(Counter(reason for _, reason in self.dropped))
 
 
+def is_hub(path: str) -> bool:
+    """Whether a `data.path` names a data set on the Hugging Face hub: hf://owner/name or hf://owner/name/config."""
+    return path.startswith(HUB)
+
+
 def existing(path: str) -> Path:
     """A path of the settings, "~" expanded.
 
     Raises:
         UserError: nothing is there.
     """
+    if is_hub(path):
+        raise UserError(
+            f"data.path ({path}): this corpus is read from a file or folder alone; docs/corpora.md has which"
+        )
     found = Path(path).expanduser()
     if not found.exists():
         raise UserError(f"data.path ({path}): there is no such file or folder")

@@ -5,100 +5,80 @@ The column URL is never read: a name in the page's address gives the answer away
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Iterable
 
-from anaphora.data.corpora.division import ReadingReport, apart, divide, existing, lines, occurrences
+from anaphora.data.corpora.division import ReadingReport, apart, existing, is_hub, occurrences
+from anaphora.data.corpora.reading import DroppedRowError, Reading, Row, factors_of, hub, parted, tab_separated, text_of
 from anaphora.data.example import Example, Span, in_text_order
 from anaphora.data.settings import Gap
 from anaphora.errors import UserError
 
 DEVELOPMENT, VALIDATION = "gap-development.tsv", "gap-validation.tsv"
 _COLUMNS = ("ID", "Text", "Pronoun", "Pronoun-offset", "A", "A-offset", "A-coref", "B", "B-offset", "B-coref")
-_FEMININE = ("she", "her", "hers", "herself")
 
 
 def read(settings: Gap) -> tuple[dict[str, list[Example]], ReadingReport]:
     """The examples by split and the report.
 
-    Of a folder, gap-validation.tsv is the test split and the dev split is taken from gap-development.tsv; a single file
-    is divided by the shares. Rows with the same text stay together.
+    Of a folder, gap-validation.tsv is the test split and the dev split is taken from gap-development.tsv, which the hub
+    calls "train"; a single file is divided by the shares. Rows with the same text stay together.
 
     Raises:
         UserError: a file or column is missing, or a value does not fit; file, line, field and value are named.
     """
-    path = existing(settings.path)
-    dropped: list[tuple[str, str]] = []
-    if not path.is_dir():
-        examples, rows = _file(path, dropped)
-        splits = divide(examples, settings.dev_share, settings.test_share, settings.seed)
-        return splits, ReadingReport(rows, tuple(dropped))
-    if not (path / DEVELOPMENT).exists():
-        raise UserError(f"data.path ({settings.path}): the folder has no {DEVELOPMENT}")
-    examples, rows = _file(path / DEVELOPMENT, dropped)
-    if not (path / VALIDATION).exists():
-        splits = divide(examples, settings.dev_share, settings.test_share, settings.seed)
-        return splits, ReadingReport(rows, tuple(dropped))
-    splits = divide(examples, settings.dev_share, 0.0, settings.seed)
-    splits["test"], more = _file(path / VALIDATION, dropped)
-    return splits, ReadingReport(rows + more, tuple(dropped))
+    validation: Iterable[tuple[str, Row]] | None = None
+    if is_hub(settings.path):
+        parts = hub(settings.path, f"a folder with {DEVELOPMENT} and {VALIDATION}", needed="train")
+        development: Iterable[tuple[str, Row]] = parts["train"]
+        validation = parts.get("validation")
+    else:
+        path = existing(settings.path)
+        if path.is_dir() and not (path / DEVELOPMENT).exists():
+            raise UserError(f"data.path ({settings.path}): the folder has no {DEVELOPMENT}")
+        development = tab_separated(path / DEVELOPMENT if path.is_dir() else path, _COLUMNS)
+        if path.is_dir() and (path / VALIDATION).exists():
+            validation = tab_separated(path / VALIDATION, _COLUMNS)
+    reading = Reading()
+    first = [example for _, example in reading.each(development, _example)]
+    second = None if validation is None else [example for _, example in reading.each(validation, _example)]
+    return parted(first, second, settings), reading.report()
 
 
-def _file(path: Path, dropped: list[tuple[str, str]]) -> tuple[list[Example], int]:
-    rows = csv.DictReader(lines(path), delimiter="\t", quoting=csv.QUOTE_NONE)
-    missing = [column for column in _COLUMNS if column not in (rows.fieldnames or ())]
-    if missing:
-        raise UserError(f"{path}, line 1: columns {', '.join(missing)} are missing")
-    examples = []
-    count = 0
-    for row in rows:
-        count += 1
-        where = f"{path}, line {rows.line_num}"
-        text = row["Text"]
-        pronoun = _at(where, row, "Pronoun")
-        names = [_at(where, row, "A"), _at(where, row, "B")]
-        if apart(names, [pronoun]) != names or apart(names[:1], names[1:]) != names[:1]:
-            dropped.append((where, "pronoun and names overlap"))
-            continue
-        right = tuple(number for number, name in enumerate(("A", "B")) if _is_true(where, row, f"{name}-coref"))
-        candidates, antecedents, _ = in_text_order(_mentions(row["A"], row["B"], text, pronoun, names), right)
-        examples.append(
-            Example(
-                text=text,
-                language="en",
-                pronoun=pronoun,
-                candidates=candidates,
-                antecedents=antecedents,
-                group=f"gap/{text}",
-                factors={
-                    "corpus": "gap",
-                    "form": row["Pronoun"].lower(),
-                    "gender": "female" if row["Pronoun"].lower() in _FEMININE else "male",
-                },
-            )
-        )
-    if not count:
-        raise UserError(f"{path}: there is no row below the header")
-    return examples, count
+def _example(row: Row) -> Example:
+    text = text_of(row, "Text")
+    pronoun = _at(row, "Pronoun")
+    names = [_at(row, "A"), _at(row, "B")]
+    if apart(names, [pronoun]) != names or apart(names[:1], names[1:]) != names[:1]:
+        raise DroppedRowError("pronoun and names overlap")
+    right = tuple(number for number, name in enumerate(("A", "B")) if _is_true(row, f"{name}-coref"))
+    candidates, antecedents, _ = in_text_order(_mentions(row["A"], row["B"], text, pronoun, names), right)
+    return Example(
+        text=text,
+        language="en",
+        pronoun=pronoun,
+        candidates=candidates,
+        antecedents=antecedents,
+        group=f"gap/{text}",
+        factors=factors_of("gap", row["Pronoun"]),
+    )
 
 
-def _at(where: str, row: Mapping[str, str | None], field: str) -> Span:
+def _at(row: Row, field: str) -> Span:
     """Where a mention stands, from its offset, checked against the text."""
-    words, offset, text = row[field] or "", row[f"{field}-offset"] or "", row["Text"] or ""
+    words, offset, text = text_of(row, field), str(row[f"{field}-offset"]), row["Text"]
     if not offset.isdecimal():
-        raise UserError(f"{where}, {field}-offset: {offset!r} must be a whole number of characters")
+        raise UserError(f"{field}-offset: {offset!r} must be a whole number of characters")
     start = int(offset)
     found = text[start : start + len(words)]
-    if not words or found != words:
-        raise UserError(f"{where}, {field}-offset: at {start} stands {found!r}, not {words!r}")
+    if found != words:
+        raise UserError(f"{field}-offset: at {start} stands {found!r}, not {words!r}")
     return (start, start + len(words))
 
 
-def _is_true(where: str, row: Mapping[str, str | None], field: str) -> bool:
-    value = row[field] or ""
+def _is_true(row: Row, field: str) -> bool:
+    value = str(row[field])
     if value.upper() not in ("TRUE", "FALSE"):
-        raise UserError(f"{where}, {field}: {value!r} must be TRUE or FALSE")
+        raise UserError(f"{field}: {value!r} must be TRUE or FALSE")
     return value.upper() == "TRUE"
 
 

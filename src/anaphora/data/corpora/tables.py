@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from anaphora.data.corpora.division import ReadingReport, divide, existing, lines
+from anaphora.data.corpora.reading import json_lines
 from anaphora.data.example import SPLITS, Example, from_record
 from anaphora.data.settings import Table
 from anaphora.errors import UserError
@@ -34,13 +35,13 @@ def read(settings: Table) -> tuple[dict[str, list[Example]], ReadingReport]:
     for where, row in _rows(path):
         split = row.pop("split", None)
         if split is not None and split not in SPLITS:
-            raise UserError(f"{path}, {where}, split: {split!r} must be one of {', '.join(SPLITS)}")
+            raise UserError(f"{where}, split: {split!r} must be one of {', '.join(SPLITS)}")
         if splits and (split is None) != (splits[0] is None):
-            raise UserError(f"{path}, {where}, split: some rows have a split and some have none; all or none must")
+            raise UserError(f"{where}, split: some rows have a split and some have none; all or none must")
         try:
             examples.append(from_record(row))
         except UserError as error:
-            raise UserError(f"{path}, {where}, {error}") from None
+            raise UserError(f"{where}, {error}") from None
         splits.append(split)
     if not examples:
         raise UserError(f"{path}: there is no row in it")
@@ -54,7 +55,8 @@ def read(settings: Table) -> tuple[dict[str, list[Example]], ReadingReport]:
 def _rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     match path.suffix.lower():
         case ".jsonl":
-            yield from _jsonl(path)
+            for where, row in json_lines(path):
+                yield where, {name: value for name, value in row.items() if value is not None}
         case ".csv":
             yield from _csv(path)
         case ".parquet":
@@ -63,36 +65,23 @@ def _rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
             raise UserError(f"data.path ({path}): {path.suffix or 'no suffix'!r} must be one of .jsonl, .csv, .parquet")
 
 
-def _jsonl(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    for number, line in enumerate(lines(path), start=1):
-        if not line.strip():
-            continue
-        try:
-            row = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise UserError(f"{path}, line {number}: not JSON: {error.msg} at column {error.colno}") from None
-        if not isinstance(row, dict):
-            raise UserError(f'{path}, line {number}: {line.strip()[:40]!r} must be an object, e.g. {{"text": ...}}')
-        yield f"line {number}", {name: value for name, value in row.items() if value is not None}
-
-
 def _csv(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     reader = csv.DictReader(io.StringIO("\n".join(lines(path)), newline=""))
     width = len(reader.fieldnames or ())
     for row in reader:
-        where = f"line {reader.line_num}"
+        where = f"{path}, line {reader.line_num}"
         if None in row or None in row.values():
-            raise UserError(f"{path}, {where}: the number of cells differs from the header's {width}")
-        yield where, {name: _cell(path, where, name, value) for name, value in row.items() if value}
+            raise UserError(f"{where}: the number of cells differs from the header's {width}")
+        yield where, {name: _cell(where, name, value) for name, value in row.items() if value}
 
 
-def _cell(path: Path, where: str, name: str, value: str) -> Any:
+def _cell(where: str, name: str, value: str) -> Any:
     if name not in _JSON_CELLS:
         return value
     try:
         return json.loads(value)
     except json.JSONDecodeError:
-        raise UserError(f"{path}, {where}, {name}: {value!r} must be JSON, e.g. [0, 3]") from None
+        raise UserError(f"{where}, {name}: {value!r} must be JSON, e.g. [0, 3]") from None
 
 
 def _parquet(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -104,7 +93,7 @@ def _parquet(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     except pyarrow.ArrowException as error:
         raise UserError(f"{path}: not a Parquet file: {str(error).splitlines()[0]}") from None
     for number, row in enumerate(table.to_pylist(), start=1):
-        yield f"row {number}", {name: _plain(value) for name, value in row.items() if value is not None}
+        yield f"{path}, row {number}", {name: _plain(value) for name, value in row.items() if value is not None}
 
 
 def _plain(value: Any) -> Any:

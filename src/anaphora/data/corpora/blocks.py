@@ -1,0 +1,80 @@
+"""Blocks of four lines, parted by empty ones: the form of DPR, PDP-60 and the common copy of WSC273.
+
+A block is the sentence, the pronoun, the candidates with commas between them, and the right one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from anaphora.data.corpora.division import lines
+from anaphora.data.corpora.reading import BLANK, Row, factors_of, find_all
+from anaphora.data.example import Example, in_text_order
+from anaphora.errors import UserError
+
+_MASK = "[MASK]"
+
+
+def blocks(path: Path) -> Iterator[tuple[str, Row]]:
+    """("file, line 6", block) of every block: text, pronoun, names and answer, and its number from 0.
+
+    Raises:
+        UserError: the file is not made of such blocks; file, line and value are named.
+    """
+    number = -1
+    for number, (line, block) in enumerate(_runs(lines(path))):
+        where = f"{path}, line {line}"
+        if len(block) != 4:
+            raise UserError(f"{where}: a block of {len(block)} lines; sentence, pronoun, candidates, answer are needed")
+        text, pronoun, listed, answer = block
+        names = [name.strip() for name in listed.split(",")]
+        if len(names) < 2 or not all(names):
+            raise UserError(f"{path}, line {line + 2}: candidates {listed!r} must be two or more, with commas between")
+        if answer not in names:
+            raise UserError(f"{path}, line {line + 3}: answer {answer!r} must be one of {names}")
+        yield where, {"number": number, "text": text, "pronoun": pronoun, "names": names, "answer": answer}
+    if number < 0:
+        raise UserError(f"{path}: no block of four lines is in it")
+
+
+def masked(row: Row, corpus: str, group: str = "", twin: str = "") -> Example:
+    """The example of a block whose pronoun is written [MASK]; the form is lost, and a blank takes its place.
+
+    Raises:
+        UserError: the sentence has no [MASK], or several.
+        DroppedRowError: a candidate is not in the sentence.
+    """
+    if row["text"].count(_MASK) != 1:
+        raise UserError(f"sentence: {row['text'][:60]!r} must hold {_MASK} once")
+    text = " ".join(row["text"].replace(_MASK, BLANK).split())
+    start = len(" ".join(row["text"].partition(_MASK)[0].split()))
+    start = text.index(BLANK, start)
+    pronoun = (start, start + len(BLANK))
+    candidates, antecedents, _ = in_text_order(
+        find_all(row["names"], text, pronoun), (row["names"].index(row["answer"]),)
+    )
+    return Example(
+        text=text,
+        language="en",
+        pronoun=pronoun,
+        candidates=candidates,
+        antecedents=antecedents,
+        group=group,
+        twin=twin,
+        factors=factors_of(corpus, BLANK),
+    )
+
+
+def _runs(written: list[str]) -> list[tuple[int, list[str]]]:
+    """Runs of non-empty lines, each with the number of its first line from 1."""
+    runs: list[tuple[int, list[str]]] = []
+    inside = False
+    for number, line in enumerate(written, start=1):
+        content = line.strip()
+        if content and not inside:
+            runs.append((number, []))
+        if content:
+            runs[-1][1].append(content)
+        inside = bool(content)
+    return runs

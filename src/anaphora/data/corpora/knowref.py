@@ -1,0 +1,79 @@
+"""KnowRef (Emami et al. 2019): sentences with a bracketed pronoun and two names of one gender -> Examples.
+
+`correct_candidate` is the answer. `correct_candidate_idx` is never read: by the authors' word it is a guess, and it
+often names the other one.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from anaphora.data.corpora.division import ReadingReport, divide, existing, lines
+from anaphora.data.corpora.reading import DroppedRowError, Reading, Row, factors_of, find_all, text_of
+from anaphora.data.example import Example, in_text_order
+from anaphora.data.settings import Knowref
+from anaphora.errors import UserError
+
+_MARKED = re.compile(r"\[\s*(.+?)\s*\]")
+
+
+def read(settings: Knowref) -> tuple[dict[str, list[Example]], ReadingReport]:
+    """The examples by split and the report; items made from one original sentence share a group.
+
+    Raises:
+        UserError: the file is no JSON list, or an item is wrong; file, item, field and value are named.
+    """
+    reading = Reading()
+    examples = [example for _, example in reading.each(_items(existing(settings.path)), _example)]
+    return divide(examples, settings.dev_share, settings.test_share, settings.seed), reading.report()
+
+
+def _items(path: Path) -> Iterator[tuple[str, Row]]:
+    try:
+        items = json.loads("\n".join(lines(path)))
+    except json.JSONDecodeError as error:
+        raise UserError(f"{path}, line {error.lineno}: not JSON: {error.msg}") from None
+    if not isinstance(items, list) or not items:
+        raise UserError(f"{path}: it must hold one JSON list of items")
+    for number, item in enumerate(items, start=1):
+        if not isinstance(item, dict):
+            raise UserError(f"{path}, item {number}: {item!r} must be an object")
+        yield f"{path}, item {number}", item
+
+
+def _example(row: Row) -> Example:
+    shown = text_of(row, "sentence_with_pronoun")
+    names = [_only(row, "candidate0"), _only(row, "candidate1")]
+    right = _only(row, "correct_candidate")
+    marked = list(_MARKED.finditer(shown))
+    if not marked:
+        raise UserError(f"sentence_with_pronoun: {shown!r} must hold the pronoun in [ ]")
+    if len(marked) > 1:
+        raise DroppedRowError("two pronouns are marked")
+    if right not in names:
+        raise UserError(f"correct_candidate: {right!r} must be one of {names}")
+    (match,) = marked
+    text = shown[: match.start()] + match[1] + shown[match.end() :]
+    pronoun = (match.start(), match.start() + len(match[1]))
+    candidates, antecedents, _ = in_text_order(find_all(names, text, pronoun), (names.index(right),))
+    original = _only(row, "original_sentence")
+    return Example(
+        text=text,
+        language="en",
+        pronoun=pronoun,
+        candidates=candidates,
+        antecedents=antecedents,
+        group=f"knowref/{original}",
+        factors=factors_of("knowref", match[1], names="original" if original == text else "exchanged"),
+    )
+
+
+def _only(row: Row, field: str) -> str:
+    """The one string of a field that holds a list of one."""
+    value = row.get(field)
+    if not (isinstance(value, list) and len(value) == 1 and isinstance(value[0], str) and value[0]):
+        raise UserError(f"{field}: {value!r} must be a list of one text")
+    return str(value[0])

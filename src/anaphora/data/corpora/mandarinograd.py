@@ -1,0 +1,101 @@
+"""Mandarinograd (Bernard and Han 2020): Chinese Winograd schemas, segmented and without spans -> Examples.
+
+The file is a table with a header, the Mandarin columns of the Parallel Winograd Schemata: orig_id (the schema, two rows
+each), sentence_man (words apart by blanks), snippet_man (the question), answer1_man, answer2_man, correct_answer_man.
+Words are joined without blanks, but for Latin words next to each other.
+
+A row can be asked where the sentence has one overt third-person pronoun and both answers literally: whole words, or the
+end of one, since the last part of a Chinese compound is its head (卡车 in 大卡车, never 老鼠 in 老鼠洞). Many schemas
+have a zero pronoun or a paraphrased answer. In some the one pronoun is not what is asked about: the question then says
+"where", or "what" where the pronoun means a person.
+"""
+
+from __future__ import annotations
+
+from anaphora.data.corpora.division import ReadingReport, apart, divide, existing
+from anaphora.data.corpora.reading import DroppedRowError, Reading, Row, factors_of, tab_separated
+from anaphora.data.example import Example, Span, in_text_order
+from anaphora.data.settings import Mandarinograd
+
+_COLUMNS = ("orig_id", "sentence_man", "snippet_man", "answer1_man", "answer2_man", "correct_answer_man")
+_PERSONS = ("他", "她", "他们", "她们")
+_PRONOUNS = (*_PERSONS, "它", "它们")
+_WHERE, _WHAT = ("哪里", "哪儿"), "什么"
+
+
+def read(settings: Mandarinograd) -> tuple[dict[str, list[Example]], ReadingReport]:
+    """The examples by split and the report; both rows of a schema share `group` and `twin`.
+
+    Raises:
+        UserError: the file or a column is missing, or a row has other cells than the header.
+    """
+    reading = Reading()
+    rows = tab_separated(existing(settings.path), _COLUMNS)
+    examples = [example for _, example in reading.each(rows, _example)]
+    return divide(examples, settings.dev_share, settings.test_share, settings.seed), reading.report()
+
+
+def _example(row: Row) -> Example:
+    answers = [_answer(row["answer1_man"]), _answer(row["answer2_man"])]
+    right = _answer(row["correct_answer_man"])
+    if answers[0] == answers[1]:
+        raise DroppedRowError("two candidates are the same")
+    if right not in answers:
+        raise DroppedRowError("the right answer is neither of the two")
+    words = row["sentence_man"].split()
+    text, spans = _joined(words)
+    pronouns = [place for place, word in enumerate(words) if word in _PRONOUNS]
+    if len(pronouns) != 1:
+        raise DroppedRowError("no overt pronoun" if not pronouns else "several overt pronouns, none of them marked")
+    pronoun, question = spans[pronouns[0]], row["snippet_man"]
+    if any(word in question for word in _WHERE) or (_WHAT in question and words[pronouns[0]] in _PERSONS):
+        raise DroppedRowError("its question is not about the pronoun")
+    if "[" in text:
+        raise DroppedRowError("the sentence still holds the other ending")
+    found: dict[int, list[Span]] = {}
+    taken = [pronoun]
+    for index in sorted((0, 1), key=lambda index: -len(answers[index])):
+        found[index] = apart(_occurrences(answers[index], words, spans), taken)
+        if not found[index]:
+            raise DroppedRowError("a candidate is not in the sentence")
+        taken += found[index]
+    candidates, antecedents, _ = in_text_order((tuple(found[0]), tuple(found[1])), (answers.index(right),))
+    schema = f"mandarinograd/{row['orig_id']}"
+    return Example(
+        text=text,
+        language="zh",
+        pronoun=pronoun,
+        candidates=candidates,
+        antecedents=antecedents,
+        group=schema,
+        twin=schema,
+        factors=factors_of("mandarinograd", text[slice(*pronoun)]),
+    )
+
+
+def _answer(written: str) -> list[str]:
+    """An answer's words; asked for a possessor, it ends in 的, which is no part of the name."""
+    words = written.split()
+    return words[:-1] if len(words) > 1 and words[-1] == "的" else words
+
+
+def _joined(words: list[str]) -> tuple[str, list[Span]]:
+    """The sentence as it is printed, and where each word stands in it."""
+    text, spans = "", []
+    for word in words:
+        if text and text[-1].isascii() and text[-1].isalnum() and word[0].isascii() and word[0].isalnum():
+            text += " "
+        spans.append((len(text), len(text) + len(word)))
+        text += word
+    return text, spans
+
+
+def _occurrences(wanted: list[str], words: list[str], spans: list[Span]) -> list[Span]:
+    """Where some words stand in a row; the first may be the end of a longer word, if it is Chinese."""
+    length, found = len(wanted), []
+    for place in range(len(words) - length + 1):
+        whole = words[place] == wanted[0]
+        ends = whole or (words[place].endswith(wanted[0]) and not wanted[0].isascii())
+        if ends and words[place + 1 : place + length] == wanted[1:]:
+            found.append((spans[place][1] - len(wanted[0]), spans[place + length - 1][1]))
+    return found

@@ -1,0 +1,222 @@
+"""Rows of files and of the hub, and what became of each: the part that all readers of public corpora share.
+
+A row is dropped, with a reason, where the corpus cannot be asked it; it is an error where the file is not what it
+should be.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any, TypeVar
+
+from anaphora.data.corpora.division import HUB, ReadingReport, apart, divide, lines, occurrences
+from anaphora.data.example import Example, Span
+from anaphora.data.settings import Divided
+from anaphora.errors import UserError
+
+BLANK = "_"
+"""What stands for the pronoun where a corpus leaves a gap, as WinoGrande writes it."""
+
+Row = Mapping[str, Any]
+Made = TypeVar("Made")
+
+_GENDERS = {
+    "female": ("she", "her", "hers", "herself", "她"),
+    "male": ("he", "him", "his", "himself", "他"),
+    "neuter": ("it", "its", "itself", "它", "它们"),
+}
+_GENDER_OF = {form: gender for gender, forms in _GENDERS.items() for form in forms}
+
+
+class DroppedRowError(Exception):
+    """A row that cannot be asked; its text is the reason, without what is particular to the row."""
+
+
+class Reading:
+    """Counts the rows that go through it and keeps those that are dropped."""
+
+    def __init__(self) -> None:
+        self.rows = 0
+        self.dropped: list[tuple[str, str]] = []
+
+    def each(self, rows: Iterable[tuple[str, Row]], make: Callable[[Row], Made]) -> Iterator[tuple[str, Made]]:
+        """(where, what `make` makes of the row), without the rows for which it raises `DroppedRowError`.
+
+        Raises:
+            UserError: what `make` raises, with file and line before it.
+        """
+        for where, row in rows:
+            self.rows += 1
+            try:
+                made = make(row)
+            except DroppedRowError as reason:
+                self.dropped.append((where, str(reason)))
+            except UserError as error:
+                raise UserError(f"{where}, {error}") from None
+            else:
+                yield where, made
+
+    def report(self) -> ReadingReport:
+        """How many rows there were, and which were dropped for what reason."""
+        return ReadingReport(self.rows, tuple(self.dropped))
+
+
+def json_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """("file, line 3", object) of every line that is not empty.
+
+    Raises:
+        UserError: a line is no JSON object.
+    """
+    for number, line in enumerate(lines(path), start=1):
+        if not line.strip():
+            continue
+        where = f"{path}, line {number}"
+        try:
+            row = json.loads(line)
+        except json.JSONDecodeError as error:
+            raise UserError(f"{where}: not JSON: {error.msg} at column {error.colno}") from None
+        if not isinstance(row, dict):
+            raise UserError(f'{where}: {line.strip()[:40]!r} must be an object, e.g. {{"text": ...}}')
+        yield where, row
+
+
+def tab_separated(path: Path, columns: Sequence[str]) -> Iterator[tuple[str, dict[str, str]]]:
+    """("file, line 3", cells by column) of a file with a header; quotes are letters like others.
+
+    Raises:
+        UserError: a column is missing, a row has other cells than the header, or there is no row.
+    """
+    rows = csv.DictReader(lines(path), delimiter="\t", quoting=csv.QUOTE_NONE)
+    missing = [column for column in columns if column not in (rows.fieldnames or ())]
+    if missing:
+        raise UserError(f"{path}, line 1: columns {', '.join(missing)} are missing")
+    width = len(rows.fieldnames or ())
+    row = None
+    for row in rows:
+        where = f"{path}, line {rows.line_num}"
+        if None in row or None in row.values():
+            raise UserError(f"{where}: the number of cells differs from the header's {width}")
+        yield where, row
+    if row is None:
+        raise UserError(f"{path}: there is no row below the header")
+
+
+def hub(path: str, instead: str, needed: str) -> dict[str, list[tuple[str, dict[str, Any]]]]:
+    """The rows of a hub data set by its own split names, ("name, train row 1", row); class labels are their names.
+
+    Args:
+        instead: the file that would do, for the error.
+        needed: the split that must be there.
+
+    Raises:
+        UserError: the name is not one, the data set cannot be had, as without a network, or it lacks the split.
+    """
+    from datasets import ClassLabel, DatasetDict, load_dataset
+
+    owner, _, rest = path.removeprefix(HUB).partition("/")
+    name, _, configuration = rest.partition("/")
+    if not owner or not name or "/" in configuration:
+        raise UserError(f"data.path ({path}) must be hf://owner/name or hf://owner/name/config")
+    try:
+        loaded = load_dataset(f"{owner}/{name}", configuration or None)
+    except Exception as error:  # the library lets those of its network and file layers through, which are unrelated
+        told = next(iter(str(error).splitlines()), type(error).__name__)
+        raise UserError(f"data.path ({path}): not to be had from the hub ({told}); give data.path={instead}") from None
+    assert isinstance(loaded, DatasetDict)
+    found = {}
+    for split, data in loaded.items():
+        labels = {column: kind for column, kind in data.features.items() if isinstance(kind, ClassLabel)}
+        rows = []
+        for number, row in enumerate(data, start=1):
+            for column, kind in labels.items():
+                row[column] = None if row[column] in (None, -1) else kind.int2str(row[column])
+            rows.append((f"{path}, {split} row {number}", row))
+        found[str(split)] = rows
+    if needed not in found:
+        raise UserError(f"data.path ({path}): it has no split {needed}, but {', '.join(found)}")
+    return found
+
+
+def text_of(row: Row, field: str) -> str:
+    """A field that must hold text.
+
+    Raises:
+        UserError: it is missing or holds something else.
+    """
+    value = row.get(field)
+    if not isinstance(value, str) or not value:
+        raise UserError(f"{field}: {value!r} must be text")
+    return value
+
+
+def find_all(names: Sequence[str], text: str, pronoun: Span) -> tuple[tuple[Span, ...], ...]:
+    """Where a text names each of several entities: whole words, and a longer name's words are not a shorter one's.
+
+    They are looked for as the name is written, else in other case, else with an s behind them: plurals, and possessives
+    that lack the apostrophe.
+
+    Raises:
+        DroppedRowError: two names are the same, or one is not in the text.
+    """
+    if len({name.lower() for name in names}) < len(names):
+        raise DroppedRowError("two candidates are the same")
+    taken = [pronoun]
+    found: dict[int, list[Span]] = {}
+    for index in sorted(range(len(names)), key=lambda index: -len(names[index])):
+        ways = (_as_written, _in_other_case, _with_an_s)
+        found[index] = next(filter(None, (apart(way(names[index], text), taken) for way in ways)), [])
+        if not found[index]:
+            raise DroppedRowError("a candidate is not in the sentence")
+        taken += found[index]
+    return tuple(tuple(found[index]) for index in range(len(names)))
+
+
+def _as_written(name: str, text: str) -> list[Span]:
+    return occurrences(name, text)
+
+
+def _in_other_case(name: str, text: str) -> list[Span]:
+    return occurrences(name.lower(), text.lower()) if len(text.lower()) == len(text) else []
+
+
+def _with_an_s(name: str, text: str) -> list[Span]:
+    return [*_in_other_case(f"{name}s", text), *_in_other_case(f"{name}es", text)]
+
+
+def factors_of(corpus: str, form: str, **others: str) -> dict[str, str]:
+    """The factors that all corpora have: corpus, form of the pronoun and, where the form tells it, its gender."""
+    factors = {"corpus": corpus, "form": form.lower(), **others}
+    gender = _GENDER_OF.get(form.lower())
+    return {**factors, "gender": gender} if gender and "gender" not in others else factors
+
+
+def neighbours(corpus: str, asked: Sequence[tuple[Hashable, Hashable]]) -> list[tuple[str, str]]:
+    """Group and twin of items that stand one after the other in a file which names neither.
+
+    Args:
+        asked: of each item, what its candidates are and which of them is right.
+
+    Returns:
+        Items in a row with the same candidates share a group; each two of them with different answers are twins.
+    """
+    names = []
+    for number, (_, run) in enumerate(groupby(asked, key=lambda item: item[0])):
+        answers = [answer for _, answer in run]
+        for place in range(len(answers)):
+            pair = answers[place // 2 * 2 : place // 2 * 2 + 2]
+            twin = f"{corpus}/{number}/{place // 2}" if len(set(pair)) == 2 else ""
+            names.append((f"{corpus}/{number}", twin))
+    return names
+
+
+def parted(train: Sequence[Example], test: Sequence[Example] | None, settings: Divided) -> dict[str, list[Example]]:
+    """Examples by split: a public test part stays whole and dev comes off the rest; without one the shares divide."""
+    if test is None:
+        return divide(train, settings.dev_share, settings.test_share, settings.seed)
+    splits = divide(train, settings.dev_share, 0.0, settings.seed)
+    splits["test"] = list(test)
+    return splits

@@ -1,0 +1,113 @@
+"""WinoBias (Zhao et al. 2018): sentences about two occupations, pro- and anti-stereotypical -> Examples.
+
+A line is "27 [The developer] visited the hairdresser because [he] needed to cut [his] hair.": the antecedent and its
+pronouns stand in brackets, the first pronoun is the one that is asked about. The other occupation is not marked; it is
+found by the two lists of occupations. Lines 2k - 1 and 2k tell of the same two people, in type 1 with another ending
+and another one right. Type 1 needs knowledge of the world, in type 2 the syntax is enough.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from anaphora.data.corpora.division import ReadingReport, divide, existing, lines
+from anaphora.data.corpora.reading import DroppedRowError, Reading, Row, factors_of
+from anaphora.data.example import Example, Span, in_text_order
+from anaphora.data.settings import Winobias
+from anaphora.errors import UserError
+
+OCCUPATIONS = ("female_occupations.txt", "male_occupations.txt")
+_BRACKETED = re.compile(r"\[\s*(.+?)\s*\]")
+
+
+def read(settings: Winobias) -> tuple[dict[str, list[Example]], ReadingReport]:
+    """The examples by split and the report.
+
+    Where the folder has both the files that end in .dev and those in .test, they are those splits; one part alone is
+    divided by the shares. Both lines of a pair, pro and anti, share a group. Twins differ in the ending alone: lines of
+    type 1 with the same pronoun gender, of which one is in the pro and one in the anti file.
+
+    Raises:
+        UserError: a file is missing, or a line is wrong; file, line and value are named.
+    """
+    folder = existing(settings.path)
+    if not folder.is_dir():
+        raise UserError(f"data.path ({settings.path}) must be a folder: the lists of occupations belong to the corpus")
+    pattern = _occupations(folder)
+    reading = Reading()
+    parts: dict[str, list[Example]] = {}
+    for part in ("dev", "test"):
+        rows = _rows(folder, part)
+        parts[part] = [example for _, example in reading.each(rows, lambda row: _example(row, pattern))]
+    if not reading.rows:
+        raise UserError(f"data.path ({settings.path}): the folder has no file such as pro_stereotyped_type1.txt.dev")
+    if parts["dev"] and parts["test"]:
+        return {"train": [], **parts}, reading.report()
+    examples = parts["dev"] + parts["test"]
+    return divide(examples, settings.dev_share, settings.test_share, settings.seed), reading.report()
+
+
+def _occupations(folder: Path) -> re.Pattern[str]:
+    words: list[str] = []
+    for name in OCCUPATIONS:
+        if not (folder / name).exists():
+            raise UserError(f"data.path ({folder}): the folder has no {name}")
+        words += [line.strip() for line in lines(folder / name) if line.strip()]
+    longest_first = "|".join(map(re.escape, sorted(words, key=len, reverse=True)))
+    return re.compile(rf"(?<!\w)(?:(?:the|a|an) )?(?:{longest_first})(?!\w)", re.IGNORECASE)
+
+
+def _rows(folder: Path, part: str) -> Iterator[tuple[str, Row]]:
+    for type_ in ("1", "2"):
+        for stereotype in ("pro", "anti"):
+            path = folder / f"{stereotype}_stereotyped_type{type_}.txt.{part}"
+            if not path.exists():
+                continue
+            for place, line in enumerate(lines(path), start=1):
+                if line.strip():
+                    cells = {"line": line, "part": part, "type": type_, "stereotype": stereotype}
+                    yield f"{path}, line {place}", cells
+
+
+def _example(row: Row, occupations: re.Pattern[str]) -> Example:
+    number, _, sentence = row["line"].strip().partition(" ")
+    if not number.isdecimal():
+        raise UserError(f"{row['line'][:40]!r} must begin with its number")
+    text, marked = _without_brackets(sentence)
+    if len(marked) < 2:
+        raise UserError(f"{sentence!r} must hold an occupation and its pronoun in [ ]")
+    antecedent, pronoun = marked[:2]
+    others = [
+        match.span()
+        for match in occupations.finditer(text[: pronoun[0]])
+        if match.end() <= antecedent[0] or antecedent[1] <= match.start()
+    ]
+    if len(others) != 1:
+        raise DroppedRowError("not one other occupation before the pronoun")
+    candidates, antecedents, _ = in_text_order(((antecedent,), (others[0],)), (0,))
+    form = text[slice(*pronoun)]
+    factors = factors_of("winobias", form, type=f"type {row['type']}", stereotype=row["stereotype"])
+    group = f"winobias/{row['part']}/{row['type']}/{(int(number) + 1) // 2}"
+    return Example(
+        text=text,
+        language="en",
+        pronoun=pronoun,
+        candidates=candidates,
+        antecedents=antecedents,
+        group=group,
+        twin=f"{group}/{factors.get('gender', '')}" if row["type"] == "1" else "",
+        factors=factors,
+    )
+
+
+def _without_brackets(sentence: str) -> tuple[str, list[Span]]:
+    """The sentence without its brackets and the blanks just inside them, and where the bracketed words stand then."""
+    text, at, spans = "", 0, []
+    for match in _BRACKETED.finditer(sentence):
+        text += sentence[at : match.start()]
+        spans.append((len(text), len(text) + len(match[1])))
+        text += match[1]
+        at = match.end()
+    return text + sentence[at:], spans

@@ -1,0 +1,102 @@
+"""Winogender (Rudinger et al. 2018): one pronoun, an occupation and a participant, in three genders -> Examples.
+
+Read are two files of the authors' repository. all_sentences.tsv has `sentid` (occupation.participant.answer.gender.txt,
+answer 0 for the occupation and 1 for the participant, who may be "someone") and `sentence`; templates.tsv says where
+they stand, with $OCCUPATION, $PARTICIPANT and one of $NOM_PRONOUN, $POSS_PRONOUN, $ACC_PRONOUN in each sentence.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from anaphora.data.corpora.division import ReadingReport, divide, existing
+from anaphora.data.corpora.reading import DroppedRowError, Reading, Row, factors_of, tab_separated
+from anaphora.data.example import Example, in_text_order
+from anaphora.data.settings import Winogender
+from anaphora.errors import UserError
+
+SENTENCES, TEMPLATES = "all_sentences.tsv", "templates.tsv"
+_OCCUPATION, _PARTICIPANT = "occupation(0)", "other-participant(1)"
+_GENDERS = ("female", "male", "neutral")
+_SLOTS = re.compile(r"(?:\b(?:the|a|an) )?\$(?:OCCUPATION|PARTICIPANT)|\$(?:NOM|POSS|ACC)_PRONOUN", re.IGNORECASE)
+
+Templates = Mapping[tuple[str, str], str]
+
+
+def read(settings: Winogender) -> tuple[dict[str, list[Example]], ReadingReport]:
+    """The examples by split and the report.
+
+    Both templates of an occupation share a group; twins are their sentences of one gender and one participant.
+
+    Raises:
+        UserError: a file or column is missing, or a row is wrong; file, line, field and value are named.
+    """
+    folder = existing(settings.path)
+    for name in (SENTENCES, TEMPLATES):
+        if not (folder / name).exists():
+            raise UserError(f"data.path ({settings.path}) must be a folder with {SENTENCES} and {TEMPLATES}: no {name}")
+    templates = _templates(folder / TEMPLATES)
+    reading = Reading()
+    rows = tab_separated(folder / SENTENCES, ("sentid", "sentence"))
+    examples = [example for _, example in reading.each(rows, lambda row: _example(row, templates))]
+    return divide(examples, settings.dev_share, settings.test_share, settings.seed), reading.report()
+
+
+def _templates(path: Path) -> Templates:
+    rows = tab_separated(path, (_OCCUPATION, _PARTICIPANT, "answer", "sentence"))
+    return {(row[_OCCUPATION], row["answer"]): row["sentence"] for _, row in rows}
+
+
+def _example(row: Row, templates: Templates) -> Example:
+    parts = row["sentid"].removesuffix(".txt").split(".")
+    if len(parts) != 4 or parts[2] not in ("0", "1") or parts[3] not in _GENDERS:
+        raise UserError(f"sentid: {row['sentid']!r} must be occupation.participant.0 or 1.{' or '.join(_GENDERS)}.txt")
+    occupation, participant, answer, gender = parts
+    if (occupation, answer) not in templates:
+        raise UserError(f"sentid: {row['sentid']!r} has no template with this occupation and answer in {TEMPLATES}")
+    text = row["sentence"]
+    match = _pattern(templates[occupation, answer], occupation, participant).fullmatch(text)
+    if match is None:
+        raise DroppedRowError("the sentence is not as its template")
+    spans = [match.span("occupation"), match.span("participant")]
+    candidates, antecedents, _ = in_text_order(((spans[0],), (spans[1],)), (int(answer),))
+    who = "someone" if participant == "someone" else "named"
+    return Example(
+        text=text,
+        language="en",
+        pronoun=match.span("pronoun"),
+        candidates=candidates,
+        antecedents=antecedents,
+        group=f"winogender/{occupation}",
+        twin=f"winogender/{occupation}/{participant}/{gender}",
+        factors=factors_of(
+            "winogender",
+            match["pronoun"],
+            gender=gender,
+            participant=who,
+            answer=("occupation", "participant")[int(answer)],
+        ),
+    )
+
+
+def _pattern(template: str, occupation: str, participant: str) -> re.Pattern[str]:
+    """A template as a pattern with the groups occupation, participant (each with its article) and pronoun."""
+    written, at = "", 0
+    for slot in _SLOTS.finditer(template):
+        written += re.escape(template[at : slot.start()])
+        name = slot[0].rpartition("$")[2].lower()
+        article = re.escape(slot[0].partition("$")[0])
+        if name.endswith("pronoun"):
+            written += r"(?P<pronoun>\w+)"
+        elif name == "participant" and participant == "someone":
+            written += "(?P<participant>someone)"
+        else:
+            word = occupation if name == "occupation" else participant
+            written += rf"(?P<{name}>{article}{re.escape(word)})"
+        at = slot.end()
+    groups = re.findall(r"\(\?P<(\w+)>", written)
+    if sorted(groups) != ["occupation", "participant", "pronoun"]:
+        raise UserError(f"template {template!r} must hold $OCCUPATION, $PARTICIPANT and one pronoun, each once")
+    return re.compile(written + re.escape(template[at:]), re.IGNORECASE)

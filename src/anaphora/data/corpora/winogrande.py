@@ -1,0 +1,83 @@
+"""WinoGrande (Sakaguchi et al. 2020): a sentence with a blank and two options, twins with opposite answers -> Examples.
+
+The blank is a slot for a noun phrase, not a pronoun; it stands for one here, as a token "_" of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from anaphora.data.corpora.division import ReadingReport, existing, is_hub
+from anaphora.data.corpora.reading import (
+    BLANK,
+    DroppedRowError,
+    Reading,
+    Row,
+    factors_of,
+    find_all,
+    hub,
+    json_lines,
+    parted,
+    text_of,
+)
+from anaphora.data.example import Example, in_text_order
+from anaphora.data.settings import WINOGRANDE_SIZES, Winogrande
+from anaphora.errors import UserError
+
+DEVELOPMENT = "dev.jsonl"
+
+
+def read(settings: Winogrande) -> tuple[dict[str, list[Example]], ReadingReport]:
+    """The examples by split and the report.
+
+    Raises:
+        UserError: a file is missing, or a row is wrong; file, line, field, value and what is allowed are named.
+    """
+    reading = Reading()
+    development: Iterable[tuple[str, Row]] | None = None
+    if is_hub(settings.path):
+        parts = hub(settings.path, "a folder with train_xl.jsonl and dev.jsonl", needed="train")
+        train: Iterable[tuple[str, Row]] = parts["train"]
+        development = parts.get("validation")
+    else:
+        path = existing(settings.path)
+        train = json_lines(_train_file(path, settings) if path.is_dir() else path)
+        if path.is_dir() and (path / DEVELOPMENT).exists():
+            development = json_lines(path / DEVELOPMENT)
+    first = [example for _, example in reading.each(train, _example)]
+    second = None if development is None else [example for _, example in reading.each(development, _example)]
+    return parted(first, second, settings), reading.report()
+
+
+def _train_file(folder: Path, settings: Winogrande) -> Path:
+    files = [folder / f"train_{size}.jsonl" for size in WINOGRANDE_SIZES if settings.size in ("largest", size)]
+    there = [file for file in files if file.exists()]
+    if not there:
+        raise UserError(f"data.path ({settings.path}): the folder has no {' or '.join(file.name for file in files)}")
+    return there[-1]
+
+
+def _example(row: Row) -> Example:
+    text, names = text_of(row, "sentence"), [text_of(row, "option1"), text_of(row, "option2")]
+    if text.count(BLANK) != 1:
+        raise UserError(f"sentence: {text!r} must hold the blank {BLANK} once")
+    if not row.get("answer"):
+        raise DroppedRowError("it has no answer")
+    if row["answer"] not in ("1", "2"):
+        raise UserError(f"answer: {row['answer']!r} must be '1' or '2'")
+    start = text.index(BLANK)
+    pronoun = (start, start + len(BLANK))
+    candidates, antecedents, _ = in_text_order(find_all(names, text, pronoun), (int(row["answer"]) - 1,))
+    # The rows of the hub have no qID; the options then hold together all that may be twins.
+    pair = text_of(row, "qID").rpartition("-")[0] if "qID" in row else ""
+    return Example(
+        text=text,
+        language="en",
+        pronoun=pronoun,
+        candidates=candidates,
+        antecedents=antecedents,
+        group=f"winogrande/{pair or '/'.join(sorted(map(str.lower, names)))}",
+        twin=f"winogrande/{pair}" if pair else "",
+        factors=factors_of("winogrande", BLANK),
+    )

@@ -1,0 +1,87 @@
+"""Winograd Schema Challenge (Levesque et al. 2012): the first 273 schemas of the collection -> Examples.
+
+Two forms are read. WSCollection.xml, the authors' own, holds for each schema text (txt1, pron, txt2), answers and
+correctAnswer (A, B, ...); it has 285 schemas, of which published numbers take the first 273. The common copy with
+[MASK] for the pronoun (Kocijan et al. 2019) is made of four-line blocks and always lists the right answer first:
+candidates stand in the order of the text here, so that order tells nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from xml.etree import ElementTree
+
+from anaphora.data.corpora.blocks import blocks, masked
+from anaphora.data.corpora.division import ReadingReport, divide, existing
+from anaphora.data.corpora.reading import DroppedRowError, Reading, Row, factors_of, find_all, neighbours, text_of
+from anaphora.data.example import Example, in_text_order
+from anaphora.data.settings import Wsc273
+from anaphora.errors import UserError
+
+SCHEMAS = 273
+_LETTERS = "ABCDEFGH"
+_CLOSING = ".,;:!?'’\")"
+
+
+def read(settings: Wsc273) -> tuple[dict[str, list[Example]], ReadingReport]:
+    """The examples by split and the report; neighbours with the same candidates share a group.
+
+    Raises:
+        UserError: the file is of neither form, or a schema is wrong; file, schema (or line), field and value are named.
+    """
+    path = existing(settings.path)
+    rows = _schemas(path) if path.suffix.lower() == ".xml" else blocks(path)
+    reading = Reading()
+    made = [each for _, each in reading.each(rows, lambda row: (row, _example(row)))]
+    names = neighbours("wsc273", [(frozenset(map(str.lower, row["names"])), row["answer"].lower()) for row, _ in made])
+    examples = [
+        replace(example, group=group, twin=twin) for (_, example), (group, twin) in zip(made, names, strict=True)
+    ]
+    return divide(examples, settings.dev_share, settings.test_share, settings.seed), reading.report()
+
+
+def _schemas(path: Path) -> Iterator[tuple[str, Row]]:
+    try:
+        root = ElementTree.fromstring(path.read_bytes())
+    except ElementTree.ParseError as error:
+        raise UserError(f"{path}: not XML ({error})") from None
+    found = root.findall("schema")
+    if not found:
+        raise UserError(f"{path}: no <schema> is in it")
+    for number, schema in enumerate(found):
+
+        def words(field: str, schema: ElementTree.Element = schema) -> str:
+            return " ".join((schema.findtext(field) or "").split())
+
+        row = {name: words(f"text/{name}") for name in ("txt1", "pron", "txt2")}
+        names = [" ".join("".join(one.itertext()).split()) for one in schema.findall("answers/answer")]
+        where = f"{path}, schema {number + 1}"
+        letter = words("correctAnswer").strip(" .").upper()
+        if len(letter) != 1 or letter not in _LETTERS[: len(names)]:
+            raise UserError(f"{where}, correctAnswer: {letter!r} must be one of {', '.join(_LETTERS[: len(names)])}")
+        yield where, {"number": number, "names": names, "answer": names[_LETTERS.index(letter)], **row}
+
+
+def _example(row: Row) -> Example:
+    if row["number"] >= SCHEMAS:
+        raise DroppedRowError(f"not among the first {SCHEMAS} schemas")
+    if "pron" not in row:
+        return masked(row, "wsc273")
+    before, form, after = row["txt1"], text_of(row, "pron"), text_of(row, "txt2")
+    start = len(before) + 1 if before else 0
+    between = "" if after[0] in _CLOSING else " "
+    text = f"{before} {form}{between}{after}" if before else f"{form}{between}{after}"
+    pronoun = (start, start + len(form))
+    candidates, antecedents, _ = in_text_order(
+        find_all(row["names"], text, pronoun), (row["names"].index(row["answer"]),)
+    )
+    return Example(
+        text=text,
+        language="en",
+        pronoun=pronoun,
+        candidates=candidates,
+        antecedents=antecedents,
+        factors=factors_of("wsc273", form),
+    )

@@ -1,0 +1,120 @@
+"""XWINO (Tikhonov and Ryabinin 2021), English and Chinese: sentences with token spans -> Examples.
+
+Seven columns apart by tabs, no header: language, source, English reference, sentence, tokens (JSON), pronoun
+[text, [start, end), tokens] and candidates [text, [start, end), tokens, is right], spans counted in tokens from 0. The
+tokens are looked up in the sentence one after the other, which gives characters.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from anaphora.data.corpora.division import ReadingReport, divide, existing, lines
+from anaphora.data.corpora.reading import DroppedRowError, Reading, Row, factors_of, neighbours
+from anaphora.data.example import LANGUAGES, Example, Span, in_text_order
+from anaphora.data.settings import Xwino
+from anaphora.errors import UserError
+
+_COLUMNS = ("language", "source", "reference", "sentence", "tokens", "pronoun", "candidates")
+_QUOTES = ("``", "''")  # what the English tokens write for a straight double quote
+
+
+def read(settings: Xwino) -> tuple[dict[str, list[Example]], ReadingReport]:
+    """The examples by split and the report; neighbours with the same candidates share a group.
+
+    Of a folder all files that end in .tsv are read.
+
+    Raises:
+        UserError: a file is missing, or a row is wrong; file, line, field and value are named.
+    """
+    path = existing(settings.path)
+    files = sorted(path.glob("*.tsv")) if path.is_dir() else [path]
+    if not files:
+        raise UserError(f"data.path ({settings.path}): the folder has no file that ends in .tsv")
+    reading = Reading()
+    examples: list[Example] = []
+    for file in files:
+        made = [example for _, example in reading.each(_rows(file), _example)]
+        asked = [
+            (frozenset(one.words(index).lower() for index in range(2)), one.words(one.antecedents[0]).lower())
+            for one in made
+        ]
+        names = neighbours(f"xwino/{file.stem}", asked)
+        examples += [replace(one, group=group, twin=twin) for one, (group, twin) in zip(made, names, strict=True)]
+    return divide(examples, settings.dev_share, settings.test_share, settings.seed), reading.report()
+
+
+def _rows(path: Path) -> Iterator[tuple[str, Row]]:
+    for number, line in enumerate(lines(path), start=1):
+        if not line.strip():
+            continue
+        where = f"{path}, line {number}"
+        cells: list[Any] = line.split("\t")
+        if len(cells) != len(_COLUMNS):
+            raise UserError(f"{where}: {len(cells)} cells; {', '.join(_COLUMNS)} are needed, with tabs between")
+        for place in range(4, 7):
+            try:
+                cells[place] = json.loads(cells[place])
+            except json.JSONDecodeError:
+                raise UserError(f"{where}, {_COLUMNS[place]}: {cells[place]!r} must be JSON") from None
+        yield where, dict(zip(_COLUMNS, cells, strict=True))
+
+
+def _example(row: Row) -> Example:
+    if row["language"] not in LANGUAGES:
+        raise DroppedRowError(f"its language is none of {', '.join(LANGUAGES)}")
+    text = row["sentence"].rstrip()
+    tokens = _token_spans(row["tokens"], text)
+    pronoun = _characters("pronoun", row["pronoun"], tokens)
+    form = text[slice(*pronoun)]
+    if form == "为":
+        raise DroppedRowError("为 is marked, the end of 因为, in place of a pronoun")
+    listed = row["candidates"]
+    if not isinstance(listed, list) or len(listed) != 2 or not all(isinstance(each, list) for each in listed):
+        raise UserError(f"candidates: {listed!r} must be two")
+    right = [index for index, each in enumerate(listed) if each[-1] is True]
+    if len(right) != 1:
+        raise UserError(f"candidates: {len(right)} of {listed!r} are right; one must be")
+    spans = tuple((_characters("candidates", each, tokens),) for each in listed)
+    candidates, antecedents, _ = in_text_order(spans, tuple(right))
+    return Example(
+        text=text,
+        language=row["language"],
+        pronoun=pronoun,
+        candidates=candidates,
+        antecedents=antecedents,
+        factors=factors_of("xwino", form),
+    )
+
+
+def _token_spans(tokens: Any, text: str) -> list[Span]:
+    """Where each token stands in the text; blanks at its ends are not part of it."""
+    spans: list[Span] = []
+    at = 0
+    for token in tokens if isinstance(tokens, list) else [None]:
+        if not isinstance(token, str):
+            raise UserError(f"tokens: {tokens!r} must be a list of texts")
+        words = token.strip()
+        start = text.find(words, at)
+        if words in _QUOTES and (start < 0 or '"' in text[at:start]):
+            words, start = '"', text.find('"', at)
+        if start < 0:
+            raise UserError(f"tokens: {token!r} does not follow in {text!r}")
+        at = start + len(words)
+        spans.append((start, at))
+    return spans
+
+
+def _characters(field: str, marked: Any, tokens: list[Span]) -> Span:
+    """The characters from the first to the last of some tokens."""
+    try:
+        start, end = marked[1]
+    except (TypeError, ValueError, IndexError, KeyError):
+        raise UserError(f"{field}: {marked!r} must be [text, [start, end], tokens]") from None
+    if not (isinstance(start, int) and isinstance(end, int) and 0 <= start < end <= len(tokens)):
+        raise UserError(f"{field}: {[start, end]} must be tokens from 0 to {len(tokens)}, the end past the last")
+    return (tokens[start][0], tokens[end - 1][1])

@@ -1,0 +1,115 @@
+"""Corpora by a hub name: real `datasets` on local files in place of the hub."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import datasets
+import pytest
+from readings import everything, right
+
+from anaphora.data import store
+from anaphora.data.corpora import cluewsc, gap, winogrande
+from anaphora.data.settings import Cluewsc, Data, Gap, Knowref, Winogrande
+from anaphora.errors import UserError
+
+Asked = list[tuple[str, str | None]]
+
+
+@pytest.fixture
+def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Asked]:
+    """A folder whose files `load_dataset` reads for any name, and the names that it was asked for."""
+    asked: Asked = []
+    real = datasets.load_dataset
+
+    def local(name: str, configuration: str | None = None) -> Any:
+        asked.append((name, configuration))
+        files = {path.stem: str(path) for path in (tmp_path / "hub").glob("*.jsonl")}
+        return real("json", data_files=files, cache_dir=str(tmp_path / "arrow"))
+
+    monkeypatch.setattr(datasets, "load_dataset", local)
+    (tmp_path / "hub").mkdir()
+    return tmp_path / "hub", asked
+
+
+def write(path: Path, *rows: dict[str, Any]) -> None:
+    path.write_text("\n".join(json.dumps(row, ensure_ascii=False) for row in rows), encoding="utf-8")
+
+
+def test_winogrande_rows_of_the_hub_group_by_their_options(hub: tuple[Path, Asked]) -> None:
+    folder, asked = hub
+    row = {"option1": "Maud", "option2": "Ida", "answer": "2"}
+    rows = [{**row, "sentence": f"Ida lent Maud a pot since _ had {number}."} for number in range(4)]
+    write(folder / "train.jsonl", *rows, {**row, "option2": "Ann", "sentence": "Ann saw Maud, as _ looked."})
+    write(folder / "validation.jsonl", {**row, "sentence": "Maud wrote to Ida since _ cared."})
+    splits, report = winogrande.read(Winogrande(path="hf://allenai/winogrande/winogrande_xs", dev_share=0.5))
+    assert asked == [("allenai/winogrande", "winogrande_xs")]
+    assert sorted(len(splits[name]) for name in ("train", "dev")) == [1, 4]
+    assert (right(splits["test"][0]), report.rows) == (["Ida"], 6)
+
+
+def test_the_hub_names_of_class_labels_are_read(hub: tuple[Path, Asked], monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "小周和小吴来了，他唱歌。"
+    target = {"span1_index": 0, "span1_text": "小周", "span2_index": 8, "span2_text": "他"}
+    other = {**target, "span1_index": 3, "span1_text": "小吴"}
+    labels = datasets.ClassLabel(names=["true", "false"])
+    rows = datasets.Dataset.from_list(
+        [{"text": text, "target": target, "label": 1}, {"text": text, "target": other, "label": 0}]
+    ).cast_column("label", labels)
+    unknown = datasets.Dataset.from_list([{"text": text, "target": target, "label": -1}]).cast_column("label", labels)
+    loaded = datasets.DatasetDict({"train": rows, "validation": unknown})
+    monkeypatch.setattr(datasets, "load_dataset", lambda name, configuration: loaded)
+    settings = Cluewsc(path="hf://clue/clue/cluewsc2020", dev_share=0.0)
+    splits, report = cluewsc.read(settings)
+    assert right(splits["train"][0]) == ["小吴"]
+    assert report.reasons == {"it has no label": 1}
+
+
+def test_gap_rows_of_the_hub_have_numbers_and_truth_values(hub: tuple[Path, Asked]) -> None:
+    row = {"ID": "x", "Text": "Ida saw Maud and she ran.", "Pronoun": "she", "Pronoun-offset": 17, "A": "Ida"}
+    row |= {"A-offset": 0, "A-coref": False, "B": "Maud", "B-offset": 8, "B-coref": True, "URL": "http://x/Maud"}
+    write(hub[0] / "train.jsonl", row)
+    (example,) = everything(gap.read(Gap(path="hf://mine/gap"))[0])
+    assert right(example) == ["Maud"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "file"),
+    [
+        (Gap(path="hf://owner/gap"), "a folder with gap-development.tsv and gap-validation.tsv"),
+        (Winogrande(path="hf://owner/winogrande"), "a folder with train_xl.jsonl and dev.jsonl"),
+        (Cluewsc(path="hf://owner/clue"), "a folder with train.json and dev.json"),
+    ],
+)
+def test_without_a_network_the_file_that_would_do_is_named(
+    settings: Data, file: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def offline(name: str, configuration: str | None) -> None:
+        raise ConnectionError("Couldn't reach the hub\nand more")
+
+    monkeypatch.setattr(datasets, "load_dataset", offline)
+    with pytest.raises(UserError) as told:
+        store.load(settings)
+    assert "not to be had from the hub (Couldn't reach the hub)" in str(told.value)
+    assert f"data.path={file}" in str(told.value)
+
+
+def test_a_wrong_hub_name_and_a_corpus_without_one_are_named(hub: tuple[Path, Asked]) -> None:
+    with pytest.raises(UserError, match=r"\(hf://gap\) must be hf://owner/name or hf://owner/name/config"):
+        gap.read(Gap(path="hf://gap"))
+    with pytest.raises(UserError, match="this corpus is read from a file or folder alone"):
+        store.load(Knowref(path="hf://owner/knowref"))
+    write(hub[0] / "test.jsonl", {"sentence": "x"})
+    with pytest.raises(UserError, match="it has no split train, but test"):
+        winogrande.read(Winogrande(path="hf://owner/winogrande"))
+
+
+def test_what_the_hub_gave_is_cached(hub: tuple[Path, Asked]) -> None:
+    row = {"option1": "Maud", "option2": "Ida", "answer": "2", "sentence": "Ida lent Maud a pot since _ had two."}
+    write(hub[0] / "train.jsonl", row)
+    settings = Winogrande(path="hf://mine/winogrande", dev_share=0.0, test_share=0.0)
+    for _ in range(2):
+        assert len(store.load(settings).examples("train")) == 1
+    assert len(hub[1]) == 1
