@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -76,7 +77,12 @@ def take_turns(ways: Sequence[Way], repeats: int, clock: Callable[[], float] = t
 
 
 def held_now() -> int | None:
-    """Bytes that this process holds in memory, after which `held_at_most` counts anew; None where Linux is not."""
+    """Bytes that this process holds, after which `held_at_most` counts anew; None where glibc and Linux are not."""
+    try:
+        # What the allocator kept of the way before would hide what the next one takes.
+        ctypes.CDLL(None).malloc_trim(0)
+    except (AttributeError, OSError, TypeError):
+        return None
     try:
         Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # proc(5): resets the peak
         return _held("VmRSS")

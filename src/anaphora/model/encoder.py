@@ -33,14 +33,19 @@ class Encoder(nn.Module):
 
     def begin(self, ids: Tensor, places: Tensor, segments: Tensor, marks: Tensor | None = None) -> Context:
         """What all layers share, the embedding included: ids, places, segments (B, T), marks (B, T, W) or None."""
-        mask = same_sentence(segments)
+        whole = _is_whole(segments)
+        if whole:
+            # Of a mask of zeros one is enough to hold.
+            mask = torch.zeros((), device=ids.device).expand(len(ids), 1, ids.shape[1], ids.shape[1])
+        else:
+            mask = same_sentence(segments)
         added = self.position.bias(places, places)
         return Context(
             embedded=self.embed(ids, places, marks),
             places=places,
             mask=mask,
             bias=mask if added is None else mask + added,
-            plain=added is None and _is_whole(segments),
+            plain=added is None and whole,
         )
 
     def embed(self, ids: Tensor, places: Tensor, marks: Tensor | None = None) -> Tensor:
