@@ -18,7 +18,7 @@ from typing import Any
 
 from omegaconf import MISSING, OmegaConf
 
-from anaphora.analysis.settings import Analysis, Comparison, Evidence, Protocol, Report
+from anaphora.analysis.settings import Analysis, AntecedentSelection, Comparison, Evidence, Protocol, Report
 from anaphora.benchmark.settings import Benchmark
 from anaphora.config import GROUPS, VARIANTS, Config
 from anaphora.replication.settings import Replication
@@ -61,6 +61,7 @@ MEANINGS = {
     "Report.formats": "of figures: `png`, `svg`, `pdf`",
     "Report.protocol": "what was fixed beforehand; below",
     "Analysis.formats": "of figures: `png`, `svg`, `pdf`",
+    "AntecedentSelection.formats": "of figures: `png`, `svg`, `pdf`",
     "Comparison.runs": "two or more scored run directories",
     "Replication.layers": "blocks; the paper's 6",
     "Replication.heads": "of each layer; the paper's 8",
@@ -114,6 +115,8 @@ def page() -> str:
     parts += ["## The report: `scripts/report.py`", "", *_table(Report, ""), ""]
     parts += ["### `protocol`", "", _summary(Protocol), "", *_table(Protocol, "protocol."), ""]
     parts += ["## The trained controls of a run: `scripts/evidence.py`", "", *_table(Evidence, ""), ""]
+    parts += ["## Heads as antecedent selectors: `scripts/antecedents.py`", ""]
+    parts += [*_table(AntecedentSelection, ""), ""]
     parts += ["## Several runs: `scripts/compare.py`", "", *_table(Comparison, "")]
     parts += ["", "## Speed: `scripts/benchmark.py`", "", *_table(Benchmark, "")]
     parts += ["", "`scale=smoke` is the smallest comparison that goes all the way."]

@@ -123,7 +123,7 @@ def test_scripts_import_what_is_heavy_after_the_settings_are_checked(path: Path)
 
 WORDS = (
     *("guarded", "launch", "Config", "resolve"),
-    *("Analysis", "Benchmark", "Comparison", "Description", "Evidence", "Replication", "Report"),
+    *("Analysis", "AntecedentSelection", "Benchmark", "Comparison", "Description", "Evidence", "Replication", "Report"),
 )
 
 

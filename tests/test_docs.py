@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from hydra.core.override_parser.overrides_parser import OverridesParser
 
-from anaphora.analysis.settings import Analysis, Comparison, Description, Evidence, Report
+from anaphora.analysis.settings import Analysis, AntecedentSelection, Comparison, Description, Evidence, Report
 from anaphora.benchmark.settings import Benchmark
 from anaphora.config import Config, resolve
 from anaphora.data.example import from_record
@@ -25,7 +25,17 @@ READMES = ("README.md", "README.zh.md")
 PAGES = [ROOT / name for name in (*READMES, "CONTRIBUTING.md", "CHANGELOG.md")] + sorted((ROOT / "docs").glob("*.md"))
 SETTINGS = {
     each.__name__: each
-    for each in (Config, Analysis, Comparison, Description, Benchmark, Evidence, Report, Replication)
+    for each in (
+        Config,
+        Analysis,
+        AntecedentSelection,
+        Comparison,
+        Description,
+        Benchmark,
+        Evidence,
+        Report,
+        Replication,
+    )
 }
 COMMAND = re.compile(r"\.venv/bin/python (scripts/\w+\.py[^`\n]*)")
 

@@ -18,7 +18,7 @@ from hydra.core.config_store import ConfigStore
 from omegaconf import MISSING, DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from anaphora.analysis.settings import Analysis, Comparison, Description, Evidence, Report
+from anaphora.analysis.settings import Analysis, AntecedentSelection, Comparison, Description, Evidence, Report
 from anaphora.benchmark.settings import Benchmark
 from anaphora.data import settings as data_settings
 from anaphora.errors import UserError
@@ -82,6 +82,8 @@ VARIANTS: dict[type[Any], dict[str, type[Any]]] = {
         "xwino": data_settings.Xwino,
         "cluewsc": data_settings.Cluewsc,
         "mandarinograd": data_settings.Mandarinograd,
+        "litbank": data_settings.LitBank,
+        "ontogum": data_settings.OntoGum,
     },
     model_settings.Position: {
         "none": model_settings.NoPosition,
@@ -130,6 +132,7 @@ def register_configs() -> None:
     store = ConfigStore.instance()
     store.store(name="run_schema", node=Config)
     store.store(name="analysis_schema", node=Analysis)
+    store.store(name="antecedents_schema", node=AntecedentSelection)
     store.store(name="comparison_schema", node=Comparison)
     store.store(name="description_schema", node=Description)
     store.store(name="evidence_schema", node=Evidence)

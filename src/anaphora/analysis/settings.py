@@ -119,6 +119,27 @@ class Description:
 
 
 @dataclass(kw_only=True)
+class AntecedentSelection:
+    """Heads as antecedent selectors, Clark et al. 2019, table 2: chosen on `dev`, reported on `split`."""
+
+    run: str = "outputs/demo"  # the run directory
+    data: Data | None = None  # by default the run's own, else for instance data=litbank data.path=...
+    split: str = "test"  # what is reported, `test` or `train`
+    by: list[str] = field(default_factory=list)  # factors whose values are also told apart, such as `seen` or `genre`
+    untrained: int = 5  # untrained models of the control
+    output: str | None = None  # where the files go; by default `antecedents/<corpus>` in the run directory
+    formats: list[str] = field(default_factory=lambda: ["png", "svg", "pdf"])
+
+    def __post_init__(self) -> None:
+        one_of("split", self.split, ("test", "train"))
+        for name in self.formats:
+            one_of("formats", name, ("png", "svg", "pdf"))
+        at_least("untrained", self.untrained, 0)
+        if len(set(self.by)) < len(self.by):
+            raise ValueError(f"by ({self.by}) must name each factor once")
+
+
+@dataclass(kw_only=True)
 class Comparison:
     """Runs to put side by side."""
 

@@ -183,6 +183,36 @@ class Knowref(Evaluated):
 
 
 @dataclass(kw_only=True)
+class Coreference(Divided):
+    """Documents with coreference links; every mention is asked for its antecedent within a passage."""
+
+    words: int = 100  # of a passage at most; documents are cut between sentences, too long sentences inside
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.words < 2:
+            raise UserError(f"data.words ({self.words}) must be at least 2")
+
+
+@dataclass(kw_only=True)
+class LitBank(Coreference):
+    """LitBank (Bamman et al. 2020): a folder of <id>_<title>_brat.txt and .ann, books of Project Gutenberg.
+
+    A book is on the list `seen_in` by a column `id` or `title` of .jsonl, or by a line of .txt that is one of the two.
+    """
+
+    kind: str = "litbank"
+    seen_in: str | None = None  # a list of books read in pre-training, for the factor `seen`: .jsonl(.gz) or .txt
+
+
+@dataclass(kw_only=True)
+class OntoGum(Coreference):
+    """OntoGUM (Zhu et al. 2021): a .conllu(.gz) file or a folder of them, in which names tell the official splits."""
+
+    kind: str = "ontogum"
+
+
+@dataclass(kw_only=True)
 class Vocabulary:
     """What counts as a word of the training split."""
 

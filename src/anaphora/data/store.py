@@ -27,7 +27,9 @@ from anaphora.data.corpora import (
     dpr,
     gap,
     knowref,
+    litbank,
     mandarinograd,
+    ontogum,
     pdp60,
     tables,
     winobias,
@@ -138,6 +140,10 @@ def _read(settings: sources.Data) -> tuple[dict[str, list[Example]], ReadingRepo
             return cluewsc.read(settings)
         case sources.Mandarinograd():
             return mandarinograd.read(settings)
+        case sources.LitBank():
+            return litbank.read(settings)
+        case sources.OntoGum():
+            return ontogum.read(settings)
     raise UserError(f"data.kind ({settings.kind!r}) is not one that can be read")
 
 
@@ -150,13 +156,19 @@ def _files(settings: sources.Data) -> dict[str, Path]:
     match settings:
         case sources.Controlled():
             return {path.name: path for path in controlled.files(settings)}
+        case sources.LitBank(seen_in=str(seen_in)):
+            return {**_below(settings.path), "seen_in": existing(seen_in, "data.seen_in")}
         case sources.Divided() if not is_hub(settings.path):
-            path = existing(settings.path)
-            if not path.is_dir():
-                return {path.name: path}
-            inside = {str(file.relative_to(path)): file for file in sorted(path.rglob("*")) if file.is_file()}
-            return {name: file for name, file in inside.items() if not name.startswith(".") and "/." not in name}
+            return _below(settings.path)
     return {}
+
+
+def _below(path: str) -> dict[str, Path]:
+    found = existing(path)
+    if not found.is_dir():
+        return {found.name: found}
+    inside = {str(file.relative_to(found)): file for file in sorted(found.rglob("*")) if file.is_file()}
+    return {name: file for name, file in inside.items() if not name.startswith(".") and "/." not in name}
 
 
 def _fingerprint(settings: sources.Data) -> str:

@@ -33,7 +33,7 @@ def is_hub(path: str) -> bool:
     return path.startswith(HUB)
 
 
-def existing(path: str) -> Path:
+def existing(path: str, setting: str = "data.path") -> Path:
     """A path of the settings, "~" expanded.
 
     Raises:
@@ -45,7 +45,7 @@ def existing(path: str) -> Path:
         )
     found = Path(path).expanduser()
     if not found.exists():
-        raise UserError(f"data.path ({path}): there is no such file or folder")
+        raise UserError(f"{setting} ({path}): there is no such file or folder")
     return found
 
 

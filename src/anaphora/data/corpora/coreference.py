@@ -1,0 +1,181 @@
+"""Coreference documents -> Examples: every mention is asked for its antecedent among the mentions before it.
+
+A document is cut into passages. A mention is its head word, so that mentions inside one another do not overlap; the
+whole mention stands in the factors, where `extents_of` reads it. The earlier mentions of one entity are one candidate:
+any of them is an antecedent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from anaphora.data.example import Example, Span
+
+FORMS = ("pronoun", "proper", "nominal")
+"""What a mention's head word is."""
+
+SHARED_HEAD = "its head word is that of a shorter mention"
+CUT = "the end of a passage cuts it in two"
+FIRST = "no mention of its entity stands before it in its passage"
+
+
+class Mention(NamedTuple):
+    """A stretch of a document that means an entity; `first`, `end` and `head` count the document's words from 0.
+
+    Attributes:
+        first, end: the first word and the one past the last.
+        head: the word that stands for the whole.
+        form: one of `FORMS`.
+        entity: mentions of one entity share it.
+    """
+
+    first: int
+    end: int
+    head: int
+    form: str
+    entity: str
+
+
+@dataclass(frozen=True)
+class Document:
+    """Words, sentences and mentions of a text.
+
+    Attributes:
+        name: of the document; its examples are never divided between splits.
+        words: W words.
+        blank: W times whether a blank follows the word.
+        sentences: the first word of every sentence.
+        mentions: in any order.
+        factors: what all its examples carry, such as corpus and genre.
+    """
+
+    name: str
+    words: Sequence[str]
+    blank: Sequence[bool]
+    sentences: Sequence[int]
+    mentions: Sequence[Mention]
+    factors: Mapping[str, str] = field(default_factory=dict)
+
+
+def passages(document: Document, most: int) -> Iterator[tuple[int, int]]:
+    """First and past-the-last word of passages of at most `most` words, each as many whole sentences as fit.
+
+    A sentence that is longer is cut after every `most` words.
+    """
+    ends = [*document.sentences[1:], len(document.words)]
+    start = reached = 0
+    for end in ends:
+        if end - start > most and reached > start:
+            yield start, reached
+            start = reached
+        while end - start > most:
+            yield start, start + most
+            start += most
+        reached = end
+    if reached > start:
+        yield start, reached
+
+
+def examples_of(document: Document, most: int, dropped: list[tuple[str, str]]) -> list[Example]:
+    """One example for every mention with an antecedent in its passage; the others are added to `dropped`.
+
+    A mention inside the asked one is no candidate ("his" in "his wife" asked for "wife"). Of mentions with one head
+    word the shortest stays: "Anna", not "Anna and Berta" where the head word of that is "Anna" as well.
+
+    Args:
+        document: what to cut.
+        most: words of a passage.
+        dropped: (where, reason) of every mention that is not asked.
+    """
+    shortest_last = sorted(document.mentions, key=lambda each: (each.first - each.end, -each.first))
+    kept = {mention.head: mention for mention in shortest_last}
+    dropped += [(_where(document, each), SHARED_HEAD) for each in shortest_last if kept[each.head] is not each]
+    waiting = sorted(kept.values(), key=lambda each: each.head, reverse=True)
+    found: list[Example] = []
+    for start, end in passages(document, most):
+        inside = []
+        while waiting and waiting[-1].head < end:
+            mention = waiting.pop()
+            if start <= mention.first and mention.end <= end:
+                inside.append(mention)
+            else:
+                dropped.append((_where(document, mention), CUT))
+        found += _asked(document, _Passage(document, start, end), inside, dropped)
+    return found
+
+
+def extents_of(example: Example) -> tuple[Span, tuple[tuple[Span, ...], ...]]:
+    """The whole mentions, where the example holds head words: that of the pronoun's place, those of the candidates.
+
+    Where nothing is written about them, the spans themselves are whole.
+    """
+    if "extent" not in example.factors:
+        return example.pronoun, example.candidates
+    entities = example.factors["extents"].split(";")
+    whole = tuple(tuple(_span(each) for each in entity.split(",")) for entity in entities)
+    return _span(example.factors["extent"]), whole
+
+
+class _Passage:
+    """A stretch of a document as text."""
+
+    def __init__(self, document: Document, start: int, end: int) -> None:
+        self.first = start
+        self.spans: list[Span] = []
+        pieces, place = [], 0
+        for word, blank in zip(document.words[start:end], document.blank[start:end], strict=True):
+            self.spans.append((place, place + len(word)))
+            pieces.append(f"{word} " if blank else word)
+            place += len(pieces[-1])
+        self.text = "".join(pieces).rstrip()
+
+    def head(self, mention: Mention) -> Span:
+        return self.spans[mention.head - self.first]
+
+    def extent(self, mention: Mention) -> Span:
+        return self.spans[mention.first - self.first][0], self.spans[mention.end - 1 - self.first][1]
+
+
+def _asked(
+    document: Document, passage: _Passage, inside: Sequence[Mention], dropped: list[tuple[str, str]]
+) -> Iterator[Example]:
+    for number, mention in enumerate(inside):
+        entities: dict[str, list[Mention]] = {}
+        for earlier in inside[:number]:
+            if not (mention.first <= earlier.first and earlier.end <= mention.end):
+                entities.setdefault(earlier.entity, []).append(earlier)
+        if mention.entity not in entities:
+            dropped.append((_where(document, mention), FIRST))
+            continue
+        yield Example(
+            text=passage.text,
+            language="en",
+            pronoun=passage.head(mention),
+            candidates=tuple(tuple(map(passage.head, mentions)) for mentions in entities.values()),
+            antecedents=(list(entities).index(mention.entity),),
+            group=document.name,
+            factors={
+                **document.factors,
+                "document": document.name,
+                "form": mention.form,
+                "extent": _written(passage.extent(mention)),
+                "extents": ";".join(
+                    ",".join(_written(passage.extent(each)) for each in mentions) for mentions in entities.values()
+                ),
+            },
+        )
+
+
+def _where(document: Document, mention: Mention) -> str:
+    return f"{document.name}, {' '.join(document.words[mention.first : mention.end])[:60]!r}"
+
+
+def _written(span: Span) -> str:
+    return f"{span[0]}:{span[1]}"
+
+
+def _span(written: str) -> Span:
+    start, _, end = written.partition(":")
+    return int(start), int(end)

@@ -1,0 +1,171 @@
+"""LitBank (Bamman et al. 2020): coreference in English novels, <id>_<title>_brat.txt and .ann -> Examples.
+
+The text has a sentence a line and a blank between words. Rows of .ann that matter here, parted by tabs: MENTION, id,
+first sentence, first word, last sentence, last word (counted from 0, the last one included), words, entity type,
+PRON, PROP or NOM; and COREF, mention, entity. Head words are not annotated: `head_word` is the rule used here.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from anaphora.data.corpora.coreference import Document, Mention, examples_of
+from anaphora.data.corpora.division import ReadingReport, divide, existing, lines
+from anaphora.data.example import Example
+from anaphora.data.settings import LitBank
+from anaphora.errors import UserError
+
+ALONE = "in no chain: it describes another mention (copula or apposition)"
+_FORMS = {"PRON": "pronoun", "PROP": "proper", "NOM": "nominal"}
+_PREPOSITIONS = (
+    "of in on at by for from with without to into upon over under above below behind before after between among near "
+    "beside besides against about around across along through toward towards within beyond as like than"
+)
+_OTHERS = "who whom whose which that where when and or but nor he she they we you i it"
+_PUNCTUATION = ", ; : . ! ? ( [ -- – — ..."
+_ENDS_A_HEAD = frozenset(f"{_PREPOSITIONS} {_OTHERS} {_PUNCTUATION} itself himself herself themselves".split())
+"""What follows a head begins so: prepositions, relative words, conjunctions, subjects of a bare relative, and more."""
+_NO_WORD = re.compile(r"[^\w]+|['’]s?")
+
+
+def read(settings: LitBank) -> tuple[dict[str, list[Example]], ReadingReport]:
+    """The examples by split and the report, whose rows are mentions; a book is never divided.
+
+    Raises:
+        UserError: a file is missing, or a row does not fit the text; file, line, field and value are named.
+    """
+    seen = None if settings.seen_in is None else _titles(existing(settings.seen_in, "data.seen_in"))
+    examples: list[Example] = []
+    dropped: list[tuple[str, str]] = []
+    rows = 0
+    for path in _annotations(settings):
+        document, count = _document(path, seen, dropped)
+        rows += count
+        examples += examples_of(document, settings.words, dropped)
+    splits = divide(examples, settings.dev_share, settings.test_share, settings.seed)
+    return splits, ReadingReport(rows, tuple(dropped))
+
+
+def head_word(words: Sequence[str]) -> int:
+    """The place of a mention's head word: the last word before what follows a head, for there are no parses.
+
+    What follows a head begins, from the second word on, with a mark such as a comma, a preposition, a relative word, a
+    conjunction, a reflexive pronoun or the subject of a bare relative ("the roses she liked"). A final 's or quotation
+    mark is not the head.
+    """
+    end = len(words)
+    for place, word in enumerate(words[1:], start=1):
+        if word.lower() in _ENDS_A_HEAD:
+            end = place
+            break
+    while end > 1 and _NO_WORD.fullmatch(words[end - 1]):
+        end -= 1
+    return end - 1
+
+
+def _annotations(settings: LitBank) -> list[Path]:
+    folder = existing(settings.path)
+    found = sorted(folder.glob("*.ann"))
+    if not found:
+        raise UserError(
+            f"data.path ({settings.path}) must be a folder with <book>.ann and <book>.txt; no .ann is there"
+        )
+    for path in found:
+        if not path.with_suffix(".txt").exists():
+            raise UserError(f"{path}: its text {path.with_suffix('.txt').name} is missing")
+    return found
+
+
+def _document(path: Path, seen: frozenset[str] | None, dropped: list[tuple[str, str]]) -> tuple[Document, int]:
+    sentences = [line.split() for line in lines(path.with_suffix(".txt"))]
+    starts, total = [], 0
+    for sentence in sentences:
+        starts.append(total)
+        total += len(sentence)
+    mentions: dict[str, tuple[int, int, str]] = {}
+    entities: dict[str, str] = {}
+    words = [word for sentence in sentences for word in sentence]
+    for number, line in enumerate(lines(path), start=1):
+        cells = line.split("\t")
+        where = f"{path}, line {number}"
+        match cells:
+            case ["MENTION", name, _, _, _, _, written, _, category]:
+                first, end = _place(where, cells[2:6], sentences, starts)
+                if words[first:end] != written.split():
+                    raise UserError(f"{where}, words: {written!r} is not what stands there: {words[first:end]}")
+                if category not in _FORMS:
+                    raise UserError(f"{where}, category: {category!r} must be one of {', '.join(_FORMS)}")
+                mentions[name] = (first, end, _FORMS[category])
+            case ["COREF", name, entity]:
+                entities[name] = entity
+            case ["COP" | "APPOS", _, _] | [""]:
+                pass
+            case _:
+                raise UserError(
+                    f"{where}: {line[:60]!r} must be a row MENTION (9 cells), COREF, COP or APPOS (3 cells)"
+                )
+    unknown = entities.keys() - mentions.keys()
+    if unknown:
+        raise UserError(f"{path}: COREF names mentions without a row MENTION: {', '.join(sorted(unknown)[:3])}")
+    book = path.stem.removesuffix("_brat")
+    dropped += [(f"{path}, {name}", ALONE) for name in mentions if name not in entities]
+    factors = {"corpus": "litbank", "genre": "novel"}
+    if seen is not None:
+        identity, _, title = book.partition("_")
+        factors["seen"] = "yes" if seen & {identity, _plain(title)} else "no"
+    document = Document(
+        name=f"litbank/{book}",
+        words=words,
+        blank=[True] * len(words),
+        sentences=[start for start, sentence in zip(starts, sentences, strict=True) if sentence],
+        mentions=[
+            Mention(first, end, first + head_word(words[first:end]), form, entities[name])
+            for name, (first, end, form) in mentions.items()
+            if name in entities
+        ],
+        factors=factors,
+    )
+    return document, len(mentions)
+
+
+def _place(
+    where: str, cells: Sequence[str], sentences: Sequence[Sequence[str]], starts: Sequence[int]
+) -> tuple[int, int]:
+    """First and past-the-last word, counted over the whole book."""
+    if not all(cell.isdecimal() for cell in cells):
+        raise UserError(f"{where}, place: {list(cells)} must be four whole numbers")
+    sentence, first, last_sentence, last = map(int, cells)
+    if sentence != last_sentence or sentence >= len(sentences) or not first <= last < len(sentences[sentence]):
+        here = len(sentences[sentence]) if sentence < len(sentences) else 0
+        raise UserError(
+            f"{where}, place: words {first} to {last} of sentences {sentence} to {last_sentence} must lie in one "
+            f"sentence; sentence {sentence} has {here} words"
+        )
+    return starts[sentence] + first, starts[sentence] + last + 1
+
+
+def _titles(path: Path) -> frozenset[str]:
+    """What books a text holds, by Gutenberg number and by title: rows with "id" or "title", or a line each."""
+    if path.suffix == ".txt":
+        return frozenset(each for line in lines(path) for each in (line.strip(), _plain(line)) if each)
+    try:
+        with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as file:
+            rows = [json.loads(line) for line in file if line.strip()]
+    except (OSError, ValueError) as error:
+        raise UserError(f"data.seen_in ({path}): not readable as JSON lines ({error})") from None
+    found = set()
+    for number, row in enumerate(rows, start=1):
+        known = [row[name] for name in ("id", "title") if row.get(name)] if isinstance(row, dict) else []
+        if not known:
+            raise UserError(f"{path}, row {number}: a book needs an id or a title")
+        found |= {str(row["id"])} if row.get("id") else set()
+        found |= {_plain(str(row["title"]))} if row.get("title") else set()
+    return frozenset(found)
+
+
+def _plain(title: str) -> str:
+    return re.sub(r"[\W_]", "", title).lower()

@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import pytest
+from rich.console import Console
+from rich.table import Table
+
+from anaphora.analysis import antecedent_rules, antecedent_selection
+from anaphora.report import antecedents
+from anaphora.report.antecedents import drawn, sentence, shown
+
+
+def metrics(
+    head: float = 0.6, nearest: float = 0.3, width: float = 0.05, columns: tuple[str, ...] = antecedents.COLUMNS
+) -> Any:
+    rows: list[dict[str, Any]] = []
+
+    def row(selector: str, field: str, column: str, value: float, place: int | None) -> None:
+        ends = {"low": None, "high": None} if not width else {"low": value - width, "high": value + width}
+        rows.append(
+            {
+                "subset": "all", "selector": selector, "field": field, "column": column, "items": 1234,
+                "layer": place, "head": place, "accuracy": value, **ends,
+            }
+        )  # fmt: skip
+
+    for column in columns:
+        for number, name in enumerate(antecedents.RULES):
+            row(name, "mentions", column, nearest + number / 10, None)
+        for field in antecedents.FIELDS:
+            row("best head", field, column, head, 3)
+            row("one head", field, column, head - 0.1, 11)
+            row("untrained", field, column, 0.1, None)
+    return {"run": "a run", "split": "test", "rows": rows}
+
+
+def printed(told: Any) -> str:
+    console = Console(file=io.StringIO(), width=antecedents.WIDTH)
+    for line in shown(told):
+        console.print(line)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def test_names_agree_with_the_measures() -> None:
+    assert tuple(antecedents.FIELDS) == antecedent_selection.FIELDS
+    assert antecedents.COLUMNS == antecedent_selection.COLUMNS
+    assert tuple(antecedent_rules.RULES) == antecedents.RULES
+
+
+def test_the_table_shows_every_row_in_full_and_the_papers_below() -> None:
+    text = printed(metrics())
+    assert text.count("60.0 [55.0, 65.0] 3-3") == 4 * 3
+    assert text.count("50.0 [45.0, 55.0] 11-11") == 4 * 3
+    assert "…" not in text
+    (paper,) = (line.split()[-4:] for line in text.splitlines() if "one head of BERT-base" in line)
+    assert paper == ["65", "64", "73", "58"]
+    assert "OntoNotes: other texts, mentions and rules" in text
+
+
+def test_missing_columns_are_left_out() -> None:
+    tables = [line for line in shown(metrics(columns=("all", "pronoun"))) if isinstance(line, Table)]
+    assert [str(column.header).split("\n")[0] for column in tables[0].columns] == ["", "all", "pronoun"]
+
+
+@pytest.mark.parametrize("field", antecedents.FIELDS)
+@pytest.mark.parametrize(
+    ("head", "width", "told"),
+    [
+        (0.6, 0.05, "beats the nearest mention with disjoint intervals: 60.0 [55.0, 65.0] against 30.0"),
+        (0.1, 0.05, "is worse than the nearest mention, with disjoint intervals"),
+        (0.35, 0.05, "layer 3 head 3 and the nearest mention have intervals that overlap"),
+        (0.6, 0.0, "one document alone gives no interval"),
+    ],
+)
+def test_the_sentence_says_what_the_intervals_say(head: float, width: float, told: str, field: str) -> None:
+    assert told in sentence(metrics(head=head, width=width), field)
+
+
+def test_the_figure_names_heads_rules_and_columns() -> None:
+    figure = drawn(metrics())
+    written = {text.get_text() for axes in figure.axes for text in [*axes.texts, *axes.get_yticklabels()]}
+    assert {"nearest", "head match", "sieve", "best untrained head", "best head among words before"} <= written
+    assert {f"{column} (1,234)" for column in antecedents.COLUMNS} <= written
