@@ -18,7 +18,16 @@ from typing import Any
 
 from omegaconf import MISSING, OmegaConf
 
-from anaphora.analysis.settings import Analysis, AntecedentSelection, Comparison, Evidence, Protocol, Report
+from anaphora.analysis.settings import (
+    Analysis,
+    AntecedentSelection,
+    Comparison,
+    Evidence,
+    Export,
+    NameDecisions,
+    Protocol,
+    Report,
+)
 from anaphora.benchmark.settings import Benchmark
 from anaphora.config import GROUPS, VARIANTS, Config
 from anaphora.replication.settings import Replication
@@ -55,6 +64,8 @@ MEANINGS = {
     "Trainer.precision": "`32`, `bf16-mixed` or `16-mixed`",
     "Trainer.compile": "compile the encoder with torch before training",
     "Trainer.progress": "show a progress bar",
+    "NameDecisions.data": "as in training; `gap` by default",
+    "NameDecisions.split": "which split the fine-tuned runs answer: `train`, `dev` or `test`",
     "Analysis.split": "`train`, `dev` or `test`",
     "Analysis.head": "goes with `layer`",
     "Report.split": "`train`, `dev` or `test`",
@@ -117,6 +128,8 @@ def page() -> str:
     parts += ["## The trained controls of a run: `scripts/evidence.py`", "", *_table(Evidence, ""), ""]
     parts += ["## Heads as antecedent selectors: `scripts/antecedents.py`", ""]
     parts += [*_table(AntecedentSelection, ""), ""]
+    parts += ["## A run for transformers: `scripts/export.py`", "", *_table(Export, ""), ""]
+    parts += ["## Name decisions on GAP: `scripts/gap.py`", "", *_table(NameDecisions, ""), ""]
     parts += ["## Several runs: `scripts/compare.py`", "", *_table(Comparison, "")]
     parts += ["", "## Speed: `scripts/benchmark.py`", "", *_table(Benchmark, "")]
     parts += ["", "`scale=smoke` is the smallest comparison that goes all the way."]

@@ -10,13 +10,14 @@ from omegaconf import DictConfig
 
 from anaphora.command import guarded, launch
 from anaphora.config import Config, resolve
+from anaphora.start import settle
 
 
 @hydra.main(version_base="1.3", config_path="../configs", config_name="demo")
 @guarded
 def main(composed: DictConfig) -> None:
     """Run the demonstration."""
-    config = resolve(composed, Config)
+    config = settle(resolve(composed, Config))
 
     from anaphora.demonstration import demonstrate
 

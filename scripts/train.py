@@ -9,13 +9,14 @@ from omegaconf import DictConfig
 
 from anaphora.command import guarded, launch
 from anaphora.config import Config, resolve
+from anaphora.start import settle
 
 
 @hydra.main(version_base="1.3", config_path="../configs", config_name="train")
 @guarded
 def main(composed: DictConfig) -> None:
     """Check the settings and hand them over."""
-    config = resolve(composed, Config)  # a wrong setting stops here, before torch is imported
+    config = settle(resolve(composed, Config))  # a wrong setting stops here, before torch is imported
 
     from anaphora.training.run import train
 

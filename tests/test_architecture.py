@@ -116,13 +116,13 @@ def test_scripts_import_what_is_heavy_after_the_settings_are_checked(path: Path)
     assert [one for one in HEAVY if any(name.split(".")[0] == one for name in names)] == []
     assert {one for one in names if one.startswith("anaphora.")} - {"anaphora.errors"} <= {
         f"anaphora.{one}"
-        for module in ("command", "config", "analysis.settings", "benchmark.settings", "replication.settings")
+        for module in ("command", "config", "analysis.settings", "benchmark.settings", "replication.settings", "start")
         for one in (module, *(f"{module}.{name}" for name in WORDS))
     }
 
 
 WORDS = (
-    *("guarded", "launch", "Config", "resolve"),
+    *("guarded", "launch", "Config", "resolve", "settle", "Export", "NameDecisions"),
     *("Analysis", "AntecedentSelection", "Benchmark", "Comparison", "Description", "Evidence", "Replication", "Report"),
 )
 

@@ -14,7 +14,16 @@ from typing import Any
 import pytest
 from hydra.core.override_parser.overrides_parser import OverridesParser
 
-from anaphora.analysis.settings import Analysis, AntecedentSelection, Comparison, Description, Evidence, Report
+from anaphora.analysis.settings import (
+    Analysis,
+    AntecedentSelection,
+    Comparison,
+    Description,
+    Evidence,
+    Export,
+    NameDecisions,
+    Report,
+)
 from anaphora.benchmark.settings import Benchmark
 from anaphora.config import Config, resolve
 from anaphora.data.example import from_record
@@ -23,20 +32,11 @@ from anaphora.replication.settings import Replication
 ROOT = Path(__file__).parent.parent
 READMES = ("README.md", "README.zh.md")
 PAGES = [ROOT / name for name in (*READMES, "CONTRIBUTING.md", "CHANGELOG.md")] + sorted((ROOT / "docs").glob("*.md"))
-SETTINGS = {
-    each.__name__: each
-    for each in (
-        Config,
-        Analysis,
-        AntecedentSelection,
-        Comparison,
-        Description,
-        Benchmark,
-        Evidence,
-        Report,
-        Replication,
-    )
-}
+ASKED = (
+    *(Analysis, AntecedentSelection, Comparison, Description, Benchmark),
+    *(Evidence, Export, NameDecisions, Report, Replication),
+)
+SETTINGS = {each.__name__: each for each in (Config, *ASKED)}
 COMMAND = re.compile(r"\.venv/bin/python (scripts/\w+\.py[^`\n]*)")
 
 

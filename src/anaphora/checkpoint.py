@@ -13,10 +13,17 @@ from safetensors.torch import load_file, save_file
 
 from anaphora import config as configuration
 from anaphora.config import Config
+from anaphora.data.pretrained import read_tokenizer
+from anaphora.data.settings import NoData
 from anaphora.data.tokenizer import Tokenizer
 from anaphora.errors import UserError
 from anaphora.files import whole, write_text
+from anaphora.model.families import model_settings
+from anaphora.model.pretrained import fill
 from anaphora.model.resolver import Resolver
+from anaphora.model.settings import NoReadout
+from anaphora.start import is_pretrained, located
+from anaphora.training.settings import Task
 
 
 @dataclass(frozen=True)
@@ -105,11 +112,13 @@ def save_settings(layout: Layout, config: Config, tokenizer: Tokenizer) -> None:
 
 
 def load(directory: str | Path) -> Run:
-    """Read a finished run.
+    """Read a finished run, or pretrained weights in its place.
 
     Raises:
-        UserError: the directory holds none, the training has not finished, or a file is broken.
+        UserError: the directory holds neither, the training has not finished, or a file is broken.
     """
+    if is_pretrained(Path(directory)):
+        return pretrained_run(Path(directory))
     layout = Layout(Path(directory))
     config = configuration.read(layout.config)
     tokenizer = Tokenizer.load(layout.tokenizer)
@@ -127,6 +136,28 @@ def load(directory: str | Path) -> Run:
     if set(missing) - tied or unexpected:
         raise UserError(f"{layout.weights}: the weights do not fit {layout.config}")
     return Run(layout.directory, config, tokenizer, resolver)
+
+
+def pretrained_run(folder: Path) -> Run:
+    """Pretrained weights as a run that answers nothing: encoder and tokenizer, no read-out and no data.
+
+    What is measured on them goes to outputs/<the folder's name>, for nothing may be written beside them.
+
+    Raises:
+        UserError: a file is missing, broken, or of a kind that our encoder cannot hold.
+    """
+    located(str(folder), "run")
+    imported = read_tokenizer(folder)
+    config = Config(
+        start=str(folder),
+        data=NoData(),
+        model=model_settings(folder),
+        task=Task(readout=NoReadout(), hidden_words=0.15),
+    )
+    resolver = fresh(config, imported.tokenizer.size, config.seed)
+    fill(resolver.encoder, folder, imported.rows)
+    directory = Path(config.output) / (folder.name or folder.resolve().name)
+    return Run(directory, config, imported.tokenizer, resolver)
 
 
 def _fits(resolver: Resolver, tensors: dict[str, torch.Tensor]) -> bool:

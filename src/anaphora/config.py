@@ -18,7 +18,16 @@ from hydra.core.config_store import ConfigStore
 from omegaconf import MISSING, DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from anaphora.analysis.settings import Analysis, AntecedentSelection, Comparison, Description, Evidence, Report
+from anaphora.analysis.settings import (
+    Analysis,
+    AntecedentSelection,
+    Comparison,
+    Description,
+    Evidence,
+    Export,
+    NameDecisions,
+    Report,
+)
 from anaphora.benchmark.settings import Benchmark
 from anaphora.data import settings as data_settings
 from anaphora.errors import UserError
@@ -37,6 +46,7 @@ class Config:
     output: str = "outputs"
     seed: int = 0
     resume: str | None = None  # a run directory to continue
+    start: str | None = None  # a run directory, a folder of pretrained weights or a hub name to fine-tune from
     data: data_settings.Data = field(default=MISSING)
     vocabulary: data_settings.Vocabulary = field(default_factory=data_settings.Vocabulary)
     batching: data_settings.Batching = field(default_factory=data_settings.Batching)
@@ -47,6 +57,15 @@ class Config:
     trainer: training_settings.Trainer = field(default_factory=training_settings.Trainer)
 
     def __post_init__(self) -> None:
+        if self.start is None:  # else the model is that of what it starts from, known once that is read
+            self.check_model()
+
+    def check_model(self) -> None:
+        """Refuse what names a part that the model has not.
+
+        Raises:
+            ValueError: naming the setting, the value and what is allowed.
+        """
         there = model_settings.projections_of(self.model.attention)
         for name in self.optimizer.frozen:
             if name not in there:
@@ -54,6 +73,9 @@ class Config:
                     f"optimizer.frozen ({name!r}) is not there: model.attention={self.model.attention.kind} trains "
                     f"{', '.join(there) or 'no projection'}"
                 )
+        if self.optimizer.frozen_layers is not None:
+            highest = self.model.layers + 1
+            model_settings.between("optimizer.frozen_layers", self.optimizer.frozen_layers, 0, highest)
         readout, heads = self.task.readout, model_settings.heads_of(self.model.attention)
         asked = [(name, self.task.supervision.layers, self.task.supervision.heads) for name in ("task.supervision",)]
         if not self.task.supervision.weight:
@@ -112,6 +134,7 @@ VARIANTS: dict[type[Any], dict[str, type[Any]]] = {
         "slot": model_settings.Slot,
         "pointer": model_settings.Pointer,
         "bilinear": model_settings.Bilinear,
+        "pair": model_settings.Pair,
         "no_readout": model_settings.NoReadout,
     },
 }
@@ -136,6 +159,8 @@ def register_configs() -> None:
     store.store(name="comparison_schema", node=Comparison)
     store.store(name="description_schema", node=Description)
     store.store(name="evidence_schema", node=Evidence)
+    store.store(name="export_schema", node=Export)
+    store.store(name="name_decisions_schema", node=NameDecisions)
     store.store(name="report_schema", node=Report)
     store.store(name="benchmark_schema", node=Benchmark)
     store.store(name="replication_schema", node=Replication)

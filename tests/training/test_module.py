@@ -64,7 +64,7 @@ def test_each_projection_can_be_frozen_alone(settings: Callable[..., Config]) ->
     config = settings("model.width=8")
     for name in PROJECTIONS:
         resolver = fresh(config, 10, 0)
-        freeze(resolver, [name])
+        freeze(resolver, [name], None)
         left = {path for path, weight in resolver.named_parameters() if not weight.requires_grad}
         assert left == {
             f"encoder.blocks.{layer}.attention.{name}.{part}" for layer in range(3) for part in ("weight", "bias")

@@ -21,6 +21,7 @@ from anaphora.training import run as training
 from anaphora.training.callbacks import History
 from anaphora.training.module import TrainingModule
 from anaphora.training.run import train
+from anaphora.training.settings import Validation
 
 Tiny = Callable[..., Config]
 GOLDEN = [4.27591, 3.91288, 3.71905, 3.07339, 2.37620]
@@ -389,7 +390,7 @@ def test_an_unnamed_run_is_called_by_its_time_and_what_sets_it_apart() -> None:
 
 
 def test_the_number_of_validations_without_progress_counts_from_the_best(tmp_path: Path) -> None:
-    history = History(Layout(tmp_path), patience=2)
+    history = History(Layout(tmp_path), Validation(patience=2))
     history.validations = [{"validation/loss": value} for value in (3.0, 1.0, 2.0, 1.0)]
     assert (history._best(), history._since_best()) == (1, 2)
 

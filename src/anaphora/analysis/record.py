@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from anaphora.analysis.words import word_numbers
 from anaphora.data.example import Example, Span, from_record
+from anaphora.data.words import word_numbers
 from anaphora.errors import UserError
 
 ROW_TOLERANCE = 1e-3

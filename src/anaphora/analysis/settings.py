@@ -111,6 +111,32 @@ class Report:
 
 
 @dataclass(kw_only=True)
+class Export:
+    """A run's encoder as a folder that `transformers` loads."""
+
+    run: str = "outputs/demo"  # the run directory
+    output: str = MISSING  # the folder to write, which may not exist yet
+
+
+@dataclass(kw_only=True)
+class NameDecisions:
+    """Two yes-or-no decisions an item: is this name, is that name, what the pronoun means (GAP)?"""
+
+    runs: list[str] = field(default_factory=list)  # fine-tuned runs, one a seed
+    weights: str | None = None  # pretrained weights or a run whose heads are read without fine-tuning
+    data: Data = field(default=MISSING)
+    split: str = "test"
+    folds: int = 10  # of the development rows, for what is chosen or fitted there
+    output: str | None = None  # a CSV file
+
+    def __post_init__(self) -> None:
+        one_of("split", self.split, ("train", "dev", "test"))
+        at_least("folds", self.folds, 2)
+        if bool(self.runs) == (self.weights is not None):
+            raise ValueError("name either runs=[...] (fine-tuned) or weights=... (heads without fine-tuning)")
+
+
+@dataclass(kw_only=True)
 class Description:
     """A corpus to describe."""
 

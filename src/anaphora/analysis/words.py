@@ -5,7 +5,6 @@ L layers, H heads, T tokens, W words, M mentions. The rule of Clark et al. 2019,
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
@@ -19,39 +18,6 @@ if TYPE_CHECKING:
 
 SPECIAL = "[special]"
 """The label of a token that stands for no text, such as [CLS]; its span is (0, 0)."""
-
-_CHINESE = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
-_PIECE = re.compile(rf"[{_CHINESE}]+|[^\W\d_{_CHINESE}]+(?:[’'-][^\W\d_{_CHINESE}]+)*|\d+|[^\w\s]|_")
-_IS_CHINESE = re.compile(f"[{_CHINESE}]")
-
-
-def word_numbers(text: str, spans: Sequence[Span]) -> tuple[int, ...]:
-    """The word of every token: what has no blank, punctuation or digit boundary inside is one word.
-
-    Chinese has no blanks: there each token is a word, and tokens that share a character are one.
-
-    Args:
-        text: the sentence.
-        spans: T character spans in the order of the text; an empty one marks a special token.
-
-    Returns:
-        T word numbers from 0; -1 for a special token.
-    """
-    pieces = [0] * len(text)
-    for number, match in enumerate(_PIECE.finditer(text), start=1):
-        pieces[match.start() : match.end()] = [number] * (match.end() - match.start())
-    numbers: list[int] = []
-    current, piece, end = -1, -1, 0
-    for start, stop in spans:
-        if start == stop:
-            numbers.append(-1)
-            continue
-        apart = pieces[start] != piece or pieces[start] == 0 or _IS_CHINESE.match(text, start) is not None
-        if apart and start >= end:
-            current += 1
-        piece, end = pieces[start], stop
-        numbers.append(current)
-    return tuple(numbers)
 
 
 @dataclass(frozen=True, eq=False)

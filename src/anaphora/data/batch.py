@@ -14,11 +14,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from anaphora.data.example import Example
+from anaphora.data.example import Example, Span
 from anaphora.data.settings import Batching
 from anaphora.data.tokenizer import Tokenizer, Tokens
 from anaphora.errors import UserError
-from anaphora.specials import CLS, MASK, PADDING, SPECIALS
+from anaphora.specials import MASK, PADDING, SPECIALS
 
 Indices = NDArray[np.int64]
 
@@ -36,6 +36,7 @@ class Batch:
         candidate_positions, candidate_owners: (C,) every candidate token; item * M + candidate.
         present, gold: (N, M) which candidates there are, which are antecedents.
         candidate_slots: (N, M).
+        textual: (R, T) whether a token stands for text: neither special nor padding.
         masked_positions: (P,) flat positions of hidden words.
         items: (N,) number of each item in its split.
     """
@@ -52,6 +53,7 @@ class Batch:
     present: Tensor
     gold: Tensor
     candidate_slots: Tensor
+    textual: Tensor
     masked_positions: Tensor
     items: Tensor
 
@@ -91,20 +93,20 @@ class Encoded:
         self.vocabulary = tokenizer.size
         queries, candidates, names = [], [], []
         for number, (example, tokens) in enumerate(zip(examples, self.tokens, strict=True)):
-            starts = [left for left, _ in tokens.spans]
-            ends = [right for _, right in tokens.spans]
-            query = _covering(starts, ends, example.pronoun)
+            cover = _Cover(tokens)
+            query = cover.of(example.pronoun)
             if not query:
                 raise UserError(f"item {number}: no token covers the pronoun {example.pronoun} of {example.text!r}")
             queries.append(query)
             here: dict[int, int] = {}
             for name, mentions in enumerate(example.candidates):
                 for span in mentions:
-                    for token in _covering(starts, ends, span):
+                    for token in cover.of(span):
                         here.setdefault(token, name)
             candidates.append(list(here))
             names.append(list(here.values()))
         self.ids = Ragged([tokens.ids for tokens in self.tokens])
+        self.textual = Ragged([[int(word >= 0) for word in tokens.words] for tokens in self.tokens])
         self.queries = Ragged(queries)
         self.candidates = Ragged(candidates)
         self.names = Ragged(names)
@@ -141,10 +143,11 @@ class Encoded:
         def empty(fill: int) -> Indices:
             return np.full(len(rows) * width, fill, dtype=np.int64)
 
-        ids, places, segments, marked = empty(PADDING), empty(0), empty(-1), empty(0)
+        ids, places, segments, marked, textual = empty(PADDING), empty(0), empty(-1), empty(0), empty(0)
         values, owner, within = self.ids.take(items)
         flat = start[owner] + within
         ids[flat], places[flat], segments[flat] = values, within, owner
+        textual[flat] = self.textual.take(items)[0]
         query, query_items, _ = self.queries.take(items)
         candidate, candidate_items, _ = self.candidates.take(items)
         names, _, _ = self.names.take(items)
@@ -167,6 +170,7 @@ class Encoded:
             present=torch.from_numpy(self.present[items]),
             gold=torch.from_numpy(self.gold[items]),
             candidate_slots=torch.from_numpy(chosen_slots),
+            textual=torch.from_numpy(textual > 0).view(shape),
             masked_positions=torch.empty(0, dtype=torch.long),
             items=torch.from_numpy(items),
         )
@@ -179,19 +183,33 @@ class Encoded:
         return shuffle.random((items, slots)).argsort(axis=1)[:, : self.most] + 1
 
 
-def _covering(starts: list[int], ends: list[int], span: tuple[int, int]) -> list[int]:
-    # Spans are in order, so the tokens that share a character with one are a run; [CLS] at (0, 0) covers nothing.
-    first = max(1, bisect_right(ends, span[0], lo=1))
-    return list(range(first, bisect_left(starts, span[1], lo=1)))
+class _Cover:
+    """Which tokens of a text share a character with a span, without reading all of them."""
+
+    def __init__(self, tokens: Tokens) -> None:
+        self._spans = tokens.spans
+        self._starts: list[int] = []
+        self._ends: list[int] = []
+        end = 0
+        for start, stop in tokens.spans:
+            # Spans are in order; a special token is put where the one before it ended, so that the order stays.
+            start, end = (start, stop) if start < stop else (end, end)
+            self._starts.append(start)
+            self._ends.append(end)
+
+    def of(self, span: Span) -> list[int]:
+        """The tokens that share a character with a span: `Tokens.covering`, for many spans of one text."""
+        run = range(bisect_right(self._ends, span[0]), bisect_left(self._starts, span[1]))
+        return [token for token in run if self._spans[token] != (0, 0)]
 
 
 def hide_words(batch: Batch, share: float, vocabulary: int, draw: np.random.Generator) -> Batch:
     """Hide words for a masked-language-model loss: 80 % [MASK], 10 % random, 10 % kept (Devlin et al. 2019, 3.1).
 
-    [CLS], padding and pronouns are never hidden.
+    Special tokens, padding and pronouns are never hidden.
     """
     ids = batch.ids.flatten().numpy()
-    free = (batch.segments.flatten().numpy() >= 0) & (ids != CLS)
+    free = batch.textual.flatten().numpy().copy()
     free[batch.query_positions.numpy()] = False
     hidden = np.flatnonzero(free & (draw.random(len(ids)) < share))
     fate = draw.random(len(hidden))

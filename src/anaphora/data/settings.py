@@ -23,6 +23,13 @@ class Data:
 
 
 @dataclass(kw_only=True)
+class NoData(Data):
+    """No examples at all: what pretrained weights come with. No setting chooses it."""
+
+    kind: str = "none"
+
+
+@dataclass(kw_only=True)
 class Controlled(Data):
     """The built-in corpus: blocks of sentences that differ in cue and order alone."""
 
@@ -50,12 +57,18 @@ class Divided(Data):
     path: str = MISSING
     dev_share: float = 0.1  # of the groups
     test_share: float = 0.2  # of the groups
+    folds: int | None = None  # cross-validation: what is not test is cut into so many folds of groups
+    fold: int = 0  # which of them is the dev split; the others train
 
     def __post_init__(self) -> None:
         super().__post_init__()
         for name, share in (("dev_share", self.dev_share), ("test_share", self.test_share)):
             if not 0 <= share <= 1:
                 raise UserError(f"data.{name} ({share}) must be from 0 to 1")
+        if self.folds is not None and self.folds < 2:
+            raise UserError(f"data.folds ({self.folds}) must be at least 2")
+        if not 0 <= self.fold < (self.folds or 1):
+            raise UserError(f"data.fold ({self.fold}) must be at least 0 and below data.folds ({self.folds})")
         if self.dev_share + self.test_share > 1 + 1e-9:
             raise UserError(
                 f"data.dev_share + data.test_share ({self.dev_share + self.test_share:g}) must be at most 1"

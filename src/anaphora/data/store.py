@@ -38,7 +38,7 @@ from anaphora.data.corpora import (
     wsc273,
     xwino,
 )
-from anaphora.data.corpora.division import ReadingReport, existing, is_hub
+from anaphora.data.corpora.division import ReadingReport, existing, fold_numbers, is_hub
 from anaphora.data.example import SPLITS, Example, to_record
 from anaphora.errors import UserError
 
@@ -75,10 +75,13 @@ def load(settings: sources.Data) -> Corpus:
     Raises:
         UserError: a file is missing or wrong, or the cache cannot be read or written.
     """
+    if isinstance(settings, sources.NoData):
+        raise UserError("pretrained weights come without data: name some, for instance data=gap data.path=...")
     fingerprint = _fingerprint(settings)
     directory = cache() / f"{settings.kind}-{fingerprint}"
     if not directory.exists():
-        splits, report = _read(settings)
+        found, report = _read(settings)
+        splits = _one_fold(found, settings) if isinstance(settings, sources.Divided) and settings.folds else found
         words = sorted({word for language in _languages(settings) for word in controlled.words(language)})
         try:
             _write(directory, splits, report, words)
@@ -145,6 +148,16 @@ def _read(settings: sources.Data) -> tuple[dict[str, list[Example]], ReadingRepo
         case sources.OntoGum():
             return ontogum.read(settings)
     raise UserError(f"data.kind ({settings.kind!r}) is not one that can be read")
+
+
+def _one_fold(splits: Mapping[str, Sequence[Example]], settings: sources.Divided) -> dict[str, list[Example]]:
+    """One fold of what is not test as the dev split, the others as the train split."""
+    assert settings.folds
+    rest = [*splits["train"], *splits["dev"]]
+    parts: dict[str, list[Example]] = {"train": [], "dev": [], "test": list(splits["test"])}
+    for example, number in zip(rest, fold_numbers(rest, settings.folds, settings.seed), strict=True):
+        parts["dev" if number == settings.fold else "train"].append(example)
+    return parts
 
 
 def _languages(settings: sources.Data) -> list[str]:

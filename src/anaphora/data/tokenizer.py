@@ -9,25 +9,24 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tokenizers import Encoding, Regex, models, normalizers, pre_tokenizers
+from tokenizers import Encoding, Regex, models, normalizers, pre_tokenizers, processors
 from tokenizers import Tokenizer as Backend
 
+from anaphora.data.words import CHINESE, PIECES, word_numbers
 from anaphora.errors import UserError
 from anaphora.specials import CLS, SPECIALS, UNKNOWN
-
-# A run of Chinese characters has no blanks: the model cuts it into the fewest known words.
-_CHINESE = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
-_PIECES = rf"[{_CHINESE}]+|[^\W\d_{_CHINESE}]+(?:[’'-][^\W\d_{_CHINESE}]+)*|\d+|[^\w\s]|_"
 
 
 @dataclass(frozen=True)
 class Tokens:
     """A text as the encoder reads it; the first token is [CLS].
 
+    A token that stands for no visible text is special: [CLS], the [SEP] with which some models end, a blank of its own.
+
     Attributes:
         ids: T vocabulary numbers.
-        spans: T character spans, end exclusive; (0, 0) for [CLS].
-        words: T word numbers; -1 for [CLS].
+        spans: T character spans without blanks at their ends, end exclusive; (0, 0) for a special token.
+        words: T word numbers; -1 for a special token.
     """
 
     ids: tuple[int, ...]
@@ -48,8 +47,10 @@ class Tokenizer:
     """
 
     def __init__(self, backend: Backend) -> None:
+        if backend.post_processor is None:
+            opening = [(SPECIALS[CLS], CLS)]
+            backend.post_processor = processors.TemplateProcessing(f"{SPECIALS[CLS]} $A", special_tokens=opening)
         self._backend = backend
-        self._chinese = re.compile(f"[{_CHINESE}]")
 
     @classmethod
     def train(cls, texts: Iterable[str], words: Iterable[str] = (), min_count: int = 2) -> Tokenizer:
@@ -64,7 +65,7 @@ class Tokenizer:
         counts: Counter[str] = Counter()
         for text in texts:
             counts.update(piece for piece, _ in splitter.pre_tokenize_str(normalizer.normalize_str(text)))
-        is_chinese = re.compile(f"[{_CHINESE}]")
+        is_chinese = re.compile(f"[{CHINESE}]")
         known = {piece for piece, count in counts.items() if count >= min_count and not is_chinese.match(piece)}
         known |= {normalizer.normalize_str(word) for word in words}
         characters = {character for piece in (*counts, *known) for character in piece}
@@ -113,18 +114,25 @@ class Tokenizer:
 
     def encode_batch(self, texts: Sequence[str]) -> list[Tokens]:
         """Many texts as tokens."""
-        encodings = self._backend.encode_batch(list(texts), add_special_tokens=False)
-        return [self._tokens(text, encoding) for text, encoding in zip(texts, encodings, strict=True)]
+        encodings = self._backend.encode_batch(list(texts))
+        return [_tokens(text, encoding) for text, encoding in zip(texts, encodings, strict=True)]
 
-    def _tokens(self, text: str, encoding: Encoding) -> Tokens:
-        ids, spans, within = encoding.ids, encoding.offsets, encoding.word_ids
-        words: list[int] = []
-        previous = None
-        for span, word in zip(spans, within, strict=True):
-            starts = word != previous or self._chinese.match(text[span[0] : span[1]])
-            words.append((words[-1] if words else -1) + (1 if starts else 0))
-            previous = word
-        return Tokens((CLS, *ids), ((0, 0), *spans), (-1, *words))
+
+def _tokens(text: str, encoding: Encoding) -> Tokens:
+    spans = tuple(
+        (0, 0) if special else _visible(text, *span)
+        for special, span in zip(encoding.special_tokens_mask, encoding.offsets, strict=True)
+    )
+    return Tokens(tuple(encoding.ids), spans, word_numbers(text, spans))
+
+
+def _visible(text: str, start: int, end: int) -> tuple[int, int]:
+    """A span without blanks at its ends; (0, 0) where nothing is left. Byte-level tokens begin with a blank."""
+    while start < end and text[start].isspace():
+        start += 1
+    while start < end and text[end - 1].isspace():
+        end -= 1
+    return (start, end) if start < end else (0, 0)
 
 
 def _normalizer() -> normalizers.Normalizer:
@@ -133,4 +141,4 @@ def _normalizer() -> normalizers.Normalizer:
 
 
 def _splitter() -> pre_tokenizers.PreTokenizer:
-    return pre_tokenizers.Split(Regex(_PIECES), behavior="removed", invert=True)
+    return pre_tokenizers.Split(Regex(PIECES), behavior="removed", invert=True)

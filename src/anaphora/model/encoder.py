@@ -14,7 +14,7 @@ from anaphora.model.block import Block
 
 
 class Encoder(nn.Module):
-    """Token embedding (+ position), blocks, and for pre-norm a last norm.
+    """Token embedding (+ position, + norm where it is asked for), blocks, and for pre-norm a last norm.
 
     Rows are packed: several sentences stand in one row, `segments` says which token belongs to which (-1 is padding)
     and `places` count anew in each. A padded batch is the case of one sentence a row.
@@ -25,6 +25,7 @@ class Encoder(nn.Module):
         self.settings = chosen
         self.tokens = nn.Embedding(vocabulary, chosen.width)
         self.position = position.build(chosen.position, chosen.width, settings.heads_of(chosen.attention))
+        self.embedding_norm = norm.build(chosen.norm, chosen.width) if chosen.norm.embedding else nn.Identity()
         self.dropout = nn.Dropout(chosen.dropout)
         self.blocks = nn.ModuleList(Block(chosen, self.position) for _ in range(chosen.layers))
         # After a post-norm block the features are normed already.
@@ -53,7 +54,7 @@ class Encoder(nn.Module):
         hidden = self.tokens(ids)
         if marks is not None:
             hidden = hidden + marks
-        output: Tensor = self.dropout(self.position.embed(hidden, places))
+        output: Tensor = self.dropout(self.embedding_norm(self.position.embed(hidden, places)))
         return output
 
     def forward(

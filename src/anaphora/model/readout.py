@@ -12,6 +12,7 @@ from typing import Protocol
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from anaphora.errors import UserError
 from anaphora.model import settings
@@ -79,6 +80,13 @@ def group_sum(values: Tensor, owners: Tensor, size: int) -> Tensor:
 def query_vectors(seen: Seen, asked: Questions) -> Tensor:
     """One vector an item, the mean over its query tokens: (N, W)."""
     return group_mean(seen.hidden[asked.query_positions], asked.query_items, len(asked.present))
+
+
+def candidate_vectors(seen: Seen, asked: Questions) -> Tensor:
+    """One vector a candidate, the mean over the tokens of all its mentions: (N, M, W)."""
+    items, most = asked.present.shape
+    each = seen.hidden[asked.candidate_positions]
+    return group_mean(each, asked.candidate_owners, items * most).view(items, most, -1)
 
 
 def candidate_masses(rows: Tensor, asked: Questions) -> Tensor:
@@ -230,12 +238,47 @@ class Bilinear(Readout):
         return (asked.query_positions, asked.candidate_positions)
 
     def scores(self, seen: Seen, asked: Questions) -> Tensor:
-        items, most = asked.present.shape
         query = self.pairs(query_vectors(seen, asked)) / math.sqrt(seen.hidden.shape[-1])
-        each = seen.hidden[asked.candidate_positions]
-        candidates = group_mean(each, asked.candidate_owners, items * most).view(items, most, -1)
-        scores = torch.einsum("nw,nmw->nm", query, candidates)
+        scores = torch.einsum("nw,nmw->nm", query, candidate_vectors(seen, asked))
         return self._only_present(scores, query @ self.none, asked)
+
+
+class Pair(Readout):
+    """A network with one hidden layer over [p; c; p * c], the pronoun's vector p and each candidate's vector c.
+
+    After the mention-pair scorer of Lee et al. 2017, section 4. "None of them" is a candidate with a vector of its own.
+    With `heads` the network also reads the logarithm of the weight that each of so many heads puts on the candidate.
+    """
+
+    def __init__(self, width: int, hidden: int, heads: int, dropout: float, none_of_them: bool) -> None:
+        super().__init__(none_of_them)
+        self.heads = heads
+        self.none = nn.Parameter(torch.zeros(width))
+        first = nn.Linear(3 * width + heads, hidden)
+        self.network = nn.Sequential(nn.Dropout(dropout), first, nn.GELU(), nn.Dropout(dropout), nn.Linear(hidden, 1))
+
+    def needs_rows(self) -> bool:
+        return self.heads > 0
+
+    def looks_at(self, asked: Questions) -> tuple[Tensor, ...]:
+        return (asked.query_positions, asked.candidate_positions)
+
+    def scores(self, seen: Seen, asked: Questions) -> Tensor:
+        query = query_vectors(seen, asked).unsqueeze(1)
+        candidates = candidate_vectors(seen, asked)
+        listed = torch.cat((candidates, self.none.to(candidates.dtype).expand_as(query)), dim=1)  # (N, M + 1, W)
+        read = [query.expand_as(listed), listed, query * listed]
+        if self.heads:
+            read.append(functional.pad(self._weights(seen, asked), (0, 0, 0, 1)))
+        scores = self.network(torch.cat(read, dim=-1)).squeeze(-1)
+        return self._only_present(scores[:, :-1], scores[:, -1], asked)
+
+    @staticmethod
+    def _weights(seen: Seen, asked: Questions) -> Tensor:
+        """The decimal logarithm of every head's weight on each candidate: (N, M, L * H), 0 for one percent."""
+        assert seen.rows is not None
+        masses = torch.cat([candidate_masses(layer, asked) for layer in seen.rows], dim=1)  # (N, L * H, M)
+        return masses.transpose(1, 2).clamp(min=1e-6).log10() + 2
 
 
 def build(chosen: settings.Readout, model: settings.Model, output: nn.Module) -> Readout:
@@ -251,4 +294,7 @@ def build(chosen: settings.Readout, model: settings.Model, output: nn.Module) ->
             return Pointer(layer, head, none_of_them)
         case settings.Bilinear(none_of_them=none_of_them):
             return Bilinear(model.width, none_of_them)
+        case settings.Pair(hidden=hidden, attention=attention, dropout=dropout, none_of_them=none_of_them):
+            heads = model.layers * settings.heads_of(model.attention) if attention else 0
+            return Pair(model.width, hidden, heads, dropout, none_of_them)
     raise UserError(f"task.readout.kind ({chosen.kind!r}) is not one that can be built")

@@ -196,6 +196,7 @@ class Norm:
     kind: str = MISSING
     placement: str = "pre"  # pre: inside the residual branch; post: after the sum
     epsilon: float = 1e-5
+    embedding: bool = False  # one more norm, on the embedding with its positions, as BERT has it
 
     def __post_init__(self) -> None:
         one_of("model.norm.placement", self.placement, ("pre", "post"))
@@ -345,6 +346,20 @@ class Bilinear(Readout):
     """A score for each pair of pronoun vector and candidate vector."""
 
     kind: str = "bilinear"
+
+
+@dataclass(kw_only=True)
+class Pair(Readout):
+    """A small network's score for each pair of pronoun vector and candidate vector, and for their product."""
+
+    kind: str = "pair"
+    attention: bool = False  # reads the pronoun's weights on the candidate too, all heads: the label then trains them
+    hidden: int = 128  # features of the network between the pair and its score
+    dropout: float = 0.0  # of what the network reads and of its features, in training only
+
+    def __post_init__(self) -> None:
+        at_least("task.readout.hidden", self.hidden, 1)
+        between("task.readout.dropout", self.dropout, 0, 1)
 
 
 def slots_of(readout: Readout) -> int:

@@ -12,6 +12,7 @@ from tqdm import tqdm
 from anaphora.checkpoint import Layout, save_weights
 from anaphora.files import whole, write_json
 from anaphora.training.module import TrainingModule
+from anaphora.training.settings import Validation
 
 
 class Bar(lightning.Callback):
@@ -47,8 +48,8 @@ class History(lightning.Callback):
     Everything is written whole or not at all, so a killed run resumes from its last validation.
     """
 
-    def __init__(self, layout: Layout, patience: int) -> None:
-        self.layout, self.patience = layout, patience
+    def __init__(self, layout: Layout, chosen: Validation) -> None:
+        self.layout, self.patience, self.keep = layout, chosen.patience, chosen.keep
         self.validations: list[dict[str, float]] = []
         self.seconds = 0.0
         self._since = time.perf_counter()
@@ -97,7 +98,9 @@ class History(lightning.Callback):
         return record
 
     def _best(self) -> int:
-        """The validation with the lowest loss; without a read-out the last one."""
+        """The validation whose weights are kept: the lowest loss, or the last one (also without a read-out)."""
+        if self.keep == "last":
+            return len(self.validations) - 1
         losses = [one.get("validation/loss", -number) for number, one in enumerate(self.validations)]
         return min(range(len(losses)), key=losses.__getitem__)
 

@@ -22,8 +22,18 @@ def shuffle_labels(data: Encoded, seed: tuple[int, ...]) -> None:
     data.gold = ranks < data.gold.sum(axis=1, keepdims=True)
 
 
-def freeze(resolver: Resolver, projections: Sequence[str]) -> None:
-    """Leave attention projections of every layer as they are: "query", "key", "value" or "output"."""
+def freeze(resolver: Resolver, projections: Sequence[str], layers: int | None) -> None:
+    """Leave some weights as they are.
+
+    Args:
+        resolver: what is trained.
+        projections: of every layer's attention: "query", "key", "value" or "output".
+        layers: the embedding and so many blocks from below; None for neither.
+    """
+    if layers is not None:
+        encoder = resolver.encoder
+        for module in (encoder.tokens, encoder.position, encoder.embedding_norm, *encoder.blocks[:layers]):
+            module.requires_grad_(False)
     for block in resolver.encoder.blocks:
         for name in projections:
             block.get_submodule(f"attention.{name}").requires_grad_(False)

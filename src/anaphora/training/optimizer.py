@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import defaultdict
 from collections.abc import Callable
 from typing import Any, overload
@@ -12,6 +13,8 @@ from torch import Tensor, nn
 
 from anaphora.training.settings import Optimizer
 
+_BLOCK = re.compile(r"(?:^|\.)blocks\.(\d+)\.")
+_EMBEDDING = re.compile(r"(?:^|\.)encoder\.(?:tokens|position|embedding_norm)\.")
 MOMENTUM = 0.95
 NEWTON_SCHULZ = (3.4445, -4.7750, 2.0315)
 NEWTON_SCHULZ_STEPS = 3
@@ -21,22 +24,47 @@ NEWTON_SCHULZ_STEPS = 3
 def build(resolver: nn.Module, chosen: Optimizer) -> torch.optim.Optimizer:
     """The optimizer that the settings name, over all weights that are trained."""
     matrices, others = split(resolver, chosen.matrices)
-    decayed = [weight for weight in others if weight.dim() >= 2]
-    plain = [weight for weight in others if weight.dim() < 2]
-    groups: list[dict[str, Any]] = [
-        {"params": decayed, "weight_decay": chosen.weight_decay},
-        {"params": plain, "weight_decay": 0.0},
-    ]
+    shares = learning_rate_shares(resolver, chosen.layer_decay)
     settings: dict[str, Any] = {"lr": chosen.learning_rate, "betas": (0.9, chosen.beta2)}
+    groups: list[dict[str, Any]] = []
+    for share in sorted(set(shares.values()), reverse=True):
+        here = [weight for weight in others if shares[weight] == share]
+        rate = share * chosen.learning_rate
+        decayed = [weight for weight in here if weight.dim() >= 2]
+        plain = [weight for weight in here if weight.dim() < 2]
+        groups.append({"params": decayed, "weight_decay": chosen.weight_decay, "lr": rate})
+        groups.append({"params": plain, "weight_decay": 0.0, "lr": rate})
     if chosen.matrices == "muon":
-        orthogonal = {
-            "params": matrices,
-            "weight_decay": chosen.weight_decay,
-            "lr": chosen.matrices_learning_rate or chosen.learning_rate,
-            "orthogonal": True,
-        }
-        return Muon([*groups, orthogonal], **settings)
+        highest = chosen.matrices_learning_rate or chosen.learning_rate
+        groups += [
+            {
+                "params": [weight for weight in matrices if shares[weight] == share],
+                "weight_decay": chosen.weight_decay,
+                "lr": share * highest,
+                "orthogonal": True,
+            }
+            for share in sorted({shares[weight] for weight in matrices}, reverse=True)
+        ]
+        return Muon(groups, **settings)
     return torch.optim.AdamW(groups, **settings)
+
+
+def learning_rate_shares(resolver: nn.Module, decay: float) -> dict[nn.Parameter, float]:
+    """The share of the learning rate of every weight: 1 above the blocks, less by `decay` with each layer below.
+
+    The last block has `decay`, the first of L `decay` to the power L, the embedding one power more (Clark et al. 2020,
+    ELECTRA, appendix B). A weight that is shared between embedding and output counts as the embedding's.
+    """
+    named = list(resolver.named_parameters())
+    blocks = [int(found.group(1)) for name, _ in named if (found := _BLOCK.search(name))]
+    layers = max(blocks, default=-1) + 1
+    shares = {}
+    for name, weight in named:
+        found = _BLOCK.search(name)
+        embedded = _EMBEDDING.search(name) is not None
+        below = layers - int(found.group(1)) if found else layers + 1 if embedded else 0
+        shares[weight] = decay**below
+    return shares
 
 
 def split(resolver: nn.Module, matrices: str) -> tuple[list[nn.Parameter], list[nn.Parameter]]:

@@ -15,16 +15,19 @@ import torch
 from pytorch_lightning.loggers import TensorBoardLogger
 
 from anaphora import config as configuration
-from anaphora.checkpoint import Layout, fresh, save_settings
+from anaphora.checkpoint import Layout, Run, fresh, load, save_settings
 from anaphora.config import Config
 from anaphora.data.batch import Batch, Encoded, TrainingBatches, evaluation_batches
 from anaphora.data.example import Example, whole_blocks
+from anaphora.data.names import with_exchanged_names
 from anaphora.data.store import Corpus
 from anaphora.data.store import load as load_corpus
 from anaphora.data.tokenizer import Tokenizer
 from anaphora.errors import UserError
 from anaphora.files import held
+from anaphora.model.resolver import Resolver
 from anaphora.model.settings import check_length, slots_of
+from anaphora.start import located
 from anaphora.training.callbacks import Bar, History
 from anaphora.training.controls import freeze, shuffle_labels
 from anaphora.training.module import TrainingModule
@@ -73,9 +76,14 @@ def _train(config: Config, layout: Layout, accelerator: str, resumed: bool) -> R
     corpus = load_corpus(config.data)
     limit = config.trainer.limit_items
     training, development = examples_of(corpus, "train", limit), examples_of(corpus, "dev", limit)
+    if config.task.exchanged_names:
+        training += [with_exchanged_names(one) for one in training]
     check_examples(config, [*training, *development])
+    source = None if config.start is None or (resumed and layout.last.exists()) else open_start(config.start)
     if resumed:
         tokenizer = Tokenizer.load(layout.tokenizer)
+    elif source is not None:
+        tokenizer = source.tokenizer
     else:
         tokenizer = Tokenizer.train([one.text for one in training], corpus.words, config.vocabulary.min_count)
     encoded = Encoded(training, tokenizer)
@@ -87,11 +95,13 @@ def _train(config: Config, layout: Layout, accelerator: str, resumed: bool) -> R
     if not resumed:
         save_settings(layout, config, tokenizer)
     resolver = fresh(config, tokenizer.size, config.seed).train()
-    freeze(resolver, config.optimizer.frozen)
+    if source is not None:
+        take_over(resolver, source, config)
+    freeze(resolver, config.optimizer.frozen, config.optimizer.frozen_layers)
     steps = min(config.optimizer.steps, config.trainer.limit_steps or config.optimizer.steps)
     data = Rounds(config, encoded, validation, steps)
     module = TrainingModule(resolver, config.task, config.optimizer, config.seed)
-    history = History(layout, config.validation.patience)
+    history = History(layout, config.validation)
     if config.trainer.compile:
         resolver.encoder.compile()
     quiet()
@@ -125,6 +135,34 @@ def _train(config: Config, layout: Layout, accelerator: str, resumed: bool) -> R
         seconds=record["train_seconds"],
         validation_loss=best.get("validation/loss", float("nan")),
     )
+
+
+def open_start(name: str) -> Run:
+    """What a run starts from.
+
+    Raises:
+        UserError: there is nothing, or it cannot be read.
+    """
+    return load(located(name, "start"))
+
+
+def take_over(resolver: Resolver, source: Run, config: Config) -> None:
+    """Give a model the weights of what it starts from: encoder, vocabulary output, and a read-out of the same settings.
+
+    A control's encoder may lack what it takes away, its positions or queries and keys; all that it has is taken over.
+
+    Raises:
+        UserError: the encoders have different shapes.
+    """
+    try:
+        missing, _ = resolver.encoder.load_state_dict(source.resolver.encoder.state_dict(), strict=False)
+    except RuntimeError:
+        missing = ["shape"]
+    if missing:
+        raise UserError(f"start ({config.start}): its encoder has another shape than the settings in model say")
+    resolver.output.load_state_dict(source.resolver.output.state_dict())
+    if config.task.readout == source.config.task.readout:
+        resolver.readout.load_state_dict(source.resolver.readout.state_dict())
 
 
 class Rounds(lightning.LightningDataModule):

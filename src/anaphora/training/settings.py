@@ -30,6 +30,7 @@ class Task:
     readout: Readout = field(default=MISSING)
     hidden_words: float = 0.0  # share of words hidden for the masked-language-model loss
     hidden_words_weight: float = 1.0
+    exchanged_names: bool = False  # each training item twice: as it is, and with its candidates' names exchanged
     shuffled_labels: bool = False  # a control: antecedents drawn anew among each item's candidates, once for all epochs
     supervision: Supervision = field(default_factory=Supervision)
 
@@ -54,6 +55,8 @@ class Optimizer:
     beta2: float = 0.98
     clip: float = 1.0  # largest norm of the gradient
     frozen: list[str] = field(default_factory=list)  # projections left at their start: query, key, value, output
+    frozen_layers: int | None = None  # the embedding and so many blocks from below stay at their start; 0: it alone
+    layer_decay: float = 1.0  # the read-out learns at `learning_rate`, each layer below at this share of the one above
 
     def __post_init__(self) -> None:
         at_least("optimizer.steps", self.steps, 1)
@@ -62,6 +65,8 @@ class Optimizer:
         one_of("optimizer.decay", self.decay, ("linear", "cosine", "constant"))
         between("optimizer.beta2", self.beta2, 0, 1)
         at_least("optimizer.weight_decay", self.weight_decay, 0)
+        if not 0 < self.layer_decay <= 1:
+            raise ValueError(f"optimizer.layer_decay ({self.layer_decay}) must be above 0 and at most 1")
         for name in self.frozen:
             one_of("optimizer.frozen", name, PROJECTIONS)
         if self.matrices_learning_rate is not None and self.matrices != "muon":
@@ -80,12 +85,16 @@ class Validation:
 
     every: int = 100  # steps
     patience: int = 0  # validations without a lower loss after which training stops; 0 never stops early
+    keep: str = "best"  # the run's weights: those of the lowest validation loss (best), or those at the end (last)
     items: int = 2000  # of the development split at most, spread evenly; the chosen head always uses all of it
 
     def __post_init__(self) -> None:
         at_least("validation.every", self.every, 1)
         at_least("validation.patience", self.patience, 0)
         at_least("validation.items", self.items, 1)
+        one_of("validation.keep", self.keep, ("best", "last"))
+        if self.keep == "last" and self.patience:
+            raise ValueError("validation.patience waits for the best weights: leave it at 0 with validation.keep=last")
 
 
 @dataclass(kw_only=True)

@@ -76,9 +76,7 @@ def divide(examples: Sequence[Example], dev_share: float, test_share: float, see
 
     Both shares are of the number of groups, rounded.
     """
-    keys = [example.group or example.twin or example.text for example in examples]
-    groups = sorted(set(keys))
-    random.Random(f"{seed}/division").shuffle(groups)
+    keys, groups = _drawn(examples, seed)
     test = round(test_share * len(groups))
     dev = test + round(dev_share * len(groups))
     place = {
@@ -88,3 +86,18 @@ def divide(examples: Sequence[Example], dev_share: float, test_share: float, see
     for key, example in zip(keys, examples, strict=True):
         splits[place[key]].append(example)
     return splits
+
+
+def fold_numbers(examples: Sequence[Example], folds: int, seed: int) -> list[int]:
+    """The fold of every example for cross-validation, from 0; what `divide` keeps together is in one fold."""
+    keys, groups = _drawn(examples, seed)
+    numbers = {group: place % folds for place, group in enumerate(groups)}
+    return [numbers[key] for key in keys]
+
+
+def _drawn(examples: Sequence[Example], seed: int) -> tuple[list[str], list[str]]:
+    """What must stay together of each example, and all of those in a drawn order."""
+    keys = [example.group or example.twin or example.text for example in examples]
+    groups = sorted(set(keys))
+    random.Random(f"{seed}/division").shuffle(groups)
+    return keys, groups

@@ -1,0 +1,178 @@
+"""Published encoders: their config.json as our settings, and what their tensors are called. Imports nothing heavy."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from anaphora.errors import UserError
+from anaphora.model import settings
+
+CONFIG, WEIGHTS = "config.json", "model.safetensors"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Family:
+    """What tells one kind of published encoder from another.
+
+    Attributes:
+        prefix: what tensor names begin with where the file holds a head beside the encoder.
+        fields: our name of each number of the shape -> the field of config.json.
+        defaults: fields that config.json may leave out.
+        block: what the names of block n begin with.
+        tensors: our name of each module of a block -> theirs; every one has a weight and a bias.
+        padded_places: whether the first rows of the position table are left for padding.
+    """
+
+    prefix: str
+    fields: Mapping[str, str]
+    defaults: Mapping[str, Any]
+    block: str
+    tensors: Mapping[str, str]
+    padded_places: bool = False
+
+    def first_place(self, config: Mapping[str, Any]) -> int:
+        """RoBERTa counts places from the number of its padding token on; its earlier rows are never read."""
+        return int(config.get("pad_token_id", 1)) + 1 if self.padded_places else 0
+
+
+_BERT_FIELDS = {
+    "width": "hidden_size",
+    "layers": "num_hidden_layers",
+    "heads": "num_attention_heads",
+    "hidden": "intermediate_size",
+    "places": "max_position_embeddings",
+    "activation": "hidden_act",
+    "epsilon": "layer_norm_eps",
+    "dropout": "hidden_dropout_prob",
+    "attention_dropout": "attention_probs_dropout_prob",
+    "deviation": "initializer_range",
+}
+_BERT_TENSORS = {
+    "attention.query": "attention.self.query",
+    "attention.key": "attention.self.key",
+    "attention.value": "attention.self.value",
+    "attention.output": "attention.output.dense",
+    "attention_norm": "attention.output.LayerNorm",
+    "feed_forward.widen": "intermediate.dense",
+    "feed_forward.narrow": "output.dense",
+    "feed_forward_norm": "output.LayerNorm",
+}
+_BERT_DEFAULTS = {
+    "hidden_act": "gelu",
+    "layer_norm_eps": 1e-12,
+    "hidden_dropout_prob": 0.1,
+    "attention_probs_dropout_prob": 0.1,
+    "initializer_range": 0.02,
+}
+
+FAMILIES = {
+    "bert": Family(
+        prefix="bert.", fields=_BERT_FIELDS, defaults=_BERT_DEFAULTS, block="encoder.layer.", tensors=_BERT_TENSORS
+    ),
+    "roberta": Family(
+        prefix="roberta.",
+        fields=_BERT_FIELDS,
+        defaults=_BERT_DEFAULTS,
+        block="encoder.layer.",
+        tensors=_BERT_TENSORS,
+        padded_places=True,
+    ),
+    "distilbert": Family(
+        prefix="distilbert.",
+        fields={
+            "width": "dim",
+            "layers": "n_layers",
+            "heads": "n_heads",
+            "hidden": "hidden_dim",
+            "places": "max_position_embeddings",
+            "activation": "activation",
+            "epsilon": "layer_norm_eps",
+            "dropout": "dropout",
+            "attention_dropout": "attention_dropout",
+            "deviation": "initializer_range",
+        },
+        defaults={
+            "activation": "gelu",
+            "layer_norm_eps": 1e-12,  # fixed in the authors' code
+            "dropout": 0.1,
+            "attention_dropout": 0.1,
+            "initializer_range": 0.02,
+        },
+        block="transformer.layer.",
+        tensors={
+            "attention.query": "attention.q_lin",
+            "attention.key": "attention.k_lin",
+            "attention.value": "attention.v_lin",
+            "attention.output": "attention.out_lin",
+            "attention_norm": "sa_layer_norm",
+            "feed_forward.widen": "ffn.lin1",
+            "feed_forward.narrow": "ffn.lin2",
+            "feed_forward_norm": "output_layer_norm",
+        },
+    ),
+}
+"""By `model_type`. MiniLM-like encoders are BERTs."""
+
+ACTIVATIONS: dict[str, type[settings.FeedForward]] = {"gelu": settings.Gelu, "relu": settings.Relu}
+
+
+def read_config(folder: Path) -> dict[str, Any]:
+    """The config.json of a folder of pretrained weights.
+
+    Raises:
+        UserError: it is missing, is no JSON object or names a model of another kind.
+    """
+    path = folder / CONFIG
+    try:
+        config = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise UserError(f"{path} is missing") from None
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise UserError(f"{path}: not readable as JSON ({error})") from None
+    kind = config.get("model_type") if isinstance(config, dict) else None
+    if kind not in FAMILIES:
+        raise UserError(f"{path}: model_type ({kind!r}) must be one of {', '.join(FAMILIES)}")
+    return dict(config)
+
+
+def model_settings(folder: Path) -> settings.Model:
+    """The encoder that a folder of pretrained weights holds, as our settings.
+
+    Raises:
+        UserError: config.json lacks a field or asks for something that this encoder does not have.
+    """
+    path, config = folder / CONFIG, read_config(folder)
+    family = FAMILIES[config["model_type"]]
+    for name, allowed in (("position_embedding_type", "absolute"), ("is_decoder", False)):
+        if config.get(name, allowed) != allowed:
+            raise UserError(f"{path}: {name} ({config[name]!r}) must be {allowed!r}")
+    found: dict[str, Any] = {}
+    for ours, theirs in family.fields.items():
+        value = config.get(theirs, family.defaults.get(theirs))
+        if value is None:
+            raise UserError(f"{path}: {theirs} is missing")
+        wanted: tuple[type, ...] = (str,) if ours == "activation" else (int, float)
+        if not isinstance(value, wanted) or isinstance(value, bool):
+            raise UserError(f"{path}: {theirs} ({value!r}) must be {'a name' if ours == 'activation' else 'a number'}")
+        found[ours] = value
+    if found["activation"] not in ACTIVATIONS:
+        field = family.fields["activation"]
+        raise UserError(f"{path}: {field} ({found['activation']!r}) must be one of {', '.join(ACTIVATIONS)}")
+    try:
+        return settings.Model(
+            width=found["width"],
+            layers=found["layers"],
+            dropout=found["dropout"],
+            tied_output=True,
+            position=settings.Learned(max_length=found["places"] - family.first_place(config)),
+            attention=settings.MultiHead(heads=found["heads"], dropout=found["attention_dropout"]),
+            feed_forward=ACTIVATIONS[found["activation"]](expansion=found["hidden"] / found["width"]),
+            norm=settings.LayerNorm(placement="post", epsilon=found["epsilon"], embedding=True),
+            initialisation=settings.Normal(deviation=found["deviation"]),
+        )
+    except ValueError as error:
+        raise UserError(f"{path}: {error}") from None

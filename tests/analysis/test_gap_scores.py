@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from anaphora.analysis.gap_scores import best_thresholds, gold_names, name_score, named, parallel
+from anaphora.data.example import Example
+
+
+def item(text: str, pronoun: str, names: tuple[str, str], right: tuple[int, ...], gender: str = "female") -> Example:
+    start = text.rindex(pronoun)
+    spans = tuple(((text.index(name), text.index(name) + len(name)),) for name in names)
+    return Example(
+        text=text,
+        language="en",
+        pronoun=(start, start + len(pronoun)),
+        candidates=spans,
+        antecedents=right,
+        group=text,
+        factors={"gender": gender},
+    )
+
+
+ITEMS = [
+    item("Anna saw Berta; she ran 1", "she", ("Anna", "Berta"), (0,)),
+    item("Anna saw Berta; she ran 2", "she", ("Anna", "Berta"), (1,)),
+    item("Carl saw Dan; he ran 1", "he", ("Carl", "Dan"), (0,), "male"),
+    item("Carl saw Dan; he ran 2", "he", ("Carl", "Dan"), (), "male"),
+]
+
+
+def test_f1_counts_each_name_as_a_decision_of_its_own() -> None:
+    found = name_score(named(np.array([0, 0, 0, 1]), 2)[None], ITEMS)
+    # hits: two; false alarms: one woman, one man where neither is right; misses: one woman
+    assert found.precision == pytest.approx(2 / 4)
+    assert found.recall == pytest.approx(2 / 3)
+    assert found.f1 == pytest.approx(4 / 7)
+    assert found.feminine == pytest.approx(2 / 4)
+    assert found.masculine == pytest.approx(2 / 3)
+    assert found.bias == pytest.approx(3 / 4)
+
+
+def test_saying_none_where_neither_is_right_costs_nothing() -> None:
+    found = name_score(named(np.array([0, 1, 0, -1]), 2)[None], ITEMS)
+    assert (found.f1, found.bias) == (1, 1)
+    assert found.interval == (1, 1)
+
+
+def test_several_models_give_their_mean_and_each_of_them() -> None:
+    said = np.stack([named(np.array(answers), 2) for answers in ([0, 1, 0, -1], [1, 0, 1, 0])])
+    found = name_score(said, ITEMS)
+    assert found.each == (1, 0)
+    assert found.f1 == pytest.approx(0.5)
+
+
+def test_the_interval_holds_the_estimate_and_shrinks_with_more_texts() -> None:
+    many = [item(f"Anna saw Berta; she ran {n}", "she", ("Anna", "Berta"), (n % 2,)) for n in range(400)]
+    few = many[:40]
+    widths = []
+    for items in (few, many):
+        found = name_score(named(np.zeros(len(items), dtype=np.int64), 2)[None], items)
+        assert found.interval[0] < found.f1 < found.interval[1]
+        widths.append(found.interval[1] - found.interval[0])
+    assert widths[1] < widths[0] / 2
+
+
+def test_an_item_without_a_gender_is_refused() -> None:
+    with pytest.raises(ValueError, match="gender"):
+        name_score(np.zeros((1, 1, 2), dtype=np.bool_), [item("Anna saw Berta; she", "she", ("Anna", "Berta"), (), "")])
+
+
+def test_the_best_threshold_is_that_of_trying_every_score() -> None:
+    draw = np.random.default_rng(0)
+    top = np.round(draw.random((60, 7)), 1)  # with ties
+    right = draw.random((60, 7)) < top
+    cuts, f1 = best_thresholds(top, right, 50)
+    for policy in range(7):
+        tried = []
+        for cut in np.unique(top[:, policy]):
+            said = top[:, policy] >= cut
+            tried.append(2 * (right[:, policy] & said).sum() / (said.sum() + 50))
+        said = top[:, policy] >= cuts[policy]
+        assert f1[policy] == pytest.approx(max(tried))
+        assert 2 * (right[:, policy] & said).sum() / (said.sum() + 50) == pytest.approx(max(tried))
+
+
+@pytest.mark.parametrize(
+    ("text", "pronoun", "names", "answer"),
+    [
+        ("Anna thanked Berta when she left.", "she", ("Anna", "Berta"), 0),
+        ("Anna thanked Berta and Clara praised her.", "her", ("Anna", "Berta"), 1),
+        ("Anna's aunt saw Berta in her house.", "her", ("Anna", "Berta"), 0),
+        ("Anna left, and Berta stayed, and she ate.", "she", ("Anna", "Berta"), 1),
+    ],
+)
+def test_the_rule_of_roles_takes_the_nearest_name_of_the_same_role(
+    text: str, pronoun: str, names: tuple[str, str], answer: int
+) -> None:
+    assert parallel(item(text, pronoun, names, ())).argmax() == answer
+
+
+def test_gold_names_are_the_antecedents() -> None:
+    assert gold_names(ITEMS, 2).tolist() == [[True, False], [False, True], [True, False], [False, False]]

