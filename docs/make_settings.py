@@ -22,6 +22,7 @@ from anaphora.analysis.settings import (
     Analysis,
     AntecedentSelection,
     Comparison,
+    CrossValidation,
     Evidence,
     Export,
     NameDecisions,
@@ -73,6 +74,7 @@ MEANINGS = {
     "Report.protocol": "what was fixed beforehand; below",
     "Analysis.formats": "of figures: `png`, `svg`, `pdf`",
     "AntecedentSelection.formats": "of figures: `png`, `svg`, `pdf`",
+    "CrossValidation.output": "a CSV file",
     "Comparison.runs": "two or more scored run directories",
     "Replication.layers": "blocks; the paper's 6",
     "Replication.heads": "of each layer; the paper's 8",
@@ -130,6 +132,7 @@ def page() -> str:
     parts += [*_table(AntecedentSelection, ""), ""]
     parts += ["## A run for transformers: `scripts/export.py`", "", *_table(Export, ""), ""]
     parts += ["## Name decisions on GAP: `scripts/gap.py`", "", *_table(NameDecisions, ""), ""]
+    parts += ["## All folds of a corpus: `scripts/cross_validate.py`", "", *_table(CrossValidation, ""), ""]
     parts += ["## Several runs: `scripts/compare.py`", "", *_table(Comparison, "")]
     parts += ["", "## Speed: `scripts/benchmark.py`", "", *_table(Benchmark, "")]
     parts += ["", "`scale=smoke` is the smallest comparison that goes all the way."]

@@ -122,7 +122,7 @@ def test_scripts_import_what_is_heavy_after_the_settings_are_checked(path: Path)
 
 
 WORDS = (
-    *("guarded", "launch", "Config", "resolve", "settle", "Export", "NameDecisions"),
+    *("guarded", "launch", "Config", "resolve", "settle", "CrossValidation", "Export", "NameDecisions"),
     *("Analysis", "AntecedentSelection", "Benchmark", "Comparison", "Description", "Evidence", "Replication", "Report"),
 )
 

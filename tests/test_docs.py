@@ -18,6 +18,7 @@ from anaphora.analysis.settings import (
     Analysis,
     AntecedentSelection,
     Comparison,
+    CrossValidation,
     Description,
     Evidence,
     Export,
@@ -33,7 +34,7 @@ ROOT = Path(__file__).parent.parent
 READMES = ("README.md", "README.zh.md")
 PAGES = [ROOT / name for name in (*READMES, "CONTRIBUTING.md", "CHANGELOG.md")] + sorted((ROOT / "docs").glob("*.md"))
 ASKED = (
-    *(Analysis, AntecedentSelection, Comparison, Description, Benchmark),
+    *(Analysis, AntecedentSelection, Comparison, CrossValidation, Description, Benchmark),
     *(Evidence, Export, NameDecisions, Report, Replication),
 )
 SETTINGS = {each.__name__: each for each in (Config, *ASKED)}

@@ -22,6 +22,7 @@ from anaphora.analysis.settings import (
     Analysis,
     AntecedentSelection,
     Comparison,
+    CrossValidation,
     Description,
     Evidence,
     Export,
@@ -157,6 +158,7 @@ def register_configs() -> None:
     store.store(name="analysis_schema", node=Analysis)
     store.store(name="antecedents_schema", node=AntecedentSelection)
     store.store(name="comparison_schema", node=Comparison)
+    store.store(name="cross_validation_schema", node=CrossValidation)
     store.store(name="description_schema", node=Description)
     store.store(name="evidence_schema", node=Evidence)
     store.store(name="export_schema", node=Export)

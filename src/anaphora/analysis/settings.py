@@ -166,6 +166,19 @@ class AntecedentSelection:
 
 
 @dataclass(kw_only=True)
+class CrossValidation:
+    """Runs of all folds of one corpus, and shortcuts fitted on the same folds."""
+
+    runs: list[str] = field(default_factory=list)  # a run a fold, or several seeds of each
+    by: list[str] = field(default_factory=list)  # factors whose values are also told apart, such as `type`
+    output: str | None = None  # a CSV file
+
+    def __post_init__(self) -> None:
+        if len(set(self.by)) < len(self.by):
+            raise ValueError(f"by ({self.by}) must name each factor once")
+
+
+@dataclass(kw_only=True)
 class Comparison:
     """Runs to put side by side."""
 
