@@ -17,6 +17,7 @@ from anaphora import config as module
 from anaphora.analysis.settings import CONTROLS, Analysis, Evidence
 from anaphora.benchmark.settings import Benchmark
 from anaphora.config import GROUPS, VARIANTS, Config, construct, dumps, paths, read, register, resolve
+from anaphora.data.settings import WordVocabulary
 from anaphora.errors import UserError
 from anaphora.model import settings as model_settings
 
@@ -29,10 +30,22 @@ OPTIONS = [
 ]
 
 
+TEXTS = [
+    f"data={name}" for name in ("plain_text", "labelled_text", "sst2", "rotten_tomatoes", "ag_news", "chnsenticorp")
+]
+ON_FILES = ("gap", "pretrain", "sentiment")
+"""Experiments on data that the user names."""
+
+
 def needed(option: str) -> list[str]:
     """What an option cannot do without."""
+    if option in TEXTS:
+        task = "hidden_words" if option == "data=plain_text" else "classification"
+        return ["data.path=somewhere", f"task={task}"]
     if option.startswith("data=") and option != "data=controlled":
         return ["data.path=somewhere"]
+    if option in ("task=classification", "task/readout=label"):
+        return ["data=sst2", "data.path=somewhere"]
     return ["task.hidden_words=0.2"] if option == "task/readout=no_readout" else []
 
 
@@ -42,8 +55,7 @@ def test_there_are_experiments() -> None:
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_every_experiment_composes_resolves_and_says_what_it_asks(name: str, compose: Compose) -> None:
-    path = ["data.path=somewhere"] if name == "gap" else []
-    found = resolve(compose(f"experiment={name}", *path), Config)
+    found = resolve(compose(f"experiment={name}", *(["data.path=somewhere"] if name in ON_FILES else [])), Config)
     assert isinstance(found, Config)
     lines = (CONFIGS / "experiment" / f"{name}.yaml").read_text().splitlines()
     assert lines[0] == "# @package _global_"
@@ -75,7 +87,8 @@ def test_every_primary_config_resolves(primary: str, settings: type[Any], compos
 
 def test_the_defaults_of_a_dataclass_are_the_defaults_of_the_command(compose: Compose) -> None:
     found = resolve(compose(), Config)
-    for part in ("optimizer", "validation", "batching", "vocabulary"):
+    assert found.vocabulary == WordVocabulary()
+    for part in ("optimizer", "validation", "batching"):
         assert getattr(found, part) == type(getattr(found, part))()
 
 
@@ -103,6 +116,8 @@ def test_the_defaults_of_a_dataclass_are_the_defaults_of_the_command(compose: Co
         ("data=jsonl", "data.path is missing"),
         ("task/readout=no_readout", "task.hidden_words must be above 0"),
         ("data.kind=other", r"data.kind \('other'\) must be one of controlled, jsonl, dpr, gap"),
+        ("vocabulary.kind=other", r"vocabulary.kind \('other'\) must be one of word, character, wordpiece, bpe"),
+        ("vocabulary.min_count=0", r"vocabulary.min_count \(0\) must be at least 1"),
         ("name=${nothing.there}", "nothing.there"),
     ],
 )
@@ -237,3 +252,40 @@ def test_what_cannot_be_frozen_is_told(overrides: tuple[str, ...], told: str, co
     with pytest.raises(UserError, match=told):
         resolve(compose(*overrides), Config)
     resolve(compose("optimizer.frozen=[value]", "model/attention=uniform"), Config)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "told"),
+    [
+        (
+            ("data=sst2",),
+            r"task.readout=word answers a question about a pronoun, and data=sst2 asks none: choose task=hidden_words",
+        ),
+        (
+            ("task=classification",),
+            r"task.readout=label needs texts with labels, for instance data=sst2, and data=contr",
+        ),
+        (
+            ("data=plain_text", "task=classification"),
+            r"task.readout=label needs texts with labels.*data=plain_text has",
+        ),
+        (("data=plain_text", "task=hidden_words", "task.supervision.weight=1"), "data=plain_text has no pronouns"),
+        (("data=plain_text", "task=hidden_words", "task.shuffled_labels=true"), "task.shuffled_labels needs labels"),
+        (("data=sst2", "task=classification", "task.readout.pooling=last"), r"task.readout.pooling \('last'\) must be"),
+        (("data=sst2", "task=classification", "task.readout.none_of_them=true"), "every text has one of the labels"),
+        (("data=sst2", "task=classification", "task.readout.labels=[a,a]"), r"labels \(\['a', 'a'\]\) must name each"),
+        (("vocabulary=bpe", "vocabulary.size=9"), r"vocabulary.size \(9\) must be at least 16"),
+    ],
+)
+def test_a_task_that_the_data_cannot_answer_is_told(overrides: tuple[str, ...], told: str, compose: Compose) -> None:
+    path = ("data.path=somewhere",) if overrides[0].startswith("data=") else ()
+    with pytest.raises(UserError, match=told):
+        resolve(compose(*overrides, *path), Config)
+
+
+def test_a_task_chooses_its_readout_and_the_command_has_the_last_word(compose: Compose) -> None:
+    hidden = ("data=plain_text", "data.path=somewhere", "task=hidden_words")
+    assert resolve(compose(*hidden), Config).task.readout == model_settings.NoReadout()
+    first = ("data=sst2", "data.path=somewhere", "task=classification")
+    assert resolve(compose(*first), Config).task.readout == model_settings.Label()
+    assert resolve(compose("task=hidden_words", "task/readout=slot"), Config).task.readout == model_settings.Slot()

@@ -19,7 +19,9 @@ from anaphora.analysis.capture import seen_by
 from anaphora.analysis.words import SPECIAL, word_map, word_weights
 from anaphora.checkpoint import Run, fresh, load, pretrained_run
 from anaphora.data.batch import Encoded, _Cover, hide_words
+from anaphora.data.encoded_texts import EncodedTexts
 from anaphora.data.example import Example
+from anaphora.data.text import Text
 from anaphora.data.tokenizer import Tokenizer
 from anaphora.errors import UserError
 from anaphora.model.settings import check_length
@@ -193,11 +195,25 @@ def test_rows_and_words_keep_both_ends_as_columns_of_their_own(kind: str, runs: 
 def test_the_separator_is_never_hidden_and_never_counted_as_text(runs: dict[str, Run]) -> None:
     data = Encoded([example()], runs["bert"].tokenizer)
     batch = data.batch([[0]])
-    assert batch.textual[0, [0, -1]].tolist() == [False, False]
-    assert batch.textual.sum() == batch.ids.numel() - 2
+    assert (batch.words < 0).flatten().nonzero().flatten().tolist() == [0, batch.ids.numel() - 1]
     hidden = hide_words(batch, 0.999, data.vocabulary, np.random.default_rng(0))
     textual = set(range(1, batch.ids.numel() - 1))
     assert set(hidden.masked_positions.tolist()) == textual - set(data.queries.flat.tolist())
+
+
+@pytest.mark.parametrize("kind", ["bert", "roberta"])
+def test_texts_are_cut_as_their_tokenizer_cuts_them_whole(kind: str, runs: dict[str, Run]) -> None:
+    tokenizer = runs[kind].tokenizer
+    texts = [Text(text=text, language="en", label="a") for text in (*TEXTS, "she met Anna  before Tom")]
+    data = EncodedTexts(texts, tokenizer, 64, ["a", "b"])
+    for number, one in enumerate(texts):
+        whole = tokenizer.encode(one.text)
+        assert data.ids.take(np.array([number]))[0].tolist() == list(whole.ids)
+        assert data.words.take(np.array([number]))[0].tolist() == list(whole.words)
+    least = len(tokenizer.frame()[0]) + len(tokenizer.frame()[1]) + 1
+    short = EncodedTexts(texts, tokenizer, least + 2)
+    assert max(short.ids.lengths) == least + 2
+    assert all(ids[0] == CLS for ids in (short.ids.take(np.array([number]))[0] for number in range(len(short))))
 
 
 def test_a_prefix_and_old_names_of_norms_are_read(tmp_path: Path, runs: dict[str, Run]) -> None:

@@ -49,7 +49,7 @@ class Config:
     resume: str | None = None  # a run directory to continue
     start: str | None = None  # a run directory, a folder of pretrained weights or a hub name to fine-tune from
     data: data_settings.Data = field(default=MISSING)
-    vocabulary: data_settings.Vocabulary = field(default_factory=data_settings.Vocabulary)
+    vocabulary: data_settings.Vocabulary = field(default=MISSING)
     batching: data_settings.Batching = field(default_factory=data_settings.Batching)
     model: model_settings.Model = field(default=MISSING)
     task: training_settings.Task = field(default=MISSING)
@@ -58,6 +58,7 @@ class Config:
     trainer: training_settings.Trainer = field(default_factory=training_settings.Trainer)
 
     def __post_init__(self) -> None:
+        _check_question(self.data, self.task)
         if self.start is None:  # else the model is that of what it starts from, known once that is read
             self.check_model()
 
@@ -90,6 +91,24 @@ class Config:
                 model_settings.between(f"{name} head", head, 0, heads)
 
 
+def _check_question(data: data_settings.Data, task: training_settings.Task) -> None:
+    """Refuse a task whose question the data do not ask."""
+    asks = f"task.readout={task.readout.kind}"
+    if isinstance(data, data_settings.Texts):
+        if not isinstance(task.readout, model_settings.NoReadout | model_settings.Label):
+            raise ValueError(
+                f"{asks} answers a question about a pronoun, and data={data.kind} asks none: "
+                "choose task=hidden_words or task=classification"
+            )
+        if task.supervision.weight:
+            raise ValueError(f"task.supervision pulls at a pronoun's attention, and data={data.kind} has no pronouns")
+    labelled = isinstance(data, data_settings.LabelledText)
+    if isinstance(task.readout, model_settings.Label) and not labelled:
+        raise ValueError(f"{asks} needs texts with labels, for instance data=sst2, and data={data.kind} has none")
+    if task.shuffled_labels and isinstance(data, data_settings.Texts) and not labelled:
+        raise ValueError(f"task.shuffled_labels needs labels, and data={data.kind} has none")
+
+
 VARIANTS: dict[type[Any], dict[str, type[Any]]] = {
     data_settings.Data: {
         "controlled": data_settings.Controlled,
@@ -107,6 +126,18 @@ VARIANTS: dict[type[Any], dict[str, type[Any]]] = {
         "mandarinograd": data_settings.Mandarinograd,
         "litbank": data_settings.LitBank,
         "ontogum": data_settings.OntoGum,
+        "plain_text": data_settings.PlainText,
+        "labelled_text": data_settings.LabelledText,
+        "sst2": data_settings.Sst2,
+        "rotten_tomatoes": data_settings.RottenTomatoes,
+        "ag_news": data_settings.AgNews,
+        "chnsenticorp": data_settings.ChnSentiCorp,
+    },
+    data_settings.Vocabulary: {
+        "word": data_settings.WordVocabulary,
+        "character": data_settings.CharacterVocabulary,
+        "wordpiece": data_settings.WordPiece,
+        "bpe": data_settings.Bpe,
     },
     model_settings.Position: {
         "none": model_settings.NoPosition,
@@ -137,11 +168,13 @@ VARIANTS: dict[type[Any], dict[str, type[Any]]] = {
         "bilinear": model_settings.Bilinear,
         "pair": model_settings.Pair,
         "no_readout": model_settings.NoReadout,
+        "label": model_settings.Label,
     },
 }
 
 GROUPS: dict[str, type[Any]] = {
     "data": data_settings.Data,
+    "vocabulary": data_settings.Vocabulary,
     "model/position": model_settings.Position,
     "model/attention": model_settings.Attention,
     "model/feed_forward": model_settings.FeedForward,

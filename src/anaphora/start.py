@@ -8,7 +8,7 @@ from typing import Any
 
 from anaphora import config as configuration
 from anaphora.config import Config
-from anaphora.data.settings import Vocabulary
+from anaphora.data.settings import WordVocabulary
 from anaphora.errors import UserError
 from anaphora.model import settings
 from anaphora.model.families import CONFIG, WEIGHTS, model_settings
@@ -76,7 +76,7 @@ def _nothing_beside(config: Config) -> None:
     if isinstance(given.attention, settings.MultiHead):
         quiet = replace(quiet, attention=replace(given.attention, dropout=0.0, head_dropout=0.0))
     differing = _first_difference(quiet, untouched, "model") or _first_difference(
-        config.vocabulary, Vocabulary(), "vocabulary"
+        config.vocabulary, WordVocabulary(), "vocabulary"
     )
     if differing:
         raise UserError(

@@ -15,6 +15,7 @@ from rich.status import Status
 from rich.table import Table
 
 from anaphora import question
+from anaphora.analysis import classification
 from anaphora.analysis.baselines import by_factor, by_kind, per_item
 from anaphora.analysis.capture import look, whole_maps
 from anaphora.analysis.record import AttentionRecord
@@ -27,12 +28,14 @@ from anaphora.checkpoint import Layout, Run, load, training_record
 from anaphora.config import Config
 from anaphora.data.batch import Encoded
 from anaphora.data.controlled.describe import table as describe_table
-from anaphora.data.example import Example, whole_blocks
-from anaphora.data.settings import Data
+from anaphora.data.example import SPLITS, Example, whole_blocks
+from anaphora.data.settings import Data, LabelledText, Texts
+from anaphora.data.store import Corpus
 from anaphora.data.store import load as load_corpus
+from anaphora.data.text import thinned
 from anaphora.errors import UserError
 from anaphora.files import held, write_json, write_text
-from anaphora.model.settings import check_length
+from anaphora.model.settings import Label, NoReadout, check_length
 from anaphora.report import pictures
 from anaphora.report.comparison import comparison, comparison_table, read_metrics
 from anaphora.report.rows import write_rows
@@ -56,6 +59,9 @@ class Material:
 def evaluate(asked: Analysis) -> None:
     """Answer every item of a split: task accuracy by language, kind of cue and type, the worst template named."""
     run = load(asked.run)
+    if isinstance(asked.data or run.config.data, Texts):
+        evaluate_texts(run, asked)
+        return
     material = material_of(run, asked)
     seen = look(run.resolver, encode(run, material.measured), run.config.batching, run.config.task.readout)
     head = head_asked(asked) or Head(0, 0)
@@ -81,6 +87,49 @@ def evaluate(asked: Analysis) -> None:
     write_table(folder / f"{material.split}_templates.csv", rows)
     console.print(table)
     console.print(f"answers and templates: {folder}", soft_wrap=True)
+
+
+def evaluate_texts(run: Run, asked: Analysis) -> None:
+    """Label every text of a split beside a bag of words, or tell how well hidden words are guessed."""
+    source = asked.data or run.config.data
+    corpus = load_corpus(source)
+    limit = asked.items or run.config.trainer.limit_items
+    training, development = (corpus.texts(name) for name in ("train", "dev"))
+    texts = thinned(corpus.texts(asked.split), limit)
+    if not texts:
+        raise UserError(f"split ({asked.split}) holds no texts")
+    if isinstance(run.config.task.readout, NoReadout):
+        reached, hidden = classification.perplexity(run, texts)
+        console.print(f"{run.name}: perplexity of {hidden} hidden tokens, {asked.split} split: {reached:.2f}")
+        return
+    if not isinstance(source, LabelledText) or not isinstance(run.config.task.readout, Label):
+        asks = f"task.readout={run.config.task.readout.kind}"
+        raise UserError(f"{run.directory}: the run's {asks} has no answer to data={source.kind}")
+    names = classification.labels_of(run)
+    answers = [names[number] for number in classification.label_answers(run, texts)]
+    with console.status("fitting the bag of words on the training split"):
+        bag = classification.bag_of_words(training, development, texts)
+    rows = classification.label_rows(texts, answers, bag)
+    folder = output_of(asked, run, "evaluation")
+    told = [
+        {"item": number, "text": one.text, "label": one.label, "answer": answer, "bag_of_words": other}
+        for number, (one, answer, other) in enumerate(zip(texts, answers, bag, strict=True))
+    ]
+    write_json(folder / f"{asked.split}_answers.json", told)
+    write_table(folder / f"{asked.split}_labels.csv", rows)
+    table = Table(title=f"{run.name}: accuracy, {asked.split} split, 95 % intervals over texts", title_justify="left")
+    for name in ("label", "texts", "this run", "bag of words", "this run - bag of words"):
+        table.add_column(name, justify="left" if name == "label" else "right")
+    for row in rows:
+        cells = [_with_interval(row, name) for name in ("accuracy", "bag", "more")]
+        table.add_row(row["label"], str(row["texts"]), *cells)
+    console.print(table)
+    console.print(f"answers and accuracies: {folder}", soft_wrap=True)
+
+
+def _with_interval(row: Mapping[str, Any], name: str) -> str:
+    ends = (row[f"{name}_low"], row[f"{name}_high"])
+    return f"{row[name]:.3f}" + ("" if None in ends else f" [{ends[0]:.3f}, {ends[1]:.3f}]")
 
 
 def accuracy_rows(examples: Sequence[Example], correct: Any) -> list[dict[str, Any]]:
@@ -153,6 +202,9 @@ def describe(asked: Description) -> None:
     """Print a corpus's counts, what was dropped, and how far every shortcut gets on its test split."""
     started = time.perf_counter()
     corpus = load_corpus(asked.data)
+    if isinstance(asked.data, Texts):
+        describe_texts(corpus, asked)
+        return
     splits = {name: corpus.examples(name) for name in ("train", "dev", "test")}
     seconds = time.perf_counter() - started
     counts = describe_table(splits)
@@ -177,6 +229,24 @@ def describe(asked: Description) -> None:
     if asked.output:
         write_table(Path(asked.output) / "counts.csv", counts)
         write_table(Path(asked.output) / "shortcuts.csv", rows)
+        console.print(f"tables {asked.output}", soft_wrap=True)
+
+
+def describe_texts(corpus: Corpus, asked: Description) -> None:
+    """Print how many texts, words and characters each split and label has, and what was dropped."""
+    counts = []
+    for split in SPLITS:
+        texts = corpus.texts(split)
+        for label in sorted({one.label or "" for one in texts}):
+            here = [one.text for one in texts if (one.label or "") == label]
+            words = sum(len(text.split()) for text in here)
+            cells = {"texts": len(here), "words": words, "characters": sum(map(len, here))}
+            counts.append({"split": split, "label": label, **cells})
+    console.print(_plain_table("texts; words stand between blanks", counts))
+    for reason, number in corpus.report.reasons.items():
+        console.print(f"dropped: {number} of {corpus.report.rows} rows ({reason})")
+    if asked.output:
+        write_table(Path(asked.output) / "counts.csv", counts)
         console.print(f"tables {asked.output}", soft_wrap=True)
 
 
@@ -254,6 +324,11 @@ def plot_study(found: Study, metrics: dict[str, Any], folder: Path, formats: Seq
 def material_of(run: Run, asked: Analysis) -> Material:
     """The splits that a command works on; the data are the run's own unless the command names others."""
     source: Data = asked.data or run.config.data
+    if isinstance(source, Texts):
+        told = f"data={source.kind}" if asked.data else f"this run answers no pronoun question: its data={source.kind}"
+        raise UserError(
+            f"{told} holds texts without pronoun questions; name others, for instance data=gap data.path=..."
+        )
     corpus = load_corpus(source)
     limit = asked.items or run.config.trainer.limit_items
     splits = {}

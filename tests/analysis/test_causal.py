@@ -17,7 +17,8 @@ from anaphora.analysis.scores import Head, choose_head, score
 from anaphora.checkpoint import Run, fresh
 from anaphora.data.batch import Encoded
 from anaphora.data.example import Example
-from anaphora.data.tokenizer import Tokenizer, Tokens
+from anaphora.data.tokenizer import Tokens
+from anaphora.data.vocabulary import of_words
 from anaphora.errors import UserError
 from anaphora.model import settings as model_settings
 
@@ -346,7 +347,7 @@ def run(settings: Callable[..., Any]) -> Run:
     """A model that answers by one attention row, at its random start."""
     config = settings("model.width=16", "model.layers=2", "model/initialisation=xavier", "task/readout=pointer")
     config.task.readout = model_settings.Pointer(layer=1, head=0)
-    tokenizer = Tokenizer.train([one.text for one in NAMES], min_count=1)
+    tokenizer = of_words([one.text for one in NAMES], min_count=1)
     return Run(Path("run"), config, tokenizer, fresh(config, tokenizer.size, 3))
 
 

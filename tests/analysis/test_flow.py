@@ -31,7 +31,7 @@ from anaphora.analysis.scores import picks, score
 from anaphora.data.batch import Encoded
 from anaphora.data.example import Example, Span
 from anaphora.data.settings import Batching
-from anaphora.data.tokenizer import Tokenizer
+from anaphora.data.vocabulary import of_words
 from anaphora.errors import UserError
 from anaphora.model import settings
 from anaphora.model.resolver import Resolver
@@ -65,7 +65,7 @@ EXAMPLES = [
     item("dora saw emma but this one slept", (("dora",), ("emma",)), 0, pronoun="this one"),
     item("berta or rather bea met clara so she left", (("berta", "bea"), ("clara",)), 1),
 ]
-TOKENIZER = Tokenizer.train([example.text for example in EXAMPLES], min_count=1)
+TOKENIZER = of_words([example.text for example in EXAMPLES], min_count=1)
 DATA = Encoded(EXAMPLES, TOKENIZER)
 ROWS = Batching(tokens=64, row_tokens=32)
 

@@ -28,7 +28,7 @@ from anaphora.analysis.scores import Head
 from anaphora.data.batch import Encoded
 from anaphora.data.example import Example
 from anaphora.data.settings import Batching
-from anaphora.data.tokenizer import Tokenizer
+from anaphora.data.vocabulary import of_words
 from anaphora.errors import UserError
 from anaphora.model import settings
 from anaphora.model.attention import Edit
@@ -266,7 +266,7 @@ PRONOUNS = (5, 5, 9, 5, 6)
 
 
 def subject(examples: list[Example], readout: settings.Readout | None = None, **changes: object) -> PackedSubject:
-    tokenizer = Tokenizer.train([example.text for example in EXAMPLES], min_count=1)
+    tokenizer = of_words([example.text for example in EXAMPLES], min_count=1)
     torch.manual_seed(0)
     asked = readout or settings.Word()
     resolver = Resolver(shape(**changes), asked, tokenizer.size).double().eval()

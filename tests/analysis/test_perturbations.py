@@ -20,7 +20,7 @@ from anaphora.checkpoint import load
 from anaphora.data.batch import Encoded
 from anaphora.data.example import Example
 from anaphora.data.store import load as load_corpus
-from anaphora.data.tokenizer import Tokenizer
+from anaphora.data.vocabulary import of_words
 from anaphora.model.resolver import Resolver
 from anaphora.model.settings import Position, Word
 from anaphora.specials import CLS, MASK
@@ -42,7 +42,7 @@ def twin(cue: str, antecedent: int, pronoun: str = "she", kind: str = "role") ->
 
 
 def captured(examples: Sequence[Example]) -> Encoded:
-    return Encoded(examples, Tokenizer.train([one.text for one in examples], [], 1))
+    return Encoded(examples, of_words([one.text for one in examples], [], 1))
 
 
 def left(data: Encoded, ids: list[list[int]]) -> list[str]:

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import torch
 
-from anaphora.data.batch import Batch, Encoded, TrainingBatches, evaluation_batches, hide_words, one, plan
+from anaphora.data.batch import Batch, Encoded, TrainingBatches, evaluation_batches, hidden_alike, hide_words, one, plan
 from anaphora.data.example import Example
 from anaphora.data.settings import Batching
-from anaphora.data.tokenizer import Tokenizer
+from anaphora.data.vocabulary import of_words
 from anaphora.errors import UserError
 from anaphora.specials import CLS, MASK, PADDING, SPECIALS
 
@@ -27,7 +27,7 @@ def example(number: int) -> Example:
 
 
 EXAMPLES = [example(number) for number in range(50)]
-TOKENIZER = Tokenizer.train([one.text for one in EXAMPLES], min_count=1)
+TOKENIZER = of_words([one.text for one in EXAMPLES], min_count=1)
 DATA = Encoded(EXAMPLES, TOKENIZER)
 
 
@@ -165,7 +165,7 @@ def test_a_candidate_of_several_mentions_and_tokens_owns_them_all() -> None:
     text = "Anna Karenina left; she, Anna Karenina, was late"
     spans = ((0, 13), (25, 38))
     chosen = Example(text=text, language="en", pronoun=(20, 23), candidates=(spans,), antecedents=(0,))
-    tokenizer = Tokenizer.train([text], min_count=1)
+    tokenizer = of_words([text], min_count=1)
     batch, tokens = one(chosen, tokenizer)
     words = [text[slice(*tokens.spans[place])] for place in batch.candidate_positions.tolist()]
     assert words == ["Anna", "Karenina", "Anna", "Karenina"]
@@ -249,3 +249,43 @@ def test_openings_padding_and_pronouns_are_never_hidden_and_other_inputs_are_tru
     inputs = hidden.inputs.flatten().clone()
     inputs[chosen] = hidden.ids.flatten()[chosen]
     assert torch.equal(inputs, hidden.ids.flatten())
+
+
+def test_a_word_is_hidden_with_all_its_pieces_or_not_at_all() -> None:
+    texts = [f"anna unseenword{number} saw xylophone" for number in range(40)]
+    tokenizer = of_words(["anna saw", *"abcdefghijklmnopqrstuvwxyz0123456789"], min_count=1)
+    examples = [
+        Example(text=text, language="en", pronoun=(0, 4), candidates=(((5, 9),),), antecedents=(0,)) for text in texts
+    ]
+    data = Encoded(examples, tokenizer)
+    whole = data.batch([list(range(start, start + 10)) for start in range(0, 40, 10)])
+    hidden = hide_words(whole, 0.5, tokenizer.size, np.random.default_rng(0))
+    chosen = torch.zeros(whole.ids.numel(), dtype=torch.bool)
+    chosen[hidden.masked_positions] = True
+    keys = whole.segments.flatten() * 100 + whole.words.flatten()
+    kept_whole, masked = 0, hidden.inputs.flatten() == MASK
+    for key in set(keys[whole.words.flatten() >= 0].tolist()):
+        pieces = keys == key
+        assert chosen[pieces].all() or not chosen[pieces].any()
+        assert masked[pieces].all() or not masked[pieces].any()
+        kept_whole += int(pieces.sum() > 5 and masked[pieces].all())
+    assert kept_whole > 10
+
+
+def test_unknown_words_are_never_hidden() -> None:
+    tokenizer = of_words(["anna saw it"], min_count=1)
+    one_text = Example(
+        text="anna saw 龘龘 it", language="en", pronoun=(0, 4), candidates=(((5, 8),),), antecedents=(0,)
+    )
+    batch = Encoded([one_text], tokenizer).batch([[0]])
+    hidden = hide_words(batch, 0.999, tokenizer.size, np.random.default_rng(0))
+    assert hidden.ids.flatten()[hidden.masked_positions].tolist() == list(tokenizer.encode("saw it").ids[1:])
+
+
+def test_what_validation_hides_is_the_same_every_time() -> None:
+    def once() -> list[Batch]:
+        return list(hidden_alike(evaluation_batches(DATA, PACKED, 0), 0.3, TOKENIZER.size))
+
+    first, second = once(), once()
+    assert all(same(one, other) for one, other in zip(first, second, strict=True))
+    assert len({tuple(one.masked_positions.tolist()) for one in first}) > 1

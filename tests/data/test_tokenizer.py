@@ -10,6 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as draw
 
 from anaphora.data.tokenizer import Tokenizer
+from anaphora.data.vocabulary import of_words
 from anaphora.errors import UserError
 from anaphora.specials import CLS, SPECIALS, UNKNOWN
 
@@ -20,7 +21,7 @@ TEXTS = [
     "公园里的小明看见王芳。",
 ]
 WORDS = ("王芳", "李强", "公园", "碰到", "以后", "小明")
-TOKENIZER = Tokenizer.train(TEXTS, WORDS, min_count=1)
+TOKENIZER = of_words(TEXTS, WORDS, min_count=1)
 MIXED = draw.lists(
     draw.one_of(
         draw.text(max_size=6),
@@ -91,7 +92,7 @@ def test_known_chinese_words_stay_whole() -> None:
 
 
 def test_the_fewest_known_words_win() -> None:
-    tokenizer = Tokenizer.train(["ab abc cd d"], min_count=1)
+    tokenizer = of_words(["ab abc cd d"], min_count=1)
     assert [tokenizer.token(number) for number in tokenizer.encode("abcd").ids[1:]] == ["abc", "d"] or [
         tokenizer.token(number) for number in tokenizer.encode("abcd").ids[1:]
     ] == ["ab", "cd"]
@@ -117,9 +118,9 @@ def test_what_stays_unknown_is_one_unknown_token() -> None:
 
 def test_rare_words_are_cut_where_min_count_says_so() -> None:
     texts = ["zebra cat cat", "cat zeal"]
-    assert len(Tokenizer.train(texts, min_count=1).encode("zebra").ids) == 2
-    assert len(Tokenizer.train(texts, min_count=2).encode("zebra").ids) > 2
-    assert len(Tokenizer.train(texts, min_count=2).encode("cat").ids) == 2
+    assert len(of_words(texts, min_count=1).encode("zebra").ids) == 2
+    assert len(of_words(texts, min_count=2).encode("zebra").ids) > 2
+    assert len(of_words(texts, min_count=2).encode("cat").ids) == 2
 
 
 def test_the_vocabulary_begins_with_the_special_tokens_and_text_cannot_write_them() -> None:
@@ -128,7 +129,7 @@ def test_the_vocabulary_begins_with_the_special_tokens_and_text_cannot_write_the
 
 
 def test_training_does_not_depend_on_the_order_of_the_texts() -> None:
-    assert Tokenizer.train(TEXTS[::-1], WORDS[::-1], min_count=1).dumps() == TOKENIZER.dumps()
+    assert of_words(TEXTS[::-1], WORDS[::-1], min_count=1).dumps() == TOKENIZER.dumps()
 
 
 @settings(max_examples=50, deadline=None)

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from anaphora.data.batch import Batch, Encoded
 from anaphora.data.example import Example
-from anaphora.data.tokenizer import Tokenizer
+from anaphora.data.vocabulary import of_words
 from anaphora.errors import UserError
 from anaphora.model import readout, settings
 from anaphora.model.readout import Seen, candidate_masses
@@ -41,7 +41,7 @@ EXAMPLES = [
     item("the old cat bit clara and she ran", (("old cat",), ("clara",)), (0,)),
     item("dora saw emma but she slept", (("dora",), ("emma",)), ()),
 ]
-TOKENIZER = Tokenizer.train([one.text for one in EXAMPLES], min_count=1)
+TOKENIZER = of_words([one.text for one in EXAMPLES], min_count=1)
 VOCABULARY = TOKENIZER.size
 DATA = Encoded(EXAMPLES, TOKENIZER)
 BATCH = DATA.batch([[0, 2], [1]], slots=3)  # items 0, 2, 1 in this order

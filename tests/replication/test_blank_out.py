@@ -7,7 +7,7 @@ import pytest
 import torch
 from scipy.stats import spearmanr
 
-from anaphora.data.tokenizer import Tokenizer
+from anaphora.data.vocabulary import of_words
 from anaphora.replication.blank_out import (
     MAPS,
     TOKENS,
@@ -24,7 +24,7 @@ from anaphora.specials import CLS, PADDING, UNKNOWN
 
 TINY = Replication(layers=2, heads=2, width=16, steps=6, batch_tokens=128, sentences=200, items=12)
 ITEMS = number_items(TINY.sentences, seed=0)
-TOKENIZER = Tokenizer.train((), VOCABULARY)
+TOKENIZER = of_words((), VOCABULARY)
 CODED = Coded.of(ITEMS, TOKENIZER)
 FEW = Coded(CODED.ids[:8], CODED.plural[:8])
 

@@ -14,7 +14,7 @@ from anaphora.config import Config
 from anaphora.data.batch import Batch, Encoded
 from anaphora.data.settings import Table
 from anaphora.data.store import load as load_corpus
-from anaphora.data.tokenizer import Tokenizer
+from anaphora.data.vocabulary import of_words
 from anaphora.model.settings import PROJECTIONS, projections_of
 from anaphora.training.controls import freeze, shuffle_labels
 from anaphora.training.module import TrainingModule, step_seed
@@ -74,7 +74,7 @@ def test_each_projection_can_be_frozen_alone(settings: Callable[..., Config]) ->
 @pytest.fixture(scope="module")
 def encoded(table: Path) -> Encoded:
     examples = load_corpus(Table(path=str(table))).examples("train")
-    return Encoded(examples, Tokenizer.train([one.text for one in examples], (), 1))
+    return Encoded(examples, of_words([one.text for one in examples], (), 1))
 
 
 def test_shuffled_labels_are_drawn_among_the_candidates_of_each_item(encoded: Encoded) -> None:

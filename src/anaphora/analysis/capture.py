@@ -17,12 +17,14 @@ from anaphora.data.settings import Batching
 from anaphora.data.tokenizer import Tokenizer, Tokens
 from anaphora.model.readout import group_mean
 from anaphora.model.resolver import Resolver
-from anaphora.model.settings import NoReadout, Readout, slots_of
+from anaphora.model.settings import Label, NoReadout, Readout, slots_of
 
 
 @dataclass(frozen=True, eq=False)
 class Look:
     """What a model does with a split.
+
+    A read-out of labels is none here: it answers no pronoun question.
 
     Attributes:
         records: N rows of attention, in the order of the split.
@@ -71,7 +73,7 @@ def _look_at(
         seen = resolver.see_with_rows(batch)
         assert seen.rows is not None
         rows = group_mean(seen.rows.transpose(0, 1), batch.query_items, len(batch.items))  # (N, L, H, T)
-        if isinstance(readout, NoReadout):
+        if isinstance(readout, NoReadout | Label):
             return rows.float().cpu().numpy(), None
         scores = resolver.readout.scores(seen, batch)
         chosen = scores.argmax(dim=1)

@@ -66,8 +66,8 @@ def name_score(said: Decisions, examples: Sequence[Example], draws: int = 2000, 
     weights = np.concatenate([np.ones((1, len(examples))), drawn[:, codes]])  # (D + 1, N), the items as they are first
     overall = _f1(weights, counts)
     by_gender = {name: _f1(weights * (genders == name), counts).mean(axis=1) for name in ("male", "female")}
-    with np.errstate(invalid="ignore"):
-        bias = by_gender["female"] / by_gender["male"]
+    male = np.where(by_gender["male"] > 0, by_gender["male"], np.nan)  # no ratio to nothing
+    bias = by_gender["female"] / male
     right, wrong, missed = counts.sum(axis=1).T
     return NameScore(
         items=len(examples),

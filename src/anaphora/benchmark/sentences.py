@@ -9,8 +9,8 @@ import numpy as np
 
 from anaphora.data.batch import Encoded, Indices
 from anaphora.data.example import Example
-from anaphora.data.settings import Controlled, Vocabulary
-from anaphora.data.tokenizer import Tokenizer
+from anaphora.data.settings import Controlled
+from anaphora.data.vocabulary import of_words
 from anaphora.errors import UserError
 from anaphora.specials import SPECIALS
 
@@ -48,7 +48,7 @@ def _corpus_lengths() -> Indices:
 
     corpus = store.load(Controlled())
     texts = [example.text for example in corpus.examples("train")]
-    tokenizer = Tokenizer.train(texts, corpus.words, Vocabulary().min_count)
+    tokenizer = of_words(texts, corpus.words)
     return np.array([len(tokens.ids) for tokens in tokenizer.encode_batch(texts)])
 
 
@@ -56,7 +56,7 @@ def invent(lengths: Indices, draw: np.random.Generator) -> Encoded:
     """Sentences of exactly these many tokens, words drawn evenly, each with a pronoun and a candidate somewhere."""
     count = VOCABULARY - len(SPECIALS) - len(ascii_lowercase)  # the tokenizer knows single letters as well
     words = ["".join(letters) for letters in islice(product(ascii_lowercase, repeat=_LETTERS), count)]
-    return Encoded([_sentence(int(length), words, draw) for length in lengths], Tokenizer.train((), words))
+    return Encoded([_sentence(int(length), words, draw) for length in lengths], of_words((), words))
 
 
 def _sentence(length: int, words: list[str], draw: np.random.Generator) -> Example:

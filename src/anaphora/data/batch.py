@@ -6,8 +6,9 @@ N items, T tokens a row, M candidates at most.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -31,12 +32,12 @@ class Batch:
         inputs: (R, T) what the encoder reads (masked where a masked-language-model loss hides words).
         ids: (R, T) the true tokens.
         places, segments: (R, T) place in the sentence; number of the sentence, -1 for padding.
+        words: (R, T) number of the word in the sentence, -1 for [CLS] and padding; the pieces of a word share one.
         slots: (R, T) slot of the candidate that a token belongs to, 0 for none.
         query_positions, query_items: (K,) every pronoun token.
         candidate_positions, candidate_owners: (C,) every candidate token; item * M + candidate.
-        present, gold: (N, M) which candidates there are, which are antecedents.
+        present, gold: (N, M) which candidates there are, which are antecedents; of texts, the labels.
         candidate_slots: (N, M).
-        textual: (R, T) whether a token stands for text: neither special nor padding.
         masked_positions: (P,) flat positions of hidden words.
         items: (N,) number of each item in its split.
     """
@@ -45,6 +46,7 @@ class Batch:
     ids: Tensor
     places: Tensor
     segments: Tensor
+    words: Tensor
     slots: Tensor
     query_positions: Tensor
     query_items: Tensor
@@ -53,7 +55,6 @@ class Batch:
     present: Tensor
     gold: Tensor
     candidate_slots: Tensor
-    textual: Tensor
     masked_positions: Tensor
     items: Tensor
 
@@ -73,9 +74,16 @@ class Ragged:
     def __init__(self, lists: Sequence[Sequence[int]]) -> None:
         self.lengths: Indices = np.fromiter((len(one) for one in lists), dtype=np.int64, count=len(lists))
         self.starts: Indices = np.concatenate(([0], self.lengths.cumsum()))[:-1]
-        self.flat: Indices = np.fromiter((value for one in lists for value in one), dtype=np.int64)
+        self.flat: NDArray[Any] = np.fromiter((value for one in lists for value in one), dtype=np.int64)
 
-    def take(self, chosen: Indices) -> tuple[Indices, Indices, Indices]:
+    @classmethod
+    def joined(cls, flat: NDArray[Any], lengths: Indices) -> Ragged:
+        """Lists that stand one after the other in an array already."""
+        made = cls(())
+        made.flat, made.lengths, made.starts = flat, lengths, lengths.cumsum() - lengths
+        return made
+
+    def take(self, chosen: Indices) -> tuple[NDArray[Any], Indices, Indices]:
         """The chosen lists, flattened: values, number of the list among the chosen, place in the list."""
         lengths = self.lengths[chosen]
         owner = np.repeat(np.arange(len(chosen)), lengths)
@@ -106,7 +114,7 @@ class Encoded:
             candidates.append(list(here))
             names.append(list(here.values()))
         self.ids = Ragged([tokens.ids for tokens in self.tokens])
-        self.textual = Ragged([[int(word >= 0) for word in tokens.words] for tokens in self.tokens])
+        self.words = Ragged([tokens.words for tokens in self.tokens])
         self.queries = Ragged(queries)
         self.candidates = Ragged(candidates)
         self.names = Ragged(names)
@@ -117,7 +125,7 @@ class Encoded:
             self.gold[number, list(example.antecedents)] = True
 
     def __len__(self) -> int:
-        return len(self.examples)
+        return len(self.ids.lengths)
 
     def longest(self) -> int:
         """Tokens of the longest text."""
@@ -143,11 +151,11 @@ class Encoded:
         def empty(fill: int) -> Indices:
             return np.full(len(rows) * width, fill, dtype=np.int64)
 
-        ids, places, segments, marked, textual = empty(PADDING), empty(0), empty(-1), empty(0), empty(0)
+        ids, places, segments, words, marked = empty(PADDING), empty(0), empty(-1), empty(-1), empty(0)
         values, owner, within = self.ids.take(items)
         flat = start[owner] + within
         ids[flat], places[flat], segments[flat] = values, within, owner
-        textual[flat] = self.textual.take(items)[0]
+        words[flat], _, _ = self.words.take(items)
         query, query_items, _ = self.queries.take(items)
         candidate, candidate_items, _ = self.candidates.take(items)
         names, _, _ = self.names.take(items)
@@ -162,6 +170,7 @@ class Encoded:
             ids=tokens,
             places=torch.from_numpy(places).view(shape),
             segments=torch.from_numpy(segments).view(shape),
+            words=torch.from_numpy(words).view(shape),
             slots=torch.from_numpy(marked).view(shape),
             query_positions=torch.from_numpy(start[query_items] + query),
             query_items=torch.from_numpy(query_items),
@@ -170,7 +179,6 @@ class Encoded:
             present=torch.from_numpy(self.present[items]),
             gold=torch.from_numpy(self.gold[items]),
             candidate_slots=torch.from_numpy(chosen_slots),
-            textual=torch.from_numpy(textual > 0).view(shape),
             masked_positions=torch.empty(0, dtype=torch.long),
             items=torch.from_numpy(items),
         )
@@ -206,17 +214,31 @@ class _Cover:
 def hide_words(batch: Batch, share: float, vocabulary: int, draw: np.random.Generator) -> Batch:
     """Hide words for a masked-language-model loss: 80 % [MASK], 10 % random, 10 % kept (Devlin et al. 2019, 3.1).
 
-    Special tokens, padding and pronouns are never hidden.
+    A word is hidden with all its pieces (whole-word masking), each replaced on its own. Special tokens, padding,
+    unknown words and pronouns are never hidden.
     """
-    ids = batch.ids.flatten().numpy()
-    free = batch.textual.flatten().numpy().copy()
-    free[batch.query_positions.numpy()] = False
-    hidden = np.flatnonzero(free & (draw.random(len(ids)) < share))
-    fate = draw.random(len(hidden))
-    random_words = draw.integers(len(SPECIALS), vocabulary, len(hidden))
+    ids, words = batch.ids.flatten().numpy(), batch.words.flatten().numpy()
+    sentences = batch.segments.flatten().numpy()
+    begins = np.ones(len(words), dtype=np.bool_)
+    begins[1:] = (words[1:] != words[:-1]) | (sentences[1:] != sentences[:-1])
+    word_of = begins.cumsum() - 1
+    free = np.ones(int(begins.sum()), dtype=np.bool_)
+    free[word_of[(ids < len(SPECIALS)) | (words < 0)]] = False
+    free[word_of[batch.query_positions.numpy()]] = False
+    chosen = free & (draw.random(len(free)) < share)
+    fate = draw.random(len(free))
+    hidden = np.flatnonzero(chosen[word_of])
+    fates = fate[word_of[hidden]]
+    random_tokens = draw.integers(len(SPECIALS), vocabulary, len(hidden))
     inputs = ids.copy()
-    inputs[hidden] = np.where(fate < 0.8, MASK, np.where(fate < 0.9, random_words, ids[hidden]))
+    inputs[hidden] = np.where(fates < 0.8, MASK, np.where(fates < 0.9, random_tokens, ids[hidden]))
     return replace(batch, inputs=torch.from_numpy(inputs).view_as(batch.ids), masked_positions=torch.from_numpy(hidden))
+
+
+def hidden_alike(batches: Iterable[Batch], share: float, vocabulary: int) -> Iterator[Batch]:
+    """Batches whose words are hidden as by `hide_words`, the same ones whoever asks and however often."""
+    for number, batch in enumerate(batches):
+        yield hide_words(batch, share, vocabulary, np.random.default_rng([number, 4]))
 
 
 def plan(lengths: Indices, chosen: Batching, order: Indices) -> list[list[list[int]]]:

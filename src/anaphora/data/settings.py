@@ -226,14 +226,120 @@ class OntoGum(Coreference):
 
 
 @dataclass(kw_only=True)
-class Vocabulary:
-    """What counts as a word of the training split."""
+class Texts(Divided):
+    """Texts in which no pronoun is asked about; the variants are the subclasses."""
 
+
+@dataclass(kw_only=True)
+class PlainText(Texts):
+    """Text to pre-train on: .txt, .jsonl (fields text, title) or wikitext's .tokens, also as .gz, or a folder of those.
+
+    A folder with wiki.train.tokens, wiki.valid.tokens and wiki.test.tokens keeps these splits.
+    """
+
+    kind: str = "plain_text"
+    also: list[str] = field(default_factory=list)  # more files or folders, read after `path`
+    without: list[str] = field(default_factory=list)  # evaluation data; what shares 8 words in a row is left out
+    dev_share: float = 0.02  # of the documents
+    test_share: float = 0.02  # of the documents
+
+
+@dataclass(kw_only=True)
+class LabelledText(Texts):
+    """Texts with a label each: .tsv, .csv, .jsonl or .parquet with columns text, label; or a hub name, hf://owner/name.
+
+    A folder with train, dev and test files keeps these splits. Where a split is missing, or has no labels, test is dev
+    and dev comes off train.
+    """
+
+    kind: str = "labelled_text"
+
+
+@dataclass(kw_only=True)
+class Sst2(LabelledText):
+    """SST-2 (Socher et al. 2013, as in GLUE): the folder of train.tsv, dev.tsv and test.tsv."""
+
+    kind: str = "sst2"
+
+
+@dataclass(kw_only=True)
+class RottenTomatoes(LabelledText):
+    """Sentence polarity (Pang and Lee 2005): the folder of rt-polarity.pos and rt-polarity.neg; no official split."""
+
+    kind: str = "rotten_tomatoes"
+
+
+@dataclass(kw_only=True)
+class AgNews(LabelledText):
+    """AG News topics (Zhang et al. 2015): the folder of train.tsv (or dev.tsv alone, to train on) and test.tsv."""
+
+    kind: str = "ag_news"
+
+
+@dataclass(kw_only=True)
+class ChnSentiCorp(LabelledText):
+    """ChnSentiCorp, Chinese reviews: the folder of train.tsv, dev.tsv and test.tsv (the last has no labels)."""
+
+    kind: str = "chnsenticorp"
+
+
+@dataclass(kw_only=True)
+class Vocabulary:
+    """How text is cut into tokens, learned from the training split; the variants are the subclasses."""
+
+    kind: str = MISSING
+
+
+@dataclass(kw_only=True)
+class WordVocabulary(Vocabulary):
+    """Whole words, and known pieces for the rare ones; Chinese is cut into known words."""
+
+    kind: str = "word"
     min_count: int = 2  # a word seen less often is cut into known pieces
 
     def __post_init__(self) -> None:
-        if self.min_count < 1:
-            raise UserError(f"vocabulary.min_count ({self.min_count}) must be at least 1")
+        _at_least_one("vocabulary.min_count", self.min_count)
+
+
+@dataclass(kw_only=True)
+class CharacterVocabulary(Vocabulary):
+    """Single characters."""
+
+    kind: str = "character"
+    min_count: int = 2  # a character seen less often is unknown
+
+    def __post_init__(self) -> None:
+        _at_least_one("vocabulary.min_count", self.min_count)
+
+
+@dataclass(kw_only=True)
+class SizedVocabulary(Vocabulary):
+    """Pieces of words, as many as are asked for; at most half of them single characters, the most frequent ones."""
+
+    size: int = 8000  # tokens, special ones included; fewer where the text holds no more
+
+    def __post_init__(self) -> None:
+        if self.size < 16:
+            raise UserError(f"vocabulary.size ({self.size}) must be at least 16")
+
+
+@dataclass(kw_only=True)
+class WordPiece(SizedVocabulary):
+    """WordPiece (Devlin et al. 2019): "##" marks a piece inside a word; every Chinese character is a token."""
+
+    kind: str = "wordpiece"
+
+
+@dataclass(kw_only=True)
+class Bpe(SizedVocabulary):
+    """Byte-pair encoding (Sennrich et al. 2016) over characters; Chinese characters merge into words."""
+
+    kind: str = "bpe"
+
+
+def _at_least_one(name: str, value: int) -> None:
+    if value < 1:
+        raise UserError(f"{name} ({value}) must be at least 1")
 
 
 @dataclass(kw_only=True)
@@ -242,7 +348,7 @@ class Batching:
 
     kind: str = "packed"  # packed: several sentences a row; buckets: one a row, next to others of its length
     tokens: int = 4096  # of a batch at most, padding included
-    row_tokens: int = 128  # of a packed row at most
+    row_tokens: int = 128  # of a packed row at most; texts without a pronoun question are cut to it
     window: int = 1024  # sentences among which row mates or bucket mates are looked for
 
     def __post_init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Examples on disk: a corpus is made or read once, kept as Arrow in a cache, and read back in a moment.
+"""Examples and texts on disk: a corpus is made or read once, kept as Arrow in a cache, and read back in a moment.
 
 The cache is the folder $ANAPHORA_CACHE, or ~/.cache/anaphora. What it holds is keyed by the settings, the files that
 they name and the code that makes examples, so nothing stale is ever read; but what came from the hub stays as it was
@@ -20,6 +20,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from anaphora.data import contamination
 from anaphora.data import settings as sources
 from anaphora.data.controlled import corpus as controlled
 from anaphora.data.corpora import (
@@ -27,10 +28,12 @@ from anaphora.data.corpora import (
     dpr,
     gap,
     knowref,
+    labelled_text,
     litbank,
     mandarinograd,
     ontogum,
     pdp60,
+    plain_text,
     tables,
     winobias,
     winogender,
@@ -40,6 +43,7 @@ from anaphora.data.corpora import (
 )
 from anaphora.data.corpora.division import ReadingReport, existing, fold_numbers, is_hub
 from anaphora.data.example import SPLITS, Example, to_record
+from anaphora.data.text import Text
 from anaphora.errors import UserError
 
 if TYPE_CHECKING:
@@ -62,11 +66,29 @@ class Corpus:
         """The examples of a split ("train", "dev", "test"), checked anew.
 
         Raises:
-            UserError: there is no such split.
+            UserError: there is no such split, or the corpus is of texts.
         """
+        table = self._table(split)
+        if "pronoun" not in table.column_names:
+            raise UserError("this corpus holds texts, in which no pronoun is asked about")
+        return _decode(table)
+
+    def texts(self, split: str) -> list[Text]:
+        """The texts of a split, of a corpus in which no pronoun is asked about.
+
+        Raises:
+            UserError: there is no such split, or the corpus is of pronouns.
+        """
+        table = self._table(split)
+        if "pronoun" in table.column_names:
+            raise UserError("this corpus asks about pronouns; it holds no plain or labelled texts")
+        columns = table.to_pydict()
+        return [Text(**dict(zip(columns, row, strict=True))) for row in zip(*columns.values(), strict=True)]
+
+    def _table(self, split: str) -> pyarrow.Table:
         if split not in self.splits:
             raise UserError(f"split ({split!r}) must be one of {', '.join(self.splits)}")
-        return _decode(self.splits[split].data.table)
+        return self.splits[split].data.table
 
 
 def load(settings: sources.Data) -> Corpus:
@@ -84,10 +106,10 @@ def load(settings: sources.Data) -> Corpus:
         splits = _one_fold(found, settings) if isinstance(settings, sources.Divided) and settings.folds else found
         words = sorted({word for language in _languages(settings) for word in controlled.words(language)})
         try:
-            _write(directory, splits, report, words)
+            _write(directory, splits, report, words, _schema_of(settings))
         except OSError as error:
             raise UserError(f"{directory}: cannot write the cache ({error.strerror}); set ANAPHORA_CACHE") from None
-    return _open(directory, fingerprint)
+    return _open(directory, fingerprint, _schema_of(settings))
 
 
 def cache() -> Path:
@@ -114,7 +136,20 @@ def schema() -> datasets.Features:
     )
 
 
-def _read(settings: sources.Data) -> tuple[dict[str, list[Example]], ReadingReport]:
+def text_schema() -> datasets.Features:
+    """The columns of a stored split of texts."""
+    from datasets import Features, Value
+
+    return Features({one.name: Value("string") for one in dataclasses.fields(Text)})
+
+
+def _schema_of(settings: sources.Data) -> datasets.Features:
+    return text_schema() if isinstance(settings, sources.Texts) else schema()
+
+
+def _read(
+    settings: sources.Data,
+) -> tuple[Mapping[str, Sequence[Example]] | Mapping[str, Sequence[Text]], ReadingReport]:
     match settings:
         case sources.Controlled():
             splits = controlled.generate(settings)
@@ -147,16 +182,20 @@ def _read(settings: sources.Data) -> tuple[dict[str, list[Example]], ReadingRepo
             return litbank.read(settings)
         case sources.OntoGum():
             return ontogum.read(settings)
+        case sources.PlainText():
+            return plain_text.read(settings)
+        case sources.LabelledText():
+            return labelled_text.read(settings)
     raise UserError(f"data.kind ({settings.kind!r}) is not one that can be read")
 
 
-def _one_fold(splits: Mapping[str, Sequence[Example]], settings: sources.Divided) -> dict[str, list[Example]]:
+def _one_fold(splits: Mapping[str, Sequence[Any]], settings: sources.Divided) -> dict[str, list[Any]]:
     """One fold of what is not test as the dev split, the others as the train split."""
     assert settings.folds
     rest = [*splits["train"], *splits["dev"]]
-    parts: dict[str, list[Example]] = {"train": [], "dev": [], "test": list(splits["test"])}
-    for example, number in zip(rest, fold_numbers(rest, settings.folds, settings.seed), strict=True):
-        parts["dev" if number == settings.fold else "train"].append(example)
+    parts: dict[str, list[Any]] = {"train": [], "dev": [], "test": list(splits["test"])}
+    for item, number in zip(rest, fold_numbers(rest, settings.folds, settings.seed), strict=True):
+        parts["dev" if number == settings.fold else "train"].append(item)
     return parts
 
 
@@ -171,6 +210,9 @@ def _files(settings: sources.Data) -> dict[str, Path]:
             return {path.name: path for path in controlled.files(settings)}
         case sources.LitBank(seen_in=str(seen_in)):
             return {**_below(settings.path), "seen_in": existing(seen_in, "data.seen_in")}
+        case sources.PlainText():
+            named = [*plain_text.files(settings), *contamination.files(settings.without)]
+            return {str(path): path for path in named}
         case sources.Divided() if not is_hub(settings.path):
             return _below(settings.path)
     return {}
@@ -189,8 +231,7 @@ def _fingerprint(settings: sources.Data) -> str:
     total = hashlib.sha256(json.dumps(dataclasses.asdict(settings), sort_keys=True).encode())
     here = Path(__file__).parent
     code = [
-        here / "example.py",
-        here / "store.py",
+        *(here / f"{name}.py" for name in ("example", "text", "contamination", "store")),
         *sorted(here.glob("controlled/*.py")),
         *sorted(here.glob("corpora/*.py")),
     ]
@@ -204,14 +245,17 @@ def _fingerprint(settings: sources.Data) -> str:
 
 
 def _write(
-    directory: Path, splits: Mapping[str, Sequence[Example]], report: ReadingReport, words: Sequence[str]
+    directory: Path,
+    splits: Mapping[str, Sequence[Example]] | Mapping[str, Sequence[Text]],
+    report: ReadingReport,
+    words: Sequence[str],
+    features: datasets.Features,
 ) -> None:
     from datasets import Dataset, DatasetDict
 
     directory.parent.mkdir(parents=True, exist_ok=True)
     temporary = Path(tempfile.mkdtemp(prefix=".making-", dir=directory.parent))
     try:
-        features = schema()
         # An empty dataset can be stored but not loaded again; `_open` puts it back.
         stored = {name: Dataset.from_dict(_columns(splits[name]), features=features) for name in SPLITS if splits[name]}
         with _without_progress_bars():
@@ -228,7 +272,7 @@ def _write(
         shutil.rmtree(temporary, ignore_errors=True)
 
 
-def _open(directory: Path, fingerprint: str) -> Corpus:
+def _open(directory: Path, fingerprint: str, features: datasets.Features) -> Corpus:
     from datasets import Dataset, load_from_disk
 
     try:
@@ -236,7 +280,6 @@ def _open(directory: Path, fingerprint: str) -> Corpus:
         stored = load_from_disk(directory)
     except (OSError, ValueError) as error:
         raise UserError(f"{directory}: the cache is damaged ({error}); delete this folder") from None
-    features = schema()
     empty = Dataset.from_dict({name: [] for name in features}, features=features)
     return Corpus(
         splits={name: stored.get(name, empty) for name in SPLITS},
@@ -259,11 +302,15 @@ def _without_progress_bars() -> Iterator[None]:
             enable_progress_bars()
 
 
-def _columns(examples: Sequence[Example]) -> dict[str, list[Any]]:
-    records = [to_record(example) for example in examples]
-    for record in records:
-        record["factors"] = json.dumps(record["factors"], ensure_ascii=False)
-    return {name: [record[name] for record in records] for name in schema()}
+def _columns(items: Sequence[Example] | Sequence[Text]) -> dict[str, list[Any]]:
+    records = [_record(item) for item in items]
+    return {name: [record[name] for record in records] for name in records[0]}
+
+
+def _record(item: Example | Text) -> dict[str, Any]:
+    if isinstance(item, Text):
+        return {one.name: getattr(item, one.name) for one in dataclasses.fields(item)}
+    return {**to_record(item), "factors": json.dumps(dict(item.factors), ensure_ascii=False)}
 
 
 def _decode(table: pyarrow.Table) -> list[Example]:

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
-import math
+import json
 import re
-from collections import Counter
-from collections.abc import Iterable, Sequence
+import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tokenizers import Encoding, Regex, models, normalizers, pre_tokenizers, processors
+from tokenizers import Encoding, processors
 from tokenizers import Tokenizer as Backend
 
-from anaphora.data.words import CHINESE, PIECES, word_numbers
+from anaphora.data.words import CHINESE, word_numbers
 from anaphora.errors import UserError
-from anaphora.specials import CLS, SPECIALS, UNKNOWN
+from anaphora.specials import CLS, SPECIALS
+
+_STRETCH = re.compile(rf"[{CHINESE}]+|[^ \t\n\r\u00a0\u3000{CHINESE}]+")
+
+
+def stretches(text: str) -> list[str]:
+    """The parts of a text that can be cut into tokens each for itself: runs of Chinese, and what stands between blanks.
+
+    Long texts repeat them, so that each needs to be cut once.
+    """
+    return _STRETCH.findall(text)
 
 
 @dataclass(frozen=True)
@@ -40,10 +50,9 @@ class Tokens:
 
 
 class Tokenizer:
-    """Words where the training text had them, their longest known pieces elsewhere; English and Chinese in one.
+    """Text in words and pieces of them, English and Chinese in one; `anaphora.data.vocabulary` learns which.
 
-    A run of characters is cut into the fewest known pieces, a unigram model (Kudo 2018) with one price for all; what
-    stays unknown is one [UNK]. A Chinese token is a word of its own; the pieces of a blank-separated word share one.
+    A Chinese token is a word of its own; the pieces of a blank-separated word share one.
     """
 
     def __init__(self, backend: Backend) -> None:
@@ -51,32 +60,6 @@ class Tokenizer:
             opening = [(SPECIALS[CLS], CLS)]
             backend.post_processor = processors.TemplateProcessing(f"{SPECIALS[CLS]} $A", special_tokens=opening)
         self._backend = backend
-
-    @classmethod
-    def train(cls, texts: Iterable[str], words: Iterable[str] = (), min_count: int = 2) -> Tokenizer:
-        """Build the vocabulary of a training split.
-
-        Args:
-            texts: the training texts.
-            words: words known beforehand, such as the corpus's own Chinese segmentation.
-            min_count: a word that occurs less often is cut into known pieces.
-        """
-        normalizer, splitter = _normalizer(), _splitter()
-        counts: Counter[str] = Counter()
-        for text in texts:
-            counts.update(piece for piece, _ in splitter.pre_tokenize_str(normalizer.normalize_str(text)))
-        is_chinese = re.compile(f"[{CHINESE}]")
-        known = {piece for piece, count in counts.items() if count >= min_count and not is_chinese.match(piece)}
-        known |= {normalizer.normalize_str(word) for word in words}
-        characters = {character for piece in (*counts, *known) for character in piece}
-        vocabulary = [*SPECIALS, *sorted((known | characters) - {"", *SPECIALS})]
-        total = sum(counts.values()) + len(vocabulary)
-        # Every token costs the same large amount, so the fewest pieces win; frequency only breaks ties.
-        costs = [(piece, -100.0 + math.log((counts[piece] + 1) / total)) for piece in vocabulary]
-        backend = Backend(models.Unigram(costs, unk_id=UNKNOWN, byte_fallback=False))
-        backend.normalizer = normalizer
-        backend.pre_tokenizer = splitter
-        return cls(backend)
 
     @classmethod
     def load(cls, path: Path) -> Tokenizer:
@@ -108,6 +91,19 @@ class Tokenizer:
         """The text of one token."""
         return str(self._backend.id_to_token(number))
 
+    def frame(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The special tokens before and after every text: [CLS], and the [SEP] with which some models end."""
+        encoding = self._backend.encode("a")
+        special = encoding.special_tokens_mask
+        opening = special.index(0)
+        closing = len(special) - special[::-1].index(0)
+        return tuple(encoding.ids[:opening]), tuple(encoding.ids[closing:])
+
+    def cuts_stretches_alone(self) -> bool:
+        """Whether a stretch of text becomes the same tokens alone as in its text; not where blanks belong to words."""
+        cut = json.dumps(json.loads(self.dumps())["pre_tokenizer"])
+        return "ByteLevel" not in cut and "Metaspace" not in cut
+
     def encode(self, text: str) -> Tokens:
         """One text as tokens."""
         return self.encode_batch([text])[0]
@@ -119,10 +115,10 @@ class Tokenizer:
 
 
 def _tokens(text: str, encoding: Encoding) -> Tokens:
-    spans = tuple(
-        (0, 0) if special else _visible(text, *span)
-        for special, span in zip(encoding.special_tokens_mask, encoding.offsets, strict=True)
-    )
+    offsets, special = encoding.offsets, encoding.special_tokens_mask
+    if not unicodedata.is_normalized("NFC", text):
+        offsets = _with_what_was_composed(text, offsets, special)
+    spans = tuple((0, 0) if hidden else _visible(text, *span) for hidden, span in zip(special, offsets, strict=True))
     return Tokens(tuple(encoding.ids), spans, word_numbers(text, spans))
 
 
@@ -135,10 +131,18 @@ def _visible(text: str, start: int, end: int) -> tuple[int, int]:
     return (start, end) if start < end else (0, 0)
 
 
-def _normalizer() -> normalizers.Normalizer:
-    # Canonical composition only: compatibility forms would move character offsets of full-width punctuation.
-    return normalizers.Sequence([normalizers.NFC(), normalizers.Lowercase()])
+def _with_what_was_composed(text: str, spans: list[tuple[int, int]], special: list[int]) -> list[tuple[int, int]]:
+    """Spans up to the end of what composition made one character: a letter with its marks, the parts of a syllable.
 
-
-def _splitter() -> pre_tokenizers.PreTokenizer:
-    return pre_tokenizers.Split(Regex(PIECES), behavior="removed", invert=True)
+    The backend's span is the first of them alone. All else but blanks is in a token, so what follows uncovered is the
+    rest.
+    """
+    found = []
+    following = len(text)
+    for (start, end), hidden in zip(reversed(spans), reversed(special), strict=True):
+        if not hidden:
+            while end < following and not text[end].isspace():
+                end += 1
+            following = start
+        found.append((start, end))
+    return found[::-1]

@@ -24,6 +24,7 @@ class Questions(Protocol):
 
     Attributes:
         ids: (R, T).
+        places, segments: (R, T) place in the item; number of the item, -1 for padding.
         slots: (R, T) slot of the candidate that a token belongs to, 0 for none.
         query_positions, query_items: (K,) flat position of every query token and its item.
         candidate_positions, candidate_owners: (C,) flat position of every candidate token and item * M + candidate.
@@ -34,6 +35,10 @@ class Questions(Protocol):
 
     @property
     def ids(self) -> Tensor: ...
+    @property
+    def places(self) -> Tensor: ...
+    @property
+    def segments(self) -> Tensor: ...
     @property
     def slots(self) -> Tensor: ...
     @property
@@ -281,6 +286,29 @@ class Pair(Readout):
         return masses.transpose(1, 2).clamp(min=1e-6).log10() + 2
 
 
+class Label(Readout):
+    """The label of a whole text, from the mean of its tokens' states or the first one; labels are the candidates."""
+
+    def __init__(self, width: int, labels: int, pooling: str) -> None:
+        super().__init__()
+        self.pooling = pooling
+        self.output = nn.Linear(width, labels)
+
+    def looks_at(self, asked: Questions) -> tuple[Tensor, ...]:
+        inside = asked.segments >= 0
+        if self.pooling == "first":
+            inside = inside & (asked.places == 0)
+        return (inside.flatten().nonzero().squeeze(1),)
+
+    def scores(self, seen: Seen, asked: Questions) -> Tensor:
+        if len(asked.query_positions):
+            raise UserError("this run answers no pronoun question: it tells labels of texts (task.readout=label)")
+        (positions,) = self.looks_at(asked)
+        texts = group_mean(seen.hidden[positions], asked.segments.flatten()[positions], len(asked.present))
+        logits: Tensor = self.output(texts)
+        return self._only_present(logits, logits[:, 0], asked)
+
+
 def build(chosen: settings.Readout, model: settings.Model, output: nn.Module) -> Readout:
     """The read-out that the settings name; `output` turns vectors into vocabulary logits."""
     match chosen:
@@ -297,4 +325,6 @@ def build(chosen: settings.Readout, model: settings.Model, output: nn.Module) ->
         case settings.Pair(hidden=hidden, attention=attention, dropout=dropout, none_of_them=none_of_them):
             heads = model.layers * settings.heads_of(model.attention) if attention else 0
             return Pair(model.width, hidden, heads, dropout, none_of_them)
+        case settings.Label(labels=labels, pooling=pooling):
+            return Label(model.width, len(labels), pooling)
     raise UserError(f"task.readout.kind ({chosen.kind!r}) is not one that can be built")

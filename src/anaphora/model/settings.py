@@ -362,6 +362,22 @@ class Pair(Readout):
         between("task.readout.dropout", self.dropout, 0, 1)
 
 
+@dataclass(kw_only=True)
+class Label(Readout):
+    """The label of a whole text, from one vector of it."""
+
+    kind: str = "label"
+    pooling: str = "mean"  # that vector: mean of all tokens' states, or the state of the first token, [CLS]
+    labels: list[str] = field(default_factory=list)  # by default those of the training split, sorted
+
+    def __post_init__(self) -> None:
+        one_of("task.readout.pooling", self.pooling, ("mean", "first"))
+        if self.none_of_them:
+            raise ValueError("task.readout.none_of_them is for pronouns: every text has one of the labels")
+        if len(set(self.labels)) != len(self.labels):
+            raise ValueError(f"task.readout.labels ({self.labels}) must name each label once")
+
+
 def slots_of(readout: Readout) -> int:
     """How many slots mark candidates in the input; 0 where the read-out marks none."""
     return readout.slots if isinstance(readout, Slot) else 0

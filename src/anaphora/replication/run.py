@@ -13,7 +13,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from tqdm import tqdm
 
-from anaphora.data.tokenizer import Tokenizer
+from anaphora.data.vocabulary import of_words
 from anaphora.errors import UserError
 from anaphora.files import held, whole, write_json
 from anaphora.replication.blank_out import correlations, importance, right_probability
@@ -44,7 +44,7 @@ def replicate(chosen: Replication) -> dict[str, Any]:
             # The training sentences come first: they must not depend on how many items stored models are measured on.
             training = number_items(chosen.sentences, _TRAINING_SEED)
             test = number_items(chosen.items, _TEST_SEED, {item.text for item in training})
-            tokenizer = Tokenizer.train((), VOCABULARY)
+            tokenizer = of_words((), VOCABULARY)
             sentences, items = Coded.of(training, tokenizer), Coded.of(test, tokenizer)
         results = []
         for seed in chosen.seeds:

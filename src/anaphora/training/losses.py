@@ -31,13 +31,18 @@ def losses(resolver: Resolver, batch: Batch, task: Task) -> Losses:
         parts["answer"] = resolver.readout.loss(seen, batch).mean()
         total = total + parts["answer"]
     if len(batch.masked_positions):
-        logits = resolver.output(seen.hidden[batch.masked_positions])
-        parts["hidden_words"] = functional.cross_entropy(logits, batch.ids.flatten()[batch.masked_positions])
+        parts["hidden_words"] = hidden_words_loss(resolver, seen, batch)
         total = total + task.hidden_words_weight * parts["hidden_words"]
     if task.supervision.weight:
         parts["supervision"] = supervision_loss(seen, batch, task.supervision)
         total = total + task.supervision.weight * parts["supervision"]
     return Losses(total, parts)
+
+
+def hidden_words_loss(resolver: Resolver, seen: Seen, batch: Batch) -> Tensor:
+    """The mean cross-entropy of the hidden tokens, in nats."""
+    logits = resolver.output(seen.hidden[batch.masked_positions])
+    return functional.cross_entropy(logits, batch.ids.flatten()[batch.masked_positions])
 
 
 def supervision_loss(seen: Seen, batch: Batch, chosen: Supervision) -> Tensor:

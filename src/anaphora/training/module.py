@@ -11,9 +11,9 @@ import torch
 from torch import Tensor
 
 from anaphora.data.batch import Batch
-from anaphora.model.readout import candidate_masses
+from anaphora.model.readout import Seen, candidate_masses
 from anaphora.model.resolver import Resolver
-from anaphora.training.losses import losses
+from anaphora.training.losses import hidden_words_loss, losses
 from anaphora.training.optimizer import build, learning_rate_shape
 from anaphora.training.settings import Optimizer, Task
 
@@ -54,7 +54,8 @@ class TrainingModule(lightning.LightningModule):
         self._sums = {}
 
     def validation_step(self, batch: Batch, batch_idx: int) -> None:
-        seen = self.resolver.see_with_rows(batch)
+        asked = len(batch.query_positions) > 0  # of texts nothing is asked at any token
+        seen = self.resolver.see_with_rows(batch) if asked else self.resolver.see(batch)
         items = len(batch.items)
         self._add("items", torch.tensor(float(items)))
         if self.task.readout.kind != "no_readout":
@@ -63,6 +64,14 @@ class TrainingModule(lightning.LightningModule):
             chosen = right.gather(1, scores.argmax(dim=1, keepdim=True)).squeeze(1)
             self._add("accuracy", chosen.float().sum())
             self._add("loss", self.resolver.readout.loss(seen, batch).sum())
+        if len(batch.masked_positions):
+            self._add("hidden", torch.tensor(float(len(batch.masked_positions))))
+            self._add("hidden_loss", hidden_words_loss(self.resolver, seen, batch) * len(batch.masked_positions))
+        if asked:
+            self._add_heads(seen, batch)
+
+    def _add_heads(self, seen: Seen, batch: Batch) -> None:
+        items = len(batch.items)
         assert seen.rows is not None
         masses = torch.stack([candidate_masses(layer, batch) for layer in seen.rows])  # (L, N, H, M)
         best = masses.masked_fill(~batch.present[:, None], -math.inf).argmax(dim=-1)
@@ -71,12 +80,16 @@ class TrainingModule(lightning.LightningModule):
 
     def on_validation_epoch_end(self) -> None:
         items = self._sums.pop("items")
+        if "hidden" in self._sums:
+            loss = self._sums.pop("hidden_loss") / self._sums.pop("hidden")
+            self.log("validation/loss", loss, prog_bar=True)
+            self.log("validation/perplexity", loss.exp(), prog_bar=True)
         means = {name: value / items for name, value in self._sums.items()}
         if "loss" in means:
             self.log("validation/loss", means["loss"], prog_bar=True)
             self.log("validation/accuracy", means["accuracy"], prog_bar=True)
         for name in ("pointing", "mass"):
-            for layer, heads in enumerate(means[name]):
+            for layer, heads in enumerate(means.get(name, ())):
                 for head, value in enumerate(heads):
                     self.log(f"attention_{name}/layer_{layer}_head_{head}", value)
 

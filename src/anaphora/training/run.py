@@ -17,20 +17,23 @@ from pytorch_lightning.loggers import TensorBoardLogger
 from anaphora import config as configuration
 from anaphora.checkpoint import Layout, Run, fresh, load, save_settings
 from anaphora.config import Config
-from anaphora.data.batch import Batch, Encoded, TrainingBatches, evaluation_batches
+from anaphora.data import vocabulary
+from anaphora.data.batch import Batch, Encoded, TrainingBatches, evaluation_batches, hidden_alike
 from anaphora.data.example import Example, whole_blocks
 from anaphora.data.names import with_exchanged_names
+from anaphora.data.settings import Texts
 from anaphora.data.store import Corpus
 from anaphora.data.store import load as load_corpus
 from anaphora.data.tokenizer import Tokenizer
 from anaphora.errors import UserError
 from anaphora.files import held
 from anaphora.model.resolver import Resolver
-from anaphora.model.settings import check_length, slots_of
+from anaphora.model.settings import NoReadout, check_length, slots_of
 from anaphora.start import located
 from anaphora.training.callbacks import Bar, History
 from anaphora.training.controls import freeze, shuffle_labels
 from anaphora.training.module import TrainingModule
+from anaphora.training.texts import Material, texts_of
 
 
 @dataclass(frozen=True)
@@ -73,21 +76,10 @@ def train(config: Config, overrides: str = "") -> Result:
 
 
 def _train(config: Config, layout: Layout, accelerator: str, resumed: bool) -> Result:
-    corpus = load_corpus(config.data)
-    limit = config.trainer.limit_items
-    training, development = examples_of(corpus, "train", limit), examples_of(corpus, "dev", limit)
-    if config.task.exchanged_names:
-        training += [with_exchanged_names(one) for one in training]
-    check_examples(config, [*training, *development])
     source = None if config.start is None or (resumed and layout.last.exists()) else open_start(config.start)
-    if resumed:
-        tokenizer = Tokenizer.load(layout.tokenizer)
-    elif source is not None:
-        tokenizer = source.tokenizer
-    else:
-        tokenizer = Tokenizer.train([one.text for one in training], corpus.words, config.vocabulary.min_count)
-    encoded = Encoded(training, tokenizer)
-    validation = Encoded(whole_blocks(development, config.validation.items), tokenizer)
+    known = Tokenizer.load(layout.tokenizer) if resumed else source.tokenizer if source is not None else None
+    prepared = texts_of if isinstance(config.data, Texts) else questions_of
+    config, tokenizer, encoded, validation = prepared(config, known)
     check_length(config.model, max(encoded.longest(), validation.longest()))
     if config.task.shuffled_labels:
         for number, split in enumerate((encoded, validation)):
@@ -165,6 +157,19 @@ def take_over(resolver: Resolver, source: Run, config: Config) -> None:
         resolver.readout.load_state_dict(source.resolver.readout.state_dict())
 
 
+def questions_of(config: Config, known: Tokenizer | None) -> Material:
+    """Examples of pronouns, as the settings ask for them; the vocabulary is learned where none is known."""
+    corpus = load_corpus(config.data)
+    limit = config.trainer.limit_items
+    training, development = examples_of(corpus, "train", limit), examples_of(corpus, "dev", limit)
+    if config.task.exchanged_names:
+        training += [with_exchanged_names(one) for one in training]
+    check_examples(config, [*training, *development])
+    tokenizer = known or vocabulary.build(config.vocabulary, [one.text for one in training], corpus.words)
+    validation = Encoded(whole_blocks(development, config.validation.items), tokenizer)
+    return Material(config, tokenizer, Encoded(training, tokenizer), validation)
+
+
 class Rounds(lightning.LightningDataModule):
     """Training in rounds of `validation.every` steps, each followed by a validation.
 
@@ -185,7 +190,10 @@ class Rounds(lightning.LightningDataModule):
         return _Round(self.batches, done, end)
 
     def val_dataloader(self) -> Iterable[Batch]:
-        return _Pass(list(evaluation_batches(self.validation, self.config.batching, self.slots)))
+        batches = evaluation_batches(self.validation, self.config.batching, self.slots)
+        if isinstance(self.config.data, Texts) and isinstance(self.config.task.readout, NoReadout):
+            batches = hidden_alike(batches, self.config.task.hidden_words, self.validation.vocabulary)
+        return _Pass(list(batches))
 
 
 class _Round:

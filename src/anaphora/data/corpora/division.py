@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import gzip
+import io
 import random
 import re
+import zlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from anaphora.data.example import SPLITS, Example, Span
+from anaphora.data.text import Text
 from anaphora.errors import UserError
 
 HUB = "hf://"
+
+Item = TypeVar("Item", Example, Text)
 
 
 @dataclass(frozen=True)
@@ -50,13 +57,16 @@ def existing(path: str, setting: str = "data.path") -> Path:
 
 
 def lines(path: Path) -> list[str]:
-    """The lines of a UTF-8 file without their ends; a byte-order mark is left out.
+    """The lines of a UTF-8 file, or of a gzipped one, without their ends; a byte-order mark is left out.
 
     Raises:
-        UserError: the file is not UTF-8.
+        UserError: the file is not UTF-8, or not whole.
     """
     try:
-        return path.read_text(encoding="utf-8-sig").split("\n")
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+            return io.TextIOWrapper(file, encoding="utf-8-sig").read().split("\n")
+    except (EOFError, gzip.BadGzipFile, zlib.error):
+        raise UserError(f"{path}: not a whole gzip file") from None
     except UnicodeDecodeError as error:
         raise UserError(f"{path}: byte {error.start} is not UTF-8; save the file as UTF-8") from None
 
@@ -71,33 +81,33 @@ def apart(spans: Iterable[Span], taken: Sequence[Span]) -> list[Span]:
     return [(start, end) for start, end in spans if all(end <= low or high <= start for low, high in taken)]
 
 
-def divide(examples: Sequence[Example], dev_share: float, test_share: float, seed: int) -> dict[str, list[Example]]:
-    """Examples by split; all of a group (or of a twin, or with the same text, where there is no group) go together.
+def divide(items: Sequence[Item], dev_share: float, test_share: float, seed: int) -> dict[str, list[Item]]:
+    """Items by split; all of a group (or of a twin, or with the same text, where there is no group) go together.
 
     Both shares are of the number of groups, rounded.
     """
-    keys, groups = _drawn(examples, seed)
+    keys, groups = _drawn(items, seed)
     test = round(test_share * len(groups))
     dev = test + round(dev_share * len(groups))
     place = {
         group: "test" if number < test else "dev" if number < dev else "train" for number, group in enumerate(groups)
     }
-    splits: dict[str, list[Example]] = {split: [] for split in SPLITS}
-    for key, example in zip(keys, examples, strict=True):
-        splits[place[key]].append(example)
+    splits: dict[str, list[Item]] = {split: [] for split in SPLITS}
+    for key, item in zip(keys, items, strict=True):
+        splits[place[key]].append(item)
     return splits
 
 
-def fold_numbers(examples: Sequence[Example], folds: int, seed: int) -> list[int]:
-    """The fold of every example for cross-validation, from 0; what `divide` keeps together is in one fold."""
-    keys, groups = _drawn(examples, seed)
+def fold_numbers(items: Sequence[Item], folds: int, seed: int) -> list[int]:
+    """The fold of every item for cross-validation, from 0; what `divide` keeps together is in one fold."""
+    keys, groups = _drawn(items, seed)
     numbers = {group: place % folds for place, group in enumerate(groups)}
     return [numbers[key] for key in keys]
 
 
-def _drawn(examples: Sequence[Example], seed: int) -> tuple[list[str], list[str]]:
-    """What must stay together of each example, and all of those in a drawn order."""
-    keys = [example.group or example.twin or example.text for example in examples]
+def _drawn(items: Sequence[Item], seed: int) -> tuple[list[str], list[str]]:
+    """What must stay together of each item, and all of those in a drawn order."""
+    keys = [item.group or (item.twin if isinstance(item, Example) else "") or item.text for item in items]
     groups = sorted(set(keys))
     random.Random(f"{seed}/division").shuffle(groups)
     return keys, groups

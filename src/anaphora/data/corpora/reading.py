@@ -11,12 +11,15 @@ import json
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from anaphora.data.corpora.division import HUB, ReadingReport, apart, divide, lines, occurrences
 from anaphora.data.example import Example, Span
 from anaphora.data.settings import Divided
 from anaphora.errors import UserError
+
+if TYPE_CHECKING:
+    import datasets
 
 BLANK = "_"
 """What stands for the pronoun where a corpus leaves a gap, as WinoGrande writes it."""
@@ -105,17 +108,17 @@ def tab_separated(path: Path, columns: Sequence[str]) -> Iterator[tuple[str, dic
         raise UserError(f"{path}: there is no row below the header")
 
 
-def hub(path: str, instead: str, needed: str) -> dict[str, list[tuple[str, dict[str, Any]]]]:
-    """The rows of a hub data set by its own split names, ("name, train row 1", row); class labels are their names.
+def hub_data(path: str, instead: str) -> dict[str, datasets.Dataset]:
+    """Every split of a hub data set, hf://owner/name or hf://owner/name/config, by its own names.
 
     Args:
-        instead: the file that would do, for the error.
-        needed: the split that must be there.
+        path: of the settings.
+        instead: the file or folder that would do, for the error.
 
     Raises:
-        UserError: the name is not one, the data set cannot be had, as without a network, or it lacks the split.
+        UserError: the name is not one, or the data set cannot be had, as without a network.
     """
-    from datasets import ClassLabel, DatasetDict, load_dataset
+    from datasets import DatasetDict, load_dataset
 
     owner, _, rest = path.removeprefix(HUB).partition("/")
     name, _, configuration = rest.partition("/")
@@ -127,15 +130,30 @@ def hub(path: str, instead: str, needed: str) -> dict[str, list[tuple[str, dict[
         told = next(iter(str(error).splitlines()), type(error).__name__)
         raise UserError(f"data.path ({path}): not to be had from the hub ({told}); give data.path={instead}") from None
     assert isinstance(loaded, DatasetDict)
+    return {str(split): data for split, data in loaded.items()}
+
+
+def hub(path: str, instead: str, needed: str) -> dict[str, list[tuple[str, dict[str, Any]]]]:
+    """The rows of a hub data set by its own split names, ("name, train row 1", row); class labels are their names.
+
+    Args:
+        path, instead: as in `hub_data`.
+        needed: the split that must be there.
+
+    Raises:
+        UserError: as `hub_data`, or the data set lacks the split.
+    """
+    from datasets import ClassLabel
+
     found = {}
-    for split, data in loaded.items():
+    for split, data in hub_data(path, instead).items():
         labels = {column: kind for column, kind in data.features.items() if isinstance(kind, ClassLabel)}
         rows = []
         for number, row in enumerate(data, start=1):
             for column, kind in labels.items():
                 row[column] = None if row[column] in (None, -1) else kind.int2str(row[column])
             rows.append((f"{path}, {split} row {number}", row))
-        found[str(split)] = rows
+        found[split] = rows
     if needed not in found:
         raise UserError(f"data.path ({path}): it has no split {needed}, but {', '.join(found)}")
     return found

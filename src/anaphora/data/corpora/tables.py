@@ -32,7 +32,7 @@ def read(settings: Table) -> tuple[dict[str, list[Example]], ReadingReport]:
     path = existing(settings.path)
     examples: list[Example] = []
     splits: list[str | None] = []
-    for where, row in _rows(path):
+    for where, row in rows(path):
         split = row.pop("split", None)
         if split is not None and split not in SPLITS:
             raise UserError(f"{where}, split: {split!r} must be one of {', '.join(SPLITS)}")
@@ -52,7 +52,12 @@ def read(settings: Table) -> tuple[dict[str, list[Example]], ReadingReport]:
     return chosen, report
 
 
-def _rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+def rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The rows of a table with where each stands; cells without a value are left out.
+
+    Raises:
+        UserError: the file is none of .jsonl, .csv and .parquet, or broken.
+    """
     match path.suffix.lower():
         case ".jsonl":
             for where, row in json_lines(path):

@@ -1,0 +1,164 @@
+"""Which paragraphs share eight words in a row with evaluation data: nothing is trained on what it is tested on.
+
+Words are compared in lower case and without punctuation; a Chinese character is a word. Evaluation data need no reader
+of their own: every line, or every string where a file is JSON, counts as one text. A text of fewer than eight words
+cannot be found again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Sequence
+from itertools import chain, count
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anaphora.data.corpora.division import lines
+from anaphora.errors import UserError
+
+LENGTH = 8
+"""Words in a row that two texts must not share."""
+
+_CHINESE = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+_WORD = re.compile(rf"[{_CHINESE}]|[^\W_{_CHINESE}]+")
+_SUFFIXES = (".txt", ".tsv", ".csv", ".json", ".jsonl", ".conllu", ".tokens")
+_BASE = np.uint64(0x9E3779B97F4A7C15)
+_AT_ONCE = 20_000  # paragraphs
+_FIRST_BITS = 24
+
+Hashes = NDArray[np.uint64]
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a text in lower case, without punctuation; a Chinese character is a word."""
+    return _WORD.findall(text.lower())
+
+
+class EvaluationData:
+    """Every eight words in a row of some evaluation files, as 64-bit hashes.
+
+    Two different runs of words have the same hash with probability 2 ** -64: none of ten million against a million.
+    """
+
+    def __init__(self, paths: Sequence[str]) -> None:
+        self.names = [Path(path).name for path in paths]
+        self._codes = _Codes()
+        found = [self._hashes([text for file in files([path]) for text in texts(file)])[0] for path in paths]
+        every = np.concatenate([np.empty(0, np.uint64), *found])
+        source = np.repeat(np.arange(len(found)), [len(one) for one in found])
+        self._known, first = np.unique(every, return_index=True)
+        self._source = source[first]
+        # Almost every look-up ends here: the sorted hashes are searched for what passes alone.
+        self._passes = np.zeros(1 << _FIRST_BITS, dtype=np.bool_)
+        self._passes[_first_bits(self._known)] = True
+
+    def shared_with(self, paragraphs: Sequence[str]) -> list[str | None]:
+        """For each paragraph the name of a path with which it shares eight words in a row, or None."""
+        shared: list[str | None] = [None] * len(paragraphs)
+        if not len(self._known):
+            return shared
+        for begin in range(0, len(paragraphs), _AT_ONCE):
+            hashes, owners = self._hashes(paragraphs[begin : begin + _AT_ONCE])
+            passed = np.flatnonzero(self._passes[_first_bits(hashes)])
+            hashes, owners = hashes[passed], owners[passed]
+            place = np.minimum(np.searchsorted(self._known, hashes), len(self._known) - 1)
+            hit = np.flatnonzero(self._known[place] == hashes)
+            for paragraph, source in zip(owners[hit].tolist(), self._source[place[hit]].tolist(), strict=True):
+                shared[begin + paragraph] = self.names[source]
+        return shared
+
+    def _hashes(self, listed: Sequence[str]) -> tuple[Hashes, NDArray[np.int64]]:
+        """The hash of every eight words in a row and the number of the text that they stand in."""
+        split = [words_of(text) for text in listed]
+        lengths = np.fromiter(map(len, split), dtype=np.int64, count=len(split))
+        codes = self._codes.of(list(chain.from_iterable(split)))
+        runs = max(0, len(codes) - LENGTH + 1)
+        hashes = np.zeros(runs, dtype=np.uint64)
+        for place in range(LENGTH):
+            hashes = hashes * _BASE + codes[place : place + runs]  # modulo 2 ** 64
+        owners = np.repeat(np.arange(len(split)), lengths)
+        inside = owners[:runs] == owners[LENGTH - 1 :]
+        return hashes[inside], owners[:runs][inside]
+
+
+def _first_bits(hashes: Hashes) -> NDArray[np.int64]:
+    return (hashes >> np.uint64(64 - _FIRST_BITS)).astype(np.int64)
+
+
+class _Codes:
+    """A 64-bit number for every word, the same in every process."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+        self._codes = np.empty(0, dtype=np.uint64)
+
+    def of(self, words: Sequence[str]) -> Hashes:
+        """The codes of some words, one after the other."""
+        new = [word for word in dict.fromkeys(words) if word not in self._numbers]
+        self._numbers.update(zip(new, count(len(self._numbers))))
+        self._codes = np.concatenate((self._codes, np.fromiter(map(_code, new), np.uint64, len(new))))
+        return self._codes[np.fromiter(map(self._numbers.__getitem__, words), np.int64, len(words))]
+
+
+def _code(word: str) -> int:
+    return int.from_bytes(hashlib.blake2b(word.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
+
+
+def files(paths: Sequence[str]) -> list[Path]:
+    """The files that the paths name; of a folder those whose suffix says that they hold text.
+
+    Raises:
+        UserError: nothing is there.
+    """
+    found: list[Path] = []
+    for name in paths:
+        path = Path(name).expanduser()
+        if not path.exists():
+            raise UserError(f"data.without ({name}): there is no such file or folder")
+        inside = sorted(one for one in path.rglob("*") if _suffix(one) in _SUFFIXES) if path.is_dir() else [path]
+        if not inside:
+            raise UserError(f"data.without ({name}): the folder has no file of {', '.join(_SUFFIXES)}")
+        found += inside
+    return found
+
+
+def texts(path: Path) -> Iterator[str]:
+    """The texts of a file of evaluation data, whatever its format."""
+    written = lines(path)
+    match _suffix(path):
+        case ".json" | ".jsonl":
+            for row in _json(path, written):
+                yield from _strings(row)
+        case ".conllu":
+            yield from (line.removeprefix("# text =") for line in written if line.startswith("# text ="))
+        case _:
+            yield from written
+
+
+def _suffix(path: Path) -> str:
+    return Path(path.name.removesuffix(".gz")).suffix.lower()
+
+
+def _json(path: Path, written: list[str]) -> list[Any]:
+    """The values of a JSON file: one for all, or one a line."""
+    try:
+        return [json.loads("\n".join(written))]
+    except json.JSONDecodeError:
+        pass
+    try:
+        return [json.loads(line) for line in written if line.strip()]
+    except json.JSONDecodeError as error:
+        raise UserError(f"{path}: not JSON, neither as a whole nor line by line ({error.msg})") from None
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _strings(each)

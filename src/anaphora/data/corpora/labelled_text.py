@@ -1,0 +1,183 @@
+"""Texts with a label each -> Texts: SST-2, rotten tomatoes, AG News, ChnSentiCorp, a file of one's own, or the hub.
+
+A row without a label is dropped. So is a training text that stands in dev or test too, or a second time in training:
+ChnSentiCorp repeats a quarter of its development texts there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from anaphora.data.corpora import tables
+from anaphora.data.corpora.division import ReadingReport, divide, existing, is_hub, lines
+from anaphora.data.corpora.reading import hub_data
+from anaphora.data.settings import LabelledText
+from anaphora.data.text import Text, language_of
+from anaphora.errors import UserError
+
+_POLARITY = ("negative", "positive")
+LABELS = {
+    "sst2": _POLARITY,
+    "rotten_tomatoes": _POLARITY,
+    "ag_news": ("World", "Sports", "Business", "Sci/Tech"),
+    "chnsenticorp": _POLARITY,
+}
+"""The labels of the known corpora, by the number that a file may write instead."""
+
+_NAMES = {
+    "train": ("train",),
+    "dev": ("dev", "validation", "valid"),
+    "test": ("test",),
+}
+_SUFFIXES = (".tsv", ".csv", ".jsonl", ".parquet")
+_POLARITY_FILES = {"rt-polarity.neg": "negative", "rt-polarity.pos": "positive"}
+_TEXT, _LABEL = ("text", "sentence", "text_a", "review"), "label"
+_HEADER = {*_TEXT, _LABEL, "qid", "index", "idx", "split"}
+
+
+@dataclass(frozen=True)
+class _Row:
+    where: str
+    text: str
+    label: str | None
+
+
+def read(settings: LabelledText) -> tuple[dict[str, list[Text]], ReadingReport]:
+    """The texts by split and the report.
+
+    Raises:
+        UserError: a file or column is missing or a value is not allowed; file, line, field and value are named.
+    """
+    given = _given(settings)
+    dropped: list[tuple[str, str]] = []
+    found = {split: _texts(rows, dropped) for split, rows in given.items()}
+    if not any(found.values()):
+        raise UserError(f"data.path ({settings.path}): there is no text with a label in it")
+    if not found.get("train"):  # the only labelled part but test is what there is to train on
+        found["train"] = found.pop("dev", [])
+    if not found.get("test"):
+        found["test"] = found.pop("dev", [])
+    held_out = {text for split in ("dev", "test") for _, one in found.get(split, []) for text in (one.text,)}
+    training = _unique(found["train"], held_out, dropped)
+    parts = divide(
+        training,
+        0.0 if found.get("dev") else settings.dev_share,
+        0.0 if found["test"] else settings.test_share,
+        settings.seed,
+    )
+    splits = {
+        "train": parts["train"],
+        "dev": [one for _, one in found.get("dev", [])] or parts["dev"],
+        "test": [one for _, one in found["test"]] or parts["test"],
+    }
+    return splits, ReadingReport(sum(map(len, given.values())), tuple(dropped))
+
+
+def _sources(settings: LabelledText) -> list[tuple[Path, str, str | None]]:
+    """Each file with its split, and the label of all its rows where the file's name is the label."""
+    path = existing(settings.path)
+    if not path.is_dir():
+        return [(path, "train", _POLARITY_FILES.get(path.name))]
+    if settings.kind == "rotten_tomatoes":
+        missing = [name for name in _POLARITY_FILES if not (path / name).exists()]
+        if missing:
+            raise UserError(f"data.path ({settings.path}): the folder has no {' and no '.join(missing)}")
+        return [(path / name, "train", label) for name, label in _POLARITY_FILES.items()]
+    found: list[tuple[Path, str, str | None]] = []
+    for split, names in _NAMES.items():
+        there = [path / f"{name}{suffix}" for name in names for suffix in _SUFFIXES]
+        found += [(one, split, None) for one in there if one.exists()][:1]
+    if not found:
+        raise UserError(
+            f"data.path ({settings.path}): the folder has no train, dev or test file of {', '.join(_SUFFIXES)}"
+        )
+    return found
+
+
+def _given(settings: LabelledText) -> dict[str, list[_Row]]:
+    """All rows by the split that they come in."""
+    names = LABELS.get(settings.kind, ())
+    given: dict[str, list[_Row]] = {}
+    if is_hub(settings.path):
+        listed = _POLARITY_FILES if settings.kind == "rotten_tomatoes" else ("train.tsv", "dev.tsv", "test.tsv")
+        there = hub_data(settings.path, f"a folder with {', '.join(listed)}")
+        for split, called in _NAMES.items():
+            for name in called:
+                if name in there:
+                    given[split] = list(_hub_rows(f"{settings.path}, {name}", there[name], names))
+        return given
+    for path, split, label in _sources(settings):
+        if label is not None:
+            rows = [_Row(f"{path}, line {at}", text, label) for at, text in enumerate(lines(path), 1) if text.strip()]
+        else:
+            rows = [_row(where, cells, names) for where, cells in _cells(path)]
+        given.setdefault(split, []).extend(rows)
+    return given
+
+
+def _hub_rows(where: str, split: Any, names: tuple[str, ...]) -> Iterator[_Row]:
+    numbered = getattr(split.features.get(_LABEL), "names", None) or names
+    for at, cells in enumerate(split):
+        label = cells.get(_LABEL)
+        known = {**cells, _LABEL: None if label in (None, -1) else str(label)}
+        yield _row(f"{where}, row {at}", known, names or tuple(numbered))
+
+
+def _cells(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    if path.suffix.lower() != ".tsv":
+        for where, row in tables.rows(path):
+            yield f"{path}, {where}", row
+        return
+    header: list[str] | None = None
+    for number, line in enumerate(lines(path), start=1):
+        if not line.strip():
+            continue
+        where, cells = f"{path}, line {number}", line.rstrip("\r").split("\t")
+        if header is None:
+            header = cells if set(cells) <= _HEADER else ["text", _LABEL]
+            if header is cells:
+                continue
+        if len(cells) != len(header):
+            raise UserError(f"{where}: {len(cells)} cells; needed are {len(header)}, {', '.join(header)}")
+        yield where, dict(zip(header, cells, strict=True))
+
+
+def _row(where: str, cells: dict[str, Any], names: tuple[str, ...]) -> _Row:
+    text = next((cells[name] for name in _TEXT if name in cells), None)
+    if not isinstance(text, str):
+        raise UserError(f"{where}, text: it is missing; a column must be called {', '.join(_TEXT[:-1])} or {_TEXT[-1]}")
+    label = cells.get(_LABEL)
+    if label is None or label == "":
+        return _Row(where, text, None)
+    label = str(label)
+    if names and label.isdecimal() and int(label) < len(names):
+        label = names[int(label)]
+    if names and label not in names:
+        raise UserError(f"{where}, label: {label!r} must be one of {', '.join(names)}, or its number from 0")
+    return _Row(where, text, label)
+
+
+def _texts(rows: Iterable[_Row], dropped: list[tuple[str, str]]) -> list[tuple[str, Text]]:
+    found = []
+    for row in rows:
+        text = " ".join(row.text.split())
+        if not text or row.label is None:
+            dropped.append((row.where, "the row has no label" if text else "the text is empty"))
+            continue
+        found.append((row.where, Text(text=text, language=language_of(text), label=row.label)))
+    return found
+
+
+def _unique(found: list[tuple[str, Text]], held_out: set[str], dropped: list[tuple[str, str]]) -> list[Text]:
+    kept: dict[str, Text] = {}
+    for where, one in found:
+        if one.text in held_out:
+            dropped.append((where, "a training text stands in dev or test too"))
+        elif one.text in kept:
+            dropped.append((where, "a training text stands there twice"))
+        else:
+            kept[one.text] = one
+    return list(kept.values())

@@ -1,0 +1,153 @@
+"""Plain text -> Texts: .txt, .jsonl and wikitext, also gzipped; a document is one Text, a paragraph a line of it.
+
+A .txt file holds paragraphs with empty lines between them; each is a Text. A .jsonl line is a document with `text`, a
+paragraph a line, and perhaps a `title`. Wikitext (Merity et al. 2017) writes titles as " = Title = " between empty
+lines, headings with more signs, hyphens and number punctuation as " @-@ ", " @,@ ", " @.@ "; its <unk> becomes
+`UNKNOWN_WORD`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from anaphora.data import contamination
+from anaphora.data.corpora.division import ReadingReport, divide, existing, lines
+from anaphora.data.example import SPLITS
+from anaphora.data.settings import PlainText
+from anaphora.data.text import Text, language_of
+from anaphora.errors import UserError
+
+UNKNOWN_WORD = "\ufffd"
+"""Stands for a word that the source does not tell; no vocabulary holds it."""
+
+_OFFICIAL = {"wiki.train.tokens": "train", "wiki.valid.tokens": "dev", "wiki.test.tokens": "test"}
+_FORMATS = (".txt", ".jsonl", ".tokens")
+_HEADING = re.compile(r"((?:= )+)(.*?)((?: =)+)")
+_JOINED = re.compile(r" @([-,.])@ ")
+
+
+def read(settings: PlainText) -> tuple[dict[str, list[Text]], ReadingReport]:
+    """The texts by split and the report, whose rows are paragraphs.
+
+    Raises:
+        UserError: a file is missing, of another format, or a line of it is wrong; file, line and value are named.
+    """
+    splits: dict[str, list[Text]] = {split: [] for split in SPLITS}
+    free: list[Text] = []
+    without = contamination.EvaluationData(settings.without)
+    rows, dropped = 0, []
+    for path in files(settings):
+        found = list(_documents(path))
+        kept, left_out = _clean(path, found, without)
+        rows += sum(one.text.count("\n") + 1 for one in found)
+        dropped += left_out
+        official = _OFFICIAL.get(path.name.removesuffix(".gz"))
+        (splits[official] if official else free).extend(kept)
+    for split, texts in divide(free, settings.dev_share, settings.test_share, settings.seed).items():
+        splits[split] += texts
+    if not any(splits.values()):
+        raise UserError(f"data.path ({settings.path}): no text is left in it")
+    return splits, ReadingReport(rows, tuple(dropped))
+
+
+def files(settings: PlainText) -> list[Path]:
+    """The files that are read, in their order.
+
+    Raises:
+        UserError: nothing is there, or nothing of a known format.
+    """
+    found = []
+    for name in (settings.path, *settings.also):
+        path = existing(name)
+        inside = sorted(one for one in path.iterdir() if _format(one) in _FORMATS) if path.is_dir() else [path]
+        if not inside or _format(inside[0]) not in _FORMATS:
+            raise UserError(f"data.path ({name}): there is no file of {', '.join(_FORMATS)}, as it is or as .gz")
+        found += inside
+    return found
+
+
+def _format(path: Path) -> str:
+    return Path(path.name.removesuffix(".gz")).suffix.lower()
+
+
+def _documents(path: Path) -> Iterator[Text]:
+    match _format(path):
+        case ".jsonl":
+            return _jsonl(path)
+        case ".tokens":
+            return _wikitext(path)
+    return _paragraphs(path)
+
+
+def _paragraphs(path: Path) -> Iterator[Text]:
+    for number, written in enumerate(re.split(r"\n\s*\n", "\n".join(lines(path)))):
+        text = " ".join(written.split())
+        if text:
+            yield Text(text=text, language=language_of(text), group=f"{path.name}/{number}")
+
+
+def _jsonl(path: Path) -> Iterator[Text]:
+    for number, line in enumerate(lines(path), start=1):
+        if not line.strip():
+            continue
+        where = f"{path}, line {number}"
+        try:
+            row = json.loads(line)
+        except json.JSONDecodeError as error:
+            raise UserError(f"{where}: not JSON: {error.msg} at column {error.colno}") from None
+        if not isinstance(row, dict) or not isinstance(row.get("text"), str):
+            raise UserError(f'{where}, text: it is missing; a line must be an object, e.g. {{"text": "..."}}')
+        title = row.get("title") or ""
+        if not isinstance(title, str):
+            raise UserError(f"{where}, title: {title!r} must be text")
+        text = _one_paragraph_a_line(row["text"].split("\n"))
+        if text:
+            yield Text(text=text, language=language_of(text), group=f"{path.name}/{number}", title=title)
+
+
+def _wikitext(path: Path) -> Iterator[Text]:
+    title, count = "", 0
+    written: list[str] = []
+    given = lines(path)
+    for before, line, after in zip(["", *given], [*given, " = end = "], [*given[1:], "", ""], strict=True):
+        heading = _HEADING.fullmatch(line.strip())
+        # A legend such as "W = Won" is cut into lines of the same look, but no empty lines stand around those.
+        alone = not before.strip() and not after.strip()
+        if heading and heading[1] == "= " and heading[3] == " =" and alone:
+            text = _one_paragraph_a_line(written)
+            if text:
+                count += 1
+                yield Text(text=text, language=language_of(text), group=f"{path.name}/{count}", title=title)
+            title, written = _plain(heading[2]), []
+        else:
+            written.append(_plain(heading[2] if heading else line))
+
+
+def _plain(line: str) -> str:
+    return _JOINED.sub(r"\1", line).replace("<unk>", UNKNOWN_WORD).strip()
+
+
+def _one_paragraph_a_line(written: list[str]) -> str:
+    return "\n".join(filter(None, (" ".join(line.split()) for line in written)))
+
+
+def _clean(
+    path: Path, found: list[Text], without: contamination.EvaluationData
+) -> tuple[list[Text], list[tuple[str, str]]]:
+    """The texts without the paragraphs that evaluation data share words with, and which these are."""
+    paragraphs = [(number, line) for number, one in enumerate(found) for line in one.text.split("\n")]
+    kept: defaultdict[int, list[str]] = defaultdict(list)
+    dropped = []
+    shared = without.shared_with([line for _, line in paragraphs])
+    for (number, line), name in zip(paragraphs, shared, strict=True):
+        if name is None:
+            kept[number].append(line)
+        else:
+            reason = f"a paragraph shares {contamination.LENGTH} words in a row with {name}"
+            dropped.append((f"{path}, {found[number].title or found[number].group}", reason))
+    return [replace(found[number], text="\n".join(left)) for number, left in kept.items()], dropped

@@ -1,0 +1,180 @@
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from anaphora.checkpoint import Layout, load, training_record
+from anaphora.config import Config
+from anaphora.data.batch import Batch
+from anaphora.errors import UserError
+from anaphora.model.settings import Label
+from anaphora.training.module import TrainingModule
+from anaphora.training.run import train
+
+NAMES, VERBS, PLACES = ("Anna", "Tom", "Mary"), ("walked", "talked", "jumped"), ("in the garden", "on the bridge")
+SMALL = (
+    "trainer=smoke",
+    "trainer.limit_steps=null",
+    "trainer.limit_items=null",
+    "model.width=16",
+    "model.layers=2",
+    "model/initialisation=xavier",
+    "batching.tokens=256",
+    "batching.row_tokens=32",
+    "optimizer.matrices=adamw",
+    "optimizer.matrices_learning_rate=null",
+    "optimizer.learning_rate=0.01",
+    "optimizer.steps=8",
+    "validation.every=2",
+)
+Settings = Callable[..., Config]
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Thirty small documents."""
+    path = tmp_path_factory.mktemp("pages") / "pages.jsonl"
+    rows = []
+    for number in range(30):
+        lines = [f"{NAMES[(number + line) % 3]} {VERBS[line % 3]} {PLACES[number % 2]}." for line in range(6)]
+        rows.append(json.dumps({"text": "\n".join(lines), "title": f"Page {number}"}))
+    path.write_text("\n".join(rows))
+    return path
+
+
+@pytest.fixture(scope="module")
+def reviews(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Sixty reviews; the adverb of the second clause is the label."""
+    path = tmp_path_factory.mktemp("reviews") / "reviews.jsonl"
+    rows = []
+    for number in range(60):
+        word, label = (("well", "good"), ("badly", "poor"))[number % 2]
+        text = f"{NAMES[number % 3]} {VERBS[number // 3 % 3]} {PLACES[number // 9 % 2]} and it"
+        text += f" {'really ' * (number % 5)}went {word}. {number}"
+        rows.append(json.dumps({"text": text, "label": label}))
+    path.write_text("\n".join(rows))
+    return path
+
+
+def pretraining(settings: Settings, pages: Path, output: Path, *more: str) -> Config:
+    shares = ("data.dev_share=0.2", "data.test_share=0.1", "vocabulary.size=80")
+    return settings("experiment=pretrain", f"data.path={pages}", *shares, *SMALL, f"output={output}", "name=run", *more)
+
+
+def classifying(settings: Settings, reviews: Path, output: Path, *more: str) -> Config:
+    chosen = ("experiment=sentiment", "data=labelled_text", f"data.path={reviews}")
+    return settings(*chosen, *SMALL, "model.dropout=0.1", f"output={output}", "name=run", *more)
+
+
+class KilledError(Exception):
+    pass
+
+
+def broken_at(step: int, config: Config) -> None:
+    whole_step = TrainingModule.training_step
+
+    def dies(module: TrainingModule, batch: Batch, batch_idx: int) -> Any:
+        if module.global_step == step:
+            raise KilledError
+        return whole_step(module, batch, batch_idx)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(TrainingModule, "training_step", dies)
+        with pytest.raises(KilledError):
+            train(config)
+
+
+@pytest.mark.parametrize("task", ["hidden_words", "classification"])
+def test_two_rounds_and_two_resumed_are_four_unbroken_ones(
+    task: str, settings: Settings, pages: Path, reviews: Path, tmp_path: Path
+) -> None:
+    def config(output: Path, *more: str) -> Config:
+        if task == "hidden_words":
+            return pretraining(settings, pages, output, "model.dropout=0.1", *more)
+        return classifying(settings, reviews, output, "task.hidden_words=0.2", *more)
+
+    unbroken = train(config(tmp_path / "unbroken")).directory
+    broken_at(5, config(tmp_path / "broken"))
+    directory = tmp_path / "broken" / "run"
+    assert not Layout(directory).weights.exists()
+    train(config(tmp_path / "broken", f"resume={directory}"))
+    first, second = (torch.load(Layout(one).last, weights_only=True) for one in (unbroken, directory))
+    assert first["global_step"] == second["global_step"] == 8
+    for name, value in first["state_dict"].items():
+        assert torch.equal(value, second["state_dict"][name]), name
+    assert training_record(unbroken)["validations"] == training_record(directory)["validations"]
+
+
+def test_perplexity_falls_and_is_that_of_the_loss(settings: Settings, pages: Path, tmp_path: Path) -> None:
+    run = train(pretraining(settings, pages, tmp_path, "optimizer.steps=60", "validation.every=20")).directory
+    found = [one["validation/perplexity"] for one in training_record(run)["validations"]]
+    assert found[-1] < 0.5 * found[0]
+    last = training_record(run)["validations"][-1]
+    assert last["validation/perplexity"] == pytest.approx(math.exp(last["validation/loss"]), rel=1e-5)
+    assert not [name for name in last if name.startswith("attention")]
+
+
+@pytest.mark.parametrize("pooling", ["mean", "first"])
+def test_labels_are_learned_and_the_run_knows_their_names(
+    pooling: str, settings: Settings, reviews: Path, tmp_path: Path
+) -> None:
+    more = ("optimizer.steps=60", "validation.every=20", f"task.readout.pooling={pooling}")
+    directory = train(classifying(settings, reviews, tmp_path, *more)).directory
+    assert max(one["validation/accuracy"] for one in training_record(directory)["validations"]) == 1.0
+    readout = load(directory).config.task.readout
+    assert isinstance(readout, Label)
+    assert readout.labels == ["good", "poor"]
+
+
+def test_shuffled_labels_are_a_control_of_texts_too(settings: Settings, reviews: Path, tmp_path: Path) -> None:
+    still = ("optimizer.learning_rate=1e-30", "trainer.limit_steps=2")
+    losses = []
+    for shuffled in ("false", "true"):
+        config = classifying(settings, reviews, tmp_path / shuffled, *still, f"task.shuffled_labels={shuffled}")
+        losses.append(training_record(train(config).directory)["validations"][0]["validation/loss"])
+    assert losses[0] != losses[1]
+
+
+def test_the_vocabulary_holds_words_of_the_training_split_alone(
+    settings: Settings, pages: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "pages.jsonl"
+    rows = [json.dumps({"text": f"zebra{'qxjvkw'[number % 6] * 3} {number}"}) for number in range(12)]
+    path.write_text("\n".join(rows))
+    config = pretraining(settings, path, tmp_path, "trainer.limit_steps=2")
+    run = load(train(config).directory)
+    from anaphora.data.store import load as load_corpus
+
+    seen = {character for one in load_corpus(config.data).texts("train") for character in one.text}
+    known = {run.tokenizer.token(number).removeprefix("##") for number in range(5, run.tokenizer.size)}
+    assert set("".join(known)) <= seen
+    assert len(known) > len(set("".join(known)))
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        (("data.dev_share=0",), "the dev split is empty"),
+        (("task.readout.labels=[good,fair]",), r"label: 'poor' of .* must be one of good, fair"),
+    ],
+)
+def test_texts_that_cannot_be_trained_on_are_told(
+    more: tuple[str, ...], told: str, settings: Settings, reviews: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(UserError, match=told):
+        train(classifying(settings, reviews, tmp_path, *more))
+
+
+def test_one_label_alone_is_told(settings: Settings, tmp_path: Path) -> None:
+    path = tmp_path / "one.jsonl"
+    path.write_text("\n".join(json.dumps({"text": f"text {number}", "label": "a"}) for number in range(20)))
+    with pytest.raises(
+        UserError, match=r"task.readout=label needs texts of at least two labels; the training split has"
+    ):
+        train(classifying(settings, path, tmp_path))
