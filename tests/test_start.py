@@ -9,9 +9,10 @@ import pytest
 import torch
 from published import write_folder
 
-from anaphora.checkpoint import Layout, load
+from anaphora.analysis.controls import changed
+from anaphora.checkpoint import Layout, load, training_record
 from anaphora.config import Config, read
-from anaphora.data.batch import TrainingBatches
+from anaphora.data.batch import Encoded, TrainingBatches
 from anaphora.errors import UserError
 from anaphora.start import settle, untouched_model
 from anaphora.training.controls import freeze
@@ -164,6 +165,17 @@ def test_a_stored_run_is_read_without_what_it_started_from(
     assert stored.model == read(Layout(finished).config).model
 
 
+@pytest.mark.parametrize("control", ["uniform", "no_positions", "frozen_query_key"])
+def test_a_control_of_a_run_takes_over_what_it_still_has(
+    begun: Callable[..., Config], folder: Path, tmp_path: Path, control: str
+) -> None:
+    config = changed(settle(begun(tmp_path, folder, "optimizer.learning_rate=1e-12")), control)
+    trained, source = (load(each).resolver.encoder.state_dict() for each in (train(config).directory, folder))
+    assert 0 < len(trained) <= len(source)
+    for name, value in trained.items():
+        torch.testing.assert_close(value, source[name], atol=1e-6, rtol=0)
+
+
 def test_frozen_layers_are_the_embedding_and_the_first_blocks(folder: Path) -> None:
     resolver = load(folder).resolver
     freeze(resolver, [], 1)
@@ -192,8 +204,6 @@ def test_each_layer_learns_at_a_share_of_the_rate_above_it(
 def test_the_last_weights_are_kept_where_that_is_asked(
     begun: Callable[..., Config], finished: Path, tmp_path: Path
 ) -> None:
-    from anaphora.checkpoint import training_record
-
     wild = ("optimizer.learning_rate=3", "optimizer.decay=constant")
     for keep in ("best", "last"):
         directory = train(settle(begun(tmp_path / keep, finished, f"validation.keep={keep}", *wild))).directory
@@ -205,16 +215,13 @@ def test_the_last_weights_are_kept_where_that_is_asked(
 def test_exchanged_names_double_the_training_items(
     begun: Callable[..., Config], folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from anaphora.training import run as module
-
     shown: list[list[str]] = []
-    whole = TrainingBatches
 
-    def noted(data: Any, *others: Any) -> Any:
+    def noted(data: Encoded, *others: Any) -> TrainingBatches:
         shown.append([example.text for example in data.examples])
-        return whole(data, *others)
+        return TrainingBatches(data, *others)
 
-    monkeypatch.setattr(module, "TrainingBatches", noted)
+    monkeypatch.setattr("anaphora.training.run.TrainingBatches", noted)
     for asked in ("false", "true"):
         train(settle(begun(tmp_path / asked, folder, f"task.exchanged_names={asked}")))
     plain, doubled = shown

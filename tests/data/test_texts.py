@@ -11,7 +11,6 @@ import pytest
 from anaphora.data import store
 from anaphora.data.contamination import LENGTH, EvaluationData
 from anaphora.data.corpora import labelled_text, plain_text
-from anaphora.data.corpora.plain_text import UNKNOWN_WORD
 from anaphora.data.settings import (
     AgNews,
     ChnSentiCorp,
@@ -21,7 +20,7 @@ from anaphora.data.settings import (
     RottenTomatoes,
     Sst2,
 )
-from anaphora.data.text import Text, language_of, thinned
+from anaphora.data.text import UNKNOWN_WORD, Text, language_of, thinned
 from anaphora.errors import UserError
 
 

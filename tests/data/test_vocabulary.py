@@ -10,8 +10,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as draw
 
-from anaphora.data.corpora.plain_text import UNKNOWN_WORD
 from anaphora.data.settings import Bpe, CharacterVocabulary, Vocabulary, WordPiece, WordVocabulary
+from anaphora.data.text import UNKNOWN_WORD
 from anaphora.data.tokenizer import Tokenizer, Tokens, stretches
 from anaphora.data.vocabulary import build
 from anaphora.data.words import word_numbers

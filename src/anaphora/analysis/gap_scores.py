@@ -5,6 +5,7 @@ S models, N items, M candidates at most.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -106,7 +107,10 @@ def _f1(weights: Floats, counts: NDArray[np.int64]) -> Floats:
 
 
 def _interval(values: Floats) -> tuple[float, float]:
-    low, high = np.nanquantile(values, [0.025, 0.975])
+    known = values[~np.isnan(values)]  # without a hit on either side there is no bias to speak of
+    if not len(known):
+        return math.nan, math.nan
+    low, high = np.quantile(known, [0.025, 0.975])
     return float(low), float(high)
 
 

@@ -19,13 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.data.corpora.division import lines
+from anaphora.data.words import CHINESE
 from anaphora.errors import UserError
 
 LENGTH = 8
 """Words in a row that two texts must not share."""
 
-_CHINESE = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
-_WORD = re.compile(rf"[{_CHINESE}]|[^\W_{_CHINESE}]+")
+_WORD = re.compile(rf"[{CHINESE}]|[^\W_{CHINESE}]+")
 _SUFFIXES = (".txt", ".tsv", ".csv", ".json", ".jsonl", ".conllu", ".tokens")
 _BASE = np.uint64(0x9E3779B97F4A7C15)
 _AT_ONCE = 20_000  # paragraphs

@@ -7,9 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from anaphora.data.example import LANGUAGES
+from anaphora.data.words import CHINESE
 from anaphora.errors import UserError
 
-_CHINESE = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
+UNKNOWN_WORD = "\ufffd"
+"""Stands for a word that a source does not tell; no vocabulary holds it."""
+
+_IS_CHINESE = re.compile(f"[{CHINESE}]")
 _LOOKED_AT = 1000  # characters from which a text's language is told
 _CHINESE_SHARE = 0.2  # of them at least
 
@@ -40,7 +44,7 @@ class Text:
 def language_of(text: str) -> str:
     """The language: "zh" where a fifth or more of the first thousand characters are Chinese, else "en"."""
     begin = text[:_LOOKED_AT]
-    return "zh" if len(_CHINESE.findall(begin)) >= max(1, _CHINESE_SHARE * len(begin)) else "en"
+    return "zh" if len(_IS_CHINESE.findall(begin)) >= max(1, _CHINESE_SHARE * len(begin)) else "en"
 
 
 def thinned(texts: Sequence[Text], most: int | None) -> list[Text]:

@@ -16,7 +16,7 @@ from tokenizers import Regex, models, normalizers, pre_tokenizers, trainers
 from tokenizers import Tokenizer as Backend
 
 from anaphora.data import settings
-from anaphora.data.corpora.plain_text import UNKNOWN_WORD
+from anaphora.data.text import UNKNOWN_WORD
 from anaphora.data.tokenizer import Tokenizer, stretches
 from anaphora.data.words import CHINESE, PIECES
 from anaphora.errors import UserError

@@ -19,11 +19,8 @@ from anaphora.data import contamination
 from anaphora.data.corpora.division import ReadingReport, divide, existing, lines
 from anaphora.data.example import SPLITS
 from anaphora.data.settings import PlainText
-from anaphora.data.text import Text, language_of
+from anaphora.data.text import UNKNOWN_WORD, Text, language_of
 from anaphora.errors import UserError
-
-UNKNOWN_WORD = "\ufffd"
-"""Stands for a word that the source does not tell; no vocabulary holds it."""
 
 _OFFICIAL = {"wiki.train.tokens": "train", "wiki.valid.tokens": "dev", "wiki.test.tokens": "test"}
 _FORMATS = (".txt", ".jsonl", ".tokens")
