@@ -107,7 +107,7 @@ def _f1(weights: Floats, counts: NDArray[np.int64]) -> Floats:
 
 
 def _interval(values: Floats) -> tuple[float, float]:
-    known = values[~np.isnan(values)]  # without a hit on either side there is no bias to speak of
+    known = values[np.isfinite(values)]  # without a hit there is no bias to speak of
     if not len(known):
         return math.nan, math.nan
     low, high = np.quantile(known, [0.025, 0.975])
