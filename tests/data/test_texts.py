@@ -189,6 +189,7 @@ def test_words_of_two_texts_do_not_make_a_row(tmp_path: Path) -> None:
         ("a.jsonl", json.dumps({"a": [{"text": f"So {EIGHT}"}]})),
         ("a.json", json.dumps([{"deep": {"text": EIGHT}}], indent=1)),
         ("a.conllu", f"# text = {EIGHT}\n1\tthe\t_\n"),
+        ("a.txt.dev", f"1 {EIGHT}"),
         ("a.txt.gz", f"[The grey] cat slept under the [old table] {EIGHT[:3]}"),
     ],
 )

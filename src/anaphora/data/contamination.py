@@ -141,7 +141,8 @@ def texts(path: Path) -> Iterator[str]:
 
 
 def _suffix(path: Path) -> str:
-    return Path(path.name.removesuffix(".gz")).suffix.lower()
+    """The last ending of a name that says how the text stands there; more may follow, as in .txt.gz or .txt.dev."""
+    return next((one for one in reversed(path.suffixes) if one.lower() in _SUFFIXES), "").lower()
 
 
 def _json(path: Path, written: list[str]) -> list[Any]:
