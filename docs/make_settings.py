@@ -31,6 +31,7 @@ from anaphora.analysis.settings import (
 )
 from anaphora.benchmark.settings import Benchmark
 from anaphora.config import GROUPS, VARIANTS, Config
+from anaphora.explain.settings import Explanation
 from anaphora.replication.settings import Replication
 
 ROOT = Path(__file__).parent.parent
@@ -133,6 +134,7 @@ def page() -> str:
     parts += ["## A run for transformers: `scripts/export.py`", "", *_table(Export, ""), ""]
     parts += ["## Name decisions on GAP: `scripts/gap.py`", "", *_table(NameDecisions, ""), ""]
     parts += ["## All folds of a corpus: `scripts/cross_validate.py`", "", *_table(CrossValidation, ""), ""]
+    parts += ["## Step by step: `scripts/explain.py`", "", *_table(Explanation, ""), ""]
     parts += ["## Several runs: `scripts/compare.py`", "", *_table(Comparison, "")]
     parts += ["", "## Speed: `scripts/benchmark.py`", "", *_table(Benchmark, "")]
     parts += ["", "`scale=smoke` is the smallest comparison that goes all the way."]

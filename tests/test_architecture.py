@@ -62,6 +62,7 @@ def test_there_is_something_to_look_at() -> None:
         ("analysis", ("training", "report", "benchmark", "workflow")),
         ("report", ("training", "benchmark", "model", "workflow")),
         ("training", ("analysis", "report", "benchmark", "workflow")),
+        ("explain", ("training", "benchmark")),
     ],
 )
 def test_each_folder_knows_only_what_is_below_it(folder: str, forbidden: tuple[str, ...]) -> None:
@@ -116,14 +117,18 @@ def test_scripts_import_what_is_heavy_after_the_settings_are_checked(path: Path)
     assert [one for one in HEAVY if any(name.split(".")[0] == one for name in names)] == []
     assert {one for one in names if one.startswith("anaphora.")} - {"anaphora.errors"} <= {
         f"anaphora.{one}"
-        for module in ("command", "config", "analysis.settings", "benchmark.settings", "replication.settings", "start")
+        for module in (
+            *("command", "config", "start"),
+            *(f"{room}.settings" for room in ("analysis", "benchmark", "explain", "replication")),
+        )
         for one in (module, *(f"{module}.{name}" for name in WORDS))
     }
 
 
 WORDS = (
     *("guarded", "launch", "Config", "resolve", "settle", "CrossValidation", "Export", "NameDecisions"),
-    *("Analysis", "AntecedentSelection", "Benchmark", "Comparison", "Description", "Evidence", "Replication", "Report"),
+    *("Analysis", "AntecedentSelection", "Benchmark", "Comparison", "Description", "Evidence", "Explanation"),
+    *("Replication", "Report"),
 )
 
 

@@ -28,6 +28,7 @@ from anaphora.analysis.settings import (
 from anaphora.benchmark.settings import Benchmark
 from anaphora.config import Config, resolve
 from anaphora.data.example import from_record
+from anaphora.explain.settings import Explanation
 from anaphora.replication.settings import Replication
 
 ROOT = Path(__file__).parent.parent
@@ -35,7 +36,7 @@ READMES = ("README.md", "README.zh.md")
 PAGES = [ROOT / name for name in (*READMES, "CONTRIBUTING.md", "CHANGELOG.md")] + sorted((ROOT / "docs").glob("*.md"))
 ASKED = (
     *(Analysis, AntecedentSelection, Comparison, CrossValidation, Description, Benchmark),
-    *(Evidence, Export, NameDecisions, Report, Replication),
+    *(Evidence, Explanation, Export, NameDecisions, Report, Replication),
 )
 SETTINGS = {each.__name__: each for each in (Config, *ASKED)}
 COMMAND = re.compile(r"\.venv/bin/python (scripts/\w+\.py[^`\n]*)")

@@ -32,6 +32,7 @@ from anaphora.analysis.settings import (
 from anaphora.benchmark.settings import Benchmark
 from anaphora.data import settings as data_settings
 from anaphora.errors import UserError
+from anaphora.explain.settings import Explanation
 from anaphora.model import settings as model_settings
 from anaphora.replication.settings import Replication
 from anaphora.training import settings as training_settings
@@ -196,6 +197,7 @@ def register_configs() -> None:
     store.store(name="evidence_schema", node=Evidence)
     store.store(name="export_schema", node=Export)
     store.store(name="name_decisions_schema", node=NameDecisions)
+    store.store(name="explanation_schema", node=Explanation)
     store.store(name="report_schema", node=Report)
     store.store(name="benchmark_schema", node=Benchmark)
     store.store(name="replication_schema", node=Replication)

@@ -19,12 +19,17 @@ def example_of(asked: Analysis) -> Example:
     """
     assert asked.text is not None
     assert asked.pronoun is not None
-    language = asked.language or ("zh" if _CHINESE.search(asked.text) else "en")
+    language = asked.language or language_of(asked.text)
     pronoun = find(asked.text, asked.pronoun, "pronoun")
     spans = tuple((find(asked.text, name, "candidates"),) for name in asked.candidates)
     right = () if asked.antecedent is None else (asked.candidates.index(asked.antecedent),)
     candidates, antecedents, _ = in_text_order(spans, right)
     return Example(text=asked.text, language=language, pronoun=pronoun, candidates=candidates, antecedents=antecedents)
+
+
+def language_of(text: str) -> str:
+    """The language that a text's characters tell: Chinese from the first Chinese character on, else English."""
+    return "zh" if _CHINESE.search(text) else "en"
 
 
 def find(text: str, asked: str, setting: str) -> Span:

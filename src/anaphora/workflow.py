@@ -284,7 +284,7 @@ def alike(stored: Config, asked: Config) -> bool:
 def plot_sentence(run: Run, asked: Analysis) -> list[Path]:
     """The heat map and the pronoun's row of one sentence."""
     example = question.example_of(asked)
-    head = head_asked(asked) or _stored_head(run)
+    head = head_asked(asked) or stored_head(run)
     encode(run, [example])  # refuses a text that the model cannot hold
     tokens, maps = whole_maps(run.resolver, run.tokenizer, example, run.config.task.readout)
     within = [place for place, covered in enumerate(tokens.spans) if place in tokens.covering(example.pronoun)]
@@ -372,7 +372,12 @@ def study_of(run: Run, asked: Analysis, status: Status) -> Study:
     )
 
 
-def _stored_head(run: Run) -> Head:
+def stored_head(run: Run) -> Head:
+    """The head that was chosen on the development split.
+
+    Raises:
+        UserError: none has been chosen yet.
+    """
     path = Layout(run.directory).metrics
     if not path.exists():
         raise UserError(

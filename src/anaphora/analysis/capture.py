@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from anaphora.analysis.record import AttentionRecord
 from anaphora.checkpoint import Run
-from anaphora.data.batch import Batch, Encoded, evaluation_batches, one
+from anaphora.data.batch import Batch, Encoded, evaluation_batches, one, unasked
 from anaphora.data.example import Example
 from anaphora.data.settings import Batching
 from anaphora.data.tokenizer import Tokenizer, Tokens
@@ -109,3 +109,12 @@ def each_map(
             marks = resolver.readout.marks(batch.slots)
             layers = resolver.encoder.maps(batch.inputs, batch.places, batch.segments, marks)
             yield tokens, torch.stack([layer[0] for layer in layers]).float().cpu().numpy()
+
+
+def text_maps(resolver: Resolver, tokenizer: Tokenizer, text: str) -> tuple[Tokens, NDArray[np.float32]]:
+    """Every attention map of a text about which nothing is asked: its T tokens and (L, H, T, T)."""
+    device = next(resolver.parameters()).device
+    read, tokens = unasked(text, tokenizer)
+    with torch.inference_mode():
+        layers = resolver.encoder.maps(*(each.to(device) for each in read))
+        return tokens, torch.stack([layer[0] for layer in layers]).float().cpu().numpy()

@@ -335,3 +335,10 @@ def one(example: Example, tokenizer: Tokenizer, slots: int = 0) -> tuple[Batch, 
     """A batch of a single example, and its tokens."""
     data = Encoded([example], tokenizer)
     return data.batch([[0]], slots), data.tokens[0]
+
+
+def unasked(text: str, tokenizer: Tokenizer) -> tuple[tuple[Tensor, Tensor, Tensor], Tokens]:
+    """A text about which nothing is asked: ids, places and segments, each (1, T), and its tokens."""
+    tokens = tokenizer.encode(text)
+    ids = torch.tensor([tokens.ids])
+    return (ids, torch.arange(ids.shape[1]).unsqueeze(0), torch.zeros_like(ids)), tokens

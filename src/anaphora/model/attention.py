@@ -51,7 +51,17 @@ def attention_weights(query: Tensor, key: Tensor, bias: Tensor) -> Tensor:
 
 def attention_scores(query: Tensor, key: Tensor, bias: Tensor) -> Tensor:
     """What the softmax sees, query @ key.T / sqrt(D) + bias; shapes as in `attention_weights`."""
-    return query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1]) + bias.to(query.dtype)
+    return products(query, key) / scale_of(query) + bias.to(query.dtype)
+
+
+def products(query: Tensor, key: Tensor) -> Tensor:
+    """Every query with every key, query @ key.T: (..., Q, D), (..., T, D) -> (..., Q, T)."""
+    return query @ key.transpose(-2, -1)
+
+
+def scale_of(query: Tensor) -> float:
+    """What the products are divided by, sqrt(D), so that their variance does not grow with D (section 3.2.1)."""
+    return math.sqrt(query.shape[-1])
 
 
 def normalised(scores: Tensor) -> Tensor:
@@ -59,6 +69,16 @@ def normalised(scores: Tensor) -> Tensor:
     nothing = scores.amax(dim=-1, keepdim=True) == -math.inf
     # Rows without any allowed key are softmaxed over zeros and then emptied, so that no NaN reaches a gradient.
     return scores.masked_fill(nothing, 0.0).softmax(dim=-1).masked_fill(nothing, 0.0)
+
+
+def split(features: Tensor, heads: int) -> Tensor:
+    """The features as so many heads: (B, T, W) -> (B, H, T, D)."""
+    return features.view(*features.shape[:-1], heads, -1).transpose(1, 2)
+
+
+def side_by_side(mixed: Tensor) -> Tensor:
+    """The heads' features in one row again: (B, H, T, D) -> (B, T, W)."""
+    return mixed.transpose(1, 2).flatten(2)
 
 
 @dataclass(frozen=True)
@@ -134,10 +154,14 @@ class Attention(nn.Module):
 
     def project(self, hidden: Tensor, content: Tensor, context: Context) -> tuple[Tensor, Tensor, Tensor]:
         """Query and key of `hidden`, value of `content`, positions applied: (B, T, W) twice -> (B, H, T, D) thrice."""
-        position = self._position[0]
-        query = position.rotate(self._split(self.query(hidden)), context.places)
-        key = position.rotate(self._split(self.key(hidden)), context.places)
-        return query, key, self._split(self.value(content))
+        query, key, value = self.unturned(hidden, content)
+        rotate, places = self._position[0].rotate, context.places
+        turned = rotate(query, places)
+        return turned, turned if key is query else rotate(key, places), value
+
+    def unturned(self, hidden: Tensor, content: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """What `project` gives before positions turn it: (B, T, W) twice -> (B, H, T, D) thrice."""
+        return self._split(self.query(hidden)), self._split(self.key(hidden)), self._split(self.value(content))
 
     def score_bias(self, context: Context) -> Tensor:
         """What is added to the scores: broadcastable to (B, H, T, T)."""
@@ -154,7 +178,7 @@ class Attention(nn.Module):
             mixed = attend(query, key, value, None if context.plain else self.score_bias(context), dropout)
         if self.training and self.head_dropout:
             mixed = self._drop_heads(mixed)
-        return mixed.transpose(1, 2).flatten(2)
+        return side_by_side(mixed)
 
     def finish(self, mixed: Tensor) -> Tensor:
         """The output projection over the heads side by side: (..., W) -> (..., W)."""
@@ -189,7 +213,7 @@ class Attention(nn.Module):
         return weights
 
     def _split(self, features: Tensor) -> Tensor:
-        return features.view(*features.shape[:-1], self.heads, -1).transpose(1, 2)
+        return split(features, self.heads)
 
     def _drop_heads(self, mixed: Tensor) -> Tensor:
         kept = torch.rand(mixed.shape[0], self.heads, 1, 1, device=mixed.device) >= self.head_dropout
@@ -206,8 +230,8 @@ class SharedQueryKey(Attention):
         self.value = nn.Linear(width, width)
         self.output = nn.Linear(width, width)
 
-    def project(self, hidden: Tensor, content: Tensor, context: Context) -> tuple[Tensor, Tensor, Tensor]:
-        shared = self._position[0].rotate(self._split(self.query(hidden)), context.places)
+    def unturned(self, hidden: Tensor, content: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        shared = self._split(self.query(hidden))
         return shared, shared, self._split(self.value(content))
 
 
@@ -218,9 +242,10 @@ class Uniform(Attention):
         self.value = nn.Linear(width, width)
         self.output = nn.Linear(width, width)
 
-    def project(self, hidden: Tensor, content: Tensor, context: Context) -> tuple[Tensor, Tensor, Tensor]:
+    def unturned(self, hidden: Tensor, content: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         value = self._split(self.value(content))
-        return torch.zeros_like(value), torch.zeros_like(value), value
+        nothing = torch.zeros_like(value)
+        return nothing, nothing, value
 
     def score_bias(self, context: Context) -> Tensor:
         return context.mask
@@ -232,10 +257,9 @@ class ParameterFree(Attention):
     def make_projections(self, width: int) -> None:
         """Nothing is trained."""
 
-    def project(self, hidden: Tensor, content: Tensor, context: Context) -> tuple[Tensor, Tensor, Tensor]:
+    def unturned(self, hidden: Tensor, content: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         features = self._split(hidden)
-        turned = self._position[0].rotate(features, context.places)
-        return turned, turned, self._split(content)
+        return features, features, self._split(content)
 
     def finish(self, mixed: Tensor) -> Tensor:
         return mixed

@@ -22,21 +22,34 @@ class Block(nn.Module):
         self.dropout = nn.Dropout(chosen.dropout)
         self.value_norm = norm.build(chosen.norm, chosen.width) if chosen.values == "token" else None
 
+    def reads(self, hidden: Tensor, context: Context) -> tuple[Tensor, Tensor]:
+        """What queries and keys are made of, and what values are made of: (B, T, W) -> two of (B, T, W)."""
+        read: Tensor = self.attention_norm(hidden) if self.pre else hidden
+        return read, read if self.value_norm is None else self.value_norm(context.embedded)
+
     def project(self, hidden: Tensor, context: Context) -> tuple[Tensor, Tensor, Tensor]:
         """Query, key and value of this layer: (B, T, W) -> three of (B, H, T, D)."""
-        read: Tensor = self.attention_norm(hidden) if self.pre else hidden
-        content: Tensor = read if self.value_norm is None else self.value_norm(context.embedded)
-        return self.attention.project(read, content, context)
+        return self.attention.project(*self.reads(hidden, context), context)
 
-    def complete(self, hidden: Tensor, mixed: Tensor) -> Tensor:
-        """The rest of the layer, once attention has mixed, token by token: two of (..., W) -> (..., W)."""
-        hidden = hidden + self.dropout(self.attention.finish(mixed))
+    def add_attention(self, hidden: Tensor, mixed: Tensor) -> Tensor:
+        """The first sum: what the layer read, plus what attention brought; two of (..., W) -> (..., W)."""
+        summed: Tensor = hidden + self.dropout(self.attention.finish(mixed))
+        if self.pre:
+            return summed
+        normed: Tensor = self.attention_norm(summed)
+        return normed
+
+    def add_feed_forward(self, hidden: Tensor) -> Tensor:
+        """The second sum: plus what the feed-forward network makes of each token; (..., W) -> (..., W)."""
         if self.pre:
             summed: Tensor = hidden + self.dropout(self.feed_forward(self.feed_forward_norm(hidden)))
             return summed
-        hidden = self.attention_norm(hidden)
         output: Tensor = self.feed_forward_norm(hidden + self.dropout(self.feed_forward(hidden)))
         return output
+
+    def complete(self, hidden: Tensor, mixed: Tensor) -> Tensor:
+        """The rest of the layer, once attention has mixed, token by token: two of (..., W) -> (..., W)."""
+        return self.add_feed_forward(self.add_attention(hidden, mixed))
 
     def forward(self, hidden: Tensor, context: Context) -> Tensor:
         return self.complete(hidden, self.attention.mix(*self.project(hidden, context), context))

@@ -18,8 +18,13 @@ class FeedForward(nn.Module):
         self.activation = activation
         self.narrow = nn.Linear(hidden, width)
 
+    def inside(self, features: Tensor) -> Tensor:
+        """What stands between the two maps: (B, T, W) -> (B, T, hidden)."""
+        active: Tensor = self.activation(self.widen(features))
+        return active
+
     def forward(self, features: Tensor) -> Tensor:
-        output: Tensor = self.narrow(self.activation(self.widen(features)))
+        output: Tensor = self.narrow(self.inside(features))
         return output
 
 
@@ -31,13 +36,18 @@ class SwiGlu(nn.Module):
         self.widen = nn.Linear(width, 2 * hidden, bias=False)
         self.narrow = nn.Linear(hidden, width, bias=False)
 
-    def forward(self, features: Tensor) -> Tensor:
+    def inside(self, features: Tensor) -> Tensor:
+        """What stands between the two maps: (B, T, W) -> (B, T, hidden)."""
         gate, content = self.widen(features).chunk(2, dim=-1)
-        output: Tensor = self.narrow(functional.silu(gate) * content)
+        active: Tensor = functional.silu(gate) * content
+        return active
+
+    def forward(self, features: Tensor) -> Tensor:
+        output: Tensor = self.narrow(self.inside(features))
         return output
 
 
-def build(chosen: settings.FeedForward, width: int) -> nn.Module:
+def build(chosen: settings.FeedForward, width: int) -> FeedForward | SwiGlu:
     """The feed-forward network that the settings name."""
     hidden = max(1, round(width * chosen.expansion))
     match chosen:

@@ -1,19 +1,10 @@
-"""The report as one offline HTML file, and one sentence's attention as another.
-
-A page asks for nothing: style, script, font, figures and data are inside, and its content security policy forbids the
-rest. Text from data is escaped by the template; what the script reads is JSON with no character that could end its
-element, and the script writes text only as text.
-"""
+"""The report as one offline HTML file, and one sentence's attention as another; `offline` keeps them so."""
 
 from __future__ import annotations
 
-import base64
 import io
-import json
 import re
-import tempfile
-from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Mapping, Sequence
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,20 +14,18 @@ from anaphora.files import write_text
 from anaphora.report.blocks import Picture, ReportRun
 from anaphora.report.evidence_figures import MAPS
 from anaphora.report.glossary import GLOSSARY
+from anaphora.report.offline import environment, font_mark, own_file, ramp, safe, script_json, with_fonts
 from anaphora.report.packing import deflated, pack_map
 from anaphora.report.sections import facts, opening, sections, side_by_side
 
 if TYPE_CHECKING:
-    from jinja2 import Environment
     from markupsafe import Markup
     from matplotlib.figure import Figure
 
 __all__ = ["ReportRun", "pack_map", "write_attention_page", "write_report"]
 
-_TEMPLATES = Path(__file__).with_name("templates")
 _PIXELS = 1.7
 """CSS pixels that a point of a figure takes: its type of 8 points is then read like the text beside it."""
-_FONT_MARK = "/*the faces of the characters in use*/"
 _UNPACKED = 1_000_000
 """Bytes of maps from which on a page carries them compressed."""
 
@@ -82,7 +71,7 @@ def write_report(
         for name, figure in figures.items()
     }
     head: Mapping[str, Any] = next((run.metrics["head"] for run in runs if run.metrics.get("head")), {})
-    html = _environment().get_template("report.html.j2").render(
+    html = environment().get_template("report.html.j2").render(
         title=title,
         runs=[
             {"name": run.name, "opening": opening(run.metrics), "facts": facts(run), "sections": chapter}
@@ -92,12 +81,12 @@ def write_report(
         pictures=pictures,
         glossary=GLOSSARY,
         sentences=len(sentences),
-        explorer=_json({"sentences": sentences, "head": head, **_colours()}),
-        style=_read("report.css"),
-        script=_read("report.js"),
-        font_mark=_safe(_FONT_MARK),
+        explorer=script_json({"sentences": sentences, "head": head, "maps": MAPS, **ramp()}),
+        style=own_file("report.css"),
+        script=own_file("report.js"),
+        font_mark=font_mark(),
     )  # fmt: skip
-    write_text(path, html.replace(_FONT_MARK, _faces(html, (400, 700)), 1))
+    write_text(path, with_fonts(html, html, (400, 700)))
     return drawn
 
 
@@ -119,18 +108,18 @@ def write_attention_page(path: Path, sentence: Mapping[str, Any]) -> None:
     _check(whole)
     if sum(len(one["data"]) for one in whole["maps"].values()) > _UNPACKED:
         whole["maps"] = {name: deflated(one) for name, one in whole["maps"].items()}
-    html = _environment().get_template("attention.html.j2").render(
+    html = environment().get_template("attention.html.j2").render(
         text=whole["text"],
         language=whole["language"],
         sentences=1,
-        explorer=_json({"sentences": [whole], "head": {}, **_colours()}),
-        style=_read("report.css"),
-        script=_read("report.js"),
-        font_mark=_safe(_FONT_MARK),
+        explorer=script_json({"sentences": [whole], "head": {}, "maps": MAPS, **ramp()}),
+        style=own_file("report.css"),
+        script=own_file("report.js"),
+        font_mark=font_mark(),
     )  # fmt: skip
     # Latin letters are on every machine: a page of one English sentence carries no font.
     chinese = [character for character in set(whole["text"]) if ord(character) >= 0x2E80]
-    write_text(path, html.replace(_FONT_MARK, _faces(chinese, (400,)) if chinese else "", 1))
+    write_text(path, with_fonts(html, chinese, (400,) if chinese else ()))
 
 
 def _check(sentence: Mapping[str, Any]) -> None:
@@ -145,52 +134,6 @@ def _check(sentence: Mapping[str, Any]) -> None:
                 f"sentence {sentence.get('id')!r}, map {name!r}: shape {shape} with {len(stored['data'])} characters "
                 f"of base64 does not fit {len(words)} words; expected layers x heads x {len(words)} x {len(words)}"
             )
-
-
-@lru_cache(maxsize=1)
-def _environment() -> Environment:
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-    return Environment(
-        loader=FileSystemLoader(_TEMPLATES),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-
-
-@lru_cache(maxsize=2)
-def _read(name: str) -> Markup:
-    """A file of our own, which goes into the page as it is."""
-    return _safe((_TEMPLATES / name).read_text(encoding="utf-8"))
-
-
-def _safe(text: str) -> Markup:
-    from markupsafe import Markup
-
-    return Markup(text)
-
-
-def _json(content: Any) -> Markup:
-    """JSON that stands inside a script element: no character of it can end the element or a line of script."""
-    text = json.dumps(content, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    for character in "<>&\u2028\u2029":
-        text = text.replace(character, f"\\u{ord(character):04x}")
-    return _safe(text)
-
-
-def _colours() -> dict[str, Any]:
-    from matplotlib.colors import to_hex
-
-    from anaphora.report import style
-
-    steps = [style.WEIGHTS(step / 63) for step in range(64)]
-    return {
-        "maps": MAPS,
-        "ramp": [to_hex(colour) for colour in steps],
-        "light": [style.ink_on(colour) == style.PAPER for colour in steps],
-    }
 
 
 def _inline(figure: Figure, prefix: str) -> Markup:
@@ -215,35 +158,4 @@ def _inline(figure: Figure, prefix: str) -> Markup:
     width, height = (float(size) for size in re.findall(r'(?:width|height)="([\d.]+)pt"', svg)[:2])
     opening = f'<svg width="{_PIXELS * width:.0f}" height="{_PIXELS * height:.0f}" viewBox="0 0 {width:g} {height:g}" '
     svg = opening + 'aria-hidden="true" focusable="false">' + svg[svg.index(">") + 1 :]
-    return _safe(svg)
-
-
-def _faces(text: Iterable[str], weights: Sequence[int]) -> str:
-    """The font faces of the characters in use, as CSS; empty where the fonts are not installed."""
-    from fontTools.ttLib import TTFont
-
-    from anaphora.report.fonts import FAMILY, _write_copy, faces, is_chinese
-
-    # Signs that Chinese typography gives a full square are left to the reader's own fonts, which do not.
-    characters = sorted(
-        character
-        for character in set(text)
-        if " " <= character <= "~" or (character > "\x7f" and (character.isalpha() or is_chinese(character)))
-    )
-    rules = []
-    for weight in weights:
-        if weight not in faces():
-            continue
-        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-            file = Path(folder) / "face.ttf"
-            _write_copy(faces()[weight], file, characters)
-            font = TTFont(io.BytesIO(file.read_bytes()))
-        font.flavor = "woff"
-        buffer = io.BytesIO()
-        font.save(buffer)
-        data = base64.b64encode(buffer.getvalue()).decode("ascii")
-        rules.append(
-            f'@font-face{{font-family:"{FAMILY}";font-weight:{weight};'
-            f'src:url(data:font/woff;base64,{data}) format("woff")}}'
-        )
-    return "\n".join(rules)
+    return safe(svg)

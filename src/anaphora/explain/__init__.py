@@ -1,0 +1,1 @@
+"""The step-by-step walk-through of attention: hand calculations, one's own matrices, and any sentence of a run."""

@@ -1,0 +1,364 @@
+"use strict";
+(() => {
+  const data = JSON.parse(document.getElementById("walk").textContent);
+  const { steps, tokens, words, digits, share, either } = data;
+  const at = (name) => document.getElementById(name);
+  const view = { step: 0, row: data.row };
+  const INK = "#1d2330", MUTED = "#5c6574", HAND = "#7d3c98", PAPER = "#fff";
+  const FONT = '"Anaphora Sans", system-ui, -apple-system, "Segoe UI", "Noto Sans", "DejaVu Sans", sans-serif';
+  const measure = document.createElement("canvas").getContext("2d");
+
+  function element(tag, className, text) {
+    const made = document.createElement(tag);
+    if (className) made.className = className;
+    if (text !== undefined) made.textContent = text;
+    return made;
+  }
+  const width = (text, size, bold) => { measure.font = `${bold ? 700 : 400} ${size}px ${FONT}`; return measure.measureText(text).width; };
+  // The name of a matrix as formulas write it: W_Q with its index below the line, K^T with its T above.
+  function named(name, tag) {
+    const [base, kind, rest] = name.split(/([_^])/), made = element(tag, "", base);
+    if (kind) made.append(element(kind === "_" ? "sub" : "sup", "", rest));
+    return made;
+  }
+
+  // Text in which indices stand below the line: W_Q, d_k, K^T.
+  function typeset(box, text) {
+    box.replaceChildren(...text.split(/\b([A-Za-z]_[A-Za-z0-9]|[A-Z]\^T)(?![A-Za-z])/).map((piece, place) => place % 2 ? named(piece, "span") : piece));
+  }
+
+  // ---- numbers
+  const minus = (text) => text.replace("-", "−");
+  const tiny = (value, places) => value !== 0 && (Math.abs(value) < 0.5 * 10 ** -places || Math.abs(value) >= 1e9);
+  function written(value, places) {
+    if (value === 0) return "0";
+    return minus(tiny(value, places) ? value.toExponential(0).replace("e+", "e") : value.toFixed(places));
+  }
+  // A matrix has as many places behind the point everywhere as its longest number needs.
+  function placesOf(values, most) {
+    let needed = 0;
+    for (const line of values) for (const value of line) {
+      if (tiny(value, most)) continue;
+      while (needed < most && Math.abs(value - Number(value.toFixed(needed))) > 1e-9 * Math.max(1, Math.abs(value))) needed++;
+    }
+    return needed;
+  }
+  const short = (value, places) => {
+    const size = Math.abs(value), text = size < 0.005 ? "0" : value.toFixed(Math.min(places, size >= 100 ? 0 : size >= 10 ? 1 : 2));
+    return minus(text.replace(/^(-?)0\./, "$1."));
+  };
+  const valuesOf = (part) => part.sliced ? part.values[view.row] : part.values;
+  const isMatrix = (part) => typeof part !== "string";
+
+  // ---- where everything stands in a step: the same axis is equally long in all of its matrices
+  const SIZES = [34, 30, 26, 22, 18, 15, 12, 9], THIN = [12, 9, 7, 6, 5, 4, 3, 2, 1.5, 1];
+  function plan(step) {
+    const matrices = step.parts.filter(isMatrix);
+    const room = Math.max(300, at("stage").clientWidth || 900);
+    for (const part of matrices) part.places = placesOf(valuesOf(part), digits);
+    const inside = (part) => Math.max(...valuesOf(part).flat().map((value) => width(written(value, part.places), 13)));
+    let few = matrices.every((part) => part.columns.length <= 12 && part.rows.length <= 16);
+    const signs = step.parts.reduce((sum, part) => sum + (isMatrix(part) ? 14 : wordy(part) ? width(part, 14) + 36 : width(part, 19) + 13), 0);
+    const margin = matrices.map((part) => hasRowLabels(part) ? Math.min(120, Math.max(...part.rows.map((name) => width(name, few ? 13 : 12, true)))) + 10 : 5).map((length, place) => matrices[place].columns.length === 1 ? Math.max(length, 60) : length).reduce((sum, one) => sum + one, 0);
+    let cell = few ? Math.max(46, Math.min(84, Math.max(...matrices.map(inside)) + 14)) : 0, numbers = few;
+    if (few) {
+      // Where whole numbers would break the line, shorter ones stand in narrower cells.
+      const columns = matrices.reduce((sum, part) => sum + part.columns.length, 0), left = (room - signs - margin) / columns;
+      if (left < cell) { few = left >= 34; cell = Math.floor(left); numbers = false; }
+    }
+    const lengths = (unit, thin) => {
+      const along = (axis, labels) => axis === "one" ? (few ? cell : Math.max(14, thin)) : (few ? cell : axis === "tokens" ? unit : thin) * labels.length;
+      return matrices.map((part) => [along(part.axes[1], part.columns), few ? 30 * part.rows.length : along(part.axes[0], part.rows), part]);
+    };
+    if (few) return { few, cell: () => cell, high: () => 30, numbers };
+    const across = matrices.some((part) => part.axes[1] === "tokens");
+    let found = [18, 3]; // what fits in no single line is broken
+    search: for (const unit of SIZES.filter((size) => across || size <= 22)) for (const thin of THIN) {
+      const sizes = lengths(unit, thin);
+      const wide = sizes.reduce((sum, [across]) => sum + across, 0);
+      if (wide + margin + signs <= room && sizes.every(([, tall]) => tall <= 470)) { found = [unit, thin]; break search; }
+    }
+    const [unit, thin] = found;
+    const side = (axis) => axis === "tokens" ? unit : axis === "one" ? Math.max(14, unit > 26 ? unit : 14) : thin;
+    return { few, cell: (part) => side(part.axes[1]), high: (part) => side(part.axes[0]), numbers: false };
+  }
+  const wordy = (sign) => /^[a-z-]{3,}$|[\u4e00-\u9fff]/.test(sign);
+  const upright = (name) => /^[\u2e80-\u9fff\uff00-\uffef]+$/.test(name);
+  const plain = (labels) => labels.every((label, place) => label === String(place + 1));
+  const hasRowLabels = (part) => part.labelled && part.rows.some((label) => label) && (part.axes[0] === "tokens" || !plain(part.rows));
+  const hasColumnLabels = (part) => part.columns.some((label) => label) && (part.axes[1] === "tokens" || !plain(part.columns));
+
+  let drawn = [];
+  function draw() {
+    const step = steps[view.step], stage = at("stage");
+    const matrices = step.parts.filter(isMatrix);
+    matrices.forEach((part, place) => { part.labelled = !part.followed || place === 0 || place === matrices.length - 1 || matrices.length > 3 && part.axes[1] === "tokens" && step.parts.every(isMatrix); });
+    const layout = plan(step);
+    const label = layout.few ? 13 : 12;
+    const heads = matrices.filter(hasColumnLabels).map((part) => {
+      const longest = Math.max(...part.columns.map((name) => width(name, label, true)));
+      part.turned = longest > layout.cell(part) - 3;
+      const tall = Math.max(...part.columns.map((name) => upright(name) ? 13 * name.length : width(name, label)));
+      return part.turned ? Math.min(96, tall) + 8 : 20;
+    });
+    const top = Math.max(4, ...heads);
+    const tokens = Math.max(30, ...matrices.filter((part) => part.followed).map((part) => layout.high(part) * part.rows.length));
+    drawn = [];
+    const shown = step.parts.map((part) => {
+      if (!isMatrix(part)) {
+        const sign = element("span", wordy(part) ? "sign word" : "sign", part);
+        sign.style.marginTop = `${Math.round(24 + top + Math.min(tokens, 300) / 2 - 12)}px`;
+        return sign;
+      }
+      const figure = element("figure"), caption = element("figcaption");
+      caption.append(named(part.matrix, "b"), element("small", "", `${part.rows.length} × ${part.columns.length}`));
+      const canvas = element("canvas");
+      canvas.setAttribute("role", "img");
+      canvas.setAttribute("aria-label", `${part.matrix}, ${part.rows.length} × ${part.columns.length}`);
+      figure.append(caption, canvas);
+      const one = { part, canvas, layout, top, label };
+      canvas.addEventListener("click", (event) => choose(one, event));
+      canvas.addEventListener("mousemove", (event) => point(one, event));
+      canvas.addEventListener("mouseleave", () => say(null));
+      drawn.push(one);
+      return figure;
+    });
+    // A sign stays with what follows it.
+    const groups = [];
+    let held = [];
+    shown.forEach((one, place) => {
+      held.push(one);
+      if (isMatrix(step.parts[place])) { const group = element("div", "group"); group.append(...held); groups.push(group); held = []; }
+    });
+    stage.replaceChildren(...groups);
+    for (const one of drawn) paint(one);
+  }
+  function paint(one) {
+    const { part, canvas, layout, top, label } = one;
+    const values = valuesOf(part), rows = part.rows.length, columns = part.columns.length;
+    const wide = layout.cell(part), high = layout.high(part);
+    const left = hasRowLabels(part) ? Math.min(120, Math.max(...part.rows.map((name) => width(name, label, true)))) + 8 : 2;
+    const across = Math.ceil(left + wide * columns + 3), down = Math.ceil(top + high * rows + 3);
+    const scale = window.devicePixelRatio || 1;
+    canvas.width = across * scale; canvas.height = down * scale;
+    canvas.style.width = `${across}px`; canvas.style.height = `${down}px`;
+    Object.assign(one, { left, wide, high });
+    const pen = canvas.getContext("2d");
+    pen.scale(scale, scale);
+    let most = 0;
+    for (const line of values) for (const value of line) most = Math.max(most, Math.abs(value));
+    const colours = part.weights ? share : either;
+    const gap = wide >= 12 && high >= 12 ? 1 : 0;
+    for (let row = 0; row < rows; row++) {
+      const quiet = part.followed && rows > 1 && row !== view.row;
+      for (let column = 0; column < columns; column++) {
+        const value = values[row][column];
+        const level = part.weights ? 63 * Math.min(1, value) : 31.5 + 31.5 * (most ? value / most : 0) * 0.92;
+        const step = Math.max(0, Math.min(63, Math.round(level)));
+        const x = left + column * wide, y = top + row * high;
+        pen.globalAlpha = quiet ? 0.5 : 1;
+        pen.fillStyle = colours.ramp[step];
+        pen.fillRect(x, y, wide - gap, high - gap);
+        if (gap) { pen.strokeStyle = "#e4e7ec"; pen.lineWidth = 1; pen.strokeRect(x + 0.5, y + 0.5, wide - 1, high - 1); }
+        const text = layout.numbers ? written(value, part.places) : short(value, part.places);
+        const size = layout.numbers ? 13 : Math.min(11.5, wide / 2.6);
+        if (layout.numbers || (wide >= 26 && high >= 16)) {
+          pen.globalAlpha = quiet ? 0.75 : 1;
+          pen.fillStyle = colours.light[step] && !quiet ? PAPER : INK;
+          pen.font = `400 ${size}px ${FONT}`;
+          pen.textAlign = "center"; pen.textBaseline = "middle";
+          pen.fillText(text, x + wide / 2, y + high / 2 + 0.5, wide - 3);
+        }
+      }
+    }
+    pen.globalAlpha = 1;
+    if (!gap) { pen.strokeStyle = "#c3c9d2"; pen.lineWidth = 1; pen.strokeRect(left - 0.5, top - 0.5, wide * columns + 1, high * rows + 1); }
+    pen.textBaseline = "middle";
+    if (hasRowLabels(part)) for (let row = 0; row < rows; row++) {
+      const hand = part.axes[0] === "tokens" && part.followed && row === view.row;
+      pen.textAlign = "right";
+      pen.font = `${hand ? 700 : 400} ${Math.min(label, Math.max(10, high))}px ${FONT}`;
+      pen.fillStyle = hand ? HAND : INK;
+      pen.fillText(part.rows[row], left - 6, top + row * high + high / 2 + 0.5, 112);
+    }
+    if (hasColumnLabels(part)) for (let column = 0; column < columns; column++) {
+      const x = left + column * wide + wide / 2;
+      pen.font = `400 ${Math.min(label, Math.max(10, wide))}px ${FONT}`;
+      pen.fillStyle = MUTED;
+      pen.save();
+      const name = part.columns[column];
+      // Chinese stands upright in a column; other words are turned.
+      if (part.turned && upright(name)) { pen.textAlign = "center"; [...name].forEach((sign, place) => pen.fillText(sign, x, top - 10 - 13 * (name.length - 1 - place))); }
+      else if (part.turned) { pen.translate(x, top - 5); pen.rotate(-Math.PI / 2); pen.textAlign = "left"; pen.fillText(part.columns[column], 0, 0, 92); }
+      else { pen.textAlign = "center"; pen.fillText(part.columns[column], x, top - 10); }
+      pen.restore();
+    }
+    if (part.followed && rows > 1) {
+      pen.strokeStyle = HAND; pen.lineWidth = 2;
+      pen.strokeRect(left - 0.5, top + view.row * high - 0.5, wide * columns + 1, high + 0.5);
+    }
+  }
+
+  // ---- what a cell says
+  function cellAt(one, event) {
+    const box = one.canvas.getBoundingClientRect();
+    const column = Math.floor((event.clientX - box.left - one.left) / one.wide), row = Math.floor((event.clientY - box.top - one.top) / one.high);
+    const { rows, columns } = one.part;
+    return { row, column, inside: column >= 0 && column < columns.length && row >= 0 && row < rows.length };
+  }
+  function choose(one, event) {
+    const { row, inside } = cellAt(one, event);
+    if (one.part.followed && row >= 0 && row < one.part.rows.length) { view.row = row; show(); }
+    if (inside) point(one, event);
+  }
+  function point(one, event) {
+    const { row, column, inside } = cellAt(one, event);
+    say(inside ? { part: one.part, row, column } : null);
+  }
+  const look = (part, row, column) => {
+    const values = valuesOf(part);
+    return values[values.length === 1 ? 0 : row][values[0].length === 1 ? 0 : column];
+  };
+  const termOf = (part, row, column) => {
+    const value = look(part, row, column), text = written(value, part.places);
+    return value < 0 ? `(${text})` : text;
+  };
+  // The arithmetic of one cell in words of the step; null where the step is no plain arithmetic.
+  function arithmetic(step, part, row, column) {
+    const place = step.parts.indexOf(part);
+    if (step.parts[place - 1] !== "=") return null;
+    let begin = place - 1;
+    while (begin > 0 && step.parts[begin - 1] !== "=") begin--;
+    let used = step.parts.slice(begin, place - 1);
+    if (begin > 0 && used.length > 1 && isMatrix(used[0]) && isMatrix(used[1])) used = used.slice(1);
+    if (used.some((one) => !isMatrix(one) && !/^([×+−·]|exp|÷.*)$/.test(one))) return null;
+    let text = "";
+    for (let index = 0; index < used.length; index++) {
+      const one = used[index], after = used[index + 1];
+      if (isMatrix(one) && after === "×") {
+        const other = used[index + 2], left = valuesOf(one)[row], right = valuesOf(other);
+        const terms = left.map((value, inner) => `${value < 0 ? `(${written(value, one.places)})` : written(value, one.places)} × ${right[inner][column] < 0 ? `(${written(right[inner][column], other.places)})` : written(right[inner][column], other.places)}`);
+        text += terms.length <= 6 ? terms.join(" + ") : [...terms.slice(0, 3), "…", terms.at(-1)].join(" + ");
+        index += 2;
+      } else if (isMatrix(one)) text += text.endsWith("exp") ? `(${termOf(one, row, column)})`.replace(/^\(\((.*)\)\)$/, "($1)") : termOf(one, row, column);
+      else text += one === "exp" ? one : ` ${one} `;
+    }
+    return text.trim();
+  }
+  function nameOf(part, row, column) {
+    const made = element("span");
+    made.append(named(part.matrix, "i"));
+    const places = [part.rows[row], part.columns[column]].filter((label) => label);
+    if (places.length) made.append(`[${places.join(", ")}]`);
+    return made;
+  }
+  function say(asked) {
+    const line = at("said"), step = steps[view.step];
+    const part = asked ? asked.part : step.parts.at(-1);
+    let { row, column } = asked ?? { row: part.followed ? view.row : 0, column: 0 };
+    if (!asked) {
+      const sums = step.parts.includes("=");
+      if (!sums) { line.replaceChildren(); return; }
+      const values = valuesOf(part);
+      if (!part.followed && part.axes[0] === "tokens") row = values.map((one) => Math.max(...one.map(Math.abs))).reduce((best, value, place, all) => value > all[best] ? place : best, 0);
+      const size = part.axes[1] === "tokens" ? (value) => value : Math.abs;
+      column = values[row].reduce((best, value, place) => size(value) > size(values[row][best]) ? place : best, 0);
+    }
+    const told = arithmetic(step, part, row, column);
+    line.replaceChildren(nameOf(part, row, column), ` = ${told ? `${told} = ` : ""}`, element("b", "", written(look(part, row, column), part.places)));
+  }
+  function most(step) {
+    const line = at("most"), part = step.parts.at(-1);
+    line.replaceChildren();
+    if (step.parts.length > 1 && step.parts.every(isMatrix) && part.weights) {
+      line.append(words.highest, words.colon);
+      step.parts.forEach((one, number) => {
+        const values = valuesOf(one)[view.row], place = values.indexOf(Math.max(...values));
+        line.append(number ? words.comma : "", named(one.matrix, "i"), " ", element("b", "", one.columns[place]), ` ${written(values[place], one.places)}`);
+      });
+      return;
+    }
+    if (!part.followed || hasNoNames(part)) return;
+    const values = valuesOf(part)[view.row];
+    const order = [...values.keys()].sort((one, other) => values[other] - values[one]).slice(0, 5);
+    line.append(words.highest, words.colon);
+    order.forEach((place, number) => {
+      if (number) line.append(words.comma);
+      line.append(element("b", "", part.columns[place]), ` ${written(values[place], part.places)}`);
+    });
+  }
+  const hasNoNames = (part) => part.columns.length < 2 || plain(part.columns);
+
+  // ---- the step
+  function key(step) {
+    const parts = step.parts.filter(isMatrix), box = at("key");
+    box.replaceChildren();
+    const bar = (colours, low, high) => {
+      const scale = element("span", "scale"), line = element("i");
+      line.style.background = `linear-gradient(90deg, ${colours.ramp.filter((_, place) => place % 9 === 0).join(",")})`;
+      scale.append(low, line, high);
+      box.append(scale);
+    };
+    if (parts.some((part) => part.weights)) bar(share, `${words.share} 0`, "1");
+    if (parts.some((part) => !part.weights)) bar(either, words.negative, words.positive);
+  }
+  function slips(step) {
+    at("slips").replaceChildren(...step.slips.map((slip) => {
+      const box = element("div", "slip"), list = element("dl");
+      for (const name of ["published", "right"]) {
+        const told = element("dd");
+        typeset(told, slip[name]);
+        list.append(element("dt", "", words[name]), told);
+      }
+      box.append(element("h3", "", words.slip), list);
+      return box;
+    }));
+  }
+  function show() {
+    const step = steps[view.step];
+    [...at("steps").querySelectorAll("button")].forEach((button, place) => button.toggleAttribute("aria-current", false) || (place === view.step && button.setAttribute("aria-current", "step")));
+    [...at("rows").children].forEach((button, place) => { button.setAttribute("aria-checked", String(place === view.row)); button.tabIndex = place === view.row ? 0 : -1; });
+    at("back").disabled = view.step === 0;
+    at("next").disabled = view.step === steps.length - 1;
+    at("count").textContent = `${view.step + 1} / ${steps.length}`;
+    typeset(at("title"), step.title);
+    typeset(at("text"), step.text);
+    draw(); say(null); most(step); key(step); slips(step);
+    try { history.replaceState(null, "", `#step=${view.step + 1}&row=${view.row}`); } catch { /* a viewer that forbids it */ }
+  }
+  const go = (step) => { view.step = Math.max(0, Math.min(steps.length - 1, step)); show(); };
+  const follow = (row) => { view.row = Math.max(0, Math.min(tokens.length - 1, row)); show(); };
+
+  steps.forEach((step, place) => {
+    const item = element("li"), button = element("button");
+    button.type = "button";
+    button.append(element("span", step.slips.length ? "place slipped" : "place", String(place + 1)), element("span"));
+    typeset(button.lastChild, step.title);
+    if (step.slips.length) button.title = words.slip;
+    button.addEventListener("click", () => go(place));
+    item.append(button);
+    at("steps").append(item);
+  });
+  tokens.forEach((token, place) => {
+    const button = element("button", "", token);
+    button.type = "button";
+    button.setAttribute("role", "radio");
+    button.addEventListener("click", () => follow(place));
+    at("rows").append(button);
+  });
+  at("back").addEventListener("click", () => go(view.step - 1));
+  at("next").addEventListener("click", () => go(view.step + 1));
+  addEventListener("keydown", (event) => {
+    if (event.altKey || event.ctrlKey || event.metaKey) return;
+    const way = { ArrowRight: () => go(view.step + 1), ArrowLeft: () => go(view.step - 1), ArrowDown: () => follow(view.row + 1), ArrowUp: () => follow(view.row - 1), Home: () => go(0), End: () => go(steps.length - 1) }[event.key];
+    if (way) { event.preventDefault(); way(); }
+  });
+  for (const told of document.querySelectorAll("header p")) typeset(told, told.textContent);
+  const asked = new URLSearchParams(location.hash.slice(1));
+  const whole = (name, least, count) => { const number = Number(asked.get(name)); return asked.has(name) && Number.isInteger(number) && number >= least && number < count + least ? number - least : null; };
+  view.step = whole("step", 1, steps.length) ?? 0;
+  view.row = whole("row", 0, tokens.length) ?? view.row;
+  show();
+  addEventListener("resize", draw);
+  Promise.all([400, 700].map((weight) => document.fonts.load(`${weight} 13px "Anaphora Sans"`, "\u4e2d"))).then(draw, () => {});
+})();

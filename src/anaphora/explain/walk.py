@@ -1,0 +1,136 @@
+"""A walk-through as plain data: steps, each a line of matrices with the signs between them.
+
+Q queries, T tokens attended to. Nothing here computes; the numbers come from the encoder's own functions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, eq=False)
+class Matrix:
+    """A matrix with its name and labelled axes.
+
+    Attributes:
+        name: as formulas write it; what follows an underscore stands below the line.
+        values: (R, C), or (Q, R, C) where there is one matrix for each row that may be followed.
+        rows, columns: R and C labels.
+        axes: what rows and columns count, "tokens" or "features" or "one"; the same axis is drawn equally long.
+        followed: whether its rows are those of the tokens that attend, so that one of them is the row in hand.
+        weights: whether it holds shares of 1.
+    """
+
+    name: str
+    values: NDArray[np.float64]
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    axes: tuple[str, str]
+    followed: bool = True
+    weights: bool = False
+
+    def of(self, row: int) -> NDArray[np.float64]:
+        """(R, C): the matrix, or the one of the row in hand."""
+        chosen: NDArray[np.float64] = self.values[row] if self.values.ndim == 3 else self.values
+        return chosen
+
+    def plain(self) -> dict[str, Any]:
+        """As lists, strings and numbers."""
+        return {
+            "matrix": self.name,
+            "values": self.values.tolist(),
+            "rows": list(self.rows),
+            "columns": list(self.columns),
+            "axes": list(self.axes),
+            "followed": self.followed,
+            "weights": self.weights,
+        }
+
+
+@dataclass(frozen=True)
+class Slip:
+    """A mistake of a published calculation: what is printed there, and what is right."""
+
+    published: str
+    right: str
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step: what is done, why, and the numbers of it.
+
+    Attributes:
+        name: of the step, the same in every language.
+        parts: matrices and signs in reading order; "×" is the product of matrices, other signs act cell by cell.
+        slips: where published arithmetic differs here.
+    """
+
+    name: str
+    title: str
+    text: str
+    parts: tuple[Matrix | str, ...]
+    slips: tuple[Slip, ...] = ()
+
+    @property
+    def result(self) -> Matrix:
+        """What the step ends with."""
+        last = self.parts[-1]
+        assert isinstance(last, Matrix)
+        return last
+
+    def matrix(self, name: str) -> Matrix:
+        """The matrix of a name."""
+        return next(part for part in self.parts if isinstance(part, Matrix) and part.name == name)
+
+    def plain(self) -> dict[str, Any]:
+        """As lists, strings and numbers."""
+        return {
+            "name": self.name,
+            "title": self.title,
+            "text": self.text,
+            "parts": [part if isinstance(part, str) else part.plain() for part in self.parts],
+            "slips": [vars(one) for one in self.slips],
+        }
+
+
+@dataclass(frozen=True)
+class Walk:
+    """A whole walk-through.
+
+    Attributes:
+        name: for files.
+        language: of the explanation.
+        tokens: labels of the rows that may be followed.
+        row: the row in hand.
+        notes: what else a reader should know.
+    """
+
+    name: str
+    title: str
+    about: str
+    language: str
+    tokens: tuple[str, ...]
+    row: int
+    steps: tuple[Step, ...]
+    notes: tuple[str, ...] = field(default=())
+
+    def step(self, name: str) -> Step:
+        """The step of a name."""
+        return next(one for one in self.steps if one.name == name)
+
+    def plain(self) -> dict[str, Any]:
+        """As lists, strings and numbers, ready for JSON."""
+        return {
+            "name": self.name,
+            "title": self.title,
+            "about": self.about,
+            "language": self.language,
+            "tokens": list(self.tokens),
+            "row": self.row,
+            "notes": list(self.notes),
+            "steps": [one.plain() for one in self.steps],
+        }

@@ -1,0 +1,136 @@
+from __future__ import annotations
+
+import base64
+import io
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from fontTools.ttLib import TTFont
+
+from anaphora.explain.calculation import calculate
+from anaphora.explain.matrices import example
+from anaphora.explain.page import write_page
+from anaphora.explain.phrases import Phrases
+from anaphora.explain.walk import Matrix, Slip, Step, Walk
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
+HOSTILE = "</script><script>document.title='owned'</script><img src=x onerror=alert(1)>\u2028'\"&"
+
+
+def written(folder: Path, told: Walk, digits: int = 4) -> str:
+    write_page(folder / "walk.html", told, digits)
+    return (folder / "walk.html").read_text(encoding="utf-8")
+
+
+def by_hand(language: str = "en") -> Walk:
+    return calculate(example("by_hand", language), Phrases(language))
+
+
+def hostile() -> Walk:
+    part = Matrix(HOSTILE, np.ones((1, 2)), (HOSTILE,), (HOSTILE, "b"), ("tokens", "tokens"))
+    step = Step("inputs", HOSTILE, HOSTILE, (part,), (Slip(HOSTILE, HOSTILE),))
+    return Walk("x", HOSTILE, HOSTILE, "en", (HOSTILE,), 0, (step,), (HOSTILE,))
+
+
+def stored(html: str) -> dict[str, object]:
+    found = re.search(r'<script type="application/json" id="walk">(.*?)</script>', html, re.DOTALL)
+    assert found is not None
+    return dict(json.loads(found[1]))
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_nothing_outside_the_page_is_asked_for(language: str, tmp_path: Path) -> None:
+    html = written(tmp_path, by_hand(language))
+    assert (
+        "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; font-src data:"
+        in html
+    )
+    assert not re.search(r"https?:|//cdn|@import| src=", html)
+    script = html[html.rindex("<script>") :]
+    assert not re.search("innerHTML|outerHTML|insertAdjacentHTML|document.write|eval|Function", script)
+    assert f'<html lang="{language}">' in html
+    assert len(html) < 250_000
+
+
+def test_text_is_text_wherever_it_stands(tmp_path: Path) -> None:
+    html = written(tmp_path, hostile())
+    assert html.count("<script") == 2 and "<img" not in html and "\u2028" not in html.split('id="walk">')[1]
+    steps = stored(html)["steps"]
+    assert isinstance(steps, list) and steps[0]["title"] == HOSTILE
+
+
+def test_the_page_holds_every_step_in_the_numbers_of_the_walk(tmp_path: Path) -> None:
+    told = by_hand()
+    steps = stored(written(tmp_path, told))["steps"]
+    assert isinstance(steps, list)
+    assert [step["name"] for step in steps] == [step.name for step in told.steps]
+    values = next(step for step in steps if step["name"] == "scale")["parts"][-1]["values"]
+    np.testing.assert_allclose(values, told.step("scale").result.values, rtol=1e-6)
+    exact = next(step for step in stored(written(tmp_path, told, 12))["steps"] if step["name"] == "scale")  # type: ignore[attr-defined]
+    np.testing.assert_allclose(exact["parts"][-1]["values"], told.step("scale").result.values, rtol=1e-14)
+
+
+def test_every_chinese_character_has_a_glyph_inside_the_page(tmp_path: Path) -> None:
+    html = written(tmp_path, calculate(example("starving_kitten", "zh"), Phrases("zh")))
+    faces = re.findall(r"font-weight:(\d+);src:url\(data:font/woff;base64,([^)]*)\)", html)
+    assert [weight for weight, _ in faces] == ["400", "700"]
+    used = {ord(character) for character in html if "\u4e00" <= character <= "\u9fff"}
+    assert len(used) > 100
+    for _, data in faces:
+        assert used <= set(TTFont(io.BytesIO(base64.b64decode(data))).getBestCmap())
+    assert "font-face" not in written(tmp_path, by_hand())
+
+
+def shown(path: Path, view: str = "") -> str:
+    assert CHROMIUM is not None
+    command = [CHROMIUM, "--headless=new", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--dump-dom"]
+    done = subprocess.run(
+        [*command, "--virtual-time-budget=2000", f"file://{path}{view}"],
+        capture_output=True, text=True, timeout=120, check=True,
+    )  # fmt: skip
+    assert "CONSOLE" not in done.stderr
+    return done.stdout
+
+
+def element(html: str, name: str) -> str:
+    found = re.search(rf'<(\w+) id="{name}"[^>]*>(.*?)</\1>', html, re.DOTALL)
+    assert found is not None
+    return re.sub("<[^>]*>", "", found[2])
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here")
+def test_an_address_opens_a_step_and_a_cell_is_spelled_out(tmp_path: Path) -> None:
+    write_page(tmp_path / "walk.html", by_hand(), 4)
+    html = shown(tmp_path / "walk.html", "#step=5&row=1")
+    assert element(html, "count") == "5 / 11"
+    assert element(html, "said").startswith("S[B, C] = 9 × 21 + 13 × 17 = 410")
+    assert html.count("<canvas") == 3
+    assert "9 × 21 + 13 × 17 = 410." in html and "A slip in the published calculation" in html
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here")
+def test_arrow_keys_and_buttons_go_forward_and_back(tmp_path: Path) -> None:
+    write_page(tmp_path / "walk.html", by_hand(), 4)
+    presses = "".join(
+        f"dispatchEvent(new KeyboardEvent('keydown',{{key:'{key}'}}));"
+        for key in ("ArrowRight", "ArrowRight", "ArrowRight", "ArrowLeft", "ArrowDown", "ArrowDown", "ArrowUp")
+    )
+    html = (tmp_path / "walk.html").read_text(encoding="utf-8")
+    pressed = f"<script>{presses}document.getElementById('next').click();</script></body>"
+    (tmp_path / "walk.html").write_text(html.replace("</body>", pressed), encoding="utf-8")
+    html = shown(tmp_path / "walk.html")
+    assert element(html, "count") == "4 / 11"
+    assert re.search(r'aria-checked="true"[^>]*>B<', html)
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here")
+def test_hostile_text_is_shown_and_not_run(tmp_path: Path) -> None:
+    write_page(tmp_path / "walk.html", hostile(), 4)
+    html = shown(tmp_path / "walk.html")
+    assert "<title>owned" not in html and "<img" not in html
+    assert element(html, "count") == "1 / 1"

@@ -1,0 +1,173 @@
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from matplotlib.text import Text
+
+import anaphora
+from anaphora.analysis.scores import Head
+from anaphora.analysis.words import SPECIAL
+from anaphora.api import Attention, OpenRun
+from anaphora.errors import UserError
+
+ROOT = Path(__file__).parent.parent
+NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
+TEXT = "Anna met Tom before she went to the park."
+
+
+@pytest.fixture
+def scored(own_run: Path) -> OpenRun:
+    """A run whose chosen head is layer 1 head 0."""
+    metrics = {"head": {"layer": 1, "head": 0, "chosen_on": "dev"}}
+    (own_run / "metrics.json").write_text(json.dumps(metrics), encoding="utf-8")
+    return anaphora.load(own_run)
+
+
+@pytest.fixture(scope="module")
+def unscored(finished: Path) -> OpenRun:
+    return anaphora.load(finished)
+
+
+def test_importing_the_package_loads_nothing_heavy() -> None:
+    code = (
+        "import sys, anaphora; print([name for name in ('torch', 'numpy', 'pandas', 'hydra') if name in sys.modules])"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=True)
+    assert done.stdout.strip() == "[]"
+    with pytest.raises(AttributeError, match="no attribute 'unload'"):
+        anaphora.unload  # noqa: B018
+
+
+def test_the_axes_name_what_the_weights_hold(unscored: OpenRun) -> None:
+    seen = unscored.attention(TEXT)
+    assert [len(labels) for labels in seen.axes.values()] == list(seen.weights.shape)
+    assert list(seen.axes) == ["layer", "head", "from", "to"]
+    assert seen.words == (SPECIAL, *TEXT[:-1].split(), ".")
+    np.testing.assert_allclose(seen.weights.sum(axis=-1), 1, atol=1e-5)
+    assert (unscored.layers, unscored.heads) == seen.weights.shape[:2] == (2, 2)
+
+
+def test_words_merge_the_pieces_and_tokens_do_not(unscored: OpenRun) -> None:
+    text = "Tom met Mariam."
+    words, tokens = (unscored.attention(text, by=unit) for unit in ("word", "token"))
+    assert words.words == (SPECIAL, "Tom", "met", "Mariam", ".")
+    assert len(tokens.words) > len(words.words)
+    pieces = [place for place, (start, end) in enumerate(tokens.spans) if start >= 8 and end <= 14 and start < end]
+    np.testing.assert_allclose(words.map(1, 0)[1, 3], tokens.map(1, 0)[1, pieces].sum(), atol=1e-6)
+
+
+def test_a_row_is_found_by_word_place_or_characters(scored: OpenRun) -> None:
+    seen = scored.attention("Tom met Anna and Tom met Mary.")
+    np.testing.assert_array_equal(seen.row("anna").weights, seen.weights[1, 0, 3])
+    np.testing.assert_array_equal(seen.row("Tom").weights, seen.weights[1, 0, 1])
+    np.testing.assert_array_equal(seen.row("17:20").weights, seen.weights[1, 0, 5])
+    np.testing.assert_array_equal(seen.row(5, layer=0, head=1).weights, seen.weights[0, 1, 5])
+    np.testing.assert_array_equal(seen.row("Tom", head=1).weights, seen.weights[1, 1, 1])
+    chinese = scored.attention("王芳碰到李强以后,她去了商店。")
+    assert chinese.row("她").word == "她"
+
+
+def test_the_heaviest_words_come_first(scored: OpenRun) -> None:
+    row = scored.attention(TEXT).row("she")
+    top = row.top(3)
+    assert len(top) == 3 and [weight for _, weight in top] == sorted(row.weights.tolist(), reverse=True)[:3]
+    assert row.words[int(row.weights.argmax())] == top[0][0]
+    assert row.head == Head(1, 0)
+
+
+def test_what_is_not_there_is_told(scored: OpenRun, unscored: OpenRun) -> None:
+    seen = scored.attention(TEXT)
+    for asked, told in (
+        (lambda: seen.row("dinner"), r"word \('dinner'\) is not in the text"),
+        (lambda: seen.row(99), r"word \(99\) must be a place from 0 to 10"),
+        (lambda: seen.row("she", layer=2), r"layer \(2\) must be from 0 to 1"),
+        (lambda: seen.map(head=5), r"head \(5\) must be from 0 to 1"),
+        (lambda: unscored.attention(TEXT).row("she"), "no head has been chosen yet; give layer= and head="),
+        (lambda: scored.attention(TEXT, by="letter"), r"by \('letter'\) must be one of word, token"),
+        (lambda: scored.attention(TEXT, candidates=["Anna"]), "candidates go with a pronoun"),
+        (lambda: scored.answer(TEXT, "she", []), "needs a pronoun and its candidates"),
+        (lambda: anaphora.load("/nowhere"), "there is no run here"),
+    ):
+        with pytest.raises(UserError, match=told):
+            asked()
+    assert unscored.chosen is None
+    assert unscored.attention(TEXT).row("she", layer=0, head=1).head == Head(0, 1)
+
+
+def test_the_table_holds_every_weight_once(scored: OpenRun) -> None:
+    seen = scored.attention("Tom met Anna.")
+    frame = seen.frame()
+    assert len(frame) == seen.weights.size
+    one = frame[(frame.layer == 1) & (frame["head"] == 0) & (frame["from"] == "Tom") & (frame["to"] == "Anna")]
+    assert one["weight"].tolist() == [seen.weights[1, 0, 1, 3]]
+
+
+def test_what_a_notebook_shows_is_small_and_escaped(scored: OpenRun) -> None:
+    seen = scored.attention("Tom <script> met & Anna.")
+    for html in (seen._repr_html_(), seen.row("Tom")._repr_html_()):
+        assert "<script>" not in html and "&lt;" in html and "&amp;" in html
+    long = scored.attention("Tom met Anna. " * 30)._repr_html_()
+    assert len(long) < 60_000 and "the first 24 of 121 words" in long
+    assert "2 layers x 2 heads" in repr(seen) and repr(scored) == "<run own: 2 layers of 2 heads>"
+    assert "attends to" in repr(seen.row("Tom"))
+
+
+def test_pictures_are_figures_of_the_words(scored: OpenRun) -> None:
+    seen = scored.attention(TEXT)
+    for figure in (seen.plot(row="she"), seen.row("she").plot()):
+        said = {text.get_text() for text in figure.findobj(Text)}
+        assert {"Anna", "she"} <= said
+
+
+def test_the_answer_and_the_walk_are_the_models_own(scored: OpenRun) -> None:
+    answer = scored.answer(TEXT, "she", ["Anna", "Tom"])
+    walk = scored.explain(TEXT, "she", ["Anna", "Tom"])
+    assert f"The model answers: {answer}." in walk.about
+    seen = scored.attention(TEXT, "she", ["Anna", "Tom"], by="token")
+    np.testing.assert_allclose(walk.step("weights").result.values, seen.map(), atol=1e-5)
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_every_notebook_runs_and_is_stored_without_output(
+    path: Path, scored: OpenRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    codes = [cell for cell in cells if cell["cell_type"] == "code"]
+    assert len(codes) > 5 and not any(cell["outputs"] or cell["execution_count"] for cell in codes)
+    opened: list[str] = []
+    original: Callable[[Any], OpenRun] = anaphora.load
+
+    def load(directory: str) -> OpenRun:
+        opened.append(directory)
+        return original(scored.run.directory)
+
+    monkeypatch.setattr("anaphora.api.load", load)
+    names: dict[str, Any] = {}
+    for cell in codes:
+        exec("".join(cell["source"]), names)
+    assert opened == ["outputs/demo"]
+    assert isinstance(names["seen"], Attention)
+
+
+def test_both_notebooks_do_the_same() -> None:
+    assert [path.stem for path in NOTEBOOKS] == ["first_look_en", "first_look_zh"]
+    kinds = [[cell["cell_type"] for cell in json.loads(path.read_text("utf-8"))["cells"]] for path in NOTEBOOKS]
+    assert kinds[0] == kinds[1]
+
+
+def test_the_python_lines_of_the_docs_run(scored: OpenRun, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (block,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "explain.md").read_text("utf-8"), re.DOTALL)
+    monkeypatch.setattr("anaphora.api.load", lambda _: scored)
+    monkeypatch.chdir(tmp_path)
+    exec(block, {})
+    assert (tmp_path / "she.png").stat().st_size > 500
