@@ -33,6 +33,7 @@ from anaphora.benchmark.settings import Benchmark
 from anaphora.config import GROUPS, VARIANTS, Config
 from anaphora.explain.settings import Explanation
 from anaphora.replication.settings import Replication
+from anaphora.studies.settings import Plan, Rule
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "settings.md"
@@ -80,6 +81,10 @@ MEANINGS = {
     "Replication.layers": "blocks; the paper's 6",
     "Replication.heads": "of each layer; the paper's 8",
     "Replication.width": "features of a token; the paper's 128",
+    "Plan.seeds": "one run of every cell for each",
+    "Plan.measures": "`scores`, `distance`, `roles`, `shuffled`; without training `scaling`, `symmetry`, `time`",
+    "Rule.at_least": "the smallest median that holds",
+    "Rule.at_most": "the largest median that holds",
     "Benchmark.sizes": "of the encoders: `tiny`, `s` or `m`",
     "Benchmark.seed": "of the invented sentences and the weights",
 }
@@ -139,6 +144,8 @@ def page() -> str:
     parts += ["", "## Speed: `scripts/benchmark.py`", "", *_table(Benchmark, "")]
     parts += ["", "`scale=smoke` is the smallest comparison that goes all the way."]
     parts += ["", "## A published table again: `scripts/replicate.py`", "", *_table(Replication, ""), ""]
+    parts += ["## Studies over many runs: `scripts/study.py`", "", *_table(Plan, ""), ""]
+    parts += ["### `rules`", "", _summary(Rule), "", *_table(Rule, "rules."), ""]
     return "\n".join(parts)
 
 
@@ -167,8 +174,8 @@ def _choices() -> list[str]:
             continue
         comments = [line for line in path.read_text(encoding="utf-8").splitlines() if line.startswith("# ")]
         words = " ".join(comment[2:] for comment in comments if "@package" not in comment)
-        group = path.parent.relative_to(ROOT / "configs")
-        lines.append(f"| `{group}={path.stem}` | {words} |")
+        group, *inside = path.relative_to(ROOT / "configs").with_suffix("").parts
+        lines.append(f"| `{group}={'/'.join(inside)}` | {words} |")
     return lines
 
 

@@ -61,7 +61,7 @@ def test_there_is_something_to_look_at() -> None:
         ("data", ("analysis", "training", "report", "benchmark", "model", "checkpoint", "workflow", "config")),
         ("analysis", ("training", "report", "benchmark", "workflow")),
         ("report", ("training", "benchmark", "model", "workflow")),
-        ("training", ("analysis", "report", "benchmark", "workflow")),
+        ("training", ("analysis", "report", "benchmark", "workflow", "studies")),
         ("explain", ("training", "benchmark")),
     ],
 )
@@ -119,16 +119,16 @@ def test_scripts_import_what_is_heavy_after_the_settings_are_checked(path: Path)
         f"anaphora.{one}"
         for module in (
             *("command", "config", "start"),
-            *(f"{room}.settings" for room in ("analysis", "benchmark", "explain", "replication")),
+            *(f"{room}.settings" for room in ("analysis", "benchmark", "explain", "replication", "studies")),
         )
         for one in (module, *(f"{module}.{name}" for name in WORDS))
     }
 
 
 WORDS = (
-    *("guarded", "launch", "Config", "resolve", "settle", "CrossValidation", "Export", "NameDecisions"),
+    *("config_folder", "guarded", "launch", "Config", "resolve", "settle", "CrossValidation", "Export"),
     *("Analysis", "AntecedentSelection", "Benchmark", "Comparison", "Description", "Evidence", "Explanation"),
-    *("Replication", "Report"),
+    *("NameDecisions", "Plan", "Replication", "Report"),
 )
 
 

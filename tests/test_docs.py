@@ -30,13 +30,14 @@ from anaphora.config import Config, resolve
 from anaphora.data.example import from_record
 from anaphora.explain.settings import Explanation
 from anaphora.replication.settings import Replication
+from anaphora.studies.settings import Plan, Rule
 
 ROOT = Path(__file__).parent.parent
 READMES = ("README.md", "README.zh.md")
 PAGES = [ROOT / name for name in (*READMES, "CONTRIBUTING.md", "CHANGELOG.md")] + sorted((ROOT / "docs").glob("*.md"))
 ASKED = (
     *(Analysis, AntecedentSelection, Comparison, CrossValidation, Description, Benchmark),
-    *(Evidence, Explanation, Export, NameDecisions, Report, Replication),
+    *(Evidence, Explanation, Export, NameDecisions, Plan, Report, Replication),
 )
 SETTINGS = {each.__name__: each for each in (Config, *ASKED)}
 COMMAND = re.compile(r"\.venv/bin/python (scripts/\w+\.py[^`\n]*)")
@@ -127,4 +128,4 @@ def every_settings_class() -> list[Any]:
     from anaphora.training import settings as training
 
     found = [each for module in (data, model, training) for each in vars(module).values() if isinstance(each, type)]
-    return [*found, *SETTINGS.values()]
+    return [*found, Rule, *SETTINGS.values()]

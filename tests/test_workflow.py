@@ -73,6 +73,7 @@ def test_runs_are_alike_wherever_and_on_whatever_they_run(found: Study) -> None:
     moved = replace(config, name="other", output="elsewhere", trainer=replace(config.trainer, device="cuda"))
     assert alike(config, moved)
     assert not alike(config, replace(config, seed=1))
+    assert not alike(config, replace(config, trainer=replace(config.trainer, limit_steps=1)))
     assert not alike(config, replace(config, optimizer=replace(config.optimizer, steps=9)))
 
 

@@ -107,8 +107,9 @@ def save_weights(path: Path, resolver: Resolver) -> None:
 
 def save_settings(layout: Layout, config: Config, tokenizer: Tokenizer) -> None:
     """Write what a model needs beside its weights."""
-    write_text(layout.config, configuration.dumps(config))
+    # The settings come last: where they are, everything is there to resume with.
     write_text(layout.tokenizer, tokenizer.dumps())
+    write_text(layout.config, configuration.dumps(config))
 
 
 def load(directory: str | Path) -> Run:

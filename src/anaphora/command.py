@@ -5,17 +5,24 @@ from __future__ import annotations
 import functools
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 
-from anaphora.config import one_line, register_configs
+from anaphora.config import Config, one_line, register_configs, resolve
 from anaphora.errors import UserError
 
 
 def fail(error: BaseException) -> int:
     """Print one line for the user and give the exit status of a user's mistake."""
+    print(f"error: {said_in_one_line(error)}", file=sys.stderr)
+    return 2
+
+
+def said_in_one_line(error: BaseException) -> str:
+    """A user's mistake, whoever found it, with what is allowed where that is known."""
     from hydra.errors import OverrideParseException
 
     told = one_line(error)
@@ -26,8 +33,7 @@ def fail(error: BaseException) -> int:
     allowed = _allowed(error)
     if allowed:
         told += f"; allowed: {', '.join(allowed)}"
-    print(f"error: {told}", file=sys.stderr)
-    return 2
+    return told
 
 
 def _allowed(error: BaseException) -> list[str]:
@@ -52,6 +58,41 @@ def guarded(work: Callable[[DictConfig], None]) -> Callable[[DictConfig], None]:
             sys.exit(fail(error))
 
     return run
+
+
+def config_folder() -> Path:
+    """Where the configuration of the script that is running lies."""
+    from hydra.core.hydra_config import HydraConfig
+
+    sources = HydraConfig.get().runtime.config_sources
+    return Path(next(source.path for source in sources if source.provider == "main"))
+
+
+def composed_run(folder: Path, overrides: Sequence[str], what: str) -> Config:
+    """The checked settings of a training run, as `scripts/train.py` would compose them.
+
+    Args:
+        folder: of the configuration.
+        overrides: as on the command line.
+        what: what they belong to, for the message.
+
+    Raises:
+        UserError: an override is wrong; the message names `what`.
+    """
+    from hydra import compose, initialize_config_dir
+    from hydra.core.global_hydra import GlobalHydra
+    from hydra.errors import HydraException
+
+    register_configs()
+    running = GlobalHydra.instance()
+    outer, running.hydra = running.hydra, None  # that of the script; Hydra knows one at a time
+    try:
+        with initialize_config_dir(str(folder.absolute()), version_base="1.3"):
+            return resolve(compose("train", overrides=list(overrides)), Config)
+    except (HydraException, OmegaConfBaseException, UserError) as error:
+        raise UserError(f"{what}: {said_in_one_line(error)}") from None
+    finally:
+        running.hydra = outer
 
 
 def launch(main: Callable[[], None]) -> None:

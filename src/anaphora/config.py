@@ -35,6 +35,7 @@ from anaphora.errors import UserError
 from anaphora.explain.settings import Explanation
 from anaphora.model import settings as model_settings
 from anaphora.replication.settings import Replication
+from anaphora.studies.settings import Plan
 from anaphora.training import settings as training_settings
 
 Setting = TypeVar("Setting")
@@ -85,6 +86,10 @@ class Config:
             asked = []
         if isinstance(readout, model_settings.Pointer):
             asked.append(("task.readout", [readout.layer], [readout.head]))
+        if asked and isinstance(self.model.attention, model_settings.Recurrent):
+            raise ValueError(
+                f"{asked[0][0]} needs attention rows, and model.attention={self.model.attention.kind} has none"
+            )
         for name, layers, chosen in asked:
             for layer in layers:
                 model_settings.between(f"{name} layer", layer, -self.model.layers, self.model.layers)
@@ -154,6 +159,8 @@ VARIANTS: dict[type[Any], dict[str, type[Any]]] = {
         "shared_query_key": model_settings.SharedQueryKey,
         "uniform": model_settings.Uniform,
         "parameter_free": model_settings.ParameterFree,
+        "gru": model_settings.Gru,
+        "lstm": model_settings.Lstm,
     },
     model_settings.FeedForward: {
         "relu": model_settings.Relu,
@@ -201,6 +208,7 @@ def register_configs() -> None:
     store.store(name="report_schema", node=Report)
     store.store(name="benchmark_schema", node=Benchmark)
     store.store(name="replication_schema", node=Replication)
+    store.store(name="study_schema", node=Plan)
     for group, base in GROUPS.items():
         for name, variant in VARIANTS[base].items():
             store.store(group=group, name=name, node=variant)
@@ -288,6 +296,11 @@ def _value(hint: Any, value: Any, path: str) -> Any:
         return None
     if optional:
         hint = options[0]
+    inner = typing.get_args(hint)
+    if typing.get_origin(hint) is list and dataclasses.is_dataclass(inner[0]):
+        if not isinstance(value, list):
+            raise UserError(f"{path} ({value!r}) must be a list")
+        return [_value(inner[0], one, f"{path}[{place}]") for place, one in enumerate(value)]
     if dataclasses.is_dataclass(hint):
         if not isinstance(value, Mapping):
             raise UserError(f"{path} ({value!r}) must be a group of settings")

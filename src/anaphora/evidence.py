@@ -26,8 +26,8 @@ from anaphora.analysis.seeds import divergences
 from anaphora.analysis.settings import Analysis, Evidence, Protocol, Report
 from anaphora.analysis.study import Measurement, Progress, Study, study
 from anaphora.analysis.verdict import verdict
-from anaphora.checkpoint import Layout, Run, load, training_record
-from anaphora.config import Config, read
+from anaphora.checkpoint import Run, load, training_record
+from anaphora.config import Config
 from anaphora.data.example import Example, to_record
 from anaphora.errors import UserError
 from anaphora.files import held, write_json
@@ -37,7 +37,17 @@ from anaphora.report.explorer import explorer
 from anaphora.report.page import ReportRun, write_report
 from anaphora.report.tables import LANGUAGES
 from anaphora.report.write import save, write_table
-from anaphora.workflow import Material, alike, console, material_of, read_scores, write_scores
+from anaphora.workflow import (
+    Material,
+    alike,
+    console,
+    material_of,
+    measuring_code,
+    read_scores,
+    trained,
+    weights_digest,
+    write_scores,
+)
 
 
 @dataclass(frozen=True)
@@ -241,16 +251,12 @@ def _examined(asked: Report, run: Run, material: Material) -> dict[str, Any]:
     items = hashlib.sha256()
     for example in (*material.development, *material.measured):
         items.update(json.dumps(to_record(example), sort_keys=True).encode())
-    weights = hashlib.sha256(Layout(run.directory).weights.read_bytes())
-    code = hashlib.sha256()
-    for path in sorted((Path(__file__).parent / "analysis").glob("*.py")):
-        code.update(path.read_bytes())
     return {
         "items": asked.items,
         "untrained": asked.untrained,
-        "weights": weights.hexdigest()[:16],
+        "weights": weights_digest(run),
         "data": items.hexdigest()[:16],
-        "code": code.hexdigest()[:16],
+        "code": measuring_code(),
     }
 
 
@@ -291,28 +297,12 @@ def settings_of(run: Run, control: str, device: str | None) -> Config:
 
 
 def _trained(run: Run, control: str, device: str | None) -> Run:
-    """The finished control: re-used, resumed or trained."""
+    """The finished control."""
     config = settings_of(run, control, device)
     if alike(config, run.config):
         console.print("the run itself is this control: its settings leave nothing to change")
         return run
-    directory = Path(config.output) / control
-    layout = Layout(directory)
-    if layout.config.exists() and not alike(read(layout.config), config):
-        raise UserError(f"{directory} holds a control of other settings; remove or rename this folder")
-    if layout.weights.exists():
-        console.print(f"{directory}: finished; its weights are re-used", soft_wrap=True)
-        return load(directory)
-
-    from anaphora.training.run import train
-
-    if layout.config.exists():
-        console.print(f"{directory}: unfinished; it is resumed", soft_wrap=True)
-        train(replace(config, resume=str(directory)))
-    else:
-        console.print(f"{directory}: training", soft_wrap=True)
-        train(config)
-    return load(directory)
+    return trained(config, "remove or rename this folder")
 
 
 def _table(run: Run, asked: Evidence, found: dict[str, Any]) -> Table:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +27,7 @@ from anaphora.analysis.study import Study, study
 from anaphora.analysis.summary import heads_frame, templates
 from anaphora.analysis.words import word_map
 from anaphora.checkpoint import Layout, Run, load, training_record
-from anaphora.config import Config
+from anaphora.config import Config, read
 from anaphora.data.batch import Encoded
 from anaphora.data.controlled.describe import table as describe_table
 from anaphora.data.example import SPLITS, Example, whole_blocks
@@ -278,7 +280,55 @@ def compare(asked: Comparison) -> None:
 
 def alike(stored: Config, asked: Config) -> bool:
     """Whether two runs have the same settings, where they go and on what they run aside."""
-    return replace(stored, name=None, output="", trainer=asked.trainer) == replace(asked, name=None, output="")
+    here = asked.trainer
+    if (stored.trainer.limit_steps, stored.trainer.limit_items) != (here.limit_steps, here.limit_items):
+        return False
+    return replace(stored, name=None, output="", trainer=here) == replace(asked, name=None, output="")
+
+
+def trained(config: Config, otherwise: str, say: Callable[[str], None] | None = None) -> Run:
+    """The finished run of these settings: re-used as it lies there, resumed where it was stopped, or trained.
+
+    Args:
+        config: with the name of its directory.
+        otherwise: what to do where the directory holds a run of other settings.
+        say: is told which of the three it is; by default it is printed.
+
+    Raises:
+        UserError: the directory holds a run of other settings, or the training cannot begin.
+    """
+    assert config.name is not None
+    directory = Path(config.output) / config.name
+    layout = Layout(directory)
+    tell = say or partial(console.print, soft_wrap=True)
+    if layout.config.exists() and not alike(read(layout.config), config):
+        raise UserError(f"{directory} holds a run of other settings; {otherwise}")
+    if layout.weights.exists():
+        tell(f"{directory}: finished; its weights are re-used")
+        return load(directory)
+
+    from anaphora.training.run import train
+
+    if layout.config.exists():
+        tell(f"{directory}: unfinished; it is resumed")
+        train(replace(config, resume=str(directory)))
+    else:
+        tell(f"{directory}: training")
+        train(config)
+    return load(directory)
+
+
+def measuring_code() -> str:
+    """A digest of the code that measures, so that what older code measured is known as such."""
+    code = hashlib.sha256()
+    for path in sorted((Path(__file__).parent / "analysis").glob("*.py")):
+        code.update(path.read_bytes())
+    return code.hexdigest()[:16]
+
+
+def weights_digest(run: Run) -> str:
+    """A digest of a run's weights."""
+    return hashlib.sha256(Layout(run.directory).weights.read_bytes()).hexdigest()[:16]
 
 
 def plot_sentence(run: Run, asked: Analysis) -> list[Path]:

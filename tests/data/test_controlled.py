@@ -275,6 +275,22 @@ def test_lists_have_every_size_of_their_type_and_pairs_have_two(language: str, k
     assert {len(source.set_block(found, pair, place, chance)[0].candidates) for _ in range(50)} == {2}
 
 
+def test_more_asides_lengthen_the_test_split_alone() -> None:
+    usual, longer = (
+        corpus.generate(Controlled(train_items=60, test_items=60, test_asides=asides)) for asides in (3, 12)
+    )
+    assert usual["train"] == longer["train"]
+    assert usual["dev"] == longer["dev"]
+    farthest = [max(int(one.factors["distance"]) for one in made["test"]) for made in (usual, longer)]
+    assert farthest[1] > 1.5 * farthest[0]
+
+
+@pytest.mark.parametrize(("asides", "told"), [(2, "must be at least 3"), (99, r"test_asides \(99\) must be at most")])
+def test_asides_that_cannot_be_had_are_told(asides: int, told: str) -> None:
+    with pytest.raises(UserError, match=told):
+        corpus.generate(Controlled(train_items=10, test_items=10, test_asides=asides))
+
+
 def test_number_sets_hold_both_numbers(made: dict[str, list[Example]]) -> None:
     for block in blocks(made["train"]).values():
         if block[0].factors["type"] == "number":

@@ -24,6 +24,7 @@ ATTENTIONS = [
     settings.Uniform(heads=2),
     settings.ParameterFree(heads=2),
 ]
+RECURRENT = [settings.Gru(), settings.Lstm()]
 FEED_FORWARDS = [settings.Relu(), settings.Gelu(), settings.SwiGlu()]
 NORMS = [
     settings.LayerNorm(placement="pre"),

@@ -15,7 +15,7 @@ from anaphora.data.batch import Batch, Encoded, evaluation_batches, one, unasked
 from anaphora.data.example import Example
 from anaphora.data.settings import Batching
 from anaphora.data.tokenizer import Tokenizer, Tokens
-from anaphora.model.readout import group_mean
+from anaphora.model.readout import Seen, group_mean
 from anaphora.model.resolver import Resolver
 from anaphora.model.settings import Label, NoReadout, Readout, slots_of
 
@@ -61,6 +61,19 @@ def look(resolver: Resolver, data: Encoded, batching: Batching, readout: Readout
     return Look([record for record in records if record is not None], answers, correct)
 
 
+def answered(resolver: Resolver, data: Encoded, batching: Batching, readout: Readout) -> NDArray[np.float64]:
+    """Whether each item is answered rightly, (N,), with attention maps or without; NaN without a read-out."""
+    correct = np.full(len(data), np.nan)
+    device = next(resolver.parameters()).device
+    for batch in evaluation_batches(data, batching, slots_of(readout)):
+        with torch.inference_mode():
+            here = batch.to(device)
+            chosen = _chosen(resolver, resolver.see(here), here, readout)
+        for item, answer in zip(batch.items.tolist(), () if chosen is None else chosen, strict=chosen is not None):
+            correct[item] = is_right(answer, data.examples[item])
+    return correct
+
+
 def is_right(answer: int, example: Example) -> bool:
     """Whether a candidate's number, or -1 for "none of them", answers an example rightly."""
     return answer in example.antecedents if example.antecedents else answer == -1
@@ -73,12 +86,18 @@ def _look_at(
         seen = resolver.see_with_rows(batch)
         assert seen.rows is not None
         rows = group_mean(seen.rows.transpose(0, 1), batch.query_items, len(batch.items))  # (N, L, H, T)
-        if isinstance(readout, NoReadout | Label):
-            return rows.float().cpu().numpy(), None
-        scores = resolver.readout.scores(seen, batch)
-        chosen = scores.argmax(dim=1)
-        chosen[chosen == scores.shape[1] - 1] = -1
-    return rows.float().cpu().numpy(), chosen.cpu().numpy()
+        return rows.float().cpu().numpy(), _chosen(resolver, seen, batch, readout)
+
+
+def _chosen(resolver: Resolver, seen: Seen, batch: Batch, readout: Readout) -> NDArray[np.int64] | None:
+    """The candidate that the model names for each item, -1 for none of them."""
+    if isinstance(readout, NoReadout | Label):
+        return None
+    scores = resolver.readout.scores(seen, batch)
+    chosen = scores.argmax(dim=1)
+    chosen[chosen == scores.shape[1] - 1] = -1
+    answers: NDArray[np.int64] = chosen.cpu().numpy()
+    return answers
 
 
 def _starts(batch: Batch) -> list[int]:

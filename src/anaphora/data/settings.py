@@ -22,6 +22,10 @@ class Data:
             raise UserError(f"data.seed ({self.seed}) must be at least 0")
 
 
+TRAINING_ASIDES = 3
+"""The most asides that stand before a pronoun in training."""
+
+
 @dataclass(kw_only=True)
 class NoData(Data):
     """No examples at all: what pretrained weights come with. No setting chooses it."""
@@ -37,6 +41,7 @@ class Controlled(Data):
     languages: list[str] = field(default_factory=lambda: ["en", "zh"])
     train_items: int = 24_000  # a language, at least: blocks are kept whole
     test_items: int = 3_000  # a language, at least, of plain items; as many again in dev, a tenth more a stratum
+    test_asides: int = 3  # most asides before a pronoun in the test split; above 3, what training shows, any number
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -45,6 +50,8 @@ class Controlled(Data):
                 raise UserError(f"data.languages ({language!r}) must be taken from {', '.join(LANGUAGES)}")
         if not self.languages or len(set(self.languages)) != len(self.languages):
             raise UserError(f"data.languages ({self.languages}) must name each language once, at least one")
+        if self.test_asides < TRAINING_ASIDES:
+            raise UserError(f"data.test_asides ({self.test_asides}) must be at least {TRAINING_ASIDES}")
         for name, value in (("train_items", self.train_items), ("test_items", self.test_items)):
             if value < 1:
                 raise UserError(f"data.{name} ({value}) must be at least 1")

@@ -72,7 +72,7 @@ def calculate(asked: Calculation, words: Phrases, head: int = 0, row: str | None
     if asked.x is not None and "W_V" not in asked.projections and not labels.values:
         labels = replace(labels, values=asked.features)
     steps += attention_steps(words, labels, query, key, value, None, head, asked.scaled)
-    heads = attend(query if asked.scaled else query * scale_of(query), key, value, None)
+    heads = attend(query, key, value, None, scale=_scale(asked.scaled))
     if asked.heads > 1:
         weights = normalised(_scores(query, key, None, asked.scaled))
         steps += heads_steps(words, labels, weights, heads, head)
@@ -151,9 +151,11 @@ def projection(
 
 
 def _scores(query: Tensor, key: Tensor, bias: Tensor | None, scaled: bool) -> Tensor:
-    if not scaled:
-        return products(query, key)
-    return attention_scores(query, key, query.new_zeros(()) if bias is None else bias)
+    return attention_scores(query, key, query.new_zeros(()) if bias is None else bias, _scale(scaled))
+
+
+def _scale(scaled: bool) -> float | None:
+    return None if scaled else 1.0
 
 
 def attention_steps(
@@ -221,7 +223,7 @@ def attention_steps(
     row = matrix("a", share, labels.tokens, ("",), ("tokens", "one"), followed=False, weights=True)
     weighted = matrix("a · V", taken, labels.tokens, values.columns, followed=False)
     steps.append(step("weighted", (row, "·", values, "=", weighted)))
-    mixed = attend(query if scaled else query * root, key, value, bias)
+    mixed = attend(query, key, value, bias, scale=_scale(scaled))
     output = matrix("O", mixed[0, head], labels.queries, values.columns)
     steps.append(step("output", (shown, "×", values, "=", output)))
     return steps

@@ -216,11 +216,11 @@ def _block(
         add("turn", before[0], sign, "=", after[0], before[1], sign, "=", after[1])
     bias = attention.score_bias(context)
     names = Labels(labels, labels)
-    steps += attention_steps(words, names, query, key, value, bias, head)
+    steps += attention_steps(words, names, query, key, value, bias, head, attention.scale is None)
     mixed = attention.mix(query, key, value, context)
     if attention.heads > 1:
         weights = attention.maps(query, key, context)
-        steps += heads_steps(words, names, weights, attend(query, key, value, bias), head)
+        steps += heads_steps(words, names, weights, attend(query, key, value, bias, scale=attention.scale), head)
     gained = attention.finish(mixed)
     found = matrix("M", mixed[0], labels)
     output = cast("nn.Linear | None", getattr(attention, "output", None))

@@ -17,7 +17,9 @@ from anaphora.model import settings
 from anaphora.model.position import Position
 
 
-def attend(query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None, dropout: float = 0.0) -> Tensor:
+def attend(
+    query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None, dropout: float = 0.0, scale: float | None = None
+) -> Tensor:
     """Mix `value` rows by softmax(query @ key.T / sqrt(D) + bias), Vaswani et al. 2017, section 3.2.1.
 
     Args:
@@ -26,32 +28,35 @@ def attend(query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None, dropo
         value: (B, H, T, V) for any V.
         bias: broadcastable to (B, H, Q, T); -inf forbids a pair. None adds nothing, in half the time that zeros take.
         dropout: share of the weights set to zero; the caller passes 0 in evaluation.
+        scale: what scores are multiplied by instead of 1 / sqrt(D).
 
     Returns:
         (B, H, Q, V). A query that may attend to nothing gets zeros, not NaN.
     """
     if bias is not None:
         bias = bias.to(query.dtype)
-    return functional.scaled_dot_product_attention(query, key, value, attn_mask=bias, dropout_p=dropout)
+    return functional.scaled_dot_product_attention(query, key, value, attn_mask=bias, dropout_p=dropout, scale=scale)
 
 
-def attention_weights(query: Tensor, key: Tensor, bias: Tensor) -> Tensor:
+def attention_weights(query: Tensor, key: Tensor, bias: Tensor, scale: float | None = None) -> Tensor:
     """The weights with which `attend` mixes, before dropout: softmax(query @ key.T / sqrt(D) + bias).
 
     Args:
         query: (B, H, Q, D).
         key: (B, H, T, D).
         bias: broadcastable to (B, H, Q, T); -inf forbids a pair.
+        scale: as in `attend`.
 
     Returns:
         (B, H, Q, T), rows summing to 1; a query that may attend to nothing gets zeros.
     """
-    return normalised(attention_scores(query, key, bias))
+    return normalised(attention_scores(query, key, bias, scale))
 
 
-def attention_scores(query: Tensor, key: Tensor, bias: Tensor) -> Tensor:
-    """What the softmax sees, query @ key.T / sqrt(D) + bias; shapes as in `attention_weights`."""
-    return products(query, key) / scale_of(query) + bias.to(query.dtype)
+def attention_scores(query: Tensor, key: Tensor, bias: Tensor, scale: float | None = None) -> Tensor:
+    """What the softmax sees, query @ key.T / sqrt(D) + bias; shapes and `scale` as in `attention_weights`."""
+    scaled = products(query, key) / scale_of(query) if scale is None else products(query, key) * scale
+    return scaled + bias.to(query.dtype)
 
 
 def products(query: Tensor, key: Tensor) -> Tensor:
@@ -90,6 +95,7 @@ class Context:
         places: (B, T) place of each token in its own sentence.
         mask: (B, 1, T, T), 0 where two tokens share a sentence and -inf elsewhere.
         bias: mask plus what the position encoding adds, broadcastable to (B, H, T, T).
+        segments: (B, T) number of each token's sentence in its row, -1 for padding.
         plain: whether mask and bias are known to be zero everywhere.
     """
 
@@ -97,6 +103,7 @@ class Context:
     places: Tensor
     mask: Tensor
     bias: Tensor
+    segments: Tensor
     plain: bool = False
 
 
@@ -135,9 +142,20 @@ class Attention(nn.Module):
     Subclasses change one thing each: which projections there are, or which bias counts.
     """
 
-    def __init__(self, width: int, heads: int, position: Position, dropout: float, head_dropout: float) -> None:
+    has_maps = True
+
+    def __init__(
+        self,
+        width: int,
+        heads: int,
+        position: Position,
+        dropout: float,
+        head_dropout: float,
+        scale: float | None = None,
+    ) -> None:
         super().__init__()
         self.heads = heads
+        self.scale = scale  # of the scores; None is 1 / sqrt(D)
         self.dropout = dropout
         self.head_dropout = head_dropout
         self.edits: tuple[Edit, ...] = ()  # in the order in which they act
@@ -175,7 +193,8 @@ class Attention(nn.Module):
             for edit in self.edits:
                 mixed = edit.mixed(mixed)
         else:
-            mixed = attend(query, key, value, None if context.plain else self.score_bias(context), dropout)
+            bias = None if context.plain else self.score_bias(context)
+            mixed = attend(query, key, value, bias, dropout, self.scale)
         if self.training and self.head_dropout:
             mixed = self._drop_heads(mixed)
         return side_by_side(mixed)
@@ -200,11 +219,11 @@ class Attention(nn.Module):
             return self.maps(query, key, context)[row, :, token]
         bias = self.score_bias(context)
         bias = bias.expand(query.shape[0], self.heads, -1, -1)[row, :, token].unsqueeze(2)
-        return attention_weights(query[row, :, token].unsqueeze(2), key[row], bias).squeeze(2)
+        return attention_weights(query[row, :, token].unsqueeze(2), key[row], bias, self.scale).squeeze(2)
 
     def maps(self, query: Tensor, key: Tensor, context: Context) -> Tensor:
         """The weights of every query, as the edits leave them: (B, H, T, T)."""
-        scores = attention_scores(query, key, self.score_bias(context))
+        scores = attention_scores(query, key, self.score_bias(context), self.scale)
         for edit in self.edits:
             scores = edit.scores(scores)
         weights = normalised(scores)
@@ -265,13 +284,84 @@ class ParameterFree(Attention):
         return mixed
 
 
+class Recurrent(Attention):
+    """A recurrent network in each direction in attention's place: it reads each sentence word by word, without maps.
+
+    Each direction has half of the width, so that a layer has about as many weights as one of attention.
+    """
+
+    has_maps = False
+    name: str
+    network_class: type[nn.GRU] | type[nn.LSTM]
+
+    def make_projections(self, width: int) -> None:
+        self.network = self.network_class(width, width // 2, batch_first=True, bidirectional=True)
+
+    def project(self, hidden: Tensor, content: Tensor, context: Context) -> tuple[Tensor, Tensor, Tensor]:
+        """What the network reads, in the shape of queries, keys and values: (B, T, W) -> (B, 1, T, W) thrice."""
+        read = self._split(hidden)
+        return read, read, read
+
+    def mix(self, query: Tensor, key: Tensor, value: Tensor, context: Context) -> Tensor:
+        """The network's states, every sentence read alone: three of (B, 1, T, W) -> (B, T, W), zeros for padding."""
+        if self.edits:
+            raise UserError(self._refusal())
+        rows = value.squeeze(1)
+        real = context.segments >= 0
+        row = torch.arange(len(rows), device=rows.device).unsqueeze(1).expand_as(context.segments)
+        numbers = torch.stack((row[real], context.segments[real]), dim=1)
+        _, sentence, lengths = torch.unique(numbers, dim=0, return_inverse=True, return_counts=True)
+        places = context.places[real]
+        first = places.new_zeros(len(lengths)).scatter_reduce(0, sentence, places, "amin", include_self=False)
+        places = places - first[sentence]
+        padded = rows.new_zeros(len(lengths), int(lengths.max()), rows.shape[-1])
+        padded[sentence, places] = rows[real]
+        packed = nn.utils.rnn.pack_padded_sequence(padded, lengths.cpu(), batch_first=True, enforce_sorted=False)
+        states, _ = nn.utils.rnn.pad_packed_sequence(self.network(packed)[0], batch_first=True)
+        mixed = torch.zeros_like(rows)
+        mixed[real] = states[sentence, places].to(rows.dtype)
+        return mixed
+
+    def finish(self, mixed: Tensor) -> Tensor:
+        return mixed
+
+    def rows(self, query: Tensor, key: Tensor, context: Context, asked: tuple[Tensor, Tensor]) -> Tensor:
+        """Refused: there are none."""
+        raise UserError(self._refusal())
+
+    def maps(self, query: Tensor, key: Tensor, context: Context) -> Tensor:
+        """Refused: there are none."""
+        raise UserError(self._refusal())
+
+    def _refusal(self) -> str:
+        return f"model.attention={self.name} has no attention maps: only what the model answers can be measured"
+
+
+class Gru(Recurrent):
+    """Gated recurrent units, Cho et al. 2014."""
+
+    name = "gru"
+    network_class = nn.GRU
+
+
+class Lstm(Recurrent):
+    """Long short-term memory, Hochreiter and Schmidhuber 1997."""
+
+    name = "lstm"
+    network_class = nn.LSTM
+
+
 def build(chosen: settings.Attention, width: int, position: Position) -> Attention:
     """The attention that the settings name."""
     match chosen:
-        case settings.SharedQueryKey(heads=heads, dropout=dropout, head_dropout=head_dropout):
-            return SharedQueryKey(width, heads, position, dropout, head_dropout)
-        case settings.MultiHead(heads=heads, dropout=dropout, head_dropout=head_dropout):
-            return Attention(width, heads, position, dropout, head_dropout)
+        case settings.SharedQueryKey(heads=heads, scaled=scaled, dropout=dropout, head_dropout=head_dropout):
+            return SharedQueryKey(width, heads, position, dropout, head_dropout, None if scaled else 1.0)
+        case settings.MultiHead(heads=heads, scaled=scaled, dropout=dropout, head_dropout=head_dropout):
+            return Attention(width, heads, position, dropout, head_dropout, None if scaled else 1.0)
+        case settings.Gru():
+            return Gru(width, 1, position, 0.0, 0.0)
+        case settings.Lstm():
+            return Lstm(width, 1, position, 0.0, 0.0)
         case settings.SingleHead(dropout=dropout):
             return Attention(width, 1, position, dropout, 0.0)
         case settings.Uniform(heads=heads):

@@ -32,6 +32,11 @@ class Encoder(nn.Module):
         self.norm = norm.build(chosen.norm, chosen.width) if chosen.norm.placement == "pre" else nn.Identity()
         self.apply(initialiser(chosen.initialisation))
 
+    @property
+    def has_maps(self) -> bool:
+        """Whether there are attention weights to look at."""
+        return all(block.attention.has_maps for block in self._blocks())
+
     def begin(self, ids: Tensor, places: Tensor, segments: Tensor, marks: Tensor | None = None) -> Context:
         """What all layers share, the embedding included: ids, places, segments (B, T), marks (B, T, W) or None."""
         whole = _is_whole(segments)
@@ -46,6 +51,7 @@ class Encoder(nn.Module):
             places=places,
             mask=mask,
             bias=mask if added is None else mask + added,
+            segments=segments,
             plain=added is None and whole,
         )
 

@@ -108,6 +108,7 @@ class MultiHead(Attention):
 
     kind: str = "multi_head"
     heads: int = 2
+    scaled: bool = True  # divide scores by the square root of the features a head has; false leaves them as they are
     dropout: float = 0.0  # of single weights, in training only
     head_dropout: float = 0.0  # of whole heads, in training only (Zhou et al. 2020)
 
@@ -155,6 +156,25 @@ class ParameterFree(Attention):
 
     def __post_init__(self) -> None:
         at_least("model.attention.heads", self.heads, 1)
+
+
+@dataclass(kw_only=True)
+class Recurrent(Attention):
+    """A recurrent network in attention's place, in both directions; the variants are the subclasses."""
+
+
+@dataclass(kw_only=True)
+class Gru(Recurrent):
+    """No attention but gated recurrent units, half of the width a direction (Cho et al. 2014): there are no maps."""
+
+    kind: str = "gru"
+
+
+@dataclass(kw_only=True)
+class Lstm(Recurrent):
+    """No attention but long short-term memory, half of the width a direction (Hochreiter and Schmidhuber 1997)."""
+
+    kind: str = "lstm"
 
 
 @dataclass(kw_only=True)
@@ -272,6 +292,11 @@ class Model:
                 f"model.position=rotary turns pairs of features: model.width / heads ({self.width // heads}) "
                 "must be even"
             )
+        if isinstance(self.attention, Recurrent) and (self.values == "token" or self.width % 2):
+            raise ValueError(
+                f"model.attention={self.attention.kind} mixes hidden states, half of the width a direction: it needs "
+                f"model.values=hidden (not {self.values}) and an even model.width (not {self.width})"
+            )
         if isinstance(self.position, Sinusoidal) and self.width % 2:
             raise ValueError(
                 f"model.position=sinusoidal pairs sines with cosines: model.width ({self.width}) must be even"
@@ -285,7 +310,7 @@ PROJECTIONS = ("query", "key", "value", "output")
 def projections_of(attention: Attention) -> tuple[str, ...]:
     """Which of the projections a layer of this kind trains."""
     match attention:
-        case ParameterFree():
+        case ParameterFree() | Recurrent():
             return ()
         case Uniform():
             return ("value", "output")

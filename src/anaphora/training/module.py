@@ -55,7 +55,8 @@ class TrainingModule(lightning.LightningModule):
 
     def validation_step(self, batch: Batch, batch_idx: int) -> None:
         asked = len(batch.query_positions) > 0  # of texts nothing is asked at any token
-        seen = self.resolver.see_with_rows(batch) if asked else self.resolver.see(batch)
+        looked = asked and self.resolver.encoder.has_maps
+        seen = self.resolver.see_with_rows(batch) if looked else self.resolver.see(batch)
         items = len(batch.items)
         self._add("items", torch.tensor(float(items)))
         if self.task.readout.kind != "no_readout":
@@ -67,7 +68,7 @@ class TrainingModule(lightning.LightningModule):
         if len(batch.masked_positions):
             self._add("hidden", torch.tensor(float(len(batch.masked_positions))))
             self._add("hidden_loss", hidden_words_loss(self.resolver, seen, batch) * len(batch.masked_positions))
-        if asked:
+        if looked:
             self._add_heads(seen, batch)
 
     def _add_heads(self, seen: Seen, batch: Batch) -> None:

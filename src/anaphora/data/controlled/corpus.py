@@ -74,7 +74,7 @@ def words(language: str, content: Path = CONTENT) -> list[str]:
 
 def _language(settings: Controlled, language: str, content: Path) -> Iterator[tuple[str, list[Example]]]:
     lexicon = lexicons.load(language, content)
-    source = Blocks(lexicon, splits.deal(lexicon, settings.seed))
+    source = Blocks(lexicon, splits.deal(lexicon, settings.seed), settings.test_asides)
     sets = [templates.load(language, kind, content) for kind in SET_TYPES]
     roles = [templates.load(language, kind, content) for kind in ROLE_TYPES[language]]
     texts: set[str] = set()

@@ -27,6 +27,8 @@ from anaphora.data.controlled.templates import (
     write,
 )
 from anaphora.data.example import Example, in_text_order
+from anaphora.data.settings import TRAINING_ASIDES
+from anaphora.errors import UserError
 
 Drawn = TypeVar("Drawn", bound=Hashable)
 
@@ -57,7 +59,13 @@ class Place:
 class Blocks:
     """What blocks of one language are drawn from."""
 
-    def __init__(self, lexicon: Lexicon, holdout: Holdout) -> None:
+    def __init__(self, lexicon: Lexicon, holdout: Holdout, test_asides: int = TRAINING_ASIDES) -> None:
+        if test_asides > len(lexicon.aside):
+            raise UserError(
+                f"data.test_asides ({test_asides}) must be at most {len(lexicon.aside)}, "
+                f"as many as the {lexicon.language} lexicon has"
+            )
+        self.test_asides = test_asides
         self.lexicon = lexicon
         self.holdout = holdout
         self._used: Counter[tuple[str, Hashable]] = Counter()
@@ -80,7 +88,9 @@ class Blocks:
                 wanted = self._numbers(explicit, chance)
                 entities = self._agreeing(wanted, template, place.split, chance)
         count = len(entities)
-        tokens = _numbered(fill_pools(template.tokens, self._pools(chance), place.language), count, place.language)
+        tokens = _numbered(
+            fill_pools(template.tokens, self._pools(place.split, chance), place.language), count, place.language
+        )
         forms = template.forms
         factors = {"kind": "set", "type": content.type, "template": template.name, "stratum": place.stratum}
         examples = []
@@ -124,7 +134,7 @@ class Blocks:
             others = self.holdout.bystanders(content.type, gender, place.split)
             names.append(self._draw([name for name in others if name not in names], place.split, chance))
         scenario = chance.choice(content.scenarios)
-        pools = self._pools(chance)
+        pools = self._pools(place.split, chance)
         shared = _choose(scenario.shared, chance)
         readings = [_choose(scenario.first, chance), _choose(scenario.second, chance)]
         factors = {
@@ -207,9 +217,11 @@ class Blocks:
             return self.holdout.invented_for_training if training else self.holdout.invented_for_test
         return self.holdout.role_names(kind, gender, place.split)
 
-    def _pools(self, chance: random.Random) -> dict[str, str]:
+    def _pools(self, split: str, chance: random.Random) -> dict[str, str]:
         """What stands in {intro}, {gap} and {aside}: nothing in half of the blocks, at times two or three asides."""
-        asides = chance.choices((0, 1, 2, 3), (0.5, 0.3, 0.12, 0.08))[0]
+        asides = chance.choices(range(TRAINING_ASIDES + 1), (0.5, 0.3, 0.12, 0.08))[0]
+        if split == "test" and self.test_asides > TRAINING_ASIDES:
+            asides = chance.randint(0, self.test_asides)
         return {
             "intro": chance.choice(self.lexicon.intro) if chance.random() < 0.5 else "",
             "gap": chance.choice(self.lexicon.gap) if chance.random() < 0.5 else "",

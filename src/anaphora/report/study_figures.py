@@ -1,0 +1,239 @@
+"""The figures of a study: cells beside each other with their spread over seeds, and curves over a number.
+
+They take what `studies.summary.summarise` gives. A cell whose task is not solved is hatched where alignment is shown:
+what lies there is printed, and not to be read as alignment.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
+
+from anaphora.report import style
+from anaphora.report.evidence_figures import KINDS, _Mark, _panels
+from anaphora.report.figures import _Heading, _Sheet, _width
+from anaphora.report.fonts import drawable
+from anaphora.report.style import house_style
+from anaphora.report.tables import LANGUAGES
+from anaphora.studies.settings import is_share
+
+Study = Mapping[str, Any]
+
+SHARES = {
+    "task_accuracy": "task accuracy",
+    "candidate_accuracy": "candidate accuracy",
+    "antecedent_mass": "mass on the antecedent",
+}
+"""The panels of the figure of cells."""
+_FORMS = {
+    "set": ("set cues", style.INK, "o"),
+    "role": ("role cues", style.ANTECEDENT, "D"),
+    "all": ("all items", style.INK, "o"),
+}
+_LINES = (
+    (style.ANTECEDENT, "-", "o"),
+    (style.DISTRACTOR, (0, (5, 2)), "D"),
+    (style.INK, (0, (1, 1.5)), "s"),
+    (style.PRONOUN, (0, (5, 1.5, 1, 1.5)), "^"),
+    (style.MUTED, "-", "v"),
+    (style.OTHER, (0, (3, 1)), "P"),
+)
+
+
+def languages_of(study: Study) -> list[str]:
+    """The languages in which anything was measured."""
+    return list(dict.fromkeys(language for cell in study["cells"] for language in cell["groups"]))
+
+
+def groups_shown(groups: Mapping[str, Any]) -> list[str]:
+    """Kinds of cue where the items have them, else all items together."""
+    return [kind for kind in KINDS if kind in groups] or [name for name in ("all",) if name in groups]
+
+
+@house_style()
+def cells_figure(study: Study, language: str) -> Figure | None:
+    """Every cell's task accuracy, candidate accuracy and mass in one language: the median and, as a line, all seeds.
+
+    Cells stand below the factor that they change. None where nothing of this kind was measured.
+    """
+    rows: list[tuple[str, bool]] = []
+    marks: dict[tuple[str, str], list[_Mark]] = {}
+    unsolved: list[tuple[int, str, int, int]] = []
+    seen: dict[str, None] = {}
+    factor = None
+    for cell in study["cells"]:
+        groups = cell["groups"].get(language, {})
+        if cell["factor"] and cell["factor"] != factor:
+            rows.append((cell["factor"], True))
+        factor = cell["factor"]
+        name = f"{cell['factor']}/{_said(cell['name'])}"
+        rows.append((name, False))
+        shown = groups_shown(groups)
+        for place, group in enumerate(shown):
+            seen[group] = None
+            found = groups[group]
+            _, colour, form = _FORMS[group]
+            for measure, panel in SHARES.items():
+                spread = found["measures"].get(measure)
+                if spread:
+                    mark = _Mark(spread["median"], spread["lowest"], spread["highest"], colour, form)
+                    marks.setdefault((name, panel), []).append(mark)
+            if found["is_solved"] is False:
+                unsolved.append((len(rows) - 1, name, place, len(shown)))
+    panels = [panel for panel in SHARES.values() if any(panel == there for _, there in marks)]
+    if not panels:
+        return None
+    hatch = f"hatched: median task accuracy below {100 * study['solved']:g} %, so alignment is not to be read"
+    title = f"{LANGUAGES.get(language, language)}: {study['name'].replace('_', ' ')}, median and range over seeds"
+    figure = _panels(
+        f"{title}\n{hatch}" if unsolved else title,
+        rows, panels, marks, "share (%)", (0.0, 1.0), points=True, key=[_FORMS[group] for group in seen],
+    )  # fmt: skip
+    for axes, panel in zip(figure.axes[1:], panels, strict=True):
+        if panel == SHARES["task_accuracy"]:
+            axes.axvline(study["solved"], color=style.MUTED, linewidth=0.8, linestyle=(0, (1, 2)), zorder=1.5)
+            continue
+        left, right = axes.get_xlim()
+        for row, _, place, count in unsolved:
+            axes.add_patch(
+                Rectangle((left, row + 0.06 + 0.88 * place / count), right - left, 0.88 / count, hatch="////////",
+                          facecolor="none", edgecolor=style.OTHER, linewidth=0, zorder=0.5)
+            )  # fmt: skip
+    return figure
+
+
+def axes_of(study: Study) -> dict[str, list[str]]:
+    """Groups that stand on an axis, "distance 3", by the name of the axis: {"distance": [measures]}."""
+    found: dict[str, dict[str, None]] = {}
+    for cell in study["cells"]:
+        for groups in cell["groups"].values():
+            for group, one in groups.items():
+                place = place_of(group)
+                if place:
+                    found.setdefault(place[0], {}).update(dict.fromkeys(one["measures"]))
+    hidden = ("items", "chance", "quad_accuracy")
+    return {axis: [name for name in measures if name not in hidden] for axis, measures in found.items()}
+
+
+def place_of(group: str) -> tuple[str, float] | None:
+    """The axis and the place of a group such as "distance 3"; None for any other."""
+    axis, _, number = group.rpartition(" ")
+    try:
+        return (axis, float(number)) if axis else None
+    except ValueError:
+        return None
+
+
+@house_style()
+def series_figure(study: Study, axis: str, measure: str) -> Figure | None:
+    """A measure over an axis, one line a cell (the median, the range as a bar), languages side by side."""
+    panels: dict[str, dict[str, list[tuple[float, Mapping[str, float]]]]] = {}
+    for language in languages_of(study):
+        for cell in study["cells"]:
+            line = sorted(_points(cell, language, axis, measure), key=lambda point: point[0])
+            if line:
+                panels.setdefault(language, {})[cell["name"]] = line
+    if not panels:
+        return None
+    points = [point for lines in panels.values() for line in lines.values() for point in line]
+    low, high = min(one["lowest"] for _, one in points), max(one["highest"] for _, one in points)
+    share = is_share(measure)
+    logarithmic = not share and low > 0 and high / low > 30
+    places = [place for place, _ in points]
+    doubling = min(places) > 0 and max(places) / min(places) >= 8
+    names = list(dict.fromkeys(name for lines in panels.values() for name in lines))
+    forms = {
+        # From the seventh line on the forms come round again, with hollow marks.
+        name: (*_LINES[number % len(_LINES)], number >= len(_LINES))
+        for number, name in enumerate(names)
+    }
+    left, gap, tall, foot = 0.75, 0.35, 2.0, 0.55
+    heading = _Heading(f"{study['name'].replace('_', ' ')}: {measure.replace('_', ' ')}", None)
+    keys = _key_lines(names, style.DOUBLE_COLUMN - 0.3)
+    each = min((style.DOUBLE_COLUMN - left - 0.2 - gap * (len(panels) - 1)) / len(panels), 3.4)
+    head = heading.height + 0.2 * len(keys) + 0.28
+    width = max(left + each * len(panels) + gap * (len(panels) - 1) + 0.2, heading.width + 0.3)
+    widest = max(sum(_width(drawable(_said(name)), style.SMALL) + 0.5 for name in line) for line in keys)
+    sheet = _Sheet(max(width, widest + 0.3), head + tall + foot)
+    sheet.heading(heading)
+    for number, named in enumerate(keys):
+        _draw_lines_key(sheet, sheet.height - heading.height - 0.06 - 0.2 * number, named, forms)
+    for number, (language, lines) in enumerate(panels.items()):
+        start = left + number * (each + gap)
+        axes = sheet.axes(start, foot, each, tall)
+        if language in LANGUAGES:
+            sheet.canvas.text(start, foot + tall + 0.07, LANGUAGES[language], fontsize=style.TEXT, fontweight="bold")
+        axes.set_xlabel(axis)
+        axes.grid(axis="y")
+        if doubling:
+            axes.set_xscale("log", base=2)
+            axes.set_xticks(sorted(set(places)), [f"{place:g}" for place in sorted(set(places))])
+            axes.xaxis.set_minor_formatter(NullFormatter())
+        else:
+            axes.xaxis.set_major_locator(MaxNLocator(nbins=max(3, int(each / 0.35)), integer=True))
+        if logarithmic:
+            axes.set_yscale("log")
+            axes.yaxis.set_major_locator(LogLocator(numticks=6))
+            axes.set_ylim(low / 1.4, high * 1.4)
+        else:
+            floor, top = (min(0.0, low), max(1.0, high)) if share else (min(0.0, low), high * 1.05 or 1.0)
+            axes.set_ylim(floor - 0.03 * (top - floor), top + 0.03 * (top - floor))
+        if share:
+            axes.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f}")
+        if number:
+            axes.tick_params(axis="y", labelleft=False)
+        else:
+            axes.set_ylabel(f"{measure.replace('_', ' ')}{' (%)' if share else ''}")
+        for name, points_of_line in lines.items():
+            colour, dashes, marker, hollow = forms[name]
+            across = [place for place, _ in points_of_line]
+            for place, one in points_of_line:
+                axes.plot([place] * 2, [one["lowest"], one["highest"]], color=colour, linewidth=1.0, alpha=0.7)
+            medians = [one["median"] for _, one in points_of_line]
+            axes.plot(across, medians, color=colour, linestyle=dashes, marker=marker, linewidth=1.5,
+                       markersize=4.0, markeredgewidth=0.8 if hollow else 0.5,
+                      markerfacecolor=style.PAPER if hollow else colour,
+                      markeredgecolor=colour if hollow else style.PAPER)  # fmt: skip
+    return sheet.figure
+
+
+def _points(
+    cell: Mapping[str, Any], language: str, axis: str, measure: str
+) -> Iterator[tuple[float, Mapping[str, float]]]:
+    for group, found in cell["groups"].get(language, {}).items():
+        place = place_of(group)
+        spread = found["measures"].get(measure)
+        if place and place[0] == axis and spread and math.isfinite(spread["median"]):
+            yield place[1], spread
+
+
+def _said(cell: str) -> str:
+    return cell.replace("+", " + ").replace("_", " ")
+
+
+def _key_lines(names: Sequence[str], room: float) -> list[list[str]]:
+    lines: list[list[str]] = [[]]
+    used = 0.0
+    for name in names:
+        size = _width(drawable(_said(name)), style.SMALL) + 0.5
+        if lines[-1] and used + size > room:
+            lines.append([])
+            used = 0.0
+        lines[-1].append(name)
+        used += size
+    return lines
+
+
+def _draw_lines_key(sheet: _Sheet, middle: float, names: Sequence[str], forms: Mapping[str, Any]) -> None:
+    left = 0.15
+    for name in names:
+        colour, dashes, marker, hollow = forms[name]
+        sheet.canvas.plot([left, left + 0.24], [middle] * 2, color=colour, linestyle=dashes, linewidth=1.4)
+        sheet.canvas.plot([left + 0.12], [middle], color=colour, marker=marker, markersize=4.0, linestyle="none",
+                          markerfacecolor=style.PAPER if hollow else colour)  # fmt: skip
+        left = sheet.word(left + 0.3, middle, _said(name), style.INK) + 0.2

@@ -1,0 +1,64 @@
+"""Invented records of a study, and what is made of them, without training anything."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from anaphora.config import Config
+from anaphora.studies.grid import Cell
+from anaphora.studies.measures import Record
+from anaphora.studies.settings import Plan, Rule
+from anaphora.studies.summary import summarise
+
+
+def plan(**changes: Any) -> Plan:
+    """Two factors with a cell each, and both together."""
+    chosen: dict[str, Any] = {
+        "name": "invented",
+        "question": "Does it?",
+        "prediction": "It does.",
+        "factors": {"read-out": {"bilinear": ["task/readout=bilinear"]}, "heads": {"one": ["model.attention.heads=1"]}},
+        "pairs": [["bilinear", "one"]],
+        "seeds": [0, 1, 2],
+    }
+    return Plan(**(chosen | changes))
+
+
+def cells(config: Config | None = None) -> list[Cell]:
+    """The cells of `plan`; what is put together asks for no settings."""
+    named = [("base", "", ()), ("bilinear", "read-out", ("bilinear",)), ("one", "heads", ("one",))]
+    named.append(("bilinear+one", "pairs", ("bilinear", "one")))
+    return [Cell(name, factor, parts, (f"{name}=1",), config) for name, factor, parts in named]  # type: ignore[arg-type]
+
+
+def record(cell: str, seed: int, task: float, candidate: float, group: str = "set", language: str = "en") -> Record:
+    """A finished run with one group of items."""
+    values: dict[str, float | None] = {
+        "task_accuracy": task,
+        "candidate_accuracy": candidate,
+        "antecedent_mass": candidate / 2,
+        "items": 9.0,
+    }
+    return Record(cell=cell, seed=seed, status="finished", groups={language: {group: values}}, head=(1, 0), seconds=3.0)
+
+
+def records() -> list[Record]:
+    """Base and `one` solve the task; `bilinear` solves it without pointing; both together fail, once altogether."""
+    found = []
+    for seed in range(3):
+        found.append(record("base", seed, 0.99, 0.90 + seed / 100))
+        found.append(record("bilinear", seed, 1.0, 0.40 + seed / 100))
+        found.append(record("one", seed, 0.99, 0.95 + seed / 100))
+    found += [record("bilinear+one", seed, 0.60, 0.30) for seed in range(2)]
+    found.append(Record(cell="bilinear+one", seed=2, status="failed", error="it broke", groups={}))
+    return found
+
+
+def rule(**changes: Any) -> Rule:
+    """A condition on the base cell's set cues."""
+    return Rule(**({"says": "it points", "cell": "base", "group": "set"} | changes))
+
+
+def study(**changes: Any) -> dict[str, Any]:
+    """What `study.json` would hold."""
+    return summarise(plan(**changes), cells(), records())

@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from anaphora.checkpoint import load
+from anaphora.data.example import Example
+from anaphora.errors import UserError
+from anaphora.studies import measures
+from anaphora.studies.measures import MEASURED, Answers, Asked, by_distance, measure, measure_settings
+
+EVERY = Asked(("scores", "distance", "roles", "shuffled"), "test", None)
+
+
+def test_a_run_is_measured_by_language_and_group_and_not_twice(own_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    measure(load(own_run), EVERY)
+    stored = json.loads((own_run / MEASURED).read_text(encoding="utf-8"))
+    scored = json.loads((own_run / "metrics.json").read_text(encoding="utf-8"))
+    assert stored["head"] == [scored["head"]["layer"], scored["head"]["head"]]
+    for language in ("en", "zh"):
+        groups = stored["groups"][language]
+        assert groups["set"]["task_accuracy"] == scored["languages"][language]["set"]["task_accuracy"]
+        assert {"query shuffled", "key shuffled", "value shuffled, set"} <= set(groups)
+        assert {"antecedent_heads", "predicate_heads", "neighbour_heads", "relations"} <= set(groups["all"])
+    monkeypatch.setattr(measures, "study", lambda *_: pytest.fail("measured again"))
+    measure(load(own_run), EVERY)
+    with pytest.raises(pytest.fail.Exception):
+        measure(load(own_run), Asked(("scores",), "dev", None))
+
+
+def test_a_recurrent_run_is_measured_by_its_answers_alone(tmp_path: Path, tiny: Callable[..., Any]) -> None:
+    from anaphora.training.run import train
+
+    run = load(train(tiny(tmp_path, "model/attention=gru", "trainer.limit_steps=2")).directory)
+    measure(run, Asked(("scores",), "test", None))
+    stored = json.loads((run.directory / MEASURED).read_text(encoding="utf-8"))
+    assert stored["head"] is None
+    assert set(stored["groups"]["en"]["set"]) == {"task_accuracy", "chance", "items"}
+    with pytest.raises(UserError, match=r"measures \('roles'\) asks for attention maps"):
+        measure(run, Asked(("roles",), "test", None))
+
+
+def test_items_are_grouped_by_the_words_between_antecedent_and_pronoun() -> None:
+    def item(distance: int) -> Example:
+        factors = {"kind": "set", "stratum": "main", "distance": str(distance)}
+        candidates = (((2, 3),), ((4, 5),))
+        return Example(
+            text="a b c", language="en", pronoun=(0, 1), candidates=candidates, antecedents=(0,), factors=factors
+        )
+
+    examples = [item(distance) for distance in (0, 3, 4, 33, 200)]
+    found = by_distance(Answers(examples, np.array([1.0, 0.0, 1.0, 1.0, 0.0]), None))["en"]
+    assert {group: (one["items"], one["task_accuracy"], one["chance"]) for group, one in found.items()} == {
+        "distance 0": (2, 0.5, 0.5),
+        "distance 4": (1, 1.0, 0.5),
+        "distance 32": (1, 1.0, 0.5),
+        "distance 64": (1, 0.0, 0.5),
+    }
+
+
+def test_what_needs_no_training_is_measured_without_a_run(tmp_path: Path, settings: Callable[..., Any]) -> None:
+    measure_settings(settings(), tmp_path, Asked(("scaling",), "test", None))
+    stored = json.loads((tmp_path / MEASURED).read_text(encoding="utf-8"))
+    assert set(stored["groups"]) == {"any"}
+    assert [path.name for path in tmp_path.iterdir()] == [MEASURED]

@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from invented import cells, plan, record, rule, study
+from matplotlib.figure import Figure
+
+from anaphora.report.study_figures import place_of
+from anaphora.report.study_page import conclusions, drawn, write_study_page
+from anaphora.studies.measures import Record
+from anaphora.studies.summary import summarise
+
+
+def nothing_is_cut(figure: Figure) -> bool:
+    """Whether every text of the figure lies inside it."""
+    figure.canvas.draw()  # only then do labels have their places
+    renderer = figure.canvas.get_renderer()  # type: ignore[attr-defined]
+    edge = figure.bbox
+    boxes = [text.get_window_extent(renderer) for axes in figure.axes for text in axes.texts]
+    for axes in figure.axes:
+        for axis in (axes.xaxis, axes.yaxis) if axes.axison else ():
+            low, high = sorted(axis.get_view_interval())
+            labels = zip(axis.get_majorticklocs(), axis.get_ticklabels(), strict=True)
+            shown = [label for place, label in labels if low <= place <= high] + [axis.label]
+            boxes += [label.get_window_extent(renderer) for label in shown if label.get_text()]
+    return all(box.x0 >= -1 and box.y0 >= -1 and box.x1 <= edge.x1 + 1 and box.y1 <= edge.y1 + 1 for box in boxes)
+
+
+def test_the_page_needs_nothing_and_answers_question_verdict_and_runs(tmp_path: Path) -> None:
+    found = study(rules=[rule(measure="candidate_accuracy", at_least=0.9)])
+    write_study_page(tmp_path / "study.html", found, drawn(found))
+    page = (tmp_path / "study.html").read_text(encoding="utf-8")
+    assert not re.search(r"https?://(?!www\.w3\.org)", page)
+    for said in ("Does it?", "It does.", "It holds: 1 of 1 conditions", "failed: it broke", "bilinear + one", "~30.0"):
+        assert said in page, said
+
+
+def test_a_study_of_which_nothing_has_run_still_has_a_page(tmp_path: Path) -> None:
+    empty = summarise(plan(seeds=[0]), cells(), not_begun())
+    assert drawn(empty) == {}
+    write_study_page(tmp_path / "study.html", empty, {})
+    assert "Nothing has been measured yet." in (tmp_path / "study.html").read_text(encoding="utf-8")
+
+
+def not_begun() -> list[Record]:
+    return [Record(cell=cell.name, seed=0, status="not begun", groups={}) for cell in cells()]
+
+
+def test_cells_that_do_not_solve_the_task_are_hatched_where_alignment_is_shown() -> None:
+    figure = drawn(study())["cells_en"]
+    task, candidate, mass = figure.axes[1:]
+    assert [len([patch for patch in axes.patches if patch.get_hatch()]) for axes in (task, candidate, mass)] == [
+        0,
+        1,
+        1,
+    ]
+    assert nothing_is_cut(figure)
+
+
+def test_a_measure_that_runs_along_an_axis_is_drawn_as_a_curve() -> None:
+    found = []
+    for cell in cells():
+        for seed in range(3):
+            one = record(cell.name, seed, 0.9, 0.5, group="distance 0")
+            for distance in (3, 6):
+                one.groups["en"].update(
+                    record("", 0, 0.9 - distance / 50, 0.5, group=f"distance {distance}").groups["en"]
+                )
+            found.append(one)
+    made = drawn(summarise(plan(), cells(), found))
+    figure = made["distance_task_accuracy"]
+    line = next(line for line in figure.axes[1].lines if len(line.get_xdata()) == 3)  # type: ignore[arg-type]
+    assert list(line.get_ydata()) == pytest.approx([0.9, 0.84, 0.78])  # type: ignore[arg-type]
+    assert nothing_is_cut(figure)
+
+
+@pytest.mark.parametrize(
+    ("group", "place"), [("distance 3", ("distance", 3.0)), ("d_k 64", ("d_k", 64.0)), ("set", None)]
+)
+def test_a_group_with_a_number_stands_on_an_axis(group: str, place: object) -> None:
+    assert place_of(group) == place
+
+
+def test_conclusions_name_what_is_not_solved_and_what_differs() -> None:
+    said = " ".join(conclusions(study()))
+    assert "3 of 4 cells solve the task (median from 98 % on); not bilinear + one." in said
+    assert "the chosen head points best with one, 96.0 (95.0 to 97.0) %, and worst with bilinear, 41.0" in said
+    assert "candidate accuracy differs from the base's, in points: bilinear −50.0 [−50.0, −50.0]; one 5.0" in said

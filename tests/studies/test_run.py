@@ -1,0 +1,175 @@
+from __future__ import annotations
+
+import io
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from anaphora.checkpoint import Layout
+from anaphora.errors import UserError
+from anaphora.studies import run as engine
+from anaphora.studies import worker
+from anaphora.studies.grid import Job, cells_of, jobs_of
+from anaphora.studies.measures import FAILURE, MEASURED, Asked, record_of
+from anaphora.studies.settings import Plan
+
+ROOT = Path(__file__).parent.parent.parent
+CONFIGS = ROOT / "configs"
+
+
+@pytest.fixture
+def asked(table: Path, tmp_path: Path) -> Callable[..., Plan]:
+    """Changes -> a study of two cells on the small table, runs of two steps."""
+    base = ["trainer=smoke", "data=jsonl", f"data.path={table}", "model.width=16", "model.layers=2",
+            "batching.tokens=96", "batching.row_tokens=32", "optimizer.steps=4", "validation.every=2"]  # fmt: skip
+
+    def made(**changes: Any) -> Plan:
+        chosen: dict[str, Any] = {
+            "name": "small",
+            "question": "Does it?",
+            "prediction": "It does.",
+            "base": base,
+            "factors": {"heads": {"one": ["model.attention.heads=1"]}},
+            "seeds": [0],
+            "output": str(tmp_path),
+            "formats": ["png"],
+        }
+        return Plan(**(chosen | changes))
+
+    return made
+
+
+def jobs(plan: Plan) -> list[Job]:
+    return jobs_of(plan, cells_of(plan, CONFIGS))
+
+
+@pytest.mark.parametrize(
+    ("cell", "told"),
+    [
+        (["model.layrs=1"], "study small, cell wrong: .*layrs"),
+        (["model.width=7"], r"study small, cell wrong: model.width \(7\) must be a multiple"),
+        (["seed=3"], "study small, cell wrong: seed=3 sets seed, which the study decides"),
+        (["model.attention.heads=2"], "study small, cell wrong: its settings are those of cell base; it would change"),
+    ],
+)
+def test_a_wrong_cell_stops_the_study_before_anything_runs(
+    cell: list[str], told: str, asked: Callable[..., Plan], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "work", lambda *_: pytest.fail("something ran"))
+    with pytest.raises(UserError, match=told):
+        engine.run_study(asked(factors={"x": {"wrong": cell}}), CONFIGS)
+
+
+def test_runs_are_ordinary_run_directories_taken_up_where_a_kill_left_them(asked: Callable[..., Plan]) -> None:
+    plan = asked()
+    found = engine.run_study(plan, CONFIGS)
+    root = Path(plan.output) / "small"
+    assert {path.name for path in root.iterdir()} >= {"base", "one", "study.json", "study.csv", "study.html"}
+    base, one = (Layout(root / name / "seed_0") for name in ("base", "one"))
+    weights = base.weights.read_bytes(), one.weights.read_bytes()
+    measured = (one.directory / MEASURED).stat().st_mtime_ns
+    # A kill during the base's training: its last checkpoint is there, its weights are not.
+    base.weights.unlink()
+    (base.directory / MEASURED).unlink()
+    assert record_of(jobs(plan)[0], Asked.of(plan)).status == "unfinished"
+    assert engine.run_study(plan, CONFIGS) == found
+    assert (base.weights.read_bytes(), one.weights.read_bytes()) == weights
+    assert (one.directory / MEASURED).stat().st_mtime_ns == measured
+    with pytest.raises(UserError, match=r"one/seed_0 holds a run of other settings; choose another output="):
+        engine.run_study(asked(factors={"layers": {"one": ["model.layers=1"]}}), CONFIGS)
+
+
+def test_a_run_that_fails_is_told_and_the_others_go_on(
+    asked: Callable[..., Plan], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(config: Any, *_: Any, **__: Any) -> Any:
+        raise RuntimeError(f"no memory for {config.model.attention.heads} heads")
+
+    monkeypatch.setattr(worker, "trained", broken)
+    plan = asked()
+    found = engine.run_study(plan, CONFIGS)
+    assert [cell["runs"][0]["status"] for cell in found["cells"]] == ["failed", "failed"]
+    assert found["cells"][1]["runs"][0]["error"] == "no memory for 1 heads"
+    assert "one, seed 0: failed: no memory for 1 heads" in capsys.readouterr().out
+
+
+def test_a_study_that_would_take_too_long_stops_after_its_first_run(
+    asked: Callable[..., Plan], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worked: list[str] = []
+
+    def quick(config: Any, *_: Any) -> None:
+        directory = Path(config.output) / config.name
+        worked.append(directory.parent.name)
+        directory.mkdir(parents=True)
+        known = {"measures": ["scores"], "split": "test", "items": None}
+        content = {"asked": known, "head": None, "train_seconds": 1.0, "groups": {}}
+        (directory / MEASURED).write_text(json.dumps(content))
+
+    monkeypatch.setattr(engine, "work", quick)
+    seconds = iter(range(0, 6000, 60))
+    monkeypatch.setattr("anaphora.studies.run.time.perf_counter", lambda: float(next(seconds)))
+    with pytest.raises(UserError, match=r"it would take \d+ minutes, more than minutes=1; raise that"):
+        engine.run_study(asked(minutes=1, seeds=[0, 1, 2]), CONFIGS)
+    assert worked == ["base"]
+
+
+def test_only_names_the_cells_to_run_and_seeds_come_in_turn(asked: Callable[..., Plan]) -> None:
+    plan = asked(seeds=[3, 5])
+    assert [(job.cell, job.seed) for job in jobs(plan)] == [("base", 3), ("one", 3), ("base", 5), ("one", 5)]
+    assert {job.cell for job in jobs(replace(plan, only=["one"]))} == {"one"}
+    assert [job.config.seed for job in jobs(plan)] == [3, 3, 5, 5]
+
+
+def test_a_process_of_its_own_measures_what_has_finished(asked: Callable[..., Plan], finished: Path) -> None:
+    from anaphora.config import read
+
+    plan = asked(side_by_side=2, train=False)
+    config = replace(read(finished / "config.yaml"), name="seed_0", output=str(Path(plan.output) / "small" / "base"))
+    job = Job("base", 0, config, Path(config.output) / "seed_0")
+    shutil.copytree(finished, job.directory)
+    engine.work_through(plan, [job], Asked.of(plan))
+    record = record_of(job, Asked.of(plan))
+    assert record.status == "finished", (Path(plan.output) / "small" / "logs" / "base_seed_0.log").read_text()
+    assert set(record.groups) == {"en", "zh"}
+    assert not (job.directory / FAILURE).exists()
+
+
+def test_a_process_ends_when_whoever_started_it_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    left: list[int] = []
+    monkeypatch.setattr("anaphora.studies.worker.os._exit", left.append)
+    worker._end_with(io.StringIO(""))
+    assert left == [1]
+
+
+@pytest.mark.parametrize("path", sorted((CONFIGS / "study").rglob("*.yaml")), ids=lambda path: path.stem)
+def test_every_study_composes_with_all_its_cells(path: Path, compose: Callable[..., Any]) -> None:
+    from anaphora.config import resolve
+
+    name = str(path.relative_to(CONFIGS / "study").with_suffix(""))
+    plan = resolve(compose(f"study={name}", primary="study"), Plan)
+    assert path.read_text().splitlines()[0] == "# @package _global_"
+    assert plan.name == path.stem
+    assert plan.rules
+    assert len(cells_of(plan, CONFIGS)) == 1 + sum(map(len, plan.factors.values())) + len(plan.pairs)
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"pairs": [["one", "two"]]}, r"pairs \('two'\) must be one of the factors' cells: one"),
+        ({"only": ["two"]}, "'two' is no cell of the study small"),
+        ({"factors": {"x": {"base": ["seed=1"]}}}, "none of them 'base'"),
+        ({"factors": {"x": {"a/b": ["seed=1"]}}}, "a name becomes a folder"),
+        ({"seeds": [1, 1]}, "must be one or more different numbers"),
+        ({"solved": 1.5}, r"solved \(1.5\) must be from 0 to 1"),
+    ],
+)
+def test_an_impossible_plan_is_told(changes: dict[str, Any], told: str, asked: Callable[..., Plan]) -> None:
+    with pytest.raises(UserError, match=told):
+        asked(**changes)
