@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from anaphora.analysis.study import Study, study
 from anaphora.checkpoint import load
 from anaphora.data.example import Example
 from anaphora.errors import UserError
+from anaphora.training.run import train
 from anaphora.workflow import accuracy_rows, alike, material_of, read_scores, scores_file, write_scores
 
 EVIDENCE = ("causal", "verdict", "examined")
@@ -102,3 +104,20 @@ def test_a_split_without_items_is_told(found: Study, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("anaphora.workflow.load_corpus", lambda source: Empty())
     with pytest.raises(UserError, match=r"split \(test\) holds no items"):
         material_of(run, Analysis(run=str(run.directory)))
+
+
+def test_a_run_without_attention_is_evaluated_and_has_no_maps_to_show(
+    tiny: Callable[..., Any], tmp_path: Path, script: Callable[..., Any]
+) -> None:
+    run = train(tiny(tmp_path, "model/attention=gru")).directory
+    status, _, err = script("evaluate", f"run={run}")
+    assert status == 0, err
+    told = json.loads((run / "evaluation" / "test_answers.json").read_text(encoding="utf-8"))
+    assert len(told) == 12
+    assert all(one["correct"] == (one["answer"] in one["antecedents"]) for one in told)
+    assert not (run / "evaluation" / "test_templates.csv").exists()
+    for name, more in (("score_attention", ()), ("explain", ("layer=0", "head=0", "text=Anna"))):
+        status, _, err = script(name, f"run={run}", *more)
+        assert status != 0
+        assert "attention" in err
+        assert "Traceback" not in err

@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from rich import box
 from rich.console import Console
 from rich.status import Status
@@ -19,7 +20,7 @@ from rich.table import Table
 from anaphora import question
 from anaphora.analysis import classification
 from anaphora.analysis.baselines import by_factor, by_kind, per_item
-from anaphora.analysis.capture import look, whole_maps
+from anaphora.analysis.capture import answers, is_right, look, whole_maps
 from anaphora.analysis.record import AttentionRecord
 from anaphora.analysis.scores import Head, score
 from anaphora.analysis.settings import Analysis, Comparison, Description
@@ -65,11 +66,17 @@ def evaluate(asked: Analysis) -> None:
         evaluate_texts(run, asked)
         return
     material = material_of(run, asked)
-    seen = look(run.resolver, encode(run, material.measured), run.config.batching, run.config.task.readout)
-    head = head_asked(asked) or Head(0, 0)
-    scores = score(seen.records)
-    rows = templates(scores, head, seen.correct[scores.kept])
-    answers = [
+    data, batching, readout = encode(run, material.measured), run.config.batching, run.config.task.readout
+    rows: list[dict[str, Any]] = []
+    if run.resolver.encoder.has_maps:
+        seen = look(run.resolver, data, batching, readout)
+        found, correct = seen.answers, seen.correct
+        scores = score(seen.records)
+        rows = templates(scores, head_asked(asked) or Head(0, 0), correct[scores.kept])
+    else:
+        found = answers(run.resolver, data, batching, readout)
+        correct = np.array([is_right(answer, one) for answer, one in zip(found, material.measured, strict=True)])
+    told = [
         {
             "item": number,
             "text": one.text,
@@ -77,18 +84,19 @@ def evaluate(asked: Analysis) -> None:
             "antecedents": list(one.antecedents),
             "correct": bool(right),
         }
-        for number, (one, answer, right) in enumerate(zip(material.measured, seen.answers, seen.correct, strict=True))
+        for number, (one, answer, right) in enumerate(zip(material.measured, found, correct, strict=True))
     ]
     folder = output_of(asked, run, "evaluation")
-    write_json(folder / f"{material.split}_answers.json", answers)
+    write_json(folder / f"{material.split}_answers.json", told)
     table = Table(title=f"{run.name}: task accuracy, {material.split} split", title_justify="left")
     for name in ("language", "kind", "type", "stratum", "items", "accuracy", "worst template"):
         table.add_column(name, justify="right" if name in ("items", "accuracy") else "left")
-    for row in accuracy_rows(material.measured, seen.correct):
+    for row in accuracy_rows(material.measured, correct):
         table.add_row(*(f"{value:.3f}" if isinstance(value, float) else str(value) for value in row.values()))
-    write_table(folder / f"{material.split}_templates.csv", rows)
+    if rows:
+        write_table(folder / f"{material.split}_templates.csv", rows)
     console.print(table)
-    console.print(f"answers and templates: {folder}", soft_wrap=True)
+    console.print(f"answers{' and templates' if rows else ''}: {folder}", soft_wrap=True)
 
 
 def evaluate_texts(run: Run, asked: Analysis) -> None:
@@ -108,14 +116,14 @@ def evaluate_texts(run: Run, asked: Analysis) -> None:
         asks = f"task.readout={run.config.task.readout.kind}"
         raise UserError(f"{run.directory}: the run's {asks} has no answer to data={source.kind}")
     names = classification.labels_of(run)
-    answers = [names[number] for number in classification.label_answers(run, texts)]
+    said = [names[number] for number in classification.label_answers(run, texts)]
     with console.status("fitting the bag of words on the training split"):
         bag = classification.bag_of_words(training, development, texts)
-    rows = classification.label_rows(texts, answers, bag)
+    rows = classification.label_rows(texts, said, bag)
     folder = output_of(asked, run, "evaluation")
     told = [
         {"item": number, "text": one.text, "label": one.label, "answer": answer, "bag_of_words": other}
-        for number, (one, answer, other) in enumerate(zip(texts, answers, bag, strict=True))
+        for number, (one, answer, other) in enumerate(zip(texts, said, bag, strict=True))
     ]
     write_json(folder / f"{asked.split}_answers.json", told)
     write_table(folder / f"{asked.split}_labels.csv", rows)

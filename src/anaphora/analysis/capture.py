@@ -61,17 +61,27 @@ def look(resolver: Resolver, data: Encoded, batching: Batching, readout: Readout
     return Look([record for record in records if record is not None], answers, correct)
 
 
-def answered(resolver: Resolver, data: Encoded, batching: Batching, readout: Readout) -> NDArray[np.float64]:
-    """Whether each item is answered rightly, (N,), with attention maps or without; NaN without a read-out."""
-    correct = np.full(len(data), np.nan)
+def answers(resolver: Resolver, data: Encoded, batching: Batching, readout: Readout) -> NDArray[np.int64]:
+    """The candidate that the model names for each item, (N,), with attention maps or without.
+
+    -1 is none of them, and -2 an item that a model without a read-out has not answered.
+    """
+    found = np.full(len(data), -2, dtype=np.int64)
     device = next(resolver.parameters()).device
     for batch in evaluation_batches(data, batching, slots_of(readout)):
         with torch.inference_mode():
             here = batch.to(device)
             chosen = _chosen(resolver, resolver.see(here), here, readout)
-        for item, answer in zip(batch.items.tolist(), () if chosen is None else chosen, strict=chosen is not None):
-            correct[item] = is_right(answer, data.examples[item])
-    return correct
+        if chosen is not None:
+            found[batch.items.numpy()] = chosen
+    return found
+
+
+def answered(resolver: Resolver, data: Encoded, batching: Batching, readout: Readout) -> NDArray[np.float64]:
+    """Whether each item is answered rightly, (N,), with attention maps or without; NaN without a read-out."""
+    found = answers(resolver, data, batching, readout)
+    right = [is_right(answer, example) for answer, example in zip(found, data.examples, strict=True)]
+    return np.where(found == -2, np.nan, np.array(right, dtype=np.float64))
 
 
 def is_right(answer: int, example: Example) -> bool:

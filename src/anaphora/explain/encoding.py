@@ -57,8 +57,11 @@ def walk(run: Run, asked: Sentence, layer: int, head: int, row: str | None, word
         row: the token in hand, a word or a number; by default the pronoun, else the last word.
 
     Raises:
-        UserError: there is no such layer, head or row, or the text is empty or too long.
+        UserError: there is no such layer, head or row, the model has no attention, or the text is empty or too long.
     """
+    if not run.resolver.encoder.has_maps:
+        kind = run.config.model.attention.kind
+        raise UserError(f"run {run.name} has no attention to walk through (model.attention={kind})")
     resolver = copy.deepcopy(run.resolver).double()
     blocks = [block for block in resolver.encoder.blocks if isinstance(block, Block)]
     heads = blocks[0].attention.heads
@@ -84,7 +87,8 @@ def _unfamiliar(tokens: Tokens, labels: tuple[str, ...], words: Phrases) -> tupl
     unknown = [labels[place] for place, token in enumerate(tokens.ids) if token == UNKNOWN]
     pieces: dict[int, list[str]] = {}
     for number, label in zip(tokens.words, labels, strict=True):
-        pieces.setdefault(number, []).append(label)
+        if number >= 0:
+            pieces.setdefault(number, []).append(label)
     cut = ["·".join(parts) for parts in pieces.values() if len(parts) > 1]
     told = (("unknown", unknown), ("pieces", cut))
     return tuple(words("run", name, words=", ".join(dict.fromkeys(found))) for name, found in told if found)
