@@ -8,7 +8,6 @@ lines, headings with more signs, hyphens and number punctuation as " @-@ ", " @,
 
 from __future__ import annotations
 
-import json
 import re
 from collections import defaultdict
 from collections.abc import Iterator
@@ -17,6 +16,7 @@ from pathlib import Path
 
 from anaphora.data import contamination
 from anaphora.data.corpora.division import ReadingReport, divide, existing, lines
+from anaphora.data.corpora.reading import json_lines
 from anaphora.data.example import SPLITS
 from anaphora.data.settings import PlainText
 from anaphora.data.text import UNKNOWN_WORD, Text, language_of
@@ -89,15 +89,8 @@ def _paragraphs(path: Path) -> Iterator[Text]:
 
 
 def _jsonl(path: Path) -> Iterator[Text]:
-    for number, line in enumerate(lines(path), start=1):
-        if not line.strip():
-            continue
-        where = f"{path}, line {number}"
-        try:
-            row = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise UserError(f"{where}: not JSON: {error.msg} at column {error.colno}") from None
-        if not isinstance(row, dict) or not isinstance(row.get("text"), str):
+    for number, (where, row) in enumerate(json_lines(path), start=1):
+        if not isinstance(row.get("text"), str):
             raise UserError(f'{where}, text: it is missing; a line must be an object, e.g. {{"text": "..."}}')
         title = row.get("title") or ""
         if not isinstance(title, str):
