@@ -76,6 +76,23 @@ def test_a_measure_that_runs_along_an_axis_is_drawn_as_a_curve() -> None:
     assert nothing_is_cut(figure)
 
 
+def test_what_grows_a_hundredfold_is_drawn_on_a_scale_of_plain_powers() -> None:
+    found = [
+        Record(
+            cell=cell.name,
+            seed=0,
+            status="finished",
+            groups={"any": {f"d_k {size}": {"score_variance": float(size)} for size in (4, 32, 256)}},
+        )
+        for cell in cells()
+    ]
+    figure = drawn(summarise(plan(seeds=[0]), cells(), found))["d_k_score_variance"]
+    assert nothing_is_cut(figure)
+    axis = figure.axes[1].yaxis
+    shown = {text.get_text() for text in axis.get_ticklabels()}
+    assert {"10", "100"} <= shown
+
+
 @pytest.mark.parametrize(
     ("group", "place"), [("distance 3", ("distance", 3.0)), ("d_k 64", ("d_k", 64.0)), ("set", None)]
 )

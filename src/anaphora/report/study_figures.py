@@ -179,6 +179,8 @@ def series_figure(study: Study, axis: str, measure: str) -> Figure | None:
         if logarithmic:
             axes.set_yscale("log")
             axes.yaxis.set_major_locator(LogLocator(numticks=6))
+            axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+            axes.yaxis.set_minor_formatter(NullFormatter())
             axes.set_ylim(low / 1.4, high * 1.4)
         else:
             floor, top = (min(0.0, low), max(1.0, high)) if share else (min(0.0, low), high * 1.05 or 1.0)

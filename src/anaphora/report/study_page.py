@@ -250,7 +250,7 @@ def _value(found: Mapping[str, Any], measure: str) -> str:
     if one is None:
         return ABSENT
     if not is_share(measure):
-        return f"{one['median']:.4g} ({one['lowest']:.4g} to {one['highest']:.4g})"
+        return f"{one['median']:.3g} ({one['lowest']:.3g} to {one['highest']:.3g})"
     mark = "~" if measure in ALIGNMENT and found["is_solved"] is False else ""
     return mark + _ranged(one)
 

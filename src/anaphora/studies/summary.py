@@ -140,7 +140,7 @@ def shown(study: Mapping[str, Any]) -> Iterator[Table | str]:
                     elif is_share(name):
                         values.append(mark + spread(one["median"], one["lowest"], one["highest"]))
                     else:
-                        values.append(f"{one['median']:.4g} ({one['lowest']:.4g} to {one['highest']:.4g})")
+                        values.append(f"{one['median']:.3g} ({one['lowest']:.3g} to {one['highest']:.3g})")
                 table.add_row(cell["name"], group, str(found["runs"]), *values)
         yield table
     for cell in study["cells"]:
