@@ -145,7 +145,8 @@ def _best_baseline(cell: Cell) -> tuple[str, float] | None:
         for name, value in (cell.get("baselines") or {}).items()
         if value is not None and name not in _UNTRAINED
     }
-    return max(known.items(), key=lambda pair: pair[1]) if known else None
+    # A rule that gets no further than chance tells more than chance, whose number stands beside it already.
+    return max(known.items(), key=lambda pair: (pair[1], pair[0] != "chance")) if known else None
 
 
 def _low(cell: Cell, measure: str) -> float:

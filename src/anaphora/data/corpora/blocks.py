@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from anaphora.data.corpora.division import lines
-from anaphora.data.corpora.reading import BLANK, Row, factors_of, find_all
-from anaphora.data.example import Example, in_text_order
+from anaphora.data.corpora.reading import BLANK, Row, example_of, find_all
+from anaphora.data.example import Example
 from anaphora.errors import UserError
 
 _MASK = "[MASK]"
@@ -51,18 +51,14 @@ def masked(row: Row, corpus: str, group: str = "", twin: str = "") -> Example:
     start = len(" ".join(row["text"].partition(_MASK)[0].split()))
     start = text.index(BLANK, start)
     pronoun = (start, start + len(BLANK))
-    candidates, antecedents, _ = in_text_order(
-        find_all(row["names"], text, pronoun), (row["names"].index(row["answer"]),)
-    )
-    return Example(
-        text=text,
-        language="en",
-        pronoun=pronoun,
-        candidates=candidates,
-        antecedents=antecedents,
+    return example_of(
+        corpus,
+        text,
+        pronoun,
+        find_all(row["names"], text, pronoun),
+        (row["names"].index(row["answer"]),),
         group=group,
         twin=twin,
-        factors=factors_of(corpus, BLANK),
     )
 
 

@@ -17,13 +17,13 @@ from anaphora.data.corpora.reading import (
     DroppedRowError,
     Reading,
     Row,
-    factors_of,
+    example_of,
     hub,
     json_lines,
     parted,
     text_of,
 )
-from anaphora.data.example import Example, Span, in_text_order
+from anaphora.data.example import Example, Span
 from anaphora.data.settings import Cluewsc
 from anaphora.errors import UserError
 
@@ -117,13 +117,5 @@ def _example(text: str, pronoun: Span, claims: list[tuple[str, _Claim]], reading
         taken.append(claim.candidate)
         entities.setdefault((text[slice(*claim.candidate)], claim.is_right), []).append(claim.candidate)
     right = tuple(number for number, (_, is_right) in enumerate(entities) if is_right)
-    candidates, antecedents, _ = in_text_order(tuple(map(tuple, entities.values())), right)
-    return Example(
-        text=text,
-        language="zh",
-        pronoun=pronoun,
-        candidates=candidates,
-        antecedents=antecedents,
-        group=f"cluewsc/{text}",
-        factors=factors_of("cluewsc", text[slice(*pronoun)]),
-    )
+    mentions = tuple(map(tuple, entities.values()))
+    return example_of("cluewsc", text, pronoun, mentions, right, language="zh", group=f"cluewsc/{text}")

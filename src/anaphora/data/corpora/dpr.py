@@ -10,8 +10,8 @@ from pathlib import Path
 
 from anaphora.data.corpora.blocks import blocks
 from anaphora.data.corpora.division import ReadingReport, existing, occurrences
-from anaphora.data.corpora.reading import Reading, Row, factors_of, find_all, parted
-from anaphora.data.example import Example, in_text_order
+from anaphora.data.corpora.reading import Reading, Row, example_of, find_all, parted
+from anaphora.data.example import Example
 from anaphora.data.settings import Dpr
 from anaphora.errors import UserError
 
@@ -45,15 +45,6 @@ def _example(row: Row, part: str) -> Example:
         raise UserError(f"pronoun: {row['pronoun']!r} is not a word of {text!r}")
     if len(names) != 2:
         raise UserError(f"candidates: {names} must be two")
-    candidates, antecedents, _ = in_text_order(find_all(names, text, found[0]), (names.index(row["answer"]),))
     twin = f"dpr/{part}/{row['number'] // 2}"
-    return Example(
-        text=text,
-        language="en",
-        pronoun=found[0],
-        candidates=candidates,
-        antecedents=antecedents,
-        group=twin,
-        twin=twin,
-        factors=factors_of("dpr", row["pronoun"]),
-    )
+    mentions = find_all(names, text, found[0])
+    return example_of("dpr", text, found[0], mentions, (names.index(row["answer"]),), group=twin, twin=twin)

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from anaphora.data.corpora.division import ReadingReport, apart, existing, is_hub, occurrences
-from anaphora.data.corpora.reading import DroppedRowError, Reading, Row, factors_of, hub, parted, tab_separated, text_of
-from anaphora.data.example import Example, Span, in_text_order
+from anaphora.data.corpora.reading import DroppedRowError, Reading, Row, example_of, hub, parted, tab_separated, text_of
+from anaphora.data.example import Example, Span
 from anaphora.data.settings import Gap
 from anaphora.errors import UserError
 
@@ -51,16 +51,8 @@ def _example(row: Row) -> Example:
     if apart(names, [pronoun]) != names or apart(names[:1], names[1:]) != names[:1]:
         raise DroppedRowError("pronoun and names overlap")
     right = tuple(number for number, name in enumerate(("A", "B")) if _is_true(row, f"{name}-coref"))
-    candidates, antecedents, _ = in_text_order(_mentions(row["A"], row["B"], text, pronoun, names), right)
-    return Example(
-        text=text,
-        language="en",
-        pronoun=pronoun,
-        candidates=candidates,
-        antecedents=antecedents,
-        group=f"gap/{text}",
-        factors=factors_of("gap", row["Pronoun"]),
-    )
+    mentions = _mentions(row["A"], row["B"], text, pronoun, names)
+    return example_of("gap", text, pronoun, mentions, right, group=f"gap/{text}")
 
 
 def _at(row: Row, field: str) -> Span:

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from anaphora.data.corpora.division import ReadingReport, divide, existing, lines
-from anaphora.data.corpora.reading import DroppedRowError, Reading, Row, factors_of, find_all, text_of
-from anaphora.data.example import Example, in_text_order
+from anaphora.data.corpora.reading import DroppedRowError, Reading, Row, example_of, find_all, text_of
+from anaphora.data.example import Example
 from anaphora.data.settings import Knowref
 from anaphora.errors import UserError
 
@@ -58,16 +58,15 @@ def _example(row: Row) -> Example:
     (match,) = marked
     text = shown[: match.start()] + match[1] + shown[match.end() :]
     pronoun = (match.start(), match.start() + len(match[1]))
-    candidates, antecedents, _ = in_text_order(find_all(names, text, pronoun), (names.index(right),))
     original = _only(row, "original_sentence")
-    return Example(
-        text=text,
-        language="en",
-        pronoun=pronoun,
-        candidates=candidates,
-        antecedents=antecedents,
+    return example_of(
+        "knowref",
+        text,
+        pronoun,
+        find_all(names, text, pronoun),
+        (names.index(right),),
         group=f"knowref/{original}",
-        factors=factors_of("knowref", match[1], names="original" if original == text else "exchanged"),
+        names="original" if original == text else "exchanged",
     )
 
 

@@ -13,8 +13,8 @@ have a zero pronoun or a paraphrased answer. In some the one pronoun is not what
 from __future__ import annotations
 
 from anaphora.data.corpora.division import ReadingReport, apart, divide, existing
-from anaphora.data.corpora.reading import DroppedRowError, Reading, Row, factors_of, tab_separated
-from anaphora.data.example import Example, Span, in_text_order
+from anaphora.data.corpora.reading import DroppedRowError, Reading, Row, example_of, tab_separated
+from anaphora.data.example import Example, Span
 from anaphora.data.settings import Mandarinograd
 
 _COLUMNS = ("orig_id", "sentence_man", "snippet_man", "answer1_man", "answer2_man", "correct_answer_man")
@@ -59,18 +59,10 @@ def _example(row: Row) -> Example:
         if not found[index]:
             raise DroppedRowError("a candidate is not in the sentence")
         taken += found[index]
-    candidates, antecedents, _ = in_text_order((tuple(found[0]), tuple(found[1])), (answers.index(right),))
     schema = f"mandarinograd/{row['orig_id']}"
-    return Example(
-        text=text,
-        language="zh",
-        pronoun=pronoun,
-        candidates=candidates,
-        antecedents=antecedents,
-        group=schema,
-        twin=schema,
-        factors=factors_of("mandarinograd", text[slice(*pronoun)]),
-    )
+    mentions = (tuple(found[0]), tuple(found[1]))
+    right_one = (answers.index(right),)
+    return example_of("mandarinograd", text, pronoun, mentions, right_one, language="zh", group=schema, twin=schema)
 
 
 def _answer(written: str) -> list[str]:

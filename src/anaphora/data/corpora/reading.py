@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from anaphora.data.corpora.division import HUB, ReadingReport, apart, divide, lines, occurrences
-from anaphora.data.example import Example, Span
+from anaphora.data.example import Example, Span, in_text_order
 from anaphora.data.settings import Divided
 from anaphora.errors import UserError
 
@@ -205,11 +205,38 @@ def _with_an_s(name: str, text: str) -> list[Span]:
     return [*_in_other_case(f"{name}s", text), *_in_other_case(f"{name}es", text)]
 
 
-def factors_of(corpus: str, form: str, **others: str) -> dict[str, str]:
-    """The factors that all corpora have: corpus, form of the pronoun and, where the form tells it, its gender."""
-    factors = {"corpus": corpus, "form": form.lower(), **others}
-    gender = _GENDER_OF.get(form.lower())
-    return {**factors, "gender": gender} if gender and "gender" not in others else factors
+def example_of(
+    corpus: str,
+    text: str,
+    pronoun: Span,
+    mentions: Sequence[tuple[Span, ...]],
+    right: tuple[int, ...],
+    language: str = "en",
+    group: str = "",
+    twin: str = "",
+    **factors: str,
+) -> Example:
+    """An example with the factors of all corpora: corpus, form of the pronoun and the gender where the form tells it.
+
+    Args:
+        corpus, text, pronoun, language, group, twin: its own.
+        mentions: of each candidate, in any order.
+        right: which of them are meant.
+        factors: further ones; a gender among them counts instead of the form's.
+    """
+    candidates, antecedents, _ = in_text_order(tuple(mentions), right)
+    form = text[slice(*pronoun)].lower()
+    told = {"gender": _GENDER_OF[form]} if form in _GENDER_OF else {}
+    return Example(
+        text=text,
+        language=language,
+        pronoun=pronoun,
+        candidates=candidates,
+        antecedents=antecedents,
+        group=group,
+        twin=twin,
+        factors={"corpus": corpus, "form": form, **told, **factors},
+    )
 
 
 def neighbours(corpus: str, asked: Sequence[tuple[Hashable, Hashable]]) -> list[tuple[str, str]]:

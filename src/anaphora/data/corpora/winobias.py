@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from anaphora.data.corpora.division import ReadingReport, divide, existing, lines
-from anaphora.data.corpora.reading import DroppedRowError, Reading, Row, factors_of
-from anaphora.data.example import Example, Span, in_text_order
+from anaphora.data.corpora.reading import DroppedRowError, Reading, Row, example_of
+from anaphora.data.example import Example, Span
 from anaphora.data.settings import Winobias
 from anaphora.errors import UserError
 
@@ -86,20 +87,19 @@ def _example(row: Row, occupations: re.Pattern[str]) -> Example:
     ]
     if len(others) != 1:
         raise DroppedRowError("not one other occupation before the pronoun")
-    candidates, antecedents, _ = in_text_order(((antecedent,), (others[0],)), (0,))
-    form = text[slice(*pronoun)]
-    factors = factors_of("winobias", form, type=f"type {row['type']}", stereotype=row["stereotype"])
     group = f"winobias/{row['part']}/{row['type']}/{(int(number) + 1) // 2}"
-    return Example(
-        text=text,
-        language="en",
-        pronoun=pronoun,
-        candidates=candidates,
-        antecedents=antecedents,
+    example = example_of(
+        "winobias",
+        text,
+        pronoun,
+        ((antecedent,), (others[0],)),
+        (0,),
         group=group,
-        twin=f"{group}/{factors.get('gender', '')}" if row["type"] == "1" else "",
-        factors=factors,
+        type=f"type {row['type']}",
+        stereotype=row["stereotype"],
     )
+    twin = f"{group}/{example.factors.get('gender', '')}" if row["type"] == "1" else ""
+    return replace(example, twin=twin)
 
 
 def _without_brackets(sentence: str) -> tuple[str, list[Span]]:

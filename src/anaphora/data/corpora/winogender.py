@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from anaphora.data.corpora.division import ReadingReport, divide, existing
-from anaphora.data.corpora.reading import DroppedRowError, Reading, Row, factors_of, tab_separated
-from anaphora.data.example import Example, in_text_order
+from anaphora.data.corpora.reading import DroppedRowError, Reading, Row, example_of, tab_separated
+from anaphora.data.example import Example
 from anaphora.data.settings import Winogender
 from anaphora.errors import UserError
 
@@ -61,23 +61,18 @@ def _example(row: Row, templates: Templates) -> Example:
     if match is None:
         raise DroppedRowError("the sentence is not as its template")
     spans = [match.span("occupation"), match.span("participant")]
-    candidates, antecedents, _ = in_text_order(((spans[0],), (spans[1],)), (int(answer),))
     who = "someone" if participant == "someone" else "named"
-    return Example(
-        text=text,
-        language="en",
-        pronoun=match.span("pronoun"),
-        candidates=candidates,
-        antecedents=antecedents,
+    return example_of(
+        "winogender",
+        text,
+        match.span("pronoun"),
+        ((spans[0],), (spans[1],)),
+        (int(answer),),
         group=f"winogender/{occupation}",
         twin=f"winogender/{occupation}/{participant}/{gender}",
-        factors=factors_of(
-            "winogender",
-            match["pronoun"],
-            gender=gender,
-            participant=who,
-            answer=("occupation", "participant")[int(answer)],
-        ),
+        gender=gender,
+        participant=who,
+        answer=("occupation", "participant")[int(answer)],
     )
 
 

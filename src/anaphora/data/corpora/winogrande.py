@@ -14,14 +14,14 @@ from anaphora.data.corpora.reading import (
     DroppedRowError,
     Reading,
     Row,
-    factors_of,
+    example_of,
     find_all,
     hub,
     json_lines,
     parted,
     text_of,
 )
-from anaphora.data.example import Example, in_text_order
+from anaphora.data.example import Example
 from anaphora.data.settings import WINOGRANDE_SIZES, Winogrande
 from anaphora.errors import UserError
 
@@ -68,16 +68,14 @@ def _example(row: Row) -> Example:
         raise UserError(f"answer: {row['answer']!r} must be '1' or '2'")
     start = text.index(BLANK)
     pronoun = (start, start + len(BLANK))
-    candidates, antecedents, _ = in_text_order(find_all(names, text, pronoun), (int(row["answer"]) - 1,))
     # The rows of the hub have no qID; the options then hold together all that may be twins.
     pair = text_of(row, "qID").rpartition("-")[0] if "qID" in row else ""
-    return Example(
-        text=text,
-        language="en",
-        pronoun=pronoun,
-        candidates=candidates,
-        antecedents=antecedents,
+    return example_of(
+        "winogrande",
+        text,
+        pronoun,
+        find_all(names, text, pronoun),
+        (int(row["answer"]) - 1,),
         group=f"winogrande/{pair or '/'.join(sorted(map(str.lower, names)))}",
         twin=f"winogrande/{pair}" if pair else "",
-        factors=factors_of("winogrande", BLANK),
     )

@@ -15,8 +15,8 @@ from xml.etree import ElementTree
 
 from anaphora.data.corpora.blocks import blocks, masked
 from anaphora.data.corpora.division import ReadingReport, divide, existing
-from anaphora.data.corpora.reading import DroppedRowError, Reading, Row, factors_of, find_all, neighbours, text_of
-from anaphora.data.example import Example, in_text_order
+from anaphora.data.corpora.reading import DroppedRowError, Reading, Row, example_of, find_all, neighbours, text_of
+from anaphora.data.example import Example
 from anaphora.data.settings import Wsc273
 from anaphora.errors import UserError
 
@@ -74,14 +74,6 @@ def _example(row: Row) -> Example:
     between = "" if after[0] in _CLOSING else " "
     text = f"{before} {form}{between}{after}" if before else f"{form}{between}{after}"
     pronoun = (start, start + len(form))
-    candidates, antecedents, _ = in_text_order(
-        find_all(row["names"], text, pronoun), (row["names"].index(row["answer"]),)
-    )
-    return Example(
-        text=text,
-        language="en",
-        pronoun=pronoun,
-        candidates=candidates,
-        antecedents=antecedents,
-        factors=factors_of("wsc273", form),
+    return example_of(
+        "wsc273", text, pronoun, find_all(row["names"], text, pronoun), (row["names"].index(row["answer"]),)
     )

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from anaphora.data.corpora.division import ReadingReport, divide, existing, lines
-from anaphora.data.corpora.reading import DroppedRowError, Reading, Row, factors_of, neighbours
-from anaphora.data.example import LANGUAGES, Example, Span, in_text_order
+from anaphora.data.corpora.reading import DroppedRowError, Reading, Row, example_of, neighbours
+from anaphora.data.example import LANGUAGES, Example, Span
 from anaphora.data.settings import Xwino
 from anaphora.errors import UserError
 
@@ -80,15 +80,7 @@ def _example(row: Row) -> Example:
     if len(right) != 1:
         raise UserError(f"candidates: {len(right)} of {listed!r} are right; one must be")
     spans = tuple((_characters("candidates", each, tokens),) for each in listed)
-    candidates, antecedents, _ = in_text_order(spans, tuple(right))
-    return Example(
-        text=text,
-        language=row["language"],
-        pronoun=pronoun,
-        candidates=candidates,
-        antecedents=antecedents,
-        factors=factors_of("xwino", form),
-    )
+    return example_of("xwino", text, pronoun, spans, tuple(right), language=row["language"])
 
 
 def _token_spans(tokens: Any, text: str) -> list[Span]:
