@@ -110,7 +110,9 @@ def drawn(metrics: Mapping[str, Any]) -> Figure:
                     measure=f"best head among {words}",
                 )
             )
-    return strata_bars(dots, f"{metrics['run']}: does the mention's head word look at an antecedent?", "picked rightly")
+    return strata_bars(
+        dots, f"{metrics['run']}: does the mention's head word look at an antecedent?", "share picked rightly"
+    )
 
 
 def _find(rows: list[Row], selector: str, field: str, column: str) -> Row | None:

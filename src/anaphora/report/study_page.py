@@ -58,7 +58,8 @@ def write_study_page(path: Path, study: Study, figures: Mapping[str, Figure]) ->
             ("cells", str(len(study["cells"]))),
             ("seeds", ", ".join(map(str, study["seeds"]))),
             ("hours of training", plain(seconds / 3600, 2) if seconds else ABSENT),
-            ("measured on", f"{study['split']} split, heads chosen on dev"),
+            # What is measured without training has no split and chooses no head.
+            *([("measured on", f"{study['split']} split, heads chosen on dev")] if seconds else []),
             ("every cell begins with", " ".join(study["base"]) or "the defaults"),
         ],
         sections=sections(study, figures),
@@ -100,7 +101,7 @@ def sections(study: Study, figures: Mapping[str, Figure]) -> list[Section]:
             explanation="Differences are taken seed by seed; in brackets the 95 % interval of their mean over seeds. "
             "Alignment is compared only between runs that both solve the task.",
             blocks=[Note(text=text) for text in read],
-            missing="Nothing can be said yet.",
+            missing="No answers or heads have been measured that could be compared beyond the conditions above.",
         ),
         Section(
             name="figures",
