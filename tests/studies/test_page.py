@@ -73,6 +73,7 @@ def test_a_measure_that_runs_along_an_axis_is_drawn_as_a_curve() -> None:
     figure = made["distance_task_accuracy"]
     line = next(line for line in figure.axes[1].lines if len(line.get_xdata()) == 3)  # type: ignore[arg-type]
     assert list(line.get_ydata()) == pytest.approx([0.9, 0.84, 0.78])  # type: ignore[arg-type]
+    assert figure.axes[1].get_xlabel() == "distance (words)"
     assert nothing_is_cut(figure)
 
 

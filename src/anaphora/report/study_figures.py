@@ -35,6 +35,7 @@ _FORMS = {
     "role": ("role cues", style.ANTECEDENT, "D"),
     "all": ("all items", style.INK, "o"),
 }
+_UNITS = {"distance": "distance (words)", "tokens": "tokens a sentence", "d_k": "d_k (features a head)"}
 _LINES = (
     (style.ANTECEDENT, "-", "o"),
     (style.DISTRACTOR, (0, (5, 2)), "D"),
@@ -168,7 +169,7 @@ def series_figure(study: Study, axis: str, measure: str) -> Figure | None:
         axes = sheet.axes(start, foot, each, tall)
         if language in LANGUAGES:
             sheet.canvas.text(start, foot + tall + 0.07, LANGUAGES[language], fontsize=style.TEXT, fontweight="bold")
-        axes.set_xlabel(axis)
+        axes.set_xlabel(_UNITS.get(axis, axis))
         axes.grid(axis="y")
         if doubling:
             axes.set_xscale("log", base=2)
