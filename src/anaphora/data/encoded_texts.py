@@ -94,7 +94,7 @@ def _pieces(texts: Sequence[str], tokenizer: Tokenizer, longest: int, first_only
 def _fingerprint(texts: Sequence[str], tokenizer: Tokenizer, longest: int, first_only: bool) -> str:
     total = hashlib.sha256(f"{longest} {first_only} {tokenizer.dumps()}".encode())
     here = Path(__file__)
-    for path in (here, here.parent / "tokenizer.py"):
+    for path in (here, here.parent / "tokenizer.py", here.parent / "words.py"):
         total.update(path.read_bytes())
     for text in texts:
         total.update(f"{len(text)} {text}".encode("utf-8", "surrogatepass"))

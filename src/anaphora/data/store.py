@@ -231,7 +231,7 @@ def _fingerprint(settings: sources.Data) -> str:
     total = hashlib.sha256(json.dumps(dataclasses.asdict(settings), sort_keys=True).encode())
     here = Path(__file__).parent
     code = [
-        *(here / f"{name}.py" for name in ("example", "text", "contamination", "store")),
+        *(here / f"{name}.py" for name in ("example", "text", "words", "contamination", "store")),
         *sorted(here.glob("controlled/*.py")),
         *sorted(here.glob("corpora/*.py")),
     ]
