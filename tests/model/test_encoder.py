@@ -196,6 +196,33 @@ def test_a_sentence_of_padding_attends_to_nothing() -> None:
     assert query.grad is not None and query.grad.isfinite().all()
 
 
+@pytest.mark.parametrize("tokens", [5, 300])
+def test_bfloat16_on_the_cpu_mixes_as_float32_does_at_every_length(tokens: int) -> None:
+    torch.manual_seed(0)
+    query, key, value = (torch.randn(2, 2, tokens, 4, requires_grad=True) for _ in range(3))
+    bias = torch.randn(2, 1, tokens, tokens)
+    bias[0, 0, :, 3] = -torch.inf
+    bias[1, 0, 2] = -torch.inf  # a query that may attend to nothing
+    for asked in (None, bias):
+        exact = attend(query, key, value, asked)
+        found = attend(query.bfloat16(), key.bfloat16(), value.bfloat16(), asked)
+        torch.testing.assert_close(found.float(), exact, atol=0.03, rtol=0.03)
+        exact_gradients = torch.autograd.grad(exact.square().sum(), (query, key, value))
+        gradients = torch.autograd.grad(found.float().square().sum(), (query, key, value))
+        for gradient, exact_gradient in zip(gradients, exact_gradients, strict=True):
+            torch.testing.assert_close(gradient, exact_gradient, atol=0.1, rtol=0.1)
+    assert torch.equal(found[1, :, 2], torch.zeros_like(found[1, :, 2]))
+
+
+def test_bfloat16_on_the_cpu_drops_weights() -> None:
+    torch.manual_seed(0)
+    query, key = (torch.randn(1, 2, 6, 4).bfloat16() for _ in range(2))
+    value = torch.eye(6).bfloat16().expand(1, 2, 6, 6)
+    assert (attend(query, key, value, None) > 0).all()
+    dropped = attend(query, key, value, None, dropout=0.5)
+    assert 0.2 < (dropped == 0).float().mean() < 0.8
+
+
 def test_rows_are_taken_before_dropout() -> None:
     model = encoder(attention=settings.MultiHead(heads=2, dropout=0.9, head_dropout=0.9)).train()
     asked = (torch.zeros(6, dtype=torch.long), torch.arange(6))
