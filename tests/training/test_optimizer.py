@@ -92,6 +92,20 @@ def test_orthogonalising_keeps_the_directions_and_evens_the_strengths(shape: tup
     assert strong[usual].min() > 0.5 and strong[usual].max() < 1.35
 
 
+def test_muon_multiplies_in_the_type_that_training_has() -> None:
+    moved = {}
+    for products in (torch.float32, torch.bfloat16):
+        encoder = Encoder()
+        torch.manual_seed(0)
+        encoder.wide.weight.grad = torch.randn(16, 8)
+        before = encoder.wide.weight.detach().clone()
+        build(encoder, Optimizer(matrices="muon", weight_decay=0.0), products).step()
+        moved[products] = encoder.wide.weight.detach() - before
+        assert moved[products].dtype == torch.float32
+    assert not torch.equal(moved[torch.float32], moved[torch.bfloat16])
+    torch.testing.assert_close(moved[torch.float32], moved[torch.bfloat16], rtol=0.1, atol=2e-5)
+
+
 def test_muon_is_adamw_for_the_rest() -> None:
     ours, theirs = Encoder(), Encoder()
     muon = build(ours, Optimizer(matrices="muon", learning_rate=0.01))

@@ -95,7 +95,8 @@ class TrainingModule(lightning.LightningModule):
                     self.log(f"attention_{name}/layer_{layer}_head_{head}", value)
 
     def configure_optimizers(self) -> Any:
-        optimizer = build(self.resolver, self.chosen)
+        halves = str(self.trainer.precision) == "bf16-mixed"
+        optimizer = build(self.resolver, self.chosen, torch.bfloat16 if halves else torch.float32)
         schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, learning_rate_shape(self.chosen))
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
 

@@ -21,8 +21,8 @@ NEWTON_SCHULZ_STEPS = 3
 """Jordan et al. take 5. Three cost three fifths, and the demo's recipe was chosen with them."""
 
 
-def build(resolver: nn.Module, chosen: Optimizer) -> torch.optim.Optimizer:
-    """The optimizer that the settings name, over all weights that are trained."""
+def build(resolver: nn.Module, chosen: Optimizer, products: torch.dtype = torch.float32) -> torch.optim.Optimizer:
+    """The optimizer that the settings name, over all weights that are trained; Muon multiplies in type `products`."""
     matrices, others = split(resolver, chosen.matrices)
     shares = learning_rate_shares(resolver, chosen.layer_decay)
     settings: dict[str, Any] = {"lr": chosen.learning_rate, "betas": (0.9, chosen.beta2)}
@@ -45,7 +45,7 @@ def build(resolver: nn.Module, chosen: Optimizer) -> torch.optim.Optimizer:
             }
             for share in sorted({shares[weight] for weight in matrices}, reverse=True)
         ]
-        return Muon(groups, **settings)
+        return Muon(groups, products, **settings)
     return torch.optim.AdamW(groups, **settings)
 
 
@@ -84,11 +84,13 @@ class Muon(torch.optim.AdamW):
 
     The update is scaled by 0.2 sqrt(longer side), so that its entries are as large as AdamW's and learning
     rates compare (Liu et al. 2025, "Muon is scalable for LLM training", section 2.2). `torch.optim.Muon` multiplies in
-    bfloat16, one matrix after the other: on a CPU that emulates it, 20 times slower than the batched float32 here.
+    bfloat16, one matrix after the other: on a CPU that emulates it, 20 times slower than batched float32 here. Whoever
+    trains in bfloat16 knows that the machine is made for it, and has `products` in it too.
     """
 
-    def __init__(self, params: Any, **settings: Any) -> None:
+    def __init__(self, params: Any, products: torch.dtype = torch.float32, **settings: Any) -> None:
         super().__init__(params, **settings)
+        self.products = products
         for group in self.param_groups:
             group.setdefault("orthogonal", False)
 
@@ -125,7 +127,7 @@ class Muon(torch.optim.AdamW):
             momenta = [self._momentum(weight) for weight in weights]
             torch._foreach_lerp_(momenta, gradients, 1 - MOMENTUM)
             ahead = torch._foreach_lerp(gradients, momenta, MOMENTUM)
-            updates = orthogonalised(torch.stack(list(ahead)).float()).to(weights[0].dtype)
+            updates = orthogonalised(torch.stack(list(ahead)), self.products)
             torch._foreach_mul_(weights, 1 - group["lr"] * group["weight_decay"])
             torch._foreach_add_(weights, list(updates.unbind()), alpha=-group["lr"] * 0.2 * math.sqrt(max(shape)))
 
@@ -138,8 +140,10 @@ class Muon(torch.optim.AdamW):
         return momentum
 
 
-def orthogonalised(matrices: Tensor, steps: int = NEWTON_SCHULZ_STEPS) -> Tensor:
+def orthogonalised(matrices: Tensor, products: torch.dtype = torch.float32, steps: int = NEWTON_SCHULZ_STEPS) -> Tensor:
     """Matrices with their singular values drawn towards 1, by Newton-Schulz steps: (K, M, N) -> (K, M, N).
+
+    What is multiplied has the type `products`; what comes out has that of `matrices`.
 
     The polynomial is steep at 0 and ends between about 0.5 and 1.2 rather than at 1, which training does not mind
     (Jordan et al. 2024).
@@ -147,10 +151,11 @@ def orthogonalised(matrices: Tensor, steps: int = NEWTON_SCHULZ_STEPS) -> Tensor
     first, second, third = NEWTON_SCHULZ
     tall = matrices.shape[1] > matrices.shape[2]
     rows = matrices.mT if tall else matrices
-    rows = rows / (rows.norm(dim=(1, 2), keepdim=True) + 1e-7)
+    rows = (rows / (rows.norm(dim=(1, 2), keepdim=True) + 1e-7)).to(products)
     for _ in range(steps):
         gram = rows @ rows.mT
         rows = torch.baddbmm(rows, torch.baddbmm(gram, gram, gram, beta=second, alpha=third), rows, beta=first)
+    rows = rows.to(matrices.dtype)
     return rows.mT if tall else rows
 
 
