@@ -54,6 +54,25 @@ def corpus_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield folder
 
 
+@pytest.fixture
+def own_parts() -> Iterator[Callable[[], None]]:
+    """What a test registers is unknown again afterwards, or when what this gives is called, as in a new process."""
+    from anaphora.config import VARIANTS
+    from anaphora.parts import PARTS
+
+    variants, parts = {base: dict(options) for base, options in VARIANTS.items()}, dict(PARTS)
+
+    def forget() -> None:
+        for base, options in variants.items():
+            VARIANTS[base].clear()
+            VARIANTS[base].update(options)
+        PARTS.clear()
+        PARTS.update(parts)
+
+    yield forget
+    forget()
+
+
 @pytest.fixture(scope="session")
 def compose() -> Compose:
     """(overrides, primary config, folder) -> what Hydra composes."""

@@ -1,22 +1,25 @@
 """Trainable mini-Transformer encoders, and whether their pronouns attend to their antecedents.
 
-`anaphora.load("outputs/demo")` opens a run; `anaphora.api` says what can be asked of it. Importing the package loads
-nothing else.
+`anaphora.load("outputs/demo")` opens a run; `anaphora.api` says what can be asked of it. `anaphora.register` adds a
+part of one's own, and `anaphora.main` is the command line that knows it. Importing the package loads nothing else.
 """
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from anaphora.api import load as load
+    from anaphora.command import main as main
+    from anaphora.config import register as register
 
-__all__ = ["load"]
+_HOMES = {"load": "api", "main": "command", "register": "config"}
+
+__all__ = ["load", "main", "register"]
 
 
 def __getattr__(name: str) -> Any:
     if name in __all__:
-        from anaphora import api
-
-        return getattr(api, name)
+        return getattr(import_module(f"anaphora.{_HOMES[name]}"), name)
     raise AttributeError(f"module 'anaphora' has no attribute {name!r}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import runpy
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -113,3 +114,21 @@ def launch(main: Callable[[], None]) -> None:
     except KeyboardInterrupt:
         print("stopped; what is written is whole", file=sys.stderr)
         sys.exit(130)
+
+
+def main() -> None:
+    """Run one of the scripts from anywhere: `python mine.py train seed=3` is `python scripts/train.py seed=3`.
+
+    With it a script of one's own, which registers parts first, has the whole command line; `python -m anaphora` has it
+    without any. The first argument names the script.
+    """
+    here = Path(__file__).parent
+    shipped = here if (here / "scripts").exists() else here.parents[1]  # an installed wheel, or the repository
+    scripts = {path.stem: path for path in sorted((shipped / "scripts").glob("*.py"))}
+    name = sys.argv[1] if len(sys.argv) > 1 else ""
+    if name not in scripts:
+        told = f"there is no command {name!r}" if name else "a command is missing"
+        sys.exit(fail(UserError(f"{told}; allowed: {', '.join(scripts)}")))
+    sys.argv = [str(scripts[name]), f"--config-path={shipped / 'configs'}", *sys.argv[2:]]
+    # Not as "__main__": that is the user's own script, in which the annotations of its settings are looked up.
+    launch(runpy.run_path(str(scripts[name]), run_name=f"anaphora.scripts.{name}")["main"])

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import inspect
+import re
 import typing
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -34,6 +36,7 @@ from anaphora.data import settings as data_settings
 from anaphora.errors import UserError
 from anaphora.explain.settings import Explanation
 from anaphora.model import settings as model_settings
+from anaphora.parts import PARTS, Part
 from anaphora.replication.settings import Replication
 from anaphora.studies.settings import Plan
 from anaphora.training import settings as training_settings
@@ -191,6 +194,18 @@ GROUPS: dict[str, type[Any]] = {
     "task/readout": model_settings.Readout,
 }
 
+BUILT_FROM: dict[str, tuple[str, ...]] = {
+    "data": ("settings",),
+    "vocabulary": ("settings", "texts", "words"),
+    "model/position": ("settings", "width", "heads"),
+    "model/attention": ("settings", "width", "position"),
+    "model/feed_forward": ("settings", "width"),
+    "model/norm": ("settings", "width"),
+    "model/initialisation": ("settings", "weight"),
+    "task/readout": ("settings", "model", "output"),
+}
+"""What the function that builds a part of a group is called with."""
+
 
 def register_configs() -> None:
     """Tell Hydra every group and option; scripts call it before `hydra.main` composes."""
@@ -262,10 +277,13 @@ def construct(settings: type[Setting], plain: Mapping[Any, Any], path: str) -> S
     chosen: type[Any] = settings
     if settings in VARIANTS:
         options = VARIANTS[settings]
-        kinds = {variant(**_placeholders(variant)).kind: variant for variant in options.values()}
+        kinds = {variant.kind: variant for variant in options.values()}
         kind = plain.get("kind", "???")
         if not isinstance(kind, str) or kind not in kinds:
-            raise UserError(f"{path}.kind ({kind!r}) must be one of {', '.join(kinds)}")
+            slot = next(group for group, base in GROUPS.items() if base is settings)
+            own = f"; if it is a part of your own in {slot}, import the module that registers it first"
+            hint = "" if kind == MISSING else own
+            raise UserError(f"{path}.kind ({kind!r}) must be one of {', '.join(kinds)}{hint}")
         chosen = kinds[kind]
     hints = typing.get_type_hints(chosen)
     names = [one.name for one in dataclasses.fields(chosen)]
@@ -316,11 +334,6 @@ def _value(hint: Any, value: Any, path: str) -> Any:
         raise UserError(f"{path} ({value!r}) must be of type {_type_name(hint)}") from None
 
 
-def _placeholders(variant: type[Any]) -> dict[str, Any]:
-    # Sources have required settings (a path); only the kind is read from what is made here.
-    return {one.name: "." for one in dataclasses.fields(variant) if _is_required(one)}
-
-
 def _is_required(one: dataclasses.Field[Any]) -> bool:
     unset = one.default is dataclasses.MISSING and one.default_factory is dataclasses.MISSING
     return unset or one.default == MISSING
@@ -338,17 +351,52 @@ def one_line(error: BaseException) -> str:
     return f"{key}: {first}" if key and key not in first else first
 
 
-def register(group: str, name: str, settings: type[Any]) -> None:
-    """Add a variant from outside the package, for instance ("model/position", "mine", Mine).
+def register(slot: str, name: str, settings: type[Any], build: Callable[..., Any]) -> None:
+    """Add a part from outside the package: from then on `slot=name` chooses it, and runs that have it can be loaded.
+
+    What is registered lasts as long as the process. The same class of the same module may be registered again, as a
+    notebook does; the new one counts.
+
+    Args:
+        slot: a group of settings, such as "model/position" (`GROUPS`).
+        name: what chooses the part: small letters, digits, underscores.
+        settings: a dataclass below the slot's own, with `kind: str = name`.
+        build: called with `BUILT_FROM[slot]`, the settings first; returns what the package's own builder of that slot
+            returns.
 
     Raises:
-        UserError: the group does not exist or the name is taken.
+        UserError: the slot does not exist, the name is taken, or settings or build do not fit.
     """
-    if group not in GROUPS:
-        raise UserError(f"there is no group {group!r} (groups: {', '.join(GROUPS)})")
-    if name in VARIANTS[GROUPS[group]]:
-        raise UserError(f"{group}={name} exists already")
-    VARIANTS[GROUPS[group]][name] = settings
+    if slot not in GROUPS:
+        raise UserError(f"slot ({slot!r}) must be one of {', '.join(GROUPS)}")
+    option, base, options = f"{slot}={name}", GROUPS[slot], VARIANTS[GROUPS[slot]]
+    if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
+        raise UserError(f"{option}: name ({name!r}) must be small letters, digits and underscores, a letter first")
+    known = options.get(name)
+    if known is not None and not (known in PARTS and _origin(known) == _origin(settings)):
+        raise UserError(f"{option} exists already; choose another name")
+    if not (isinstance(settings, type) and issubclass(settings, base) and "__dataclass_fields__" in vars(settings)):
+        raise UserError(
+            f"{option}: settings ({getattr(settings, '__name__', settings)}) must be a class below "
+            f"{base.__module__}.{base.__name__} with @dataclass(kw_only=True) above it"
+        )
+    if settings.kind != name:
+        raise UserError(f'{option}: settings ({settings.__name__}) must have kind: str = "{name}"')
+    try:
+        OmegaConf.structured(settings)
+    except (OmegaConfBaseException, NameError) as error:
+        raise UserError(f"{option}: settings ({settings.__name__}) cannot be used: {one_line(error)}") from None
+    wanted = BUILT_FROM[slot]
+    try:
+        inspect.signature(build).bind(*wanted)
+    except (TypeError, ValueError):
+        raise UserError(f"{option}: build must be a function of {', '.join(wanted)}") from None
+    options[name] = settings
+    PARTS[settings] = Part(option, build)
+
+
+def _origin(settings: type[Any]) -> tuple[str, str]:
+    return settings.__module__, settings.__qualname__
 
 
 def paths(plain: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:

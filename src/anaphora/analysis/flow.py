@@ -6,7 +6,7 @@ N items, L layers, H heads, T tokens, M candidates at most, Q query tokens. What
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -17,6 +17,7 @@ from torch import Tensor
 from anaphora.analysis.attribution import STEPS, integrated_gradients
 from anaphora.analysis.mixing import (
     Asked,
+    LayerPass,
     flow_of_states,
     flow_of_tokens,
     passes,
@@ -47,6 +48,26 @@ MAPS = {
     "integrated_gradients": "model",
 }
 """What there is one row of, for each map: a head (L, H, T), a layer (L, 1, T) or the model (1, 1, T)."""
+
+
+def _raw(_layer: LayerPass, rows: Tensor, _asked: Asked) -> Tensor:
+    return rows
+
+
+def _norm(layer: LayerPass, rows: Tensor, asked: Asked) -> Tensor:
+    return weighted_norms(rows, value_norms(layer)[asked[0]])
+
+
+def _zeroed(layer: LayerPass, rows: Tensor, asked: Asked) -> Tensor:
+    return value_zeroing(layer, rows, asked).unsqueeze(1)
+
+
+OF_ONE_LAYER: dict[str, Callable[[LayerPass, Tensor, Asked], Tensor]] = {
+    "raw": _raw,
+    "norm": _norm,
+    "value_zeroing": _zeroed,
+}
+"""Maps for which one layer is enough: the layer, its rows (Q, H, T), the queries -> (Q, H, T) or (Q, 1, T)."""
 
 LONGEST = 64
 """Tokens of the longest text whose flow is computed where a solver is needed (`model.values=hidden`)."""
@@ -140,17 +161,13 @@ def _rows(resolver: Resolver, batch: Batch, names: Collection[str], longest: int
     """The maps of one batch, but for integrated gradients, each (N, L, H or 1, T)."""
     asked = _asked(batch, batch.query_positions)
     tokens = _mixes_tokens(resolver)
-    found: dict[str, list[Tensor]] = {name: [] for name in ("raw", "norm", "value_zeroing") if name in names}
+    found: dict[str, list[Tensor]] = {name: [] for name in OF_ONE_LAYER if name in names}
     means = []
     with torch.inference_mode():
         for layer in passes(resolver.encoder, _context(resolver, batch)):
             rows = layer.rows(asked)
-            if "raw" in names:
-                found["raw"].append(rows)
-            if "norm" in names:
-                found["norm"].append(weighted_norms(rows, value_norms(layer)[asked[0]]))
-            if "value_zeroing" in names:
-                found["value_zeroing"].append(value_zeroing(layer, rows, asked).unsqueeze(1))
+            for name, layers in found.items():
+                layers.append(OF_ONE_LAYER[name](layer, rows, asked))
             if "rollout" in names or "flow" in names:
                 means.append((rows if tokens else layer.maps()).mean(dim=1))
         stacked = {name: torch.stack(layers) for name, layers in found.items()}  # (L, Q, H or 1, T)

@@ -45,6 +45,7 @@ from anaphora.data.corpora.division import ReadingReport, existing, fold_numbers
 from anaphora.data.example import SPLITS, Example, to_record
 from anaphora.data.text import Text
 from anaphora.errors import UserError
+from anaphora.parts import PARTS, extensible, source_of
 
 if TYPE_CHECKING:
     import datasets
@@ -103,6 +104,8 @@ def load(settings: sources.Data) -> Corpus:
     directory = cache() / f"{settings.kind}-{fingerprint}"
     if not directory.exists():
         found, report = _read(settings)
+        if type(settings) in PARTS:
+            _check_splits(PARTS[type(settings)].option, settings, found)
         splits = _one_fold(found, settings) if isinstance(settings, sources.Divided) and settings.folds else found
         words = sorted({word for language in _languages(settings) for word in controlled.words(language)})
         try:
@@ -147,6 +150,7 @@ def _schema_of(settings: sources.Data) -> datasets.Features:
     return text_schema() if isinstance(settings, sources.Texts) else schema()
 
 
+@extensible(tuple)
 def _read(
     settings: sources.Data,
 ) -> tuple[Mapping[str, Sequence[Example]] | Mapping[str, Sequence[Text]], ReadingReport]:
@@ -189,6 +193,18 @@ def _read(
     raise UserError(f"data.kind ({settings.kind!r}) is not one that can be read")
 
 
+def _check_splits(option: str, settings: sources.Data, splits: Any) -> None:
+    """Refuse what a reader from outside returns where it is not examples (or texts) by split."""
+    wanted = Text if isinstance(settings, sources.Texts) else Example
+    if not isinstance(splits, Mapping) or sorted(splits) != sorted(SPLITS):
+        raise UserError(f"{option}: build must return items by split ({', '.join(SPLITS)}), and a ReadingReport")
+    for name, items in splits.items():
+        for number, item in enumerate(items):
+            if not isinstance(item, wanted):
+                told = f"must be a {wanted.__module__}.{wanted.__name__}, and is a {type(item).__name__}"
+                raise UserError(f"{option}: item {number} of its {name} split {told}")
+
+
 def _one_fold(splits: Mapping[str, Sequence[Any]], settings: sources.Divided) -> dict[str, list[Any]]:
     """One fold of what is not test as the dev split, the others as the train split."""
     assert settings.folds
@@ -229,6 +245,7 @@ def _below(path: str) -> dict[str, Path]:
 def _fingerprint(settings: sources.Data) -> str:
     """A hash of everything that decides what is read; a change of code counts, so no version needs to be kept."""
     total = hashlib.sha256(json.dumps(dataclasses.asdict(settings), sort_keys=True).encode())
+    total.update(source_of(settings).encode())
     here = Path(__file__).parent
     code = [
         *(here / f"{name}.py" for name in ("example", "text", "words", "contamination", "store")),

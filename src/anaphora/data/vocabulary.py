@@ -20,11 +20,13 @@ from anaphora.data.text import UNKNOWN_WORD
 from anaphora.data.tokenizer import Tokenizer, stretches
 from anaphora.data.words import CHINESE, PIECES
 from anaphora.errors import UserError
+from anaphora.parts import extensible
 from anaphora.specials import SPECIALS, UNKNOWN
 
 _UNKNOWN_TOKEN = SPECIALS[UNKNOWN]
 
 
+@extensible(Tokenizer)
 def build(chosen: settings.Vocabulary, texts: Iterable[str], words: Iterable[str] = ()) -> Tokenizer:
     """The vocabulary of a training split, as the settings ask for it.
 

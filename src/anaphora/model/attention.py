@@ -15,6 +15,7 @@ from torch.nn import functional
 from anaphora.errors import UserError
 from anaphora.model import settings
 from anaphora.model.position import Position
+from anaphora.parts import extensible
 
 
 def attend(
@@ -371,6 +372,7 @@ class Lstm(Recurrent):
     network_class = nn.LSTM
 
 
+@extensible(Attention)
 def build(chosen: settings.Attention, width: int, position: Position) -> Attention:
     """The attention that the settings name."""
     match chosen:

@@ -11,6 +11,7 @@ from anaphora.errors import UserError
 from anaphora.model import norm, position, settings
 from anaphora.model.attention import Context, same_sentence
 from anaphora.model.block import Block
+from anaphora.parts import extensible
 
 
 class Encoder(nn.Module):
@@ -159,19 +160,22 @@ def _is_whole(segments: Tensor) -> bool:
 def initialiser(chosen: settings.Initialisation) -> Callable[[nn.Module], None]:
     """The function that sets a module's first weights; biases begin at zero."""
 
-    def weights(weight: Tensor) -> None:
-        match chosen:
-            case settings.Normal(deviation=deviation):
-                nn.init.normal_(weight, std=deviation)
-            case settings.Xavier():
-                nn.init.xavier_uniform_(weight)
-            case _:
-                raise UserError(f"model.initialisation.kind ({chosen.kind!r}) is not one that this encoder can build")
-
     def initialise(module: nn.Module) -> None:
         if isinstance(module, nn.Linear | nn.Embedding):
-            weights(module.weight)
+            _begin(chosen, module.weight)
         if isinstance(module, nn.Linear) and module.bias is not None:
             nn.init.zeros_(module.bias)
 
     return initialise
+
+
+@extensible(type(None))
+def _begin(chosen: settings.Initialisation, weight: Tensor) -> None:
+    """Fill a matrix of weights in place."""
+    match chosen:
+        case settings.Normal(deviation=deviation):
+            nn.init.normal_(weight, std=deviation)
+        case settings.Xavier():
+            nn.init.xavier_uniform_(weight)
+        case _:
+            raise UserError(f"model.initialisation.kind ({chosen.kind!r}) is not one that this encoder can build")

@@ -7,6 +7,7 @@ from torch.nn import functional
 
 from anaphora.errors import UserError
 from anaphora.model import settings
+from anaphora.parts import extensible
 
 
 class FeedForward(nn.Module):
@@ -47,6 +48,7 @@ class SwiGlu(nn.Module):
         return output
 
 
+@extensible(nn.Module, "inside")
 def build(chosen: settings.FeedForward, width: int) -> FeedForward | SwiGlu:
     """The feed-forward network that the settings name."""
     hidden = max(1, round(width * chosen.expansion))

@@ -6,8 +6,10 @@ from torch import nn
 
 from anaphora.errors import UserError
 from anaphora.model import settings
+from anaphora.parts import extensible
 
 
+@extensible(nn.Module)
 def build(chosen: settings.Norm, width: int) -> nn.Module:
     """The normalisation that the settings name."""
     match chosen:

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from anaphora.errors import UserError
 from anaphora.model import settings
+from anaphora.parts import extensible
 
 
 class Position(nn.Module):
@@ -132,6 +133,7 @@ def _frequencies(features: int, base: float) -> Tensor:
     return base ** (-torch.arange(0, features, 2, dtype=torch.float32) / features)
 
 
+@extensible(Position)
 def build(chosen: settings.Position, width: int, heads: int) -> Position:
     """The position encoding that the settings name."""
     match chosen:

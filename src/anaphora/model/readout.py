@@ -16,6 +16,7 @@ from torch.nn import functional
 
 from anaphora.errors import UserError
 from anaphora.model import settings
+from anaphora.parts import extensible
 from anaphora.specials import CLS, NONE
 
 
@@ -309,6 +310,7 @@ class Label(Readout):
         return self._only_present(logits, logits[:, 0], asked)
 
 
+@extensible(Readout)
 def build(chosen: settings.Readout, model: settings.Model, output: nn.Module) -> Readout:
     """The read-out that the settings name; `output` turns vectors into vocabulary logits."""
     match chosen:

@@ -1,0 +1,6 @@
+"""The scripts by name, from anywhere: python -m anaphora train --help."""
+
+from anaphora.command import main
+
+if __name__ == "__main__":
+    main()
