@@ -14,9 +14,9 @@ from anaphora.data.controlled import corpus, lexicon, splits, templates
 from anaphora.data.controlled.describe import table
 from anaphora.data.controlled.lexicon import CONTENT, FOLDERS
 from anaphora.data.controlled.quads import Blocks, Place
-from anaphora.data.controlled.templates import ROLE_TYPES, SET_TYPES, Mention
+from anaphora.data.controlled.templates import Mention
 from anaphora.data.example import LANGUAGES, Example
-from anaphora.data.settings import Controlled
+from anaphora.data.settings import ROLE_TYPES, SET_TYPES, Controlled
 from anaphora.errors import UserError
 
 SMALL = Controlled(train_items=3000, test_items=900)
@@ -311,6 +311,30 @@ def test_a_language_is_the_same_with_and_without_the_other(made: dict[str, list[
     for split, examples in alone.items():
         both = {(each.text, each.pronoun) for each in made[split] if each.language == "zh"}
         assert {(each.text, each.pronoun) for each in examples} == both
+
+
+def test_types_of_cue_that_are_named_are_the_only_ones_and_share_all_items() -> None:
+    found = corpus.generate(Controlled(train_items=400, test_items=60, types=["gender", "number", "ba_bei"]))
+    for split, examples in found.items():
+        kinds = {
+            language: {one.factors["type"] for one in examples if one.language == language} for language in LANGUAGES
+        }
+        assert kinds == {"en": {"gender", "number"}, "zh": {"gender", "number", "ba_bei"}}, split
+    for language in LANGUAGES:
+        count = sum(one.language == language for one in found["train"])
+        assert 400 <= count < 440
+
+
+@pytest.mark.parametrize(
+    ("types", "told"),
+    [
+        (["ba_bei"], r"data.types \(\['ba_bei'\]\) must name at least one of .* for en"),
+        (["gander"], "taken from selection"),
+    ],
+)
+def test_types_that_are_not_there_are_refused(types: list[str], told: str) -> None:
+    with pytest.raises(UserError, match=told):
+        Controlled(types=types)
 
 
 def test_generation_is_fast() -> None:

@@ -76,6 +76,21 @@ def test_the_calculation_by_hand() -> None:
     assert "504.87" in told.step("shift").text
 
 
+def test_a_question_reads_a_text_of_another_length() -> None:
+    told = walk("two_sequences")
+    same(found(told, "queries"), [[2, 0], [0, 2]])
+    same(found(told, "keys"), [[2, 1], [0, 0], [1, 2]])
+    same(found(told, "values"), [[2, 0, 1], [0, 2, 0], [1, 0, 2]])
+    same(found(told, "products"), [[4, 0, 2], [2, 0, 4]])
+    raised = np.exp([[2**1.5, 0, 2**0.5], [2**0.5, 0, 2**1.5]])
+    weights = raised / raised.sum(axis=1, keepdims=True)
+    same(found(told, "weights"), weights, 12)
+    same(found(told, "weights")[0], [0.767918, 0.045388, 0.186694])
+    same(found(told, "output"), weights @ [[2, 0, 1], [0, 2, 0], [1, 0, 2]], 12)
+    assert told.tokens == ("who", "where")
+    assert told.step("weights").result.columns == ("puppy", "sleeps", "garden")
+
+
 @pytest.mark.parametrize(
     ("name", "asking", "meant", "others"),
     [

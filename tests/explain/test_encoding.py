@@ -55,7 +55,8 @@ def own_output(run: Run, sentence: Sentence) -> Any:
             return resolver.encoder(*unasked(sentence.text, run.tokenizer)[0])[0].numpy()
         batch, _ = one(sentence.example, run.tokenizer, slots_of(run.config.task.readout))
         marks = resolver.readout.marks(batch.slots)
-        return resolver.encoder(batch.inputs, batch.places, batch.segments, marks)[0].numpy()
+        second = resolver.second(batch)
+        return resolver.encoder(batch.inputs, batch.places, batch.segments, marks, second=second)[0].numpy()
 
 
 def varied(run: Run, changes: dict[str, object], readout: model_settings.Readout | None = None) -> Run:
@@ -103,6 +104,17 @@ def test_candidates_and_their_marks_are_told_as_the_encoder_reads_them(
     found = told(other, asked(), layer=1)
     np.testing.assert_allclose(found.step("after").result.values, own_output(other, asked()), rtol=0, atol=1e-10)
     assert found.step("answer").result.values.sum() == pytest.approx(1)
+
+
+@pytest.mark.parametrize("sentence", [asked(), asked(CHINESE, "她", ("王芳", "李强"))])
+def test_a_pronoun_that_reads_the_text_as_a_second_sequence_is_told_so(sentence: Sentence, run: Run) -> None:
+    other = varied(run, {"second_sequence": True})
+    found = told(other, sentence, layer=1)
+    np.testing.assert_allclose(found.step("after").result.values, own_output(other, sentence), rtol=0, atol=1e-10)
+    weights = found.step("weights").result.values
+    assert np.isfinite(weights).all() and not weights[:, found.row].any()
+    with pytest.raises(UserError, match=r"second sequence \(model.second_sequence\): name the pronoun"):
+        told(other, Sentence(sentence.text))
 
 
 @pytest.mark.parametrize("sentence", [asked(), asked(CHINESE, "她", ("王芳", "李强")), Sentence("The park met Tom.")])

@@ -10,6 +10,7 @@ import pytest
 
 from anaphora.checkpoint import load
 from anaphora.data.example import Example
+from anaphora.data.store import load as load_corpus
 from anaphora.errors import UserError
 from anaphora.studies import measures
 from anaphora.studies.measures import MEASURED, Answers, Asked, by_distance, measure, measure_settings
@@ -43,6 +44,34 @@ def test_a_recurrent_run_is_measured_by_its_answers_alone(tmp_path: Path, tiny: 
     assert set(stored["groups"]["en"]["set"]) == {"task_accuracy", "chance", "items"}
     with pytest.raises(UserError, match=r"measures \('roles'\) asks for attention maps"):
         measure(run, Asked(("roles",), "test", None))
+
+
+def test_a_run_of_labelled_texts_is_measured_by_its_labels(tmp_path: Path, settings: Callable[..., Any]) -> None:
+    from anaphora.analysis.classification import label_answers, labels_of
+    from anaphora.training.run import train
+
+    texts = [{"text": f"seen {'well' * (number % 3)} {number}", "label": "ab"[number % 3 > 0]} for number in range(60)]
+    path = tmp_path / "texts.jsonl"
+    path.write_text("\n".join(map(json.dumps, texts)))
+    config = settings(
+        "trainer=smoke", "experiment=sentiment", "data=labelled_text", f"data.path={path}", "model.width=16",
+        "batching.tokens=96", "batching.row_tokens=32", f"output={tmp_path}", "name=run",
+    )  # fmt: skip
+    run = load(train(config).directory)
+    measure(run, Asked(("labels",), "test", None))
+    (found,) = json.loads((run.directory / MEASURED).read_text(encoding="utf-8"))["groups"]["en"].values()
+    held_out = load_corpus(config.data).texts("test")
+    names = labels_of(run)
+    right = [names[number] == one.label for number, one in zip(label_answers(run, held_out), held_out, strict=True)]
+    assert found["task_accuracy"] == pytest.approx(np.mean(right), abs=1e-6)
+    assert found["chance"] == pytest.approx(sum(one.label == "b" for one in held_out) / len(held_out), abs=1e-6)
+    with pytest.raises(UserError, match="this corpus holds texts"):
+        measure(run, Asked(("scores",), "test", None))
+
+
+def test_labels_are_measured_of_runs_that_tell_labels(own_run: Path) -> None:
+    with pytest.raises(UserError, match=r"measures \('labels'\) asks for task.readout=label, not word"):
+        measure(load(own_run), Asked(("labels",), "test", None))
 
 
 def test_items_are_grouped_by_the_words_between_antecedent_and_pronoun() -> None:

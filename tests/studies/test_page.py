@@ -7,9 +7,11 @@ import pytest
 from invented import cells, plan, record, rule, study
 from matplotlib.figure import Figure
 
+from anaphora.files import write_json
 from anaphora.report.study_figures import place_of
+from anaphora.report.study_index import telling_figures, write_index
 from anaphora.report.study_page import conclusions, drawn, write_study_page
-from anaphora.studies.measures import Record
+from anaphora.studies.measures import Groups, Record
 from anaphora.studies.summary import summarise
 
 
@@ -42,6 +44,23 @@ def test_a_study_of_which_nothing_has_run_still_has_a_page(tmp_path: Path) -> No
     assert drawn(empty) == {}
     write_study_page(tmp_path / "study.html", empty, {})
     assert "Nothing has been measured yet." in (tmp_path / "study.html").read_text(encoding="utf-8")
+
+
+def test_the_index_has_every_study_with_its_verdict_and_the_figures_of_its_conditions(tmp_path: Path) -> None:
+    numbers: Groups = {"any": {f"d_k {size}": {"score_variance": float(size)} for size in (4, 8)}}
+    measured = [Record(cell=cell.name, seed=0, status="finished", groups=numbers) for cell in cells()]
+    rules = [rule(group="d_k 8", measure="score_variance", at_most=1)]
+    curve = summarise(plan(name="curve", question="Does it grow?", seeds=[0], rules=rules), cells(), measured)
+    empty = summarise(plan(name="empty", question="Who knows?", seeds=[0]), cells(), not_begun())
+    for found in (study(rules=[rule(at_least=0.9)]), curve, empty):
+        write_json(tmp_path / found["name"] / "study.json", found)
+    page = write_index(tmp_path).read_text(encoding="utf-8")
+    assert page.index("Does it grow?") < page.index("Who knows?") < page.index("Does it?")
+    for said in ("It holds: 1 of 1 conditions", "Not so: 0 of 1", "Nothing has been measured yet."):
+        assert said in page, said
+    assert page.count("<figure") == 2 and not re.search(r"https?://(?!www\.w3\.org)", page)
+    assert list(telling_figures(curve)) == ["d_k_score_variance"]
+    assert list(telling_figures(study(rules=[rule(at_least=0.9)]))) == ["cells_en"]
 
 
 def not_begun() -> list[Record]:

@@ -156,6 +156,7 @@ def test_every_study_composes_with_all_its_cells(path: Path, compose: Callable[.
     assert path.read_text().splitlines()[0] == "# @package _global_"
     assert plan.name == path.stem
     assert plan.rules
+    assert plan.minutes or "claims" not in name
     assert len(cells_of(plan, CONFIGS)) == 1 + sum(map(len, plan.factors.values())) + len(plan.pairs)
 
 

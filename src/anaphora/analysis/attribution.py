@@ -58,7 +58,7 @@ def integrated_gradients(resolver: Resolver, batch: Batch, steps: int = STEPS) -
     encoder = resolver.encoder
     with torch.no_grad():
         marks = resolver.readout.marks(batch.slots)
-        context = encoder.begin(batch.inputs, batch.places, batch.segments, marks)
+        context = encoder.begin(batch.inputs, batch.places, batch.segments, marks, resolver.second(batch))
         baseline = encoder.embed(torch.full_like(batch.inputs, PADDING), batch.places, marks)
         scores = _scores(resolver, batch, context, context.embedded)
         chosen = scores.argmax(dim=1, keepdim=True)

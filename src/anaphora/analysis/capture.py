@@ -136,12 +136,13 @@ def each_map(
         batch = batch.to(device)
         with torch.inference_mode():
             marks = resolver.readout.marks(batch.slots)
-            layers = resolver.encoder.maps(batch.inputs, batch.places, batch.segments, marks)
+            layers = resolver.encoder.maps(batch.inputs, batch.places, batch.segments, marks, resolver.second(batch))
             yield tokens, torch.stack([layer[0] for layer in layers]).float().cpu().numpy()
 
 
 def text_maps(resolver: Resolver, tokenizer: Tokenizer, text: str) -> tuple[Tokens, NDArray[np.float32]]:
     """Every attention map of a text about which nothing is asked: its T tokens and (L, H, T, T)."""
+    resolver.check_unasked()
     device = next(resolver.parameters()).device
     read, tokens = unasked(text, tokenizer)
     with torch.inference_mode():

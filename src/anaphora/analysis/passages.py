@@ -54,7 +54,12 @@ class Passages:
             encoder: in evaluation mode.
             batching: how texts share a pass.
             progress: is told how many texts each pass has read.
+
+        Raises:
+            UserError: the encoder takes what is asked about out of the text: one pass cannot do so for all.
         """
+        if encoder.settings.second_sequence:
+            raise UserError("model.second_sequence asks one pronoun of a text, and here every mention is asked")
         device = next(encoder.parameters()).device
         for batch in evaluation_batches(self.encoded, batching, 0):
             length = batch.ids.shape[1]

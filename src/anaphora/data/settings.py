@@ -22,6 +22,13 @@ class Data:
             raise UserError(f"data.seed ({self.seed}) must be at least 0")
 
 
+SET_TYPES = ("selection", "gender", "number", "animacy")
+"""Types of cue in the built-in corpus that need no word order."""
+ROLE_TYPES = {
+    "en": ("causality", "winograd", "voice", "reflexive"),
+    "zh": ("causality", "winograd", "voice", "reflexive", "ba_bei"),
+}
+"""Types of cue in the built-in corpus that tell who did what, by language."""
 TRAINING_ASIDES = 3
 """The most asides that stand before a pronoun in training."""
 
@@ -42,6 +49,7 @@ class Controlled(Data):
     train_items: int = 24_000  # a language, at least: blocks are kept whole
     test_items: int = 3_000  # a language, at least, of plain items; as many again in dev, a tenth more a stratum
     test_asides: int = 3  # most asides before a pronoun in the test split; above 3, what training shows, any number
+    types: list[str] = field(default_factory=list)  # of cues, for instance [gender, voice]; none named: all
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -50,6 +58,14 @@ class Controlled(Data):
                 raise UserError(f"data.languages ({language!r}) must be taken from {', '.join(LANGUAGES)}")
         if not self.languages or len(set(self.languages)) != len(self.languages):
             raise UserError(f"data.languages ({self.languages}) must name each language once, at least one")
+        everywhere = dict.fromkeys((*SET_TYPES, *(kind for language in LANGUAGES for kind in ROLE_TYPES[language])))
+        for kind in self.types:
+            if kind not in everywhere:
+                raise UserError(f"data.types ({kind!r}) must be taken from {', '.join(everywhere)}")
+        for language in self.languages:
+            here = (*SET_TYPES, *ROLE_TYPES[language])
+            if self.types and not set(self.types) & set(here):
+                raise UserError(f"data.types ({self.types}) must name at least one of {', '.join(here)} for {language}")
         if self.test_asides < TRAINING_ASIDES:
             raise UserError(f"data.test_asides ({self.test_asides}) must be at least {TRAINING_ASIDES}")
         for name, value in (("train_items", self.train_items), ("test_items", self.test_items)):

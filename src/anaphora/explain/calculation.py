@@ -103,16 +103,22 @@ def _given(asked: Calculation, words: Phrases) -> tuple[list[Step], Tensor, Tens
 def _projected(asked: Calculation, words: Phrases, head: int) -> tuple[list[Step], Tensor, Tensor, Tensor]:
     assert asked.x is not None
     x = torch.from_numpy(asked.x)
-    read = matrix("X", x, asked.tokens, asked.features)
+    asking = matrix("X", x, asked.queries, asked.features)
     text = words("inputs", "text", features=x.shape[1])
-    steps = [Step("inputs", words("inputs", "title"), text, (read,))]
+    steps = [Step("inputs", words("inputs", "title"), text, (asking,))]
+    offering, offered = asking, x
+    if asked.second is not None:
+        offering = matrix("C", torch.from_numpy(asked.second), asked.tokens, asked.features, followed=False)
+        offered = torch.from_numpy(asked.second)
+        steps.append(Step("second", words("second", "title"), words("second", "text"), (offering,)))
     made: list[Tensor] = []
     for name, letter in (("queries", "Q"), ("keys", "K"), ("values", "V")):
         weight = asked.projections.get(f"W_{letter}")
+        read, vectors = (asking, x) if letter == "Q" else (offering, offered)
         if weight is not None:
-            whole = split(functional.linear(x, torch.from_numpy(weight).T).unsqueeze(0), asked.heads)
+            whole = split(functional.linear(vectors, torch.from_numpy(weight).T).unsqueeze(0), asked.heads)
         else:  # without W_K the queries serve as keys
-            whole = made[0] if letter == "K" else split(x.unsqueeze(0), asked.heads)
+            whole = made[0] if letter == "K" else split(vectors.unsqueeze(0), asked.heads)
         made.append(whole)
         size = whole.shape[-1]
         mine = None if weight is None else torch.from_numpy(weight)[:, head * size : (head + 1) * size]
@@ -135,7 +141,7 @@ def projection(
     columns: tuple[str, ...] = (),
 ) -> Step:
     """Queries, keys or values of one head: what was read, times a matrix (W, D), plus a bias (D,), is (T, D)."""
-    result = matrix(letter, made, read.rows, columns)
+    result = matrix(letter, made, read.rows, columns, followed=read.followed)
     if weight is None:
         empty = letter != "V" and not bool(made.any())
         text = words(name, "empty" if empty else "none")

@@ -40,12 +40,13 @@ class Sentence:
 
 @dataclass(frozen=True)
 class _Seen:
-    """A text as the encoder reads it: ids, places, segments (1, T), marks (1, T, W) or None."""
+    """A text as the encoder reads it: ids, places, segments (1, T), marks (1, T, W) or None, second (1, T) or None."""
 
     ids: Tensor
     places: Tensor
     segments: Tensor
     marks: Tensor | None
+    second: Tensor | None
     batch: Batch | None
     tokens: Tokens
 
@@ -103,10 +104,12 @@ def _read(run: Run, resolver: Resolver, asked: Sentence) -> _Seen:
     if asked.example is not None:
         batch, tokens = one(asked.example, run.tokenizer, slots_of(run.config.task.readout))
         marks = resolver.readout.marks(batch.slots)
-        seen = _Seen(batch.inputs, batch.places, batch.segments, marks, batch, tokens)
+        second = resolver.second(batch)
+        seen = _Seen(batch.inputs, batch.places, batch.segments, marks, second, batch, tokens)
     else:
+        resolver.check_unasked()
         (ids, places, segments), tokens = unasked(asked.text, run.tokenizer)
-        seen = _Seen(ids, places, segments, None, None, tokens)
+        seen = _Seen(ids, places, segments, None, None, None, tokens)
     count = len(tokens.ids)
     if count == 1:
         raise UserError(f"text ({asked.text!r}) has no word")
@@ -141,7 +144,7 @@ def _steps(
 ) -> tuple[list[Step], str | None]:
     """All steps in order, and what the model answers, if it is asked."""
     encoder = resolver.encoder
-    context = encoder.begin(seen.ids, seen.places, seen.segments, seen.marks)
+    context = encoder.begin(seen.ids, seen.places, seen.segments, seen.marks, seen.second)
     steps = [_embedding(encoder.tokens(seen.ids), seen.marks, context.embedded, labels, words)]
     hidden = context.embedded
     for before in blocks[:layer]:

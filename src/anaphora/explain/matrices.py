@@ -1,6 +1,6 @@
 """Calculations from YAML files: the built-in examples and a user's own matrices, read and checked alike.
 
-T tokens, Q queries, W features, D features a head. Vectors are rows.
+T tokens that are read, Q queries, W features, D features a head. Vectors are rows.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ LONGEST = 96
 """Rows that a matrix may have, and tokens that a text may have: what a page can still show."""
 _WIDEST = 1024
 _FOLD = re.compile("(?<=[\u2e80-\u9fff\uff00-\uffef]) (?=[\u2e80-\u9fff\uff00-\uffef])")
-_MATRICES = ("X", "W_Q", "W_K", "W_V", "W_O", "Q", "K", "V")
+_MATRICES = ("X", "C", "W_Q", "W_K", "W_V", "W_O", "Q", "K", "V")
 _FIELDS = (
     *_MATRICES,
     *("tokens", "queries", "features", "value_features", "heads", "scale", "row"),
@@ -39,7 +39,8 @@ class Calculation:
     """Matrices to walk through, checked to fit each other.
 
     Attributes:
-        x: (T, W), or None where Q, K and V are given.
+        x: (Q, W), or None where Q, K and V are given.
+        second: (T, W), another sequence of which keys and values are made; None where X reads itself and Q is T.
         projections: W_Q, W_K and W_V as far as they are given, (W, D) each.
         given: Q (Q, D), K (T, D) and V (T, D) where there is no X.
         final: (W, any) output projection, or None.
@@ -55,6 +56,7 @@ class Calculation:
     title: str
     about: str
     x: NDArray[np.float64] | None
+    second: NDArray[np.float64] | None
     projections: dict[str, NDArray[np.float64]]
     given: dict[str, NDArray[np.float64]]
     final: NDArray[np.float64] | None
@@ -121,11 +123,16 @@ def _checked(name: str, plain: dict[str, Any]) -> Calculation:
     x = found.get("X")
     if (x is None) == (not given):
         raise UserError("give either X (with W_Q, W_K and W_V as you like) or all of Q, K and V")
+    second = found.get("C")
     if x is not None:
-        rows, columns = _check_projections(x, projections)
-        count, features, asking = rows, columns, rows
+        _check_projections(x, projections)
+        if second is not None:
+            _check_second(x, second, projections)
+        count, features, asking = len(x if second is None else second), x.shape[1], len(x)
         query, value = projections.get("W_Q", x), projections.get("W_V", x)
     else:
+        if second is not None:
+            raise UserError("C: a sequence that X reads needs X, not Q, K and V")
         if projections:
             raise UserError(f"{', '.join(projections)}: projections need X, not Q, K and V")
         _check_given(given)
@@ -141,13 +148,14 @@ def _checked(name: str, plain: dict[str, Any]) -> Calculation:
         raise UserError(f"scale ({scale!r}) must be true or false")
     tokens = _labels("tokens", plain, count) or tuple(f"x{number + 1}" for number in range(count))
     queries = _labels("queries", plain, asking) or (
-        tokens if asking == count else tuple(f"q{number + 1}" for number in range(asking))
+        tokens if asking == count and second is None else tuple(f"q{number + 1}" for number in range(asking))
     )
     return Calculation(
         name=name,
         title=_text("title", plain.get("title", name)),
         about=_text("about", plain.get("about", "")),
         x=x,
+        second=second,
         projections=projections,
         given=given,
         final=found.get("W_O"),
@@ -195,7 +203,7 @@ def _matrix(name: str, rows: Any) -> NDArray[np.float64]:
     return np.array(rows, dtype=np.float64)
 
 
-def _check_projections(x: NDArray[np.float64], projections: dict[str, NDArray[np.float64]]) -> tuple[int, int]:
+def _check_projections(x: NDArray[np.float64], projections: dict[str, NDArray[np.float64]]) -> None:
     for name, matrix in projections.items():
         if len(matrix) != x.shape[1]:
             raise UserError(
@@ -209,8 +217,15 @@ def _check_projections(x: NDArray[np.float64], projections: dict[str, NDArray[np
             f"W_K is {_shape(key)}; expected {query.shape[1]} columns, as {named} ({_shape(query)}) has: "
             "queries and keys must be equally long to be compared"
         )
-    rows, columns = x.shape
-    return rows, columns
+
+
+def _check_second(
+    x: NDArray[np.float64], second: NDArray[np.float64], projections: dict[str, NDArray[np.float64]]
+) -> None:
+    if second.shape[1] != x.shape[1]:
+        raise UserError(f"C is {_shape(second)}; expected {x.shape[1]} columns, as X ({_shape(x)}) has")
+    if "W_K" not in projections:
+        raise UserError("W_K is missing; keys are made of C, so that the queries cannot serve as keys too")
 
 
 def _check_given(given: dict[str, NDArray[np.float64]]) -> None:

@@ -12,6 +12,7 @@ EXAMPLES = (
     "no_projections",
     "equal_projections",
     "by_hand",
+    "two_sequences",
     "starving_kitten",
     "skipped_soup",
     "apple_to_eat",

@@ -157,6 +157,16 @@ def same_sentence(segments: Tensor) -> Tensor:
     return torch.where(together, empty, -math.inf).unsqueeze(1)
 
 
+def only_asking(second: Tensor) -> Tensor:
+    """The additive mask of a second sequence, which asks the first and is not asked: (B, T) bool -> (B, 1, 1, T).
+
+    Its tokens are queries alone, so that keys and values come from the first sequence: attention over the output of
+    another sequence, Vaswani et al. 2017, section 3.2.3.
+    """
+    empty = torch.zeros((), device=second.device)
+    return torch.where(second, -math.inf, empty)[:, None, None, :]
+
+
 class Attention(nn.Module):
     """Multi-head attention with projections of its own for query, key and value.
 

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from anaphora.errors import UserError
 from anaphora.model import norm, position, settings
-from anaphora.model.attention import Context, same_sentence
+from anaphora.model.attention import Context, only_asking, same_sentence
 from anaphora.model.block import Block
 from anaphora.parts import extensible
 
@@ -38,14 +38,30 @@ class Encoder(nn.Module):
         """Whether there are attention weights to look at."""
         return all(block.attention.has_maps for block in self._blocks())
 
-    def begin(self, ids: Tensor, places: Tensor, segments: Tensor, marks: Tensor | None = None) -> Context:
-        """What all layers share, the embedding included: ids, places, segments (B, T), marks (B, T, W) or None."""
-        whole = _is_whole(segments)
+    def begin(
+        self,
+        ids: Tensor,
+        places: Tensor,
+        segments: Tensor,
+        marks: Tensor | None = None,
+        second: Tensor | None = None,
+    ) -> Context:
+        """What all layers share, the embedding included.
+
+        Args:
+            ids, places, segments: (B, T).
+            marks: (B, T, W) or None.
+            second: (B, T), which tokens are a second sequence that queries the rest of their sentence and that nothing
+                queries, or None. Its places are in the text, as if it still stood there.
+        """
+        whole = second is None and _is_whole(segments)
         if whole:
             # Of a mask of zeros one is enough to hold.
             mask = torch.zeros((), device=ids.device).expand(len(ids), 1, ids.shape[1], ids.shape[1])
         else:
             mask = same_sentence(segments)
+        if second is not None:
+            mask = mask + only_asking(second)
         added = self.position.bias(places, places)
         return Context(
             embedded=self.embed(ids, places, marks),
@@ -71,6 +87,7 @@ class Encoder(nn.Module):
         segments: Tensor,
         marks: Tensor | None = None,
         needed: Tensor | None = None,
+        second: Tensor | None = None,
     ) -> Tensor:
         """Hidden states.
 
@@ -79,11 +96,12 @@ class Encoder(nn.Module):
             marks: (B, T, W) or None.
             needed: (P,) different flat positions, row * T + token, whose states are wanted, or None for all. The last
                 block's work on a token is done for these alone; the other states are zeros.
+            second: as in `begin`.
 
         Returns:
             (B, T, W).
         """
-        context = self.begin(ids, places, segments, marks)
+        context = self.begin(ids, places, segments, marks, second)
         hidden = context.embedded
         *before, last = self._blocks()
         for block in before:
@@ -99,6 +117,7 @@ class Encoder(nn.Module):
         asked: tuple[Tensor, Tensor],
         marks: Tensor | None = None,
         needed: Tensor | None = None,
+        second: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
         """Hidden states, and the attention rows of the queries that are asked for, from the same projections.
 
@@ -107,11 +126,12 @@ class Encoder(nn.Module):
             asked: row and token of each query, two of (Q,).
             marks: (B, T, W) or None.
             needed: as in `forward`.
+            second: as in `begin`.
 
         Returns:
             (B, T, W) and (L, Q, H, T).
         """
-        context = self.begin(ids, places, segments, marks)
+        context = self.begin(ids, places, segments, marks, second)
         hidden = context.embedded
         rows = []
         for block in self._blocks():
@@ -127,9 +147,16 @@ class Encoder(nn.Module):
                 hidden = block.complete(hidden, mixed)
         return hidden, torch.stack(rows)
 
-    def maps(self, ids: Tensor, places: Tensor, segments: Tensor, marks: Tensor | None = None) -> Iterator[Tensor]:
+    def maps(
+        self,
+        ids: Tensor,
+        places: Tensor,
+        segments: Tensor,
+        marks: Tensor | None = None,
+        second: Tensor | None = None,
+    ) -> Iterator[Tensor]:
         """The whole attention map of one layer after the other, each (B, H, T, T); only one is held at a time."""
-        context = self.begin(ids, places, segments, marks)
+        context = self.begin(ids, places, segments, marks, second)
         hidden = context.embedded
         for block in self._blocks():
             query, key, value = block.project(hidden, context)

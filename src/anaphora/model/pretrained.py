@@ -110,6 +110,7 @@ def exported(encoder: Encoder) -> tuple[dict[str, object], dict[str, Tensor]]:
         "model.norm.placement": (chosen.norm.placement, ("post",)),
         "model.norm.embedding": (str(chosen.norm.embedding).lower(), ("true",)),
         "model.values": (chosen.values, ("hidden",)),
+        "model.second_sequence": (str(chosen.second_sequence).lower(), ("false",)),
     }
     for name, (value, allowed) in wanted.items():
         if value not in allowed:

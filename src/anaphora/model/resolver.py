@@ -7,6 +7,7 @@ from typing import Protocol
 import torch
 from torch import Tensor, nn
 
+from anaphora.errors import UserError
 from anaphora.model import readout, settings
 from anaphora.model.encoder import Encoder, initialiser
 from anaphora.model.readout import Questions, Seen
@@ -59,12 +60,32 @@ class Resolver(nn.Module):
         asked = (batch.query_positions // length, batch.query_positions % length)
         marks = self.readout.marks(batch.slots)
         needed = self._needed(batch)
-        hidden, rows = self.encoder.with_rows(batch.inputs, batch.places, batch.segments, asked, marks, needed)
+        hidden, rows = self.encoder.with_rows(
+            batch.inputs, batch.places, batch.segments, asked, marks, needed, self.second(batch)
+        )
         return Seen(hidden=hidden.flatten(0, 1), rows=rows)
+
+    def second(self, batch: Packed) -> Tensor | None:
+        """Which tokens ask as a sequence of their own: (R, T), the queries, or None where all are one sequence."""
+        if not self.encoder.settings.second_sequence:
+            return None
+        asking = torch.zeros_like(batch.ids, dtype=torch.bool).flatten()
+        asking[batch.query_positions] = True
+        return asking.view_as(batch.ids)
+
+    def check_unasked(self) -> None:
+        """Refuse a text about which nothing is asked where what is asked about leaves the text.
+
+        Raises:
+            UserError: `model.second_sequence` is set.
+        """
+        if self.encoder.settings.second_sequence:
+            raise UserError("this run reads the pronoun as a second sequence (model.second_sequence): name the pronoun")
 
     def _see(self, batch: Packed) -> Seen:
         marks = self.readout.marks(batch.slots)
-        hidden = self.encoder(batch.inputs, batch.places, batch.segments, marks, self._needed(batch))
+        needed = self._needed(batch)
+        hidden = self.encoder(batch.inputs, batch.places, batch.segments, marks, needed, self.second(batch))
         return Seen(hidden=hidden.flatten(0, 1), rows=None)
 
     def _needed(self, batch: Packed) -> Tensor:

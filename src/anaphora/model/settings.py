@@ -272,6 +272,7 @@ class Model:
     layers: int = 3
     dropout: float = 0.0  # of the embedding and of every branch's output, in training only
     values: str = "hidden"  # what attention mixes: the layer's own input, or in every layer the token's embedding
+    second_sequence: bool = False  # what is asked about leaves the text and, a sequence of its own, queries it
     tied_output: bool = False  # word read-out and masked-language-model logits use the embedding's own weights
     position: Position = field(default=MISSING)
     attention: Attention = field(default=MISSING)
@@ -296,6 +297,11 @@ class Model:
             raise ValueError(
                 f"model.attention={self.attention.kind} mixes hidden states, half of the width a direction: it needs "
                 f"model.values=hidden (not {self.values}) and an even model.width (not {self.width})"
+            )
+        if isinstance(self.attention, Recurrent) and self.second_sequence:
+            raise ValueError(
+                f"model.second_sequence needs attention from one sequence to another, and model.attention="
+                f"{self.attention.kind} reads one alone"
             )
         if isinstance(self.position, Sinusoidal) and self.width % 2:
             raise ValueError(

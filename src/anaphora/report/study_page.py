@@ -92,7 +92,7 @@ def sections(study: Study, figures: Mapping[str, Figure]) -> list[Section]:
             name="verdict",
             title="Does the claim hold?",
             explanation="Each condition is about the median over seeds and must hold in every language it names.",
-            blocks=list(_verdict(study)),
+            blocks=list(verdict_blocks(study)),
             missing="This study states no condition.",
         ),
         Section(
@@ -202,7 +202,8 @@ def _said(cell: str) -> str:
     return cell.replace("+", " + ").replace("_", " ")
 
 
-def _verdict(study: Study) -> Iterator[Block]:
+def verdict_blocks(study: Study) -> Iterator[Block]:
+    """A study's verdict with all of its conditions; nothing where it states none."""
     rows = study["verdict"]["rules"]
     if not rows:
         return

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 
 from anaphora.analysis.capture import answered
 from anaphora.analysis.cells import KINDS, cells, rounded
+from anaphora.analysis.classification import label_answers, labels_of
 from anaphora.analysis.roles import head_roles
 from anaphora.analysis.scores import is_main
 from anaphora.analysis.shuffle import PARTS, shuffled
@@ -26,11 +28,13 @@ from anaphora.config import Config, dumps
 from anaphora.data.batch import Encoded
 from anaphora.data.example import Example, whole_blocks
 from anaphora.data.store import load as load_corpus
+from anaphora.data.text import thinned
 from anaphora.errors import UserError
 from anaphora.files import write_json
+from anaphora.model.settings import Label
 from anaphora.studies import laboratory
 from anaphora.studies.grid import Job
-from anaphora.studies.settings import LABORATORY, Plan
+from anaphora.studies.settings import LABORATORY, OF_RUNS, Plan
 from anaphora.workflow import measuring_code, weights_digest, write_scores
 
 Groups = dict[str, dict[str, dict[str, float | None]]]
@@ -110,10 +114,13 @@ def measure(run: Run, asked: Asked) -> None:
     key = {**asked.plain(), "weights": weights_digest(run), "code": _code()}
     if _known(run.directory, key):
         return
-    answers = _answers(run, asked)
     groups: Groups = {}
+    about_pronouns = any(name in OF_RUNS and name != "labels" for name in asked.measures)
+    answers = _answers(run, asked) if about_pronouns else Answers([], np.zeros(0), None)
     for name in asked.measures:
         match name:
+            case "labels":
+                found = labels(run, asked)
             case "scores":
                 found = scores(answers)
             case "distance":
@@ -220,6 +227,26 @@ def with_parts_shuffled(run: Run, answers: Answers) -> Groups:
                 ],
             ),
         )
+    return groups
+
+
+def labels(run: Run, asked: Asked) -> Groups:
+    """How many texts of the split get their label: task accuracy, and as chance the share of the commonest label.
+
+    Raises:
+        UserError: the run tells no labels.
+    """
+    if not isinstance(run.config.task.readout, Label):
+        raise UserError(f"measures ('labels') asks for task.readout=label, not {run.config.task.readout.kind}")
+    texts = thinned(load_corpus(run.config.data).texts(asked.split), asked.items or run.config.trainer.limit_items)
+    names = labels_of(run)
+    right = np.array([names[number] for number in label_answers(run, texts)]) == [one.label for one in texts]
+    groups: Groups = {}
+    for language in dict.fromkeys(one.language for one in texts):
+        here = [number for number, one in enumerate(texts) if one.language == language]
+        commonest = max(Counter(texts[number].label for number in here).values())
+        means = {"task_accuracy": rounded(right[here].mean()), "chance": rounded(commonest / len(here))}
+        groups[language] = {"all": {**means, "items": float(len(here))}}
     return groups
 
 

@@ -17,6 +17,7 @@ from anaphora.checkpoint import Layout
 from anaphora.config import Config, read
 from anaphora.errors import UserError
 from anaphora.files import write_json
+from anaphora.report.study_index import write_index
 from anaphora.report.study_page import drawn, write_study_page
 from anaphora.report.write import save, write_table
 from anaphora.studies.grid import Job, cells_of, jobs_of
@@ -57,7 +58,7 @@ def run_study(plan: Plan, folder: Path) -> dict[str, Any]:
 
 
 def write_study(plan: Plan, found: dict[str, Any]) -> None:
-    """Write a study's numbers, figures and page, and print its table and its verdict."""
+    """Write a study's numbers, figures and page and the index of all studies, and print its table and its verdict."""
     root = Path(plan.output) / plan.name
     write_json(root / "study.json", found)
     write_table(root / "study.csv", rows_of(found))
@@ -65,10 +66,12 @@ def write_study(plan: Plan, found: dict[str, Any]) -> None:
     for name, figure in figures.items():
         save(figure, root / "figures" / name, plan.formats)
     write_study_page(root / "study.html", found, figures)
+    index = write_index(root.parent)
     for line in shown(found):
         console.print(line, soft_wrap=isinstance(line, str))
     console.print(f"numbers   {root / 'study.json'}", soft_wrap=True)
     console.print(f"page      {root / 'study.html'}", soft_wrap=True)
+    console.print(f"all       {index}", soft_wrap=True)
 
 
 def work_through(plan: Plan, jobs: Sequence[Job], asked: Asked) -> None:

@@ -12,9 +12,9 @@ from anaphora.data.controlled import lexicon as lexicons
 from anaphora.data.controlled import splits, templates
 from anaphora.data.controlled.lexicon import CONTENT, FOLDERS
 from anaphora.data.controlled.quads import Blocks, Place
-from anaphora.data.controlled.templates import ROLE_TYPES, SET_TYPES, Content, Template
+from anaphora.data.controlled.templates import Content, Template
 from anaphora.data.example import SPLITS, Example
-from anaphora.data.settings import Controlled
+from anaphora.data.settings import ROLE_TYPES, SET_TYPES, Controlled
 from anaphora.errors import UserError
 
 CATAPHORA_SHARE = 0.1  # of the training items of a type that has cataphoric templates
@@ -75,8 +75,10 @@ def words(language: str, content: Path = CONTENT) -> list[str]:
 def _language(settings: Controlled, language: str, content: Path) -> Iterator[tuple[str, list[Example]]]:
     lexicon = lexicons.load(language, content)
     source = Blocks(lexicon, splits.deal(lexicon, settings.seed), settings.test_asides)
-    sets = [templates.load(language, kind, content) for kind in SET_TYPES]
-    roles = [templates.load(language, kind, content) for kind in ROLE_TYPES[language]]
+    sets, roles = (
+        [templates.load(language, kind, content) for kind in kinds if not settings.types or kind in settings.types]
+        for kinds in (SET_TYPES, ROLE_TYPES[language])
+    )
     texts: set[str] = set()
     for split in SPLITS:
         for draw, contents, others in ((source.set_block, sets, roles), (source.role_block, roles, sets)):
@@ -100,7 +102,8 @@ def _quotas(
     cataphoric = [each for each in (*alike, *others) if each.of(split, cataphora=True)]
     if split == "train":
         parts = sum(TRAINING_WEIGHTS.get(each.type, 1.0) for each in alike)
-        items = math.ceil(settings.train_items / 2 * TRAINING_WEIGHTS.get(content.type, 1.0) / parts)
+        share = settings.train_items / 2 if others else settings.train_items
+        items = math.ceil(share * TRAINING_WEIGHTS.get(content.type, 1.0) / parts)
         strata = {
             "cataphora": math.ceil(items * CATAPHORA_SHARE) if content in cataphoric else 0,
             "invented": math.ceil(items * INVENTED_SHARE) if is_role else 0,

@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from anaphora.data.controlled.lexicon import COSETS, FILLER_ONLY, GENDERS, NAME_COSETS, Lexicon, Noun
-from anaphora.data.controlled.templates import ROLE_TYPES, SUBJECT
+from anaphora.data.controlled.templates import SUBJECT
+from anaphora.data.settings import ROLE_TYPES
 
 Item = TypeVar("Item")
 

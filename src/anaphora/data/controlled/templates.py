@@ -11,13 +11,9 @@ from typing import Any
 
 from anaphora.data.controlled.lexicon import FOLDERS, parse, words
 from anaphora.data.example import SPLITS, Span
+from anaphora.data.settings import ROLE_TYPES
 from anaphora.errors import UserError
 
-SET_TYPES = ("selection", "gender", "number", "animacy")
-ROLE_TYPES = {
-    "en": ("causality", "winograd", "voice", "reflexive"),
-    "zh": ("causality", "winograd", "voice", "reflexive", "ba_bei"),
-}
 POOLS = ("intro", "gap", "aside")
 SUBJECT, OBJECT, POSSESSIVE, REFLEXIVE = "he", "him", "his", "himself"
 PRONOUN_FORMS = (SUBJECT, OBJECT, POSSESSIVE, REFLEXIVE)
