@@ -4,15 +4,16 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo evidence test lint format clean help
+.PHONY: demo docs evidence test lint format clean help
 
 help:
 	@echo "make demo    environment, then train, score and plot on the built-in corpus (outputs/demo)"
 	@echo "make evidence  the demo, then its trained controls, then the report again"
+	@echo "make docs    the documentation as a site (site/index.html)"
 	@echo "make test    environment, then all tests"
 	@echo "make lint    formatter, linter and type checker, changing nothing"
 	@echo "make format  format and mend what can be mended"
-	@echo "make clean   remove the environment and caches; runs in outputs/ stay"
+	@echo "make clean   remove the environment, the site and caches; runs in outputs/ stay"
 
 $(READY): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python >= 3.11 is needed; name one with make PYTHON=python3.11"; exit 2; }
@@ -28,6 +29,10 @@ evidence: demo
 	$(BIN)/python scripts/evidence.py run=outputs/demo
 	$(BIN)/python scripts/report.py run=outputs/demo
 
+docs: $(READY)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	@echo "site/index.html; for its search: $(BIN)/python -m http.server --directory site --bind 127.0.0.1"
+
 test: $(READY)
 	$(BIN)/python -m pytest
 
@@ -41,5 +46,5 @@ format: $(READY)
 	$(BIN)/ruff check --fix .
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) site .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find src scripts tests -name __pycache__ -type d -prune -exec rm -rf {} +

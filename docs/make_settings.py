@@ -239,7 +239,8 @@ def _comments(settings: type[Any]) -> dict[str, str]:
 
 def _summary(settings: type[Any]) -> str:
     whole = " ".join((inspect.getdoc(settings) or "").split("\n\n")[0].split())
-    return whole.replace("; the variants are the subclasses.", ".")
+    # A name in angle brackets would be taken for HTML.
+    return whole.replace("; the variants are the subclasses.", ".").replace("<", "&lt;")
 
 
 if __name__ == "__main__":

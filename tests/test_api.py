@@ -18,6 +18,7 @@ from anaphora.analysis.scores import Head
 from anaphora.analysis.words import SPECIAL
 from anaphora.api import Attention, OpenRun
 from anaphora.errors import UserError
+from anaphora.report.figures import Picture
 
 ROOT = Path(__file__).parent.parent
 NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
@@ -127,6 +128,19 @@ def test_pictures_are_figures_of_the_words(scored: OpenRun) -> None:
     for figure in (seen.plot(row="she"), seen.row("she").plot()):
         said = {text.get_text() for text in figure.findobj(Text)}
         assert {"Anna", "she"} <= said
+
+
+@pytest.mark.parametrize("text", [TEXT, "小红见到美玲以后，她走了。"])
+def test_a_notebook_shows_a_picture_with_all_of_its_characters(
+    text: str, scored: OpenRun, recwarn: pytest.WarningsRecorder
+) -> None:
+    figure = scored.attention(text).plot()
+    assert isinstance(figure, Picture)
+    data, shown = figure._repr_png_()
+    assert data.startswith(b"\x89PNG") and int.from_bytes(data[16:20], "big") == pytest.approx(
+        2 * shown["width"], abs=2
+    )
+    assert not [one for one in recwarn if "Glyph" in str(one.message)]
 
 
 def test_the_answer_and_the_walk_are_the_models_own(scored: OpenRun) -> None:

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+import anaphora
 from anaphora.explain.calculation import calculate
 from anaphora.explain.matrices import example
 from anaphora.explain.phrases import Phrases
-from anaphora.explain.settings import EXAMPLES, Explanation
+from anaphora.explain.settings import EXAMPLES
 from anaphora.explain.terminal import formatted, places_of, show
 
 Script = Callable[..., tuple[int, str, str]]
@@ -59,11 +60,41 @@ def test_a_sentence_of_a_run_is_explained_in_its_own_language(tmp_path: Path, fi
         status, _, err = script("explain", text, *asked, f"output={path}")
         assert status == 0, err
         assert f'<html lang="{("en", "zh")[number]}">' in path.read_text(encoding="utf-8")
-    asked = (f"run={finished}", "layer=1", "head=0", "language=zh")
+    asked = (f"run={finished}", "layer=1", "head=0", "form=terminal")
     status, out, _ = script(
-        "explain", "text='Anna met Tom before she left.'", "pronoun=she", "candidates=[Anna,Tom]", *asked
+        *("explain", "text='Anna met Tom before she left.'", "pronoun=she", "candidates=[Anna,Tom]", "language=zh"),
+        *asked,
     )
     assert status == 0 and "模型的回答" in out and "当前行：she" in out
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_sentence_is_answered_in_short_with_the_heaviest_weights_of_the_pronoun(
+    language: str, finished: Path, script: Script
+) -> None:
+    text = "Anna met Tom before she left."
+    asked = (f"run={finished}", "layer=1", "head=0", f"language={language}", f"text='{text}'")
+    status, out, err = script("explain", *asked, "pronoun=she", "candidates=[Anna,Tom]")
+    assert status == 0, err
+    assert len(out.splitlines()) < 25
+    words = Phrases(language)
+    walk = anaphora.load(finished).explain(text, "she", ["Anna", "Tom"], layer=1, head=0, language=language)
+    told = (walk.step("answer").result, walk.step("weights").result)
+    for title, matrix, row in (
+        (words("answer", "title"), told[0], 0),
+        (words("words", "attends", word="she"), told[1], walk.row),
+    ):
+        best = int(np.argmax(matrix.values[row]))
+        line = out.split(f"{title}\n")[1].splitlines()[0]
+        assert line.split()[:2] == [matrix.columns[best], f"{matrix.values[row, best]:.4f}"]
+    assert words("words", "points") in out
+
+
+def test_a_sentence_without_candidates_is_told_the_weights_alone(finished: Path, script: Script) -> None:
+    status, out, _ = script("explain", "text='Anna met Tom.'", f"run={finished}", "layer=0", "head=0")
+    words = Phrases("en")
+    assert status == 0 and words("words", "attends", word="Tom") in out
+    assert words("answer", "title") not in out and words("words", "points") not in out
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
@@ -92,7 +123,7 @@ def test_ones_own_matrices_are_explained(tmp_path: Path, script: Script) -> None
         ((), "give one of example=, matrices= and text=, not none"),
         (("example=by_hand", "text=she"), "not example and text"),
         (("example=dinner",), "example ('dinner') must be one of list, matrix_form"),
-        (("example=by_hand", "form=book"), "form ('book') must be one of terminal, page, json"),
+        (("example=by_hand", "form=book"), "form ('book') must be one of short, terminal, page, json"),
         (("example=by_hand", "language=de"), "language ('de') must be one of en, zh"),
         (("example=by_hand", "digits=99"), "digits (99) must be from 0 to 15"),
         (("example=by_hand", "layer=1"), "layer goes with a run"),
@@ -115,10 +146,6 @@ def test_a_wrong_question_is_one_line_and_exit_status_2(arguments: tuple[str, ..
 def test_a_run_without_a_chosen_head_says_how_to_choose_one(finished: Path, script: Script) -> None:
     status, _, err = script("explain", "text='she left'", f"run={finished}")
     assert status == 2 and "name one with layer=... head=..." in err
-
-
-def test_an_example_is_asked_for_by_its_settings_alone() -> None:
-    assert Explanation(example="by_hand").form == "terminal"
 
 
 @pytest.mark.parametrize(

@@ -31,14 +31,15 @@ def explain(asked: Explanation) -> None:
         console.print(listed(asked.language or "en"))
         return
     found = walk_of(asked)
-    if asked.form == "terminal":
-        from anaphora.explain.terminal import show
+    form = asked.form or ("terminal" if asked.text is None else "short")
+    if form in ("short", "terminal"):
+        from anaphora.explain.terminal import show, show_short
 
-        show(console, found, asked.digits)
+        (show_short if form == "short" else show)(console, found, asked.digits)
         return
-    ending = {"page": "html", "json": "json"}[asked.form]
+    ending = {"page": "html", "json": "json"}[form]
     path = Path(asked.output or f"outputs/explain/{found.name}_{found.language}.{ending}")
-    if asked.form == "json":
+    if form == "json":
         write_json(path, found.plain())
     else:
         from anaphora.explain.page import write_page

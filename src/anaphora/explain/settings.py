@@ -35,7 +35,7 @@ class Explanation:
     head: int | None = None  # by default the chosen one; of one's own matrices the first
     row: str | None = None  # the token followed through all steps: a word, or its number from 0
     language: str | None = None  # of the explanation, `en` or `zh`; by default the text's, else `en`
-    form: str = "terminal"  # `terminal`, `page` or `json`
+    form: str | None = None  # `short`, `terminal`, `page` or `json`; by default `short` of a text, else `terminal`
     digits: int = 4  # behind the point; JSON has all of them
     output: str | None = None  # the file of a page or of JSON; by default below `outputs/explain`
 
@@ -48,7 +48,8 @@ class Explanation:
             )
         if self.example is not None:
             one_of("example", self.example, ("list", *EXAMPLES))
-        one_of("form", self.form, ("terminal", "page", "json"))
+        if self.form is not None:
+            one_of("form", self.form, ("short", "terminal", "page", "json"))
         if self.language is not None:
             one_of("language", self.language, ("en", "zh"))
         if not 0 <= self.digits <= 15:

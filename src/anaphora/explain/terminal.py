@@ -1,4 +1,4 @@
-"""A walk-through in the terminal: each step with its matrices, the row in hand in bold."""
+"""A walk-through in the terminal: each step with its matrices, the row in hand in bold; or its outcome alone."""
 
 from __future__ import annotations
 
@@ -25,13 +25,41 @@ _MOST_FEATURES = 8
 """Columns of a wide matrix of features, likewise."""
 
 
+_MOST_WEIGHTS = 5
+"""Entries of a row of shares that the short form has."""
+_BAR = 30
+"""Characters of a bar for the share 1."""
+
+
+def show_short(console: Console, walk: Walk, digits: int) -> None:
+    """Print the model's answer, if it was asked, and the heaviest weights of the row in hand."""
+    words = Phrases(walk.language)
+    _head(console, walk)
+    answers = [step for step in walk.steps if step.name == "answer"]
+    for step in answers:
+        _bars(console, step.title, step.result.columns, step.result.of(0)[0], digits)
+    weights = walk.step("weights").result
+    title = words("words", "attends", word=walk.tokens[walk.row])
+    _bars(console, title, weights.columns, weights.of(walk.row)[walk.row], digits)
+    console.print()
+    for name in (*["points"] * len(answers), "more"):
+        console.print(Text(words("words", name), style=_QUIET))
+
+
+def _bars(console: Console, title: str, names: Sequence[str], shares: NDArray[np.float64], digits: int) -> None:
+    table = Table.grid(padding=(0, 2, 0, 0))
+    for place in np.argsort(-shares, kind="stable")[:_MOST_WEIGHTS]:
+        share = float(shares[place])
+        table.add_row(Text(names[place]), f"{share:.{digits}f}", Text("█" * round(_BAR * share), style=_IN_HAND))
+    console.print()
+    console.print(Text(title, style="bold"))
+    console.print(table)
+
+
 def show(console: Console, walk: Walk, digits: int) -> None:
     """Print all steps, one below the other."""
     words = Phrases(walk.language)
-    console.print(Text(walk.title, style="bold"))
-    for told in (walk.about, *walk.notes):
-        if told:
-            console.print(Text(told))
+    _head(console, walk)
     in_hand = Text(words("words", "followed") + words("words", "colon"), style=_QUIET)
     console.print(in_hand.append(walk.tokens[walk.row], style=_IN_HAND))
     for number, step in enumerate(walk.steps, start=1):
@@ -41,6 +69,13 @@ def show(console: Console, walk: Walk, digits: int) -> None:
         console.print(*_line(step, walk.row, digits, console.width), sep="\n")
         for slip in step.slips:
             console.print(_slip(slip, words))
+
+
+def _head(console: Console, walk: Walk) -> None:
+    console.print(Text(walk.title, style="bold"))
+    for told in (walk.about, *walk.notes):
+        if told:
+            console.print(Text(told))
 
 
 def formatted(value: float, places: int) -> str:

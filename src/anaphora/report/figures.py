@@ -5,6 +5,7 @@ Legend: W words, L layers, H heads, S steps of training. Layers and heads are co
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -516,12 +517,25 @@ class _Heading:
         return 0.1 + 0.19 * lines + (0.2 if self.names else 0.0) + 0.1
 
 
+class Picture(Figure):
+    """A figure that a notebook shows by itself: it belongs to no pyplot, which notebooks look for."""
+
+    def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
+        """As PNG, twice as fine as it is shown, with width and height in pixels."""
+        pixels = 96
+        buffer = io.BytesIO()
+        with house_style():
+            self.savefig(buffer, format="png", dpi=2 * pixels)
+        width, height = (round(pixels * inches) for inches in self.get_size_inches())
+        return buffer.getvalue(), {"width": width, "height": height}
+
+
 class _Sheet:
     """A figure measured in inches from its lower left corner."""
 
     def __init__(self, width: float, height: float) -> None:
         self.width, self.height = width, height
-        self.figure = Figure(figsize=(width, height))
+        self.figure = Picture(figsize=(width, height))
         FigureCanvasAgg(self.figure)
         self.canvas = self.figure.add_axes((0, 0, 1, 1))
         self.canvas.set(xlim=(0, width), ylim=(0, height))
