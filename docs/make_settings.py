@@ -82,10 +82,9 @@ MEANINGS = {
     "Replication.heads": "of each layer; the paper's 8",
     "Replication.width": "features of a token; the paper's 128",
     "Plan.seeds": "one run of every cell for each",
-    "Plan.measures": "`scores`, `distance`, `roles`, `shuffled`; without training `scaling`, `symmetry`, `time`",
+    "Plan.measures": "`scores`, `forms`, `distance`, `roles`, `shuffled`; untrained `scaling`, `symmetry`, `time`",
     "Rule.at_least": "the smallest median that holds",
     "Rule.at_most": "the largest median that holds",
-    "Benchmark.sizes": "of the encoders: `tiny`, `s` or `m`",
     "Benchmark.seed": "of the invented sentences and the weights",
 }
 

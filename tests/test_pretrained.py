@@ -18,14 +18,18 @@ from torch import Tensor
 from anaphora.analysis.capture import seen_by
 from anaphora.analysis.words import SPECIAL, word_map, word_weights
 from anaphora.checkpoint import Run, fresh, load, pretrained_run
+from anaphora.config import Config, resolve
 from anaphora.data.batch import Encoded, _Cover, hide_words
 from anaphora.data.encoded_texts import EncodedTexts
 from anaphora.data.example import Example
+from anaphora.data.pretrained import read_tokenizer
 from anaphora.data.text import Text
 from anaphora.data.tokenizer import Tokenizer
 from anaphora.errors import UserError
 from anaphora.model.settings import check_length
 from anaphora.specials import CLS, MASK, NONE, PADDING, SPECIALS
+from anaphora.start import settle
+from anaphora.training.run import train
 
 TEXTS = ("Anna met Tom before she went to the shop.", "王芳 met her's  👩‍👩‍👧", "he")
 MIXED = draw.lists(
@@ -339,6 +343,109 @@ def test_transformers_loads_what_is_exported(
     with torch.inference_mode():
         hidden = theirs.eval()(torch.tensor([ids])).last_hidden_state[0]
     torch.testing.assert_close(states_and_maps(run, [ids], 0)[0], hidden, atol=1e-5, rtol=0)
+
+
+def logits(run: Run, ids: tuple[int, ...]) -> Tensor:
+    places = torch.arange(len(ids))[None]
+    with torch.inference_mode():
+        hidden = run.resolver.encoder(torch.tensor([ids]), places, torch.zeros_like(places))[0]
+        found: Tensor = run.resolver.output(hidden)
+        return found
+
+
+@pytest.fixture(scope="module")
+def with_output(folders: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Folders as transformers writes them, with an output over the vocabulary beside the encoder."""
+    library = pytest.importorskip("transformers")
+    made = {}
+    for kind, folder in folders.items():
+        made[kind] = tmp_path_factory.mktemp("masked") / kind
+        torch.manual_seed(0)
+        model = library.AutoModelForMaskedLM.from_pretrained(folder)
+        for name, weight in model.named_parameters():
+            if name.endswith("bias") or "norm" in name.lower():
+                torch.nn.init.normal_(weight, mean=float("weight" in name), std=0.3)
+        model.save_pretrained(made[kind])
+        shutil.copy(folder / "tokenizer.json", made[kind])
+    return made
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_output_of_a_published_model_of_hidden_words_is_read_with_it(
+    kind: str, with_output: dict[str, Path]
+) -> None:
+    library = pytest.importorskip("transformers")
+    theirs = library.AutoModelForMaskedLM.from_pretrained(with_output[kind]).eval()
+    run = load(with_output[kind])
+    assert run.config.model.output_transform and run.config.model.tied_output
+    backend = byte_pairs() if kind == "roberta" else word_pieces()
+    backend.no_truncation()
+    backend.no_padding()
+    with torch.inference_mode():
+        wanted = theirs(torch.tensor([backend.encode(TEXTS[0]).ids])).logits[0]
+    found = logits(run, run.tokenizer.encode(TEXTS[0]).ids)
+    rows = read_tokenizer(with_output[kind]).rows
+    known = [place for place, row in enumerate(rows) if row is not None]
+    # Token type 0 is folded into the embedding: what that adds is the same for all tokens of the vocabulary.
+    torch.testing.assert_close(
+        found[:, known].log_softmax(1), wanted[:, [rows[place] for place in known]].log_softmax(1), atol=1e-5, rtol=0
+    )
+
+
+def test_a_folder_whose_output_is_cut_off_counts_as_one_without(with_output: dict[str, Path], tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(with_output["bert"], tmp_path / "bert"))
+    tensors = load_file(folder / "model.safetensors")
+    del tensors["cls.predictions.bias"]
+    save_file(tensors, folder / "model.safetensors")
+    assert not load(folder).config.model.output_transform
+
+
+def test_pre_training_goes_on_from_a_published_output(
+    with_output: dict[str, Path], table: Path, tmp_path: Path, compose: Callable[..., Any]
+) -> None:
+    chosen = ("task=hidden_words", f"start={with_output['bert']}", "data=jsonl", f"data.path={table}", "trainer=smoke")
+    still = ("optimizer.learning_rate=1e-30", f"output={tmp_path}", "name=run")
+    run = load(train(settle(resolve(compose(*chosen, *still), Config))).directory)
+    ids = run.tokenizer.encode(TEXTS[0]).ids
+    torch.testing.assert_close(logits(run, ids), logits(load(with_output["bert"]), ids))
+
+
+BERT_LIKE = ("model/position=learned", "model.norm.placement=post", "model.norm.embedding=true")
+
+
+@pytest.mark.parametrize("tied", ["true", "false"])
+def test_a_run_on_hidden_words_is_exported_with_its_output(
+    tied: str, tiny: Callable[..., Any], tmp_path: Path, script: Callable[..., Any]
+) -> None:
+    library = pytest.importorskip("transformers")
+    chosen = ("task.hidden_words=0.3", "model.output_transform=true", f"model.tied_output={tied}")
+    run = load(train(tiny(tmp_path, *BERT_LIKE, *chosen)).directory)
+    assert script("export", f"run={run.directory}", f"output={tmp_path / 'out'}").status == 0
+    theirs, told = library.BertForMaskedLM.from_pretrained(tmp_path / "out", output_loading_info=True)
+    assert not told["missing_keys"] and not told["unexpected_keys"]
+    ids = run.tokenizer.encode(TEXTS[0]).ids
+    with torch.inference_mode():
+        wanted = theirs.eval()(torch.tensor([ids])).logits[0]
+    torch.testing.assert_close(logits(run, ids), wanted, atol=1e-5, rtol=0)
+    torch.testing.assert_close(logits(load(tmp_path / "out"), ids), wanted, atol=1e-5, rtol=0)
+
+
+def test_an_output_that_bert_has_not_or_that_learned_nothing_is_refused(
+    tiny: Callable[..., Any], tmp_path: Path, script: Callable[..., Any]
+) -> None:
+    run = train(tiny(tmp_path, *BERT_LIKE, "task.hidden_words=0.3", "trainer.limit_steps=1")).directory
+    asked = (f"run={run}", f"output={tmp_path / 'out'}")
+    assert "model.output_transform (false) has no counterpart in BertForMaskedLM" in (
+        script("export", *asked, "output_layer=true").err
+    )
+    assert not (tmp_path / "out").exists()
+    assert script("export", *asked).status == 0
+    assert json.loads((tmp_path / "out" / "config.json").read_text())["architectures"] == ["BertModel"]
+    other = train(
+        tiny(tmp_path, *BERT_LIKE, "model.output_transform=true", "name=no", "trainer.limit_steps=1")
+    ).directory
+    said = script("export", f"run={other}", f"output={tmp_path / 'more'}", "output_layer=true").err
+    assert "was not trained on hidden words (task.hidden_words=0)" in said
 
 
 def test_what_has_no_counterpart_is_not_exported(finished: Path, tmp_path: Path, script: Callable[..., Any]) -> None:

@@ -156,7 +156,7 @@ def pretrained_run(folder: Path) -> Run:
         task=Task(readout=NoReadout(), hidden_words=0.15),
     )
     resolver = fresh(config, imported.tokenizer.size, config.seed)
-    fill(resolver.encoder, folder, imported.rows)
+    fill(resolver, folder, imported.rows)
     directory = Path(config.output) / (folder.name or folder.resolve().name)
     return Run(directory, config, imported.tokenizer, resolver)
 

@@ -1,4 +1,4 @@
-"""A run's encoder as a folder that `transformers` loads: config.json, model.safetensors and the tokenizer."""
+"""A run as a folder that `transformers` loads: config.json, model.safetensors and the tokenizer."""
 
 from __future__ import annotations
 
@@ -17,16 +17,20 @@ from anaphora.specials import CLS, MASK, PADDING, SPECIALS, UNKNOWN
 
 
 def export(asked: Export) -> Path:
-    """Write the encoder and the tokenizer of a run, without its read-out.
+    """Write the encoder and the tokenizer of a run, without its read-out; the vocabulary's output where BERT has it.
 
     Raises:
-        UserError: the folder holds something already, or the encoder has no counterpart in `transformers`.
+        UserError: the folder holds something already, or what is asked for has no counterpart in `transformers`.
     """
     folder = Path(asked.output).expanduser()
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UserError(f"output ({asked.output}) holds something already; name a new folder")
     run = load(asked.run)
-    config, tensors = exported(run.resolver.encoder)
+    learned = run.config.task.hidden_words > 0
+    if asked.output_layer and not learned:
+        raise UserError(f"output_layer (true): {asked.run} was not trained on hidden words (task.hidden_words=0)")
+    wanted = learned and run.config.model.output_transform if asked.output_layer is None else asked.output_layer
+    config, tensors = exported(run.resolver.encoder, run.resolver.output if wanted else None)
     folder.mkdir(parents=True, exist_ok=True)
     write_json(folder / "tokenizer_config.json", _tokenizer_settings(run))
     write_text(folder / TOKENIZER, run.tokenizer.dumps())

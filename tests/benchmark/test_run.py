@@ -13,8 +13,9 @@ from hydra import compose, initialize_config_dir
 
 from anaphora.benchmark import models
 from anaphora.benchmark.extraction import peer_records
+from anaphora.benchmark.pretraining import HiddenPieces
 from anaphora.benchmark.run import show
-from anaphora.benchmark.sentences import invent
+from anaphora.benchmark.sentences import VOCABULARY, invent
 from anaphora.benchmark.settings import SIZES, Benchmark
 from anaphora.config import register_configs, resolve
 from anaphora.errors import UserError
@@ -34,6 +35,52 @@ def test_without_transformers_one_line_says_what_to_install(monkeypatch: pytest.
     monkeypatch.setitem(sys.modules, "transformers", None)
     with pytest.raises(UserError, match=r"pip install 'anaphora\[bench\]'"):
         show(Benchmark())
+
+
+def test_pre_training_is_measured_on_text_of_ones_own(tmp_path: Path) -> None:
+    pytest.importorskip("transformers")
+    pages = tmp_path / "pages.jsonl"
+    lines = ["\\n".join(["The gate opened.", "Nobody came in before the rain."] * 9) for _ in range(20)]
+    pages.write_text("\n".join(f'{{"text": "{line}"}}' for line in lines), encoding="utf-8")
+    out = tmp_path / "speed.json"
+    chosen = ("data=plain_text", f"data.path={pages}", "sizes=[8x1x2]", "clock=processor", f"output={out}")
+    show(smoke("what=pretraining", *chosen))
+    documents, paragraphs = json.loads(out.read_text(encoding="utf-8"))["tables"]
+    assert documents["lengths"]["longest"] > paragraphs["lengths"]["longest"]
+    for table in (documents, paragraphs):
+        assert {row["maker"] for row in table["rows"]} == {"ours", "BertModel", "BertForMaskedLM"}
+        assert len(table["rows"][0]["ratios"]) == 4 and all(row["median"] > 0 for row in table["rows"])
+        assert table["unit"] == "real tokens a processor second"
+
+
+def test_the_same_words_are_hidden_whoever_shares_a_batch() -> None:
+    data = invent(np.array([5, 40, 11, 30]), np.random.default_rng(0))
+    hidden = HiddenPieces(data, seed=1)
+
+    def read(rows: list[list[int]]) -> dict[int, tuple[list[int], list[int]]]:
+        batch = hidden.batch(rows)
+        asked = torch.zeros(batch.ids.numel(), dtype=torch.bool)
+        asked[batch.masked_positions] = True
+        found = {}
+        for segment, item in enumerate(batch.items.tolist()):
+            here = batch.segments == segment
+            found[item] = (batch.inputs[here].tolist(), asked.view_as(here)[here].tolist())
+        return found
+
+    assert read([[3, 1], [0, 2]]) == read([[0], [1], [2], [3]])
+    assert any(any(asked) for _, asked in read([[0, 1, 2, 3]]).values())
+
+
+def test_both_models_of_hidden_words_ask_the_same_tokens() -> None:
+    pytest.importorskip("transformers")
+    batch = HiddenPieces(invent(np.array([30, 12]), np.random.default_rng(0)), seed=0).batch([[0], [1]])
+    model = models.BertMasked(TINY, 32, VOCABULARY).eval()
+    loss = model(batch)
+    with torch.no_grad():
+        logits = model.model(input_ids=batch.inputs, attention_mask=models.attention_mask(batch)).logits.flatten(0, 1)
+    asked = batch.masked_positions
+    wanted = torch.nn.functional.cross_entropy(logits[asked], batch.ids.flatten()[asked])
+    torch.testing.assert_close(loss, wanted)
 
 
 @pytest.mark.parametrize("what", ["training", "extraction"])

@@ -15,7 +15,7 @@ from anaphora.errors import UserError
 from anaphora.studies import measures
 from anaphora.studies.measures import MEASURED, Answers, Asked, by_distance, measure, measure_settings
 
-EVERY = Asked(("scores", "distance", "roles", "shuffled"), "test", None)
+EVERY = Asked(("scores", "forms", "distance", "roles", "shuffled"), "test", None)
 
 
 def test_a_run_is_measured_by_language_and_group_and_not_twice(own_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -26,6 +26,7 @@ def test_a_run_is_measured_by_language_and_group_and_not_twice(own_run: Path, mo
     for language in ("en", "zh"):
         groups = stored["groups"][language]
         assert groups["set"]["task_accuracy"] == scored["languages"][language]["set"]["task_accuracy"]
+        assert groups["pronoun"]["candidate_accuracy"] == groups["all"]["candidate_accuracy"]
         assert {"query shuffled", "key shuffled", "value shuffled, set"} <= set(groups)
         assert {"antecedent_heads", "predicate_heads", "neighbour_heads", "relations"} <= set(groups["all"])
     monkeypatch.setattr(measures, "study", lambda *_: pytest.fail("measured again"))

@@ -9,6 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+from published import write_folder
+from safetensors.torch import load_file
 
 from anaphora.checkpoint import Layout
 from anaphora.errors import UserError
@@ -174,3 +177,26 @@ def test_every_study_composes_with_all_its_cells(path: Path, compose: Callable[.
 def test_an_impossible_plan_is_told(changes: dict[str, Any], told: str, asked: Callable[..., Plan]) -> None:
     with pytest.raises(UserError, match=told):
         asked(**changes)
+
+
+def test_cells_start_from_pretrained_weights_and_heads_by_number_are_supervised(
+    table: Path, tmp_path: Path, compose: Callable[..., Any]
+) -> None:
+    from anaphora.config import resolve
+
+    folder = write_folder(tmp_path / "bert", "bert")
+    smoke = ["data=jsonl", f"data.path={table}", f"start={folder}", "trainer=smoke"]
+    smoke += ["task.supervision.layers=[1]", "task.supervision.heads=[1]", "optimizer.frozen_layers=1"]
+    asked = ("study=supervision_links", f"more=[{','.join(map(repr, smoke))}]", "seeds=[0]", "side_by_side=1")
+    plan = resolve(compose(*asked, f"output={tmp_path}", "formats=[png]", primary="study"), Plan)
+    found = engine.run_study(plan, CONFIGS)
+    assert [cell["runs"][0]["status"] for cell in found["cells"]] == ["finished", "finished"]
+    for cell in found["cells"]:
+        measured = cell["groups"]["en"]["pronoun"]["measures"]
+        assert {"task_accuracy", "candidate_accuracy"} <= set(measured)
+    base, supervised = (load_file(Layout(job.directory).weights) for job in jobs(plan))
+    name = "encoder.blocks.0.attention.query.weight"
+    assert torch.equal(base[name], supervised[name])  # frozen
+    last = "encoder.blocks.1.attention.key.weight"
+    assert not torch.equal(base[last], supervised[last])
+    assert engine.run_study(plan, CONFIGS) == found

@@ -112,10 +112,11 @@ class Report:
 
 @dataclass(kw_only=True)
 class Export:
-    """A run's encoder as a folder that `transformers` loads."""
+    """A run as a folder that `transformers` loads."""
 
     run: str = "outputs/demo"  # the run directory
     output: str = MISSING  # the folder to write, which may not exist yet
+    output_layer: bool | None = None  # BertForMaskedLM, not BertModel; by default where such a layer was trained
 
 
 @dataclass(kw_only=True)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import platform
+import time
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +14,15 @@ import numpy as np
 import torch
 from rich.console import Console
 
-from anaphora.benchmark import extraction, training
+from anaphora.benchmark import extraction, pretraining, training
 from anaphora.benchmark.models import transformers
 from anaphora.benchmark.sentences import VOCABULARY, invent, lengths_of
-from anaphora.benchmark.settings import SIZES, Benchmark
+from anaphora.benchmark.settings import Benchmark, size_of
 from anaphora.benchmark.stopwatch import take_turns
 from anaphora.benchmark.table import Table
 from anaphora.files import write_json
+
+_CLOCKS = {"wall": time.perf_counter, "processor": time.process_time}
 
 
 def show(chosen: Benchmark) -> None:
@@ -44,25 +48,49 @@ def benchmark(chosen: Benchmark) -> Iterator[Table]:
     """Measure, one table after the other.
 
     Raises:
-        UserError: the built-in corpus cannot be read.
+        UserError: a corpus cannot be read.
     """
+    if chosen.what == "pretraining":
+        yield from _pretraining(chosen)
+        return
     for mix in chosen.lengths:
         draw = np.random.default_rng(chosen.seed)
         data = invent(lengths_of(mix, chosen.sentences, draw), draw)
         for name in chosen.sizes:
             torch.manual_seed(chosen.seed)
             if chosen.what == "training":
-                unit = "real tokens a second"
-                ways = training.ways(SIZES[name], data, chosen.batch_sentences, chosen.steps, chosen.seed)
+                unit = f"real tokens a {_second(chosen)}"
+                ways = training.ways(size_of(name), data, chosen.batch_sentences, chosen.steps, chosen.seed)
             else:
-                unit = "sentences a second"
-                ways = extraction.ways(SIZES[name], data, chosen.batch_sentences)
+                unit = f"sentences a {_second(chosen)}"
+                ways = extraction.ways(size_of(name), data, chosen.batch_sentences)
             yield Table(
                 title=f"{chosen.what}, size {name}, lengths {mix}",
                 unit=unit,
                 lengths=data.ids.lengths.tolist(),
-                rows=take_turns(ways, chosen.repeats),
+                rows=take_turns(ways, chosen.repeats, _CLOCKS[chosen.clock]),
             )
+
+
+def _pretraining(chosen: Benchmark) -> Iterator[Table]:
+    for kind in chosen.texts:
+        data = pretraining.pieces(chosen.data, kind, chosen.sentences, chosen.seed)
+        for name in chosen.sizes:
+            torch.manual_seed(chosen.seed)
+            yield Table(
+                title=f"pretraining, size {name}, {kind} of {chosen.data.kind}, {data.vocabulary} tokens known",
+                unit=f"real tokens a {_second(chosen)}",
+                lengths=data.ids.lengths.tolist(),
+                rows=take_turns(
+                    pretraining.ways(size_of(name), data, chosen.batch_sentences),
+                    chosen.repeats,
+                    _CLOCKS[chosen.clock],
+                ),
+            )
+
+
+def _second(chosen: Benchmark) -> str:
+    return "second" if chosen.clock == "wall" else "processor second"
 
 
 def circumstances(chosen: Benchmark) -> dict[str, Any]:
@@ -76,7 +104,7 @@ def circumstances(chosen: Benchmark) -> dict[str, Any]:
         "torch": torch.__version__,
         "transformers": str(transformers().__version__),
         "vocabulary": VOCABULARY,
-        "settings": dict(vars(chosen)),
+        "settings": asdict(chosen),
     }
 
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
+from omegaconf import MISSING
+
+from anaphora.data.settings import Data
 from anaphora.errors import UserError
 from anaphora.model.settings import at_least, one_of
 
@@ -23,33 +27,59 @@ SIZES = {
     "s": Size(width=128, heads=4, layers=4, feed_forward=512),
     "m": Size(width=256, heads=8, layers=6, feed_forward=1024),
 }
+TEXTS = ("documents", "paragraphs")
+
+
+def size_of(name: str) -> Size:
+    """A size by its name, or as WIDTHxLAYERSxHEADS with a feed-forward network four times as wide.
+
+    Raises:
+        UserError: it is neither.
+    """
+    if name in SIZES:
+        return SIZES[name]
+    written = re.fullmatch(r"([1-9]\d*)x([1-9]\d*)x([1-9]\d*)", name)
+    if written is None:
+        raise UserError(f"sizes ({name!r}) must be one of {', '.join(SIZES)}, or WIDTHxLAYERSxHEADS as in 256x6x4")
+    width, layers, heads = map(int, written.groups())
+    if width % (2 * heads):
+        raise UserError(f"sizes ({name!r}): the width must be an even multiple of the heads")
+    return Size(width=width, heads=heads, layers=layers, feed_forward=4 * width)
 
 
 @dataclass(kw_only=True)
 class Benchmark:
-    """A comparison of speed with Hugging Face's BertModel, side by side in one process."""
+    """A comparison of speed with Hugging Face's BertModel and BertForMaskedLM, side by side in one process."""
 
-    what: str = "training"  # training: real tokens a second; extraction: sentences a second
-    sizes: list[str] = field(default_factory=lambda: ["s", "m"])
+    what: str = "training"  # training, pretraining: real tokens a second; extraction: sentences a second
+    sizes: list[str] = field(default_factory=lambda: ["s", "m"])  # tiny, s, m or WIDTHxLAYERSxHEADS, as in 256x6x4
     lengths: list[str] = field(default_factory=lambda: ["lognormal", "corpus"])
-    sentences: int = 2000  # invented, of these lengths
+    data: Data = field(default=MISSING)  # the text to pre-train on
+    texts: list[str] = field(default_factory=lambda: list(TEXTS))  # of `data`: documents in pieces, or paragraphs
+    sentences: int = 2000  # invented, of these lengths; or pieces of text, drawn
     batch_sentences: int = 64  # a padded batch; packed rows and buckets take as many real tokens on average
     repeats: int = 5  # A B C A B C ...
-    steps: int = 8  # of training in each repeat, spread evenly over all batches; extraction takes every sentence
+    clock: str = "wall"  # wall, or on a busy machine processor: the time that this process computed, all threads summed
+    steps: int = 8  # of training in each repeat, spread evenly over all batches; the others take every sentence
     threads: int | None = None  # by default what torch chooses
     seed: int = 0
     output: str | None = None  # a JSON file with every figure
 
     def __post_init__(self) -> None:
-        one_of("what", self.what, ("training", "extraction"))
+        one_of("what", self.what, ("training", "pretraining", "extraction"))
+        one_of("clock", self.clock, ("wall", "processor"))
         for name, chosen, allowed in (
             ("sizes", self.sizes, tuple(SIZES)),
             ("lengths", self.lengths, ("lognormal", "corpus", "long")),
+            ("texts", self.texts, TEXTS),
         ):
             if not chosen:
                 raise UserError(f"{name} ({chosen}) must name at least one of {', '.join(allowed)}")
             for one in chosen:
-                one_of(name, one, allowed)
+                if name == "sizes":
+                    size_of(one)
+                else:
+                    one_of(name, one, allowed)
         for name in ("sentences", "batch_sentences", "repeats", "steps"):
             at_least(name, getattr(self, name), 1)
         if self.threads is not None:

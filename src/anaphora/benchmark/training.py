@@ -40,11 +40,11 @@ def ways(size: Size, data: Encoded, batch_sentences: int, steps: int, seed: int)
 
     def ours(name: str, layout: Layout, position: Position) -> Way:
         model = resolver(size, position)
-        return _way(OURS, name, model, partial(_our_loss, model), batches(layout))
+        return way(OURS, name, model, partial(our_loss, model), batches(layout))
 
     def theirs(name: str, layout: Layout) -> Way:
         model = BertForHiddenWords(size, places)
-        return _way(BERT, name, model, model, batches(layout))
+        return way(BERT, name, model, model, batches(layout))
 
     return [
         ours("packed", packed, Learned(max_length=places)),
@@ -56,14 +56,23 @@ def ways(size: Size, data: Encoded, batch_sentences: int, steps: int, seed: int)
     ]
 
 
-def _way(maker: str, name: str, model: nn.Module, loss: Callable[[Batch], Tensor], batches: list[Batch]) -> Way:
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
+def way(
+    maker: str,
+    name: str,
+    model: nn.Module,
+    loss: Callable[[Batch], Tensor],
+    batches: list[Batch],
+    optimizer: torch.optim.Optimizer | None = None,
+) -> Way:
+    """Training on these batches, one step each; with AdamW where no other optimizer is given."""
+    optimizer = optimizer or torch.optim.AdamW(model.parameters(), lr=1e-4)
     pieces = [partial(_step, loss, optimizer, batch, batch.real_tokens) for batch in batches]
     parameters = sum(weight.numel() for weight in model.parameters())
     return Way(maker, name, pieces, parameters, layouts.real_share(batches))
 
 
-def _our_loss(model: Resolver, batch: Batch) -> Tensor:
+def our_loss(model: Resolver, batch: Batch) -> Tensor:
+    """The mean loss over the hidden words of a batch."""
     return losses(model, batch, Task(readout=NoReadout(), hidden_words=HIDDEN_WORDS)).total
 
 

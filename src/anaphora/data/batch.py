@@ -8,6 +8,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,7 @@ class Batch:
         candidate_slots: (N, M).
         masked_positions: (P,) flat positions of hidden words.
         items: (N,) number of each item in its split.
+        twins: (Q, 2) two items of the batch that are twins with different answers; none where nobody asks for them.
     """
 
     inputs: Tensor
@@ -57,6 +59,7 @@ class Batch:
     candidate_slots: Tensor
     masked_positions: Tensor
     items: Tensor
+    twins: Tensor
 
     @property
     def real_tokens(self) -> int:
@@ -181,6 +184,7 @@ class Encoded:
             candidate_slots=torch.from_numpy(chosen_slots),
             masked_positions=torch.empty(0, dtype=torch.long),
             items=torch.from_numpy(items),
+            twins=torch.empty(0, 2, dtype=torch.long),
         )
 
     def _slots(self, items: int, slots: int, shuffle: np.random.Generator | None) -> Indices:
@@ -241,34 +245,41 @@ def hidden_alike(batches: Iterable[Batch], share: float, vocabulary: int) -> Ite
         yield hide_words(batch, share, vocabulary, np.random.default_rng([number, 4]))
 
 
-def plan(lengths: Indices, chosen: Batching, order: Indices) -> list[list[list[int]]]:
+def plan(
+    lengths: Indices, chosen: Batching, order: Indices, units: Sequence[Sequence[int]] | None = None
+) -> list[list[list[int]]]:
     """Which items share a row and which rows a batch.
 
     Args:
         lengths: tokens of every item.
         chosen: packed rows, or one sentence a row in length buckets.
-        order: the items in the order in which they are taken.
+        order: the units in the order in which they are taken.
+        units: the items of each; they share a batch, and a row where rows are packed. Without them an item is a unit.
 
     Returns:
         batches of rows of items; every item of `order` once.
     """
     windows = [order[start : start + chosen.window] for start in range(0, len(order), chosen.window)]
     if chosen.kind == "packed":
-        rows = [row for window in windows for row in _pack(window, lengths, chosen.row_tokens)]
-        longest = [int(lengths[row].sum()) for row in rows]
+        sizes = lengths if units is None else np.array([lengths[list(unit)].sum() for unit in units], dtype=np.int64)
+        packed = [row for window in windows for row in _pack(window, sizes, chosen.row_tokens)]
+        longest = [int(sizes[row].sum()) for row in packed]
+        rows = [[row if units is None else [item for unit in row for item in units[unit]]] for row in packed]
     else:
-        by_length = [window[np.argsort(lengths[window], kind="stable")] for window in windows]
+        sizes = lengths if units is None else np.array([lengths[list(unit)].max() for unit in units], dtype=np.int64)
+        by_length = [window[np.argsort(sizes[window], kind="stable")] for window in windows]
         # Up and down in turns, so that no batch holds one window's longest and the next one's shortest.
-        rows = [[int(item)] for number, window in enumerate(by_length) for item in window[:: 1 - 2 * (number % 2)]]
-        longest = [int(lengths[row[0]]) for row in rows]
+        taken = [int(unit) for number, window in enumerate(by_length) for unit in window[:: 1 - 2 * (number % 2)]]
+        longest = [int(sizes[unit]) for unit in taken]
+        rows = [[[item] for item in ((unit,) if units is None else units[unit])] for unit in taken]
     batches: list[list[list[int]]] = []
     widest = 0
-    for row, tokens in zip(rows, longest, strict=True):
+    for together, tokens in zip(rows, longest, strict=True):
         widest = max(widest, tokens)
-        if not batches or widest * (len(batches[-1]) + 1) > chosen.tokens:
+        if not batches or widest * (len(batches[-1]) + len(together)) > chosen.tokens:
             batches.append([])
             widest = tokens
-        batches[-1].append(row)
+        batches[-1] += together
     return batches
 
 
@@ -291,15 +302,51 @@ def _pack(items: Indices, lengths: Indices, capacity: int) -> list[list[int]]:
     return rows
 
 
+class Twins:
+    """Which items of a split are twins: the same candidates in the same order, but another cue and another answer.
+
+    Attributes:
+        units: the items in lists that share a batch, twins in one list, the others alone.
+        pairs: (Q, 2) each two twins with different answers.
+    """
+
+    def __init__(self, data: Encoded) -> None:
+        sets: dict[object, list[int]] = {}
+        for number, example in enumerate(data.examples):
+            # Twins whose candidates are not written alike have no answers that can be compared one by one.
+            names = tuple(example.words(index).lower() for index in range(len(example.candidates)))
+            sets.setdefault((example.twin, names) if example.twin else number, []).append(number)
+        self.units = list(sets.values())
+        both = (pair for unit in self.units for pair in combinations(unit, 2))
+        found = [(one, other) for one, other in both if (data.gold[one] != data.gold[other]).any()]
+        self.pairs: Indices = np.array(found, dtype=np.int64).reshape(-1, 2)
+
+    def among(self, items: Indices) -> Indices:
+        """The pairs of twins among some items, by their places there: (Q, 2)."""
+        places = np.full(int(max(items.max(initial=0), self.pairs.max(initial=0))) + 1, -1, dtype=np.int64)
+        places[items] = np.arange(len(items))
+        found: Indices = places[self.pairs]
+        return found[(found >= 0).all(axis=1)]
+
+
 class TrainingBatches:
     """The batches of a training run by step number; what a step holds depends on (seed, step) alone.
 
     Epochs follow one another without a break: each is a seeded shuffle of all items, planned anew.
     """
 
-    def __init__(self, data: Encoded, chosen: Batching, seed: int, slots: int, hidden_share: float) -> None:
+    def __init__(
+        self,
+        data: Encoded,
+        chosen: Batching,
+        seed: int,
+        slots: int,
+        hidden_share: float,
+        twins: Twins | None = None,
+    ) -> None:
         if not len(data):
             raise UserError("the training split is empty")
+        self.twins = twins
         self.data, self.chosen, self.seed = data, chosen, seed
         self.slots, self.hidden_share = slots, hidden_share
 
@@ -314,13 +361,17 @@ class TrainingBatches:
 
     def _epoch(self, epoch: int) -> list[list[list[int]]]:
         draw = np.random.default_rng([self.seed, epoch, 1])
-        batches = plan(self.data.ids.lengths, self.chosen, draw.permutation(len(self.data)))
+        units = None if self.twins is None else self.twins.units
+        order = draw.permutation(len(self.data) if units is None else len(units))
+        batches = plan(self.data.ids.lengths, self.chosen, order, units)
         # Within a window rows come longest first; the order of batches must not follow it.
         return [batches[number] for number in draw.permutation(len(batches))]
 
     def _batch(self, rows: list[list[int]], step: int) -> Batch:
         draw = np.random.default_rng([self.seed, step, 2])
         batch = self.data.batch(rows, self.slots, draw if self.slots else None)
+        if self.twins is not None:
+            batch = replace(batch, twins=torch.from_numpy(self.twins.among(batch.items.numpy())))
         return hide_words(batch, self.hidden_share, self.data.vocabulary, draw) if self.hidden_share else batch
 
 

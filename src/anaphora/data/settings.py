@@ -255,13 +255,14 @@ class Texts(Divided):
 
 @dataclass(kw_only=True)
 class PlainText(Texts):
-    """Text to pre-train on: .txt, .jsonl (fields text, title) or wikitext's .tokens, also as .gz, or a folder of those.
+    """Text to pre-train on: .txt, .jsonl (fields text, title) or wikitext's .tokens, also as .gz, a folder, or hf://.
 
-    A folder with wiki.train.tokens, wiki.valid.tokens and wiki.test.tokens keeps these splits.
+    A folder with wiki.train.tokens, wiki.valid.tokens and wiki.test.tokens keeps these splits. The hub's rows must have
+    text and may have title; its splits are kept where one of them is for validation.
     """
 
     kind: str = "plain_text"
-    also: list[str] = field(default_factory=list)  # more files or folders, read after `path`
+    also: list[str] = field(default_factory=list)  # more files, folders or hub names, read after `path`
     without: list[str] = field(default_factory=list)  # evaluation data; what shares 8 words in a row is left out
     dev_share: float = 0.02  # of the documents
     test_share: float = 0.02  # of the documents

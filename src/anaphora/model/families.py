@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +25,8 @@ class Family:
         defaults: fields that config.json may leave out.
         block: what the names of block n begin with.
         tensors: our name of each module of a block -> theirs; every one has a weight and a bias.
+        output: our name of each part of the vocabulary's output -> their tensor or module; the decoder may be tied.
+        output_activation: of that output where it is not the encoder's own.
         padded_places: whether the first rows of the position table are left for padding.
     """
 
@@ -32,6 +35,8 @@ class Family:
     defaults: Mapping[str, Any]
     block: str
     tensors: Mapping[str, str]
+    output: Mapping[str, str]
+    output_activation: str | None = None
     padded_places: bool = False
 
     def first_place(self, config: Mapping[str, Any]) -> int:
@@ -71,7 +76,17 @@ _BERT_DEFAULTS = {
 
 FAMILIES = {
     "bert": Family(
-        prefix="bert.", fields=_BERT_FIELDS, defaults=_BERT_DEFAULTS, block="encoder.layer.", tensors=_BERT_TENSORS
+        prefix="bert.",
+        fields=_BERT_FIELDS,
+        defaults=_BERT_DEFAULTS,
+        block="encoder.layer.",
+        tensors=_BERT_TENSORS,
+        output={
+            "dense": "cls.predictions.transform.dense",
+            "norm": "cls.predictions.transform.LayerNorm",
+            "bias": "cls.predictions.bias",
+            "decoder": "cls.predictions.decoder.weight",
+        },
     ),
     "roberta": Family(
         prefix="roberta.",
@@ -79,6 +94,13 @@ FAMILIES = {
         defaults=_BERT_DEFAULTS,
         block="encoder.layer.",
         tensors=_BERT_TENSORS,
+        output={
+            "dense": "lm_head.dense",
+            "norm": "lm_head.layer_norm",
+            "bias": "lm_head.bias",
+            "decoder": "lm_head.decoder.weight",
+        },
+        output_activation="gelu",
         padded_places=True,
     ),
     "distilbert": Family(
@@ -112,6 +134,12 @@ FAMILIES = {
             "feed_forward.widen": "ffn.lin1",
             "feed_forward.narrow": "ffn.lin2",
             "feed_forward_norm": "output_layer_norm",
+        },
+        output={
+            "dense": "vocab_transform",
+            "norm": "vocab_layer_norm",
+            "bias": "vocab_projector.bias",
+            "decoder": "vocab_projector.weight",
         },
     ),
 }
@@ -162,12 +190,14 @@ def model_settings(folder: Path) -> settings.Model:
     if found["activation"] not in ACTIVATIONS:
         field = family.fields["activation"]
         raise UserError(f"{path}: {field} ({found['activation']!r}) must be one of {', '.join(ACTIVATIONS)}")
+    output = has_output(folder)
     try:
         return settings.Model(
             width=found["width"],
             layers=found["layers"],
             dropout=found["dropout"],
-            tied_output=True,
+            tied_output=not output or is_tied(config),
+            output_transform=output,
             position=settings.Learned(max_length=found["places"] - family.first_place(config)),
             attention=settings.MultiHead(heads=found["heads"], dropout=found["attention_dropout"]),
             feed_forward=ACTIVATIONS[found["activation"]](expansion=found["hidden"] / found["width"]),
@@ -176,3 +206,42 @@ def model_settings(folder: Path) -> settings.Model:
         )
     except ValueError as error:
         raise UserError(f"{path}: {error}") from None
+
+
+def is_tied(config: Mapping[str, Any]) -> bool:
+    """Whether the vocabulary's output uses the embedding's weights, by a config.json."""
+    return bool(config.get("tie_word_embeddings", True))
+
+
+def has_output(folder: Path) -> bool:
+    """Whether a folder of pretrained weights holds the vocabulary's output beside the encoder, one that ours can be."""
+    config = read_config(folder)
+    family = FAMILIES[config["model_type"]]
+    activation = family.fields["activation"]
+    if family.output_activation not in (None, config.get(activation, family.defaults[activation])):
+        return False
+    names = {new_name(name, family) for name in _tensor_names(folder / WEIGHTS)}
+    needed = {f"{family.output[part]}.weight" for part in ("dense", "norm")} | {family.output["bias"]}
+    return needed <= names and (is_tied(config) or family.output["decoder"] in names)
+
+
+_OLD_NAMES = {".LayerNorm.gamma": ".LayerNorm.weight", ".LayerNorm.beta": ".LayerNorm.bias"}
+
+
+def new_name(name: str, family: Family) -> str:
+    """A tensor's name without prefix, in old files made new."""
+    plain = name.removeprefix(family.prefix)
+    for old, new in _OLD_NAMES.items():
+        plain = plain.replace(old, new)
+    return plain
+
+
+def _tensor_names(path: Path) -> list[str]:
+    """The names in the header of a safetensors file, none where it cannot be read: who reads the tensors tells that."""
+    try:
+        with path.open("rb") as file:
+            (length,) = struct.unpack("<Q", file.read(8))
+            header = json.loads(file.read(min(length, path.stat().st_size)))
+    except (OSError, struct.error, ValueError):
+        return []
+    return list(header) if isinstance(header, dict) else []

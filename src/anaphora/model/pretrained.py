@@ -8,24 +8,34 @@ from pathlib import Path
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file
-from torch import Tensor
+from torch import Tensor, nn
 
 from anaphora.errors import UserError
 from anaphora.model import settings
 from anaphora.model.encoder import Encoder
-from anaphora.model.families import ACTIVATIONS, CONFIG, FAMILIES, WEIGHTS, Family, read_config
+from anaphora.model.families import (
+    ACTIVATIONS,
+    CONFIG,
+    FAMILIES,
+    WEIGHTS,
+    Family,
+    has_output,
+    is_tied,
+    new_name,
+    read_config,
+)
+from anaphora.model.resolver import Resolver, VocabularyOutput
 
-_OLD_NAMES = {".LayerNorm.gamma": ".LayerNorm.weight", ".LayerNorm.beta": ".LayerNorm.bias"}
 
+def fill(resolver: Resolver, folder: Path, rows: Sequence[int | None]) -> None:
+    """Give a model of the settings that `model_settings` finds in a folder of pretrained weights those weights.
 
-def fill(encoder: Encoder, folder: Path, rows: Sequence[int | None]) -> None:
-    """Give an encoder of the settings that `model_settings` finds in a folder of pretrained weights those weights.
-
-    The vector of token type 0, which every token of a single text has, is folded into the token embedding; the rows of
-    the position table that stand before a text's first place are dropped.
+    The vector of token type 0, which every token of a single text has, is folded into the token embedding; with an
+    output tied to it, that adds the same to all logits of a token. The rows of the position table that stand before a
+    text's first place are dropped.
 
     Args:
-        encoder: takes the weights.
+        resolver: its encoder takes the weights, and its vocabulary output where the folder has one.
         folder: with config.json and model.safetensors.
         rows: for each of our tokens the row of the published table; None gets the mean of all rows.
 
@@ -35,14 +45,21 @@ def fill(encoder: Encoder, folder: Path, rows: Sequence[int | None]) -> None:
     config = read_config(folder)
     family = FAMILIES[config["model_type"]]
     path = folder / WEIGHTS
-    state = _state(_tensors(path, family), family, encoder.settings.layers, rows, family.first_place(config), path)
-    for name, wanted in encoder.state_dict().items():
+    tensors, encoder = _tensors(path, family), resolver.encoder
+    state = _state(tensors, family, encoder.settings.layers, rows, family.first_place(config), path)
+    _take(encoder, state, folder)
+    if has_output(folder):
+        _take(resolver.output, _output_state(tensors, family, rows, is_tied(config), state["tokens.weight"]), folder)
+
+
+def _take(module: nn.Module, state: Mapping[str, Tensor], folder: Path) -> None:
+    for name, wanted in module.state_dict().items():
         if state[name].shape != wanted.shape:
             raise UserError(
-                f"{path}: the tensor for {name} has shape {tuple(state[name].shape)}; "
+                f"{folder / WEIGHTS}: the tensor for {name} has shape {tuple(state[name].shape)}; "
                 f"{folder / CONFIG} says {tuple(wanted.shape)}"
             )
-    encoder.load_state_dict(state)
+    module.load_state_dict(state)
 
 
 def _tensors(path: Path, family: Family) -> dict[str, Tensor]:
@@ -51,13 +68,7 @@ def _tensors(path: Path, family: Family) -> dict[str, Tensor]:
         loaded = load_file(path)
     except (SafetensorError, OSError) as error:
         raise UserError(f"{path}: missing, broken or cut off ({error})") from None
-    tensors = {}
-    for name, value in loaded.items():
-        plain = name.removeprefix(family.prefix)
-        for old, new in _OLD_NAMES.items():
-            plain = plain.replace(old, new)
-        tensors[plain] = value.float()
-    return tensors
+    return {new_name(name, family): value.float() for name, value in loaded.items()}
 
 
 def _state(
@@ -72,8 +83,7 @@ def _state(
     highest = max((row for row in rows if row is not None), default=0)
     if highest >= len(table):
         raise UserError(f"{path}: the token table has {len(table)} rows; the tokenizer numbers tokens up to {highest}")
-    fresh = table.mean(dim=0)
-    tokens = torch.stack([fresh if row is None else table[row] for row in rows])
+    tokens = _renumbered(table, rows)
     if "embeddings.token_type_embeddings.weight" in tensors:
         tokens = tokens + tensors["embeddings.token_type_embeddings.weight"][0]
     state = {
@@ -86,6 +96,25 @@ def _state(
     return state
 
 
+def _output_state(
+    tensors: Mapping[str, Tensor], family: Family, rows: Sequence[int | None], tied: bool, embedded: Tensor
+) -> dict[str, Tensor]:
+    state = {
+        f"transform.{part}.{kind}": tensors[f"{family.output[part]}.{kind}"]
+        for part in ("dense", "norm")
+        for kind in ("weight", "bias")
+    }
+    state["linear.bias"] = _renumbered(tensors[family.output["bias"]], rows)
+    state["linear.weight"] = embedded if tied else _renumbered(tensors[family.output["decoder"]], rows)
+    return state
+
+
+def _renumbered(table: Tensor, rows: Sequence[int | None]) -> Tensor:
+    """The rows of a published table in the order of our tokens; one that was not there gets the mean of all."""
+    fresh = table.mean(dim=0)
+    return torch.stack([fresh if row is None else table[row] for row in rows])
+
+
 def _modules(family: Family, layers: int) -> Iterator[tuple[str, str]]:
     """Our name and theirs of every module with a weight and a bias."""
     yield "embedding_norm", "embeddings.LayerNorm"
@@ -94,11 +123,16 @@ def _modules(family: Family, layers: int) -> Iterator[tuple[str, str]]:
             yield f"blocks.{layer}.{ours}", f"{family.block}{layer}.{theirs}"
 
 
-def exported(encoder: Encoder) -> tuple[dict[str, object], dict[str, Tensor]]:
+def exported(encoder: Encoder, output: VocabularyOutput | None = None) -> tuple[dict[str, object], dict[str, Tensor]]:
     """An encoder as a BERT of `transformers`: config.json and the tensors of BertModel.
 
+    Args:
+        encoder: what is written.
+        output: the vocabulary's output, to be written too, as BertForMaskedLM.
+
     Raises:
-        UserError: the encoder has something that BERT has not; the setting is named.
+        UserError: the encoder or the output lacks what BERT has, or has something that BERT has not; the setting is
+            named.
     """
     chosen = encoder.settings
     attention, feed_forward = chosen.attention, chosen.feed_forward
@@ -115,6 +149,11 @@ def exported(encoder: Encoder) -> tuple[dict[str, object], dict[str, Tensor]]:
     for name, (value, allowed) in wanted.items():
         if value not in allowed:
             raise UserError(f"{name} ({value}) has no counterpart in BERT, which needs {' or '.join(allowed)}")
+    if output is not None and not chosen.output_transform:
+        raise UserError(
+            "model.output_transform (false) has no counterpart in BertForMaskedLM, which needs true; "
+            "output_layer=false exports the encoder alone"
+        )
     assert isinstance(chosen.position, settings.Learned)
     state = encoder.state_dict()
     config = {
@@ -143,4 +182,24 @@ def exported(encoder: Encoder) -> tuple[dict[str, object], dict[str, Tensor]]:
         source = ours.replace("attention.key", "attention.query") if shared else ours
         for part in ("weight", "bias"):
             tensors[f"{theirs}.{part}"] = state[f"{source}.{part}"]
+    if output is not None:
+        config |= {"architectures": ["BertForMaskedLM"], "tie_word_embeddings": chosen.tied_output}
+        tensors = {f"bert.{name}": value for name, value in tensors.items()} | _output_tensors(
+            output, chosen.tied_output
+        )
     return config, {name: value.detach().cpu().contiguous().clone() for name, value in tensors.items()}
+
+
+def _output_tensors(output: VocabularyOutput, tied: bool) -> dict[str, Tensor]:
+    state, names = output.state_dict(), FAMILIES["bert"].output
+    tensors = {
+        f"{names[part]}.{kind}": state[f"transform.{part}.{kind}"]
+        for part in ("dense", "norm")
+        for kind in ("weight", "bias")
+    }
+    tensors[names["bias"]] = state["linear.bias"]
+    if not tied:
+        # Where weights are not tied, transformers looks for the bias under the decoder's name.
+        tensors[names["decoder"].replace("weight", "bias")] = state["linear.bias"]
+        tensors[names["decoder"]] = state["linear.weight"]
+    return tensors

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from anaphora.errors import UserError
-from anaphora.model import readout, settings
+from anaphora.model import norm, readout, settings
 from anaphora.model.encoder import Encoder, initialiser
 from anaphora.model.readout import Questions, Seen
 
@@ -25,15 +25,34 @@ class Packed(Questions, Protocol):
 class VocabularyOutput(nn.Module):
     """Logits over the vocabulary: (..., W) -> (..., V), with weights of its own or the embedding's (tied)."""
 
-    def __init__(self, width: int, vocabulary: int, tied_to: nn.Embedding | None) -> None:
+    def __init__(self, chosen: settings.Model, vocabulary: int, tied_to: nn.Embedding | None) -> None:
         super().__init__()
-        self.linear = nn.Linear(width, vocabulary)
+        self.transform = Transform(chosen) if chosen.output_transform else nn.Identity()
+        self.linear = nn.Linear(chosen.width, vocabulary)
         if tied_to is not None:
             self.linear.weight = tied_to.weight
 
     def forward(self, vectors: Tensor) -> Tensor:
-        logits: Tensor = self.linear(vectors)
+        logits: Tensor = self.linear(self.transform(vectors))
         return logits
+
+
+class Transform(nn.Module):
+    """What BERT puts before its vocabulary logits: a dense layer, an activation and a norm; (..., W) -> same.
+
+    Not in the paper; it is in the authors' code (Devlin et al. 2019, run_pretraining.py). The activation is that of the
+    feed-forward network, GELU for a gated one.
+    """
+
+    def __init__(self, chosen: settings.Model) -> None:
+        super().__init__()
+        self.dense = nn.Linear(chosen.width, chosen.width)
+        self.activation = nn.ReLU() if isinstance(chosen.feed_forward, settings.Relu) else nn.GELU()
+        self.norm = norm.build(chosen.norm, chosen.width)
+
+    def forward(self, vectors: Tensor) -> Tensor:
+        normed: Tensor = self.norm(self.activation(self.dense(vectors)))
+        return normed
 
 
 class Resolver(nn.Module):
@@ -43,12 +62,12 @@ class Resolver(nn.Module):
         super().__init__()
         self.encoder = Encoder(chosen, vocabulary)
         tied_to = self.encoder.tokens if chosen.tied_output else None
-        self.output = VocabularyOutput(chosen.width, vocabulary, tied_to)
+        self.output = VocabularyOutput(chosen, vocabulary, tied_to)
         self.readout = readout.build(asked, chosen, self.output)
         initialise = initialiser(chosen.initialisation)
         self.readout.apply(initialise)
-        if tied_to is None:
-            self.output.apply(initialise)
+        # Tied weights have begun as the embedding's.
+        (self.output if tied_to is None else self.output.transform).apply(initialise)
 
     def see(self, batch: Packed) -> Seen:
         """Encode a batch; attention rows only if the read-out is one."""

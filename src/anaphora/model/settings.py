@@ -274,6 +274,7 @@ class Model:
     values: str = "hidden"  # what attention mixes: the layer's own input, or in every layer the token's embedding
     second_sequence: bool = False  # what is asked about leaves the text and, a sequence of its own, queries it
     tied_output: bool = False  # word read-out and masked-language-model logits use the embedding's own weights
+    output_transform: bool = False  # a dense layer, activation and norm before those logits, as in BERT's output
     position: Position = field(default=MISSING)
     attention: Attention = field(default=MISSING)
     feed_forward: FeedForward = field(default=MISSING)

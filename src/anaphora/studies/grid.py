@@ -9,6 +9,7 @@ from pathlib import Path
 from anaphora.command import composed_run
 from anaphora.config import Config
 from anaphora.errors import UserError
+from anaphora.start import settle
 from anaphora.studies.settings import BASE, Plan, pair_name
 
 _OWN = ("name", "output", "seed", "resume")
@@ -74,18 +75,24 @@ def cells_of(plan: Plan, folder: Path) -> list[Cell]:
 
 
 def jobs_of(plan: Plan, cells: Sequence[Cell]) -> list[Job]:
-    """The runs of a study, seed by seed, so that a study stopped early has every cell: those that `only` names."""
+    """The runs of a study, seed by seed, so that a study stopped early has every cell: those that `only` names.
+
+    Raises:
+        UserError: a cell starts from something that is not there, or sets what that brings along.
+    """
     root = Path(plan.output) / plan.name
+    # What runs start from is read here and not when cells are compared, for it may have to come from the hub.
+    settled = {cell.name: settle(cell.config) for cell in cells if not plan.only or cell.name in plan.only}
     return [
         Job(
             cell=cell.name,
             seed=seed,
-            config=replace(cell.config, seed=seed, name=f"seed_{seed}", output=str(root / cell.name)),
+            config=replace(settled[cell.name], seed=seed, name=f"seed_{seed}", output=str(root / cell.name)),
             directory=root / cell.name / f"seed_{seed}",
         )
         for seed in plan.seeds
         for cell in cells
-        if not plan.only or cell.name in plan.only
+        if cell.name in settled
     ]
 
 

@@ -1,6 +1,6 @@
 """What a study measures of one run: numbers by language and group of items, kept beside the run and used again.
 
-A group is "all", a kind of cue, or what a measure adds: "distance 8", "value shuffled".
+A group is "all", a kind of cue, or what a measure adds: "pronoun", "distance 8", "value shuffled".
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from anaphora.analysis.antecedent_selection import form_of
 from anaphora.analysis.capture import answered
 from anaphora.analysis.cells import KINDS, cells, rounded
 from anaphora.analysis.classification import label_answers, labels_of
@@ -123,6 +124,8 @@ def measure(run: Run, asked: Asked) -> None:
                 found = labels(run, asked)
             case "scores":
                 found = scores(answers)
+            case "forms":
+                found = by_form(answers)
             case "distance":
                 found = by_distance(answers)
             case "roles":
@@ -163,6 +166,15 @@ def scores(answers: Answers) -> Groups:
         }
         for language, whole in languages.items()
     }
+
+
+def by_form(answers: Answers) -> Groups:
+    """Task accuracy and alignment by what the asked mention is: "pronoun", "proper" or "nominal"."""
+    places: dict[tuple[str, str], list[int]] = {}
+    for item in np.flatnonzero(is_main(answers.examples)).tolist():
+        example = answers.examples[item]
+        places.setdefault((example.language, form_of(example)), []).append(item)
+    return _grouped(answers, [(*key, np.array(items)) for key, items in places.items()])
 
 
 def by_distance(answers: Answers) -> Groups:

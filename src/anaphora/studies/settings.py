@@ -12,7 +12,7 @@ from anaphora.model.settings import at_least, one_of
 
 BASE = "base"
 """The cell that changes nothing."""
-OF_RUNS = ("scores", "distance", "roles", "shuffled", "labels")
+OF_RUNS = ("scores", "forms", "distance", "roles", "shuffled", "labels")
 """What is measured of finished runs."""
 LABORATORY = ("scaling", "symmetry", "time")
 """What is measured of the settings alone, without training."""

@@ -30,6 +30,9 @@ def losses(resolver: Resolver, batch: Batch, task: Task) -> Losses:
     if task.readout.kind != "no_readout":
         parts["answer"] = resolver.readout.loss(seen, batch).mean()
         total = total + parts["answer"]
+    if len(batch.twins):
+        parts["twin_contrast"] = twin_contrast_loss(resolver.readout.scores(seen, batch), batch.twins)
+        total = total + task.twin_contrast * parts["twin_contrast"]
     if len(batch.masked_positions):
         parts["hidden_words"] = hidden_words_loss(resolver, seen, batch)
         total = total + task.hidden_words_weight * parts["hidden_words"]
@@ -43,6 +46,20 @@ def hidden_words_loss(resolver: Resolver, seen: Seen, batch: Batch) -> Tensor:
     """The mean cross-entropy of the hidden tokens, in nats."""
     logits = resolver.output(seen.hidden[batch.masked_positions])
     return functional.cross_entropy(logits, batch.ids.flatten()[batch.masked_positions])
+
+
+def twin_contrast_loss(scores: Tensor, twins: Tensor) -> Tensor:
+    """How likely two twins are given the same answer, each asked by itself, mean over the pairs; in [0, 1].
+
+    The sum over the answers of one twin's share times the other's: with two candidates it is 1 minus the mutual
+    exclusivity that Klein and Nabi 2020, section 3, maximise. No label is read but that the answers differ.
+
+    Args:
+        scores: (N, M + 1) as read-outs give them.
+        twins: (Q, 2), at least one pair of different answers.
+    """
+    shares = scores.softmax(dim=1)
+    return (shares[twins[:, 0]] * shares[twins[:, 1]]).sum(dim=1).mean()
 
 
 def supervision_loss(seen: Seen, batch: Batch, chosen: Supervision) -> Tensor:

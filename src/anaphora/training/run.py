@@ -18,7 +18,7 @@ from anaphora import config as configuration
 from anaphora.checkpoint import Layout, Run, fresh, load, save_settings
 from anaphora.config import Config
 from anaphora.data import vocabulary
-from anaphora.data.batch import Batch, Encoded, TrainingBatches, evaluation_batches, hidden_alike
+from anaphora.data.batch import Batch, Encoded, TrainingBatches, Twins, evaluation_batches, hidden_alike
 from anaphora.data.example import Example, whole_blocks
 from anaphora.data.names import with_exchanged_names
 from anaphora.data.settings import Texts
@@ -84,6 +84,7 @@ def _train(config: Config, layout: Layout, accelerator: str, resumed: bool) -> R
     if config.task.shuffled_labels:
         for number, split in enumerate((encoded, validation)):
             shuffle_labels(split, (config.seed, number))
+    twins = twins_of(encoded, config) if config.task.twin_contrast else None
     if not resumed:
         save_settings(layout, config, tokenizer)
     resolver = fresh(config, tokenizer.size, config.seed).train()
@@ -91,7 +92,7 @@ def _train(config: Config, layout: Layout, accelerator: str, resumed: bool) -> R
         take_over(resolver, source, config)
     freeze(resolver, config.optimizer.frozen, config.optimizer.frozen_layers)
     steps = min(config.optimizer.steps, config.trainer.limit_steps or config.optimizer.steps)
-    data = Rounds(config, encoded, validation, steps)
+    data = Rounds(config, encoded, validation, steps, twins)
     module = TrainingModule(resolver, config.task, config.optimizer, config.seed)
     history = History(layout, config.validation)
     if config.trainer.compile:
@@ -177,11 +178,15 @@ class Rounds(lightning.LightningDataModule):
     the number of steps done.
     """
 
-    def __init__(self, config: Config, training: Encoded, validation: Encoded, steps: int) -> None:
+    def __init__(
+        self, config: Config, training: Encoded, validation: Encoded, steps: int, twins: Twins | None = None
+    ) -> None:
         super().__init__()
         self.config, self.validation, self.steps = config, validation, steps
         self.slots = slots_of(config.task.readout)
-        self.batches = TrainingBatches(training, config.batching, config.seed, self.slots, config.task.hidden_words)
+        self.batches = TrainingBatches(
+            training, config.batching, config.seed, self.slots, config.task.hidden_words, twins
+        )
 
     def train_dataloader(self) -> Iterable[Batch]:
         assert self.trainer is not None
@@ -228,6 +233,21 @@ def examples_of(corpus: Corpus, split: str, limit: int | None) -> list[Example]:
     if not found:
         raise UserError(f"the {split} split is empty")
     return whole_blocks(found, limit) if limit else found
+
+
+def twins_of(training: Encoded, config: Config) -> Twins:
+    """The twins of the training split.
+
+    Raises:
+        UserError: there are none with different answers.
+    """
+    found = Twins(training)
+    if not len(found.pairs):
+        raise UserError(
+            f"task.twin_contrast ({config.task.twin_contrast}) needs twins, items that share `twin` and candidates but "
+            f"have different answers, and the training split of data={config.data.kind} has none: leave it at 0"
+        )
+    return found
 
 
 def check_examples(config: Config, examples: list[Example]) -> None:

@@ -31,12 +31,19 @@ class Task:
     hidden_words: float = 0.0  # share of words hidden for the masked-language-model loss
     hidden_words_weight: float = 1.0
     exchanged_names: bool = False  # each training item twice: as it is, and with its candidates' names exchanged
+    twin_contrast: float = 0.0  # weight of the chance that twins (same sentence, other cue) get the same answer; 0: off
     shuffled_labels: bool = False  # a control: antecedents drawn anew among each item's candidates, once for all epochs
     supervision: Supervision = field(default_factory=Supervision)
 
     def __post_init__(self) -> None:
         between("task.hidden_words", self.hidden_words, 0, 1)
         at_least("task.hidden_words_weight", self.hidden_words_weight, 0)
+        at_least("task.twin_contrast", self.twin_contrast, 0)
+        if self.twin_contrast and self.readout.kind in ("no_readout", "label"):
+            raise ValueError(
+                f"task.twin_contrast ({self.twin_contrast}) compares answers about pronouns, and "
+                f"task.readout={self.readout.kind} gives none: leave it at 0"
+            )
         if self.readout.kind == "no_readout" and not self.hidden_words:
             raise ValueError("task.readout=no_readout trains on hidden words alone: task.hidden_words must be above 0")
 

@@ -11,8 +11,8 @@ import pytest
 from readings import everything, right
 
 from anaphora.data import store
-from anaphora.data.corpora import cluewsc, gap, winogrande
-from anaphora.data.settings import Cluewsc, Data, Gap, Knowref, Winogrande
+from anaphora.data.corpora import cluewsc, gap, plain_text, winogrande
+from anaphora.data.settings import Cluewsc, Data, Gap, Knowref, PlainText, Winogrande
 from anaphora.errors import UserError
 
 Asked = list[tuple[str, str | None]]
@@ -75,9 +75,38 @@ def test_gap_rows_of_the_hub_have_numbers_and_truth_values(hub: tuple[Path, Aske
     assert right(example) == ["Maud"]
 
 
+def test_plain_text_of_the_hub_keeps_its_splits_where_one_is_for_validation(hub: tuple[Path, Asked]) -> None:
+    folder, asked = hub
+    pages = [{"text": f"The mill stood still.\n\nPage {number} ends here.", "title": "Mill"} for number in range(10)]
+    write(folder / "train.jsonl", *pages, {"text": " ", "title": None})
+    settings = PlainText(path="hf://someone/pages/en", dev_share=0.2, test_share=0.1)
+    divided, report = plain_text.read(settings)
+    assert asked == [("someone/pages", "en")]
+    assert [len(divided[split]) for split in ("train", "dev", "test")] == [7, 2, 1]
+    assert divided["dev"][0].text.startswith("The mill stood still.\nPage ") and divided["dev"][0].title == "Mill"
+    assert report.rows == 20
+    write(folder / "validation.jsonl", {"text": "A last page.", "title": "End"})
+    kept, _ = plain_text.read(settings)
+    assert [len(kept[split]) for split in ("train", "dev", "test")] == [10, 1, 0]
+
+
+def test_plain_text_of_the_hub_stands_beside_files(hub: tuple[Path, Asked], tmp_path: Path) -> None:
+    write(hub[0] / "train.jsonl", {"text": "From afar."})
+    (tmp_path / "own.txt").write_text("From here.", encoding="utf-8")
+    settings = PlainText(path=str(tmp_path / "own.txt"), also=["hf://someone/pages"], dev_share=0.0, test_share=0.0)
+    assert {one.text for one in store.load(settings).texts("train")} == {"From here.", "From afar."}
+
+
+def test_a_row_of_the_hub_without_text_is_named(hub: tuple[Path, Asked]) -> None:
+    write(hub[0] / "train.jsonl", {"content": "x"})
+    with pytest.raises(UserError, match=r"hf://someone/pages, train row 1, text: it is missing"):
+        plain_text.read(PlainText(path="hf://someone/pages"))
+
+
 @pytest.mark.parametrize(
     ("settings", "file"),
     [
+        (PlainText(path="hf://owner/pages"), "a file or folder of text"),
         (Gap(path="hf://owner/gap"), "a folder with gap-development.tsv and gap-validation.tsv"),
         (Winogrande(path="hf://owner/winogrande"), "a folder with train_xl.jsonl and dev.jsonl"),
         (Cluewsc(path="hf://owner/clue"), "a folder with train.json and dev.json"),

@@ -1,28 +1,30 @@
-"""Plain text -> Texts: .txt, .jsonl and wikitext, also gzipped; a document is one Text, a paragraph a line of it.
+"""Plain text -> Texts: .txt, .jsonl and wikitext, also gzipped, or the hub; a document is one Text, a paragraph a line.
 
 A .txt file holds paragraphs with empty lines between them; each is a Text. A .jsonl line is a document with `text`, a
 paragraph a line, and perhaps a `title`. Wikitext (Merity et al. 2017) writes titles as " = Title = " between empty
 lines, headings with more signs, hyphens and number punctuation as " @-@ ", " @,@ ", " @.@ "; its <unk> becomes
-`UNKNOWN_WORD`.
+`UNKNOWN_WORD`. A row of the hub is a document with the fields of a .jsonl line.
 """
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from anaphora.data import contamination
-from anaphora.data.corpora.division import ReadingReport, divide, existing, lines
-from anaphora.data.corpora.reading import json_lines
+from anaphora.data.corpora.division import ReadingReport, divide, existing, is_hub, lines
+from anaphora.data.corpora.reading import hub_data, json_lines
 from anaphora.data.example import SPLITS
 from anaphora.data.settings import PlainText
 from anaphora.data.text import UNKNOWN_WORD, Text, language_of
 from anaphora.errors import UserError
 
 _OFFICIAL = {"wiki.train.tokens": "train", "wiki.valid.tokens": "dev", "wiki.test.tokens": "test"}
+_HUB_SPLITS = {"train": "train", "validation": "dev", "valid": "dev", "dev": "dev", "test": "test"}
 _FORMATS = (".txt", ".jsonl", ".tokens")
 _HEADING = re.compile(r"((?:= )+)(.*?)((?: =)+)")
 _JOINED = re.compile(r" @([-,.])@ ")
@@ -38,12 +40,10 @@ def read(settings: PlainText) -> tuple[dict[str, list[Text]], ReadingReport]:
     free: list[Text] = []
     without = contamination.EvaluationData(settings.without)
     rows, dropped = 0, []
-    for path in files(settings):
-        found = list(_documents(path))
-        kept, left_out = _clean(path, found, without)
+    for where, official, found in _given(settings):
+        kept, left_out = _clean(where, found, without)
         rows += sum(one.text.count("\n") + 1 for one in found)
         dropped += left_out
-        official = _OFFICIAL.get(path.name.removesuffix(".gz"))
         (splits[official] if official else free).extend(kept)
     for split, texts in divide(free, settings.dev_share, settings.test_share, settings.seed).items():
         splits[split] += texts
@@ -53,19 +53,43 @@ def read(settings: PlainText) -> tuple[dict[str, list[Text]], ReadingReport]:
 
 
 def files(settings: PlainText) -> list[Path]:
-    """The files that are read, in their order.
+    """The files that are read, in their order; what comes from the hub is none.
 
     Raises:
         UserError: nothing is there, or nothing of a known format.
     """
-    found = []
+    return [path for name in (settings.path, *settings.also) if not is_hub(name) for path in _files_of(name)]
+
+
+def _files_of(name: str) -> list[Path]:
+    path = existing(name)
+    inside = sorted(one for one in path.iterdir() if _format(one) in _FORMATS) if path.is_dir() else [path]
+    if not inside or _format(inside[0]) not in _FORMATS:
+        raise UserError(f"data.path ({name}): there is no file of {', '.join(_FORMATS)}, as it is or as .gz")
+    return inside
+
+
+def _given(settings: PlainText) -> Iterator[tuple[str, str | None, list[Text]]]:
+    """Where each part comes from, the split that it is by its name, if any, and its documents."""
     for name in (settings.path, *settings.also):
-        path = existing(name)
-        inside = sorted(one for one in path.iterdir() if _format(one) in _FORMATS) if path.is_dir() else [path]
-        if not inside or _format(inside[0]) not in _FORMATS:
-            raise UserError(f"data.path ({name}): there is no file of {', '.join(_FORMATS)}, as it is or as .gz")
-        found += inside
-    return found
+        if is_hub(name):
+            yield from _hub(name)
+        else:
+            for path in _files_of(name):
+                yield str(path), _OFFICIAL.get(path.name.removesuffix(".gz")), list(_documents(path))
+
+
+def _hub(name: str) -> Iterator[tuple[str, str | None, list[Text]]]:
+    """The splits of a data set on the hub; without a development split of its own it is divided like files."""
+    there = hub_data(name, "a file or folder of text (docs/own_data.md)")
+    divided = "dev" in {_HUB_SPLITS.get(split) for split in there}
+    for split, rows in there.items():
+        found = [
+            text
+            for number, row in enumerate(rows, start=1)
+            for text in _document(f"{name}, {split} row {number}", row, f"{name}/{split}/{number}")
+        ]
+        yield f"{name}, {split}", _HUB_SPLITS.get(split) if divided else None, found
 
 
 def _format(path: Path) -> str:
@@ -90,14 +114,19 @@ def _paragraphs(path: Path) -> Iterator[Text]:
 
 def _jsonl(path: Path) -> Iterator[Text]:
     for number, (where, row) in enumerate(json_lines(path), start=1):
-        if not isinstance(row.get("text"), str):
-            raise UserError(f'{where}, text: it is missing; a line must be an object, e.g. {{"text": "..."}}')
-        title = row.get("title") or ""
-        if not isinstance(title, str):
-            raise UserError(f"{where}, title: {title!r} must be text")
-        text = _one_paragraph_a_line(row["text"].split("\n"))
-        if text:
-            yield Text(text=text, language=language_of(text), group=f"{path.name}/{number}", title=title)
+        yield from _document(where, row, f"{path.name}/{number}")
+
+
+def _document(where: str, row: Mapping[str, Any], group: str) -> Iterator[Text]:
+    """A row's text, none where it is empty."""
+    if not isinstance(row.get("text"), str):
+        raise UserError(f'{where}, text: it is missing; a document is written {{"text": "..."}}')
+    title = row.get("title") or ""
+    if not isinstance(title, str):
+        raise UserError(f"{where}, title: {title!r} must be text")
+    text = _one_paragraph_a_line(row["text"].split("\n"))
+    if text:
+        yield Text(text=text, language=language_of(text), group=group, title=title)
 
 
 def _wikitext(path: Path) -> Iterator[Text]:
@@ -127,7 +156,7 @@ def _one_paragraph_a_line(written: list[str]) -> str:
 
 
 def _clean(
-    path: Path, found: list[Text], without: contamination.EvaluationData
+    where: str, found: list[Text], without: contamination.EvaluationData
 ) -> tuple[list[Text], list[tuple[str, str]]]:
     """The texts without the paragraphs that evaluation data share words with, and which these are."""
     paragraphs = [(number, line) for number, one in enumerate(found) for line in one.text.split("\n")]
@@ -139,5 +168,5 @@ def _clean(
             kept[number].append(line)
         else:
             reason = f"a paragraph shares {contamination.LENGTH} words in a row with {name}"
-            dropped.append((f"{path}, {found[number].title or found[number].group}", reason))
+            dropped.append((f"{where}, {found[number].title or found[number].group}", reason))
     return [replace(found[number], text="\n".join(left)) for number, left in kept.items()], dropped
