@@ -4,11 +4,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo docs evidence test lint format clean help
+.PHONY: demo docs evidence tensorboard test lint format clean help
 
 help:
 	@echo "make demo    environment, then train, score and plot on the built-in corpus (outputs/demo)"
 	@echo "make evidence  the demo, then its trained controls, then the report again"
+	@echo "make tensorboard  every run in outputs/ in the browser, at http://127.0.0.1:6006"
 	@echo "make docs    the documentation as a site (site/index.html)"
 	@echo "make test    environment, then all tests"
 	@echo "make lint    formatter, linter and type checker, changing nothing"
@@ -28,6 +29,9 @@ demo: $(READY)
 evidence: demo
 	$(BIN)/python scripts/evidence.py run=outputs/demo
 	$(BIN)/python scripts/report.py run=outputs/demo
+
+tensorboard: $(READY)
+	$(BIN)/tensorboard --logdir outputs --host 127.0.0.1
 
 docs: $(READY)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

@@ -61,7 +61,7 @@ def test_there_is_something_to_look_at() -> None:
         ("data", ("analysis", "training", "report", "benchmark", "model", "checkpoint", "workflow", "config")),
         ("analysis", ("training", "report", "benchmark", "workflow")),
         ("report", ("training", "benchmark", "model", "workflow")),
-        ("training", ("analysis", "report", "benchmark", "workflow", "studies")),
+        ("training", ("benchmark", "workflow", "studies")),
         ("explain", ("training", "benchmark")),
     ],
 )
@@ -79,6 +79,8 @@ def test_each_folder_knows_only_what_is_below_it(folder: str, forbidden: tuple[s
         ("datasets", ("data",)),
         ("tokenizers", ("data",)),
         ("matplotlib", ("report",)),
+        ("PIL", ("report",)),
+        ("tensorboard", ("training",)),
         ("transformers", ("benchmark",)),
         ("hydra", ("config.py", "command.py")),
     ],
@@ -86,6 +88,14 @@ def test_each_folder_knows_only_what_is_below_it(folder: str, forbidden: tuple[s
 def test_each_library_stays_in_its_folder(package: str, allowed: tuple[str, ...]) -> None:
     elsewhere = [path for path in SOURCES if path.relative_to(PACKAGE).parts[0] not in allowed]
     assert [name_of(path) for path in elsewhere if uses(path, package)] == []
+
+
+def test_of_training_only_what_it_shows_knows_analysis_and_report() -> None:
+    knowing = {path.name for path in inside("training") if any(uses(path, f"anaphora.{one}") for one in ROOMS)}
+    assert knowing == {"curves.py"}
+
+
+ROOMS = ("analysis", "report")
 
 
 def test_only_scripts_use_hydra_main() -> None:

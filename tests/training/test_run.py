@@ -292,22 +292,6 @@ def test_bf16_is_close_to_full_precision(tiny: Tiny, tmp_path: Path, finished: P
     assert half["validation/loss"] != full["validation/loss"]
 
 
-def test_tensorboard_holds_the_documented_tags_and_no_hp_metric(finished: Path) -> None:
-    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator  # type: ignore[import-untyped]
-
-    events = EventAccumulator(str(finished))
-    events.Reload()
-    tags = set(events.Tags()["scalars"])
-    heads = {
-        f"attention_{what}/layer_{one}_head_{two}" for what in ("pointing", "mass") for one in (0, 1) for two in (0, 1)
-    }
-    assert {"train/loss", "train/loss_answer", "validation/loss", "validation/accuracy", *heads} <= tags
-    assert "hp_metric" not in tags
-    assert [one.value for one in events.Scalars("validation/loss")] == pytest.approx(
-        [one["validation/loss"] for one in record(finished)["validations"]]
-    )
-
-
 def test_a_second_run_into_the_same_directory_is_refused_and_leaves_it_untouched(tiny: Tiny, finished: Path) -> None:
     before = files(finished)
     with pytest.raises(UserError, match=r"already holds a run; choose another name=, or continue it with resume="):
@@ -390,7 +374,7 @@ def test_an_unnamed_run_is_called_by_its_time_and_what_sets_it_apart() -> None:
 
 
 def test_the_number_of_validations_without_progress_counts_from_the_best(tmp_path: Path) -> None:
-    history = History(Layout(tmp_path), Validation(patience=2))
+    history = History(Layout(tmp_path), Validation(patience=2), lambda: 0.0)
     history.validations = [{"validation/loss": value} for value in (3.0, 1.0, 2.0, 1.0)]
     assert (history._best(), history._since_best()) == (1, 2)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import torch
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from anaphora.checkpoint import Layout, load, training_record
 from anaphora.config import Config
@@ -178,3 +179,32 @@ def test_one_label_alone_is_told(settings: Settings, tmp_path: Path) -> None:
         UserError, match=r"task.readout=label needs texts of at least two labels; the training split has"
     ):
         train(classifying(settings, path, tmp_path))
+
+
+def test_tensorboard_shows_labelled_texts_with_their_answers_and_no_head(
+    settings: Settings, reviews: Path, tmp_path: Path
+) -> None:
+    directory = train(classifying(settings, reviews, tmp_path, "trainer.pictures=8")).directory
+    found = EventAccumulator(str(directory)).Reload()
+    assert not [tag for tag in found.Tags()["scalars"] if tag.startswith("heads_") or "best_head" in tag]
+    assert found.Tags()["images"] == []
+    tables = [one.tensor_proto.string_val[0].decode() for one in found.Tensors("answers/english")]
+    assert len(tables) == 4
+    assert "| text | label | answer | probability |" in tables[-1]
+    rows = tables[-1].split("\n")[4:]
+    assert rows
+    for row in rows:
+        right, text, label, answer, _ = (cell.strip() for cell in row.strip("|").split(" | "))
+        assert label == ("good" if " well" in text else "poor")
+        assert (right == "✓") == (label == answer)
+
+
+def test_tensorboard_shows_the_perplexity_of_pre_training_and_no_answers(
+    settings: Settings, pages: Path, tmp_path: Path
+) -> None:
+    directory = train(pretraining(settings, pages, tmp_path, "trainer.pictures=8")).directory
+    tags = EventAccumulator(str(directory)).Reload().Tags()
+    assert {"curves/validation_loss", "curves/validation_perplexity", "final/loss"} <= set(tags["scalars"])
+    assert not [tag for tag in tags["scalars"] if "accuracy" in tag or tag.startswith("heads_")]
+    assert set(tags["tensors"]) == {"custom_scalars__config__", "settings"}
+    assert tags["images"] == []

@@ -29,7 +29,8 @@ _AT_ONCE = 20_000  # stretches: the backend holds a kilobyte for each
 class EncodedTexts(Encoded):
     """A split of texts as flat arrays; nothing is asked at any token.
 
-    Where labels are given they stand in the candidates' place, the same for every text, and the text's own is gold.
+    Where labels are given they stand in the candidates' place, the same for every text, and the text's own is gold;
+    `texts` then holds the text of every piece.
     """
 
     def __init__(self, texts: Sequence[Text], tokenizer: Tokenizer, longest: int, labels: Sequence[str] = ()) -> None:
@@ -50,6 +51,7 @@ class EncodedTexts(Encoded):
                 f"batching.row_tokens ({longest}) must be at least {least} for texts, special tokens included"
             )
         self.examples, self.tokens = [], []
+        self.texts, self.labels = list(texts) if labels else [], list(labels)
         self.vocabulary = tokenizer.size
         self.ids, self.words = _pieces([one.text for one in texts], tokenizer, longest, bool(labels))
         nothing = Ragged.joined(np.empty(0, dtype=np.int64), np.zeros(len(self), dtype=np.int64))
@@ -71,6 +73,7 @@ class EncodedTexts(Encoded):
         self.ids, self.words = (Ragged.joined(one.take(kept)[0], lengths) for one in (self.ids, self.words))
         self.queries = self.candidates = self.names = Ragged.joined(np.empty(0, np.int64), np.zeros(most, np.int64))
         self.present, self.gold = self.present[kept], self.gold[kept]
+        self.texts = [self.texts[place] for place in kept] if self.texts else []
 
 
 def _pieces(texts: Sequence[str], tokenizer: Tokenizer, longest: int, first_only: bool) -> tuple[Ragged, Ragged]:

@@ -79,6 +79,15 @@ def drawable(text: str) -> str:
     return text.translate({ord(character): f"U+{ord(character):04X}" for character in missing_glyphs(text)})
 
 
+@lru_cache(maxsize=4096)
+def face_of(character: str, bold: bool = False) -> Path:
+    """The font file to draw one character from; the fallback, which has bold letters too, where Noto lacks it."""
+    noto, *_ = _character_maps()
+    if faces() and (character.isspace() or noto.get_char_index(ord(character))):
+        return faces()[700 if bold else 400]
+    return _fallback(bold)
+
+
 @contextmanager
 def embeddable(figure: Figure) -> Iterator[None]:
     """The figure's texts set in small TrueType copies of the faces, which hold only the characters in use.
@@ -125,8 +134,11 @@ def _register(family: str, files: dict[int, Path]) -> list[Any]:
 def _character_maps() -> tuple[Any, ...]:
     from matplotlib.ft2font import FT2Font
 
-    fallback = Path(matplotlib.get_data_path()) / "fonts" / "ttf" / "DejaVuSans.ttf"
-    return tuple(FT2Font(str(file)) for file in (*list(faces().values())[:1], fallback))
+    return tuple(FT2Font(str(file)) for file in (*list(faces().values())[:1], _fallback()))
+
+
+def _fallback(bold: bool = False) -> Path:
+    return Path(matplotlib.get_data_path()) / "fonts" / "ttf" / f"DejaVuSans{'-Bold' if bold else ''}.ttf"
 
 
 @lru_cache(maxsize=len(_FACES))

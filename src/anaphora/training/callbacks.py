@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -48,8 +49,9 @@ class History(lightning.Callback):
     Everything is written whole or not at all, so a killed run resumes from its last validation.
     """
 
-    def __init__(self, layout: Layout, chosen: Validation) -> None:
+    def __init__(self, layout: Layout, chosen: Validation, shown_in: Callable[[], float]) -> None:
         self.layout, self.patience, self.keep = layout, chosen.patience, chosen.keep
+        self.shown_in = shown_in  # -> seconds that TensorBoard took so far
         self.validations: list[dict[str, float]] = []
         self.seconds = 0.0
         self._since = time.perf_counter()
@@ -89,6 +91,7 @@ class History(lightning.Callback):
         record = {
             "steps": int(self.validations[-1]["step"]),
             "train_seconds": round(self.seconds, 3),
+            "curves_seconds": round(self.shown_in(), 3),
             "best_validation": self._best(),
             "validations": self.validations,
         }

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytorch_lightning as lightning
 import torch
-from pytorch_lightning.loggers import TensorBoardLogger
 
 from anaphora import config as configuration
 from anaphora.checkpoint import Layout, Run, fresh, load, save_settings
@@ -32,6 +31,7 @@ from anaphora.model.settings import NoReadout, check_length, slots_of
 from anaphora.start import located
 from anaphora.training.callbacks import Bar, History
 from anaphora.training.controls import freeze, shuffle_labels
+from anaphora.training.curves import Curves
 from anaphora.training.module import TrainingModule
 from anaphora.training.texts import Material, texts_of
 
@@ -94,7 +94,8 @@ def _train(config: Config, layout: Layout, accelerator: str, resumed: bool) -> R
     steps = min(config.optimizer.steps, config.trainer.limit_steps or config.optimizer.steps)
     data = Rounds(config, encoded, validation, steps, twins)
     module = TrainingModule(resolver, config.task, config.optimizer, config.seed)
-    history = History(layout, config.validation)
+    curves = Curves(layout.directory, config, tokenizer, validation, steps, resumed)
+    history = History(layout, config.validation, lambda: curves.seconds)
     if config.trainer.compile:
         resolver.encoder.compile()
     quiet()
@@ -105,12 +106,10 @@ def _train(config: Config, layout: Layout, accelerator: str, resumed: bool) -> R
         max_steps=steps,
         max_epochs=-1,
         reload_dataloaders_every_n_epochs=1,
-        gradient_clip_val=config.optimizer.clip,
-        log_every_n_steps=1,
         num_sanity_val_steps=0,
         use_distributed_sampler=False,
-        logger=TensorBoardLogger(layout.directory, name="", version="", default_hp_metric=False),
-        callbacks=[history, *([Bar(steps)] if config.trainer.progress else [])],
+        logger=False,
+        callbacks=[curves, history, *([Bar(steps)] if config.trainer.progress else [])],
         enable_checkpointing=False,
         enable_model_summary=False,
         enable_progress_bar=False,
@@ -122,6 +121,7 @@ def _train(config: Config, layout: Layout, accelerator: str, resumed: bool) -> R
         raise KeyboardInterrupt from None
     record = history.finish()
     best = record["validations"][record["best_validation"]]
+    curves.finish(best, record["train_seconds"])
     return Result(
         directory=layout.directory,
         steps=record["steps"],

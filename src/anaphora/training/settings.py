@@ -112,12 +112,14 @@ class Trainer:
     precision: str = "32"
     compile: bool = False
     progress: bool = True
+    pictures: int = 8  # moments of a run at which TensorBoard gets pictures of sentences, and answers; 0: none
     limit_steps: int | None = None  # smoke runs: stop after so many steps
     limit_items: int | None = None  # smoke runs: so many items of each split
 
     def __post_init__(self) -> None:
         one_of("trainer.device", self.device, ("auto", "cpu", "cuda", "mps"))
         one_of("trainer.precision", self.precision, ("32", "bf16-mixed", "16-mixed"))
+        at_least("trainer.pictures", self.pictures, 0)
         for name, value in (("limit_steps", self.limit_steps), ("limit_items", self.limit_items)):
             if value is not None:
                 at_least(f"trainer.{name}", value, 1)

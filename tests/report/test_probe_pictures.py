@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+from io import BytesIO
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from PIL import Image
+
+from anaphora.analysis.record import AttentionRecord
+from anaphora.data.example import from_record
+from anaphora.data.words import word_numbers
+from anaphora.report import fonts, probe_pictures
+from anaphora.report.probe_pictures import Picture, maps_picture, rows_picture
+
+ENGLISH = (("Ada", "met", "Eve", "before", "she", "left", "."), "en", "Ada met Eve before she left.")
+CHINESE = (("小兰", "遇见", "阿梅", "以后", "，", "她", "走", "了", "。"), "zh", "小兰遇见阿梅以后，她走了。")
+
+
+def sentence(
+    words: tuple[str, ...], language: str, text: str, layers: int, heads: int, seed: int = 0
+) -> tuple[AttentionRecord, NDArray[np.float32]]:
+    spans = [(0, 0)]
+    for word in words:
+        begin = text.index(word, spans[-1][1])
+        spans.append((begin, begin + len(word)))
+    pronoun = next(span for span in spans if text[slice(*span)] in ("she", "她"))
+    example = from_record(
+        {
+            "text": text,
+            "language": language,
+            "pronoun": pronoun,
+            "candidates": [spans[1], spans[3]],
+            "antecedents": [0],
+        }
+    )
+    maps = np.random.default_rng(seed).dirichlet([0.3] * len(spans), size=(layers, heads, len(spans)))
+    rows = maps[:, :, spans.index(pronoun)].astype(np.float32)
+    return AttentionRecord(example, tuple(spans), word_numbers(text, spans), rows), maps.astype(np.float32)
+
+
+def pixels(picture: Picture) -> NDArray[np.uint8]:
+    image = Image.open(BytesIO(picture.png))
+    assert image.size == (picture.width, picture.height)
+    return np.asarray(image.convert("RGB"))
+
+
+@pytest.mark.parametrize("case", [ENGLISH, CHINESE], ids=["en", "zh"])
+@pytest.mark.parametrize(("layers", "heads"), [(1, 1), (3, 2), (6, 12)])
+def test_both_pictures_hold_all_heads_and_stay_small(
+    case: tuple[tuple[str, ...], str, str], layers: int, heads: int
+) -> None:
+    record, maps = sentence(*case, layers, heads)
+    for picture in (rows_picture(record, 10), maps_picture(record, maps, 10)):
+        assert 200 < picture.width <= 1500
+        assert 100 < picture.height <= 1500
+        assert len(picture.png) < 250_000
+        margin = pixels(picture)[:, -10:]
+        assert (margin == 255).all()  # nothing is cut off at the right
+
+
+@pytest.mark.parametrize("case", [ENGLISH, CHINESE], ids=["en", "zh"])
+def test_every_character_is_drawn_from_a_face_that_has_it(
+    case: tuple[tuple[str, ...], str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from matplotlib.ft2font import FT2Font
+
+    drawn: list[tuple[str, str]] = []
+    pieces = probe_pictures._pieces
+
+    def noted(text: str, bold: bool) -> tuple[tuple[str, Path], ...]:
+        found = pieces(text, bold)
+        drawn.extend((character, str(file)) for piece, file in found for character in piece)
+        return found
+
+    monkeypatch.setattr(probe_pictures, "_pieces", noted)
+    record, maps = sentence(*case, 2, 2)
+    rows_picture(record, 1000)
+    maps_picture(record, maps, 1000)
+    assert set(case[2]) <= {character for character, _ in drawn}
+    faces = {file: FT2Font(file) for _, file in drawn}
+    assert [one for one in set(drawn) if not one[0].isspace() and not faces[one[1]].get_char_index(ord(one[0]))] == []
+
+
+def test_a_character_that_noto_lacks_is_drawn_from_the_fallback() -> None:
+    assert fonts.face_of("兰").name.startswith("Noto")
+    lacking = next(chr(code) for code in range(0x2190, 0x2BFF) if "DejaVu" in fonts.face_of(chr(code)).name
+                   and not fonts.missing_glyphs(chr(code)))  # fmt: skip
+    assert [file.name for _, file in probe_pictures._pieces(f"a{lacking}", bold=True)] == [
+        fonts.face_of("a", bold=True).name,
+        "DejaVuSans-Bold.ttf",
+    ]
+
+
+def test_a_heavier_weight_is_darker_and_the_scale_is_the_same_in_every_picture() -> None:
+    shades = probe_pictures._shades(np.array([0.0, 0.01, 0.2, 0.5, 1.0])).sum(axis=-1).astype(int)
+    assert (np.diff(shades) < 0).all()
+    (first, _), (second, _) = (sentence(*ENGLISH, 1, 1, seed=seed) for seed in (1, 2))
+    one, other = (pixels(rows_picture(record, 5))[-50:] for record in (first, second))
+    assert np.array_equal(one, other)
+    assert not np.array_equal(pixels(rows_picture(first, 5)), pixels(rows_picture(second, 5)))
+
+
+def test_a_picture_of_the_same_weights_is_the_same_but_for_the_step() -> None:
+    record, maps = sentence(*CHINESE, 2, 2)
+    assert rows_picture(record, 5) == rows_picture(record, 5)
+    one, other = pixels(maps_picture(record, maps, 5)), pixels(maps_picture(record, maps, 9))
+    changed = np.argwhere((one != other).any(axis=-1))
+    assert len(changed)
+    assert changed[:, 0].max() < 40
+
+
+def test_captions_are_in_the_sentences_language() -> None:
+    for phrases in probe_pictures._PHRASES.values():
+        assert phrases.keys() == probe_pictures._PHRASES["en"].keys()
+    assert fonts.is_chinese("".join(probe_pictures._PHRASES["zh"].values()))
+    assert not fonts.is_chinese("".join(probe_pictures._PHRASES["en"].values()))
