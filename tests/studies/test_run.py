@@ -160,7 +160,11 @@ def test_every_study_composes_with_all_its_cells(path: Path, compose: Callable[.
     assert plan.name == path.stem
     assert plan.rules
     assert plan.minutes or "claims" not in name
-    assert len(cells_of(plan, CONFIGS)) == 1 + sum(map(len, plan.factors.values())) + len(plan.pairs)
+    cells = cells_of(plan, CONFIGS)
+    assert len(cells) == 1 + sum(map(len, plan.factors.values())) + len(plan.pairs)
+    assert {cell.config.trainer.pictures for cell in cells} == {0}
+    plan.more.append("trainer.pictures=3")
+    assert {cell.config.trainer.pictures for cell in cells_of(plan, CONFIGS)} == {3}
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,8 @@ def cells_of(plan: Plan, folder: Path) -> list[Cell]:
         what = f"study {plan.name}, cell {name}"
         whole = [*plan.base, *overrides, *plan.more]
         _check_own(whole, what)
-        config = replace(composed_run(folder, whole, what), resume=None)
+        # Nobody looks at the pictures of dozens of runs: a study draws them only where it asks for them.
+        config = replace(composed_run(folder, ["trainer.pictures=0", *whole], what), resume=None)
         for other in found:
             if other.config == config:
                 raise UserError(f"{what}: its settings are those of cell {other.name}; it would change nothing")
