@@ -25,9 +25,11 @@ from anaphora.analysis.settings import (
     CrossValidation,
     Evidence,
     Export,
+    LabelTable,
     NameDecisions,
     Protocol,
     Report,
+    Transfer,
 )
 from anaphora.benchmark.settings import Benchmark
 from anaphora.config import GROUPS, VARIANTS, Config
@@ -77,6 +79,9 @@ MEANINGS = {
     "Analysis.formats": "of figures: `png`, `svg`, `pdf`",
     "AntecedentSelection.formats": "of figures: `png`, `svg`, `pdf`",
     "CrossValidation.output": "a CSV file",
+    "LabelTable.split": "which split of the runs' data: `train`, `dev` or `test`",
+    "Transfer.data": "what is asked, as in training; `knowref` by default",
+    "Transfer.split": "which split of it: `train`, `dev` or `test`",
     "Comparison.runs": "two or more scored run directories",
     "Replication.layers": "blocks; the paper's 6",
     "Replication.heads": "of each layer; the paper's 8",
@@ -138,6 +143,8 @@ def page() -> str:
     parts += ["## A run for transformers: `scripts/export.py`", "", *_table(Export, ""), ""]
     parts += ["## Name decisions on GAP: `scripts/gap.py`", "", *_table(NameDecisions, ""), ""]
     parts += ["## All folds of a corpus: `scripts/cross_validate.py`", "", *_table(CrossValidation, ""), ""]
+    parts += ["## Another corpus than the runs' own: `scripts/transfer.py`", "", *_table(Transfer, ""), ""]
+    parts += ["## Labels of texts: `scripts/labels.py`", "", *_table(LabelTable, ""), ""]
     parts += ["## Step by step: `scripts/explain.py`", "", *_table(Explanation, ""), ""]
     parts += ["## Several runs: `scripts/compare.py`", "", *_table(Comparison, "")]
     parts += ["", "## Speed: `scripts/benchmark.py`", "", *_table(Benchmark, "")]

@@ -138,7 +138,7 @@ def test_scripts_import_what_is_heavy_after_the_settings_are_checked(path: Path)
 WORDS = (
     *("config_folder", "guarded", "launch", "Config", "resolve", "settle", "CrossValidation", "Export"),
     *("Analysis", "AntecedentSelection", "Benchmark", "Comparison", "Description", "Evidence", "Explanation"),
-    *("NameDecisions", "Plan", "Replication", "Report"),
+    *("NameDecisions", "Plan", "Replication", "Report", "Transfer", "LabelTable"),
 )
 
 

@@ -31,7 +31,10 @@ OPTIONS = [
 TEXTS = [
     f"data={name}" for name in ("plain_text", "labelled_text", "sst2", "rotten_tomatoes", "ag_news", "chnsenticorp")
 ]
-ON_FILES = ("gap", "pretrain", "sentiment", "sentiment_fine_tuned")
+ON_FILES = (
+    *("chinese_pronouns", "chinese_pronouns_from_scratch", "gap", "pretrain"),
+    *("sentiment", "sentiment_fine_tuned"),
+)
 """Experiments on data that the user names."""
 
 

@@ -1,19 +1,20 @@
 from __future__ import annotations
 
 import csv
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
+from anaphora.analysis.answered import MODEL, NONE_OF_THEM
 from anaphora.analysis.settings import CrossValidation
 from anaphora.checkpoint import load
-from anaphora.cross_validation import MODEL, Folds, answered, cross_validate, table
-from anaphora.data.example import Example
+from anaphora.cross_validation import answered, cross_validate
 from anaphora.data.store import load as load_corpus
 from anaphora.errors import UserError
+from anaphora.start import settle
 from anaphora.training.run import train
 
 
@@ -69,35 +70,6 @@ def test_the_table_tells_all_policies_on_the_same_items(folds: list[Path], tmp_p
             assert row["model_minus"] == pytest.approx(here[MODEL]["accuracy"] - row["accuracy"])
 
 
-def items(count: int) -> list[Example]:
-    return [
-        Example(
-            text="Anna saw Emma and she left",
-            language="en",
-            pronoun=(18, 21),
-            candidates=(((0, 4),), ((9, 13),)),
-            antecedents=(number % 2,),
-            group=f"g{number // 2}",
-            twin=f"g{number // 2}",
-        )
-        for number in range(count)
-    ]
-
-
-def test_differences_are_paired_and_twins_are_right_together() -> None:
-    right = np.array([1.0, 1, 1, 0, 1, 1, 1, 0])
-    found = Folds(items(8), {MODEL: right, "same": right, "first": np.array([1.0, 0] * 4)}, 1)
-    rows = {row["policy"]: row for row in table(found)}
-    assert (rows["same"]["model_minus_low"], rows["same"]["model_minus_high"]) == (0, 0)
-    assert rows["first"]["model_minus"] == 0.25
-    assert (rows[MODEL]["twin_accuracy"], rows["first"]["twin_accuracy"]) == (0.5, 0)
-
-
-def test_a_shortcut_that_does_not_apply_to_all_items_is_left_out() -> None:
-    found = Folds(items(4), {MODEL: np.ones(4), "half": np.array([1.0, 0, np.nan, 1])}, 1)
-    assert [row["policy"] for row in table(found)] == [MODEL]
-
-
 def test_runs_that_are_not_the_folds_of_one_corpus_are_refused(
     folds: list[Path], finished: Path, tiny: Callable[..., Any], plain: Path, tmp_path: Path
 ) -> None:
@@ -116,3 +88,39 @@ def test_runs_that_are_not_the_folds_of_one_corpus_are_refused(
     assert "validation.keep=last" in said(best, folds[1])
     longer = Path(train(tiny(tmp_path / "longer", *asked, "validation.keep=last", "optimizer.clip=2")).directory)
     assert "other settings" in said(folds[1], longer)
+
+
+def test_a_run_pre_trained_on_chinese_text_is_asked_about_pronouns_fold_by_fold(
+    settings: Callable[..., Any], tmp_path: Path
+) -> None:
+    places = ("学校", "公园", "商店", "银行", "医院", "车站")
+    (tmp_path / "text.txt").write_text(
+        "\n\n".join(f"小红和小明一起去了{place},因为他们想去那里。" for place in places * 4), encoding="utf-8"
+    )
+    rows: list[dict[str, Any]] = []
+    for number, place in enumerate(places):
+        text = f"小红告诉小明,{'她' if number % 2 else '他'}明天要去{place}。"
+        for index, name in ((0, "小红"), (4, "小明")):
+            target = {"span1_index": index, "span1_text": name, "span2_index": 7, "span2_text": text[7]}
+            right = (name == "小红") == bool(number % 2) and number > 0
+            rows.append({"target": target, "label": str(right).lower(), "text": text, "idx": len(rows)})
+    (tmp_path / "train.json").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    small = (
+        "trainer=smoke",
+        "trainer.limit_steps=2",
+        f"output={tmp_path}",
+        "batching.tokens=64",
+        "batching.row_tokens=32",
+    )
+    shape = ("vocabulary=character", "model.width=16", "model.layers=3", "data.dev_share=0.2")
+    named = (f"data.path={tmp_path / 'text.txt'}", "name=text", *shape)
+    start = train(settings("experiment=pretrain", *small, *named)).directory
+    fine = ("experiment=chinese_pronouns", *small, f"start={start}", f"data.path={tmp_path / 'train.json'}")
+    folds = [
+        train(settle(settings(*fine, "data.folds=2", f"data.fold={fold}", f"name=fold_{fold}"))).directory
+        for fold in range(2)
+    ]
+    rows_by_policy = {row["policy"]: row for row in cross_validate(CrossValidation(runs=[str(one) for one in folds]))}
+    assert rows_by_policy[MODEL]["items"] == 6
+    assert rows_by_policy[NONE_OF_THEM]["accuracy"] == pytest.approx(1 / 6)
+    assert rows_by_policy[NONE_OF_THEM]["decision_accuracy"] == pytest.approx(7 / 12)

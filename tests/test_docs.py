@@ -28,8 +28,10 @@ from anaphora.analysis.settings import (
     Description,
     Evidence,
     Export,
+    LabelTable,
     NameDecisions,
     Report,
+    Transfer,
 )
 from anaphora.benchmark.settings import Benchmark
 from anaphora.config import Config, resolve
@@ -43,7 +45,7 @@ READMES = ("README.md", "README.zh.md")
 PAGES = [ROOT / name for name in (*READMES, "CONTRIBUTING.md", "CHANGELOG.md")] + sorted((ROOT / "docs").glob("*.md"))
 ASKED = (
     *(Analysis, AntecedentSelection, Comparison, CrossValidation, Description, Benchmark),
-    *(Evidence, Explanation, Export, NameDecisions, Plan, Report, Replication),
+    *(Evidence, Explanation, Export, NameDecisions, Plan, Report, Replication, Transfer, LabelTable),
 )
 SETTINGS = {each.__name__: each for each in (Config, *ASKED)}
 COMMAND = re.compile(r"\.venv/bin/python (scripts/\w+\.py[^`\n]*)")

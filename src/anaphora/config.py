@@ -28,8 +28,10 @@ from anaphora.analysis.settings import (
     Description,
     Evidence,
     Export,
+    LabelTable,
     NameDecisions,
     Report,
+    Transfer,
 )
 from anaphora.benchmark.settings import Benchmark
 from anaphora.data import settings as data_settings
@@ -218,12 +220,14 @@ def register_configs() -> None:
     store.store(name="description_schema", node=Description)
     store.store(name="evidence_schema", node=Evidence)
     store.store(name="export_schema", node=Export)
+    store.store(name="label_table_schema", node=LabelTable)
     store.store(name="name_decisions_schema", node=NameDecisions)
     store.store(name="explanation_schema", node=Explanation)
     store.store(name="report_schema", node=Report)
     store.store(name="benchmark_schema", node=Benchmark)
     store.store(name="replication_schema", node=Replication)
     store.store(name="study_schema", node=Plan)
+    store.store(name="transfer_schema", node=Transfer)
     for group, base in GROUPS.items():
         for name, variant in VARIANTS[base].items():
             store.store(group=group, name=name, node=variant)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import csv
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -7,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from anaphora.analysis.classification import bag_of_words, label_rows, perplexity
+from anaphora.analysis.classification import bag_of_tokens, bag_of_words, label_rows, label_table, perplexity
 from anaphora.checkpoint import load
 from anaphora.config import Config
 from anaphora.data.store import load as load_corpus
@@ -57,6 +58,19 @@ def test_rows_tell_all_and_each_label_with_intervals_and_the_difference() -> Non
     assert rows["all"]["more_low"] < -0.1 < rows["all"]["more_high"]
 
 
+def test_policies_are_compared_text_by_text_and_runs_are_told_apart() -> None:
+    texts = [text("a", "x")] * 60 + [text("a", "y")] * 40
+    rows = {
+        row["policy"]: row
+        for row in label_table(
+            texts, {"runs": [["x"] * 100, ["y"] * 100], "same": [["x"] * 100], "good": [["x"] * 60 + ["y"] * 40]}
+        )
+    }
+    assert (rows["runs"]["accuracy"], rows["runs"]["lowest"], rows["runs"]["highest"]) == (0.5, 0.4, 0.6)
+    assert rows["same"]["first_minus"] == pytest.approx(-0.1)
+    assert [rows["good"][name] for name in ("first_minus", "first_minus_low", "first_minus_high")] == [-0.5] * 3
+
+
 @pytest.fixture(scope="module")
 def labelled(tmp_path_factory: pytest.TempPathFactory, settings: Callable[..., Config]) -> Path:
     """A run that tells whether a text went well."""
@@ -90,6 +104,33 @@ def test_labels_are_evaluated_beside_a_bag_of_words(labelled: Path, script: Scri
     assert [one["label"] for one in told] == gold
     assert np.mean([one["answer"] == one["label"] for one in told]) > 0.8
     assert (labelled / "evaluation" / "test_labels.csv").read_text().startswith("label,texts,accuracy,")
+
+
+def test_runs_are_tabled_beside_linear_models_of_the_same_split(labelled: Path, tmp_path: Path, script: Script) -> None:
+    status, out, err = script("labels", f"runs=[{labelled}]", f"output={tmp_path / 'table.csv'}")
+    assert status == 0, err
+    with (tmp_path / "table.csv").open(encoding="utf-8") as file:
+        rows = {row["policy"]: row for row in csv.DictReader(file)}
+    assert list(rows) == ["encoder", "bag of its tokens", "bag of words and pairs", "most frequent label"]
+    assert len({row["texts"] for row in rows.values()}) == 1
+    assert all(policy in out for policy in rows)
+    assert float(rows["encoder"]["accuracy"]) > 0.8 and float(rows["bag of its tokens"]["accuracy"]) == 1
+
+
+def test_runs_without_labels_have_no_table_of_labels(pretrained: Path, script: Script) -> None:
+    status, _, err = script("labels", f"runs=[{pretrained}]")
+    assert status == 2 and "gives no labels (task.readout=no_readout)" in err
+
+
+def test_the_bag_of_tokens_sees_no_order_and_nothing_behind_the_cut(labelled: Path) -> None:
+    run = load(labelled)
+    corpus = load_corpus(run.config.data)
+    training, development = corpus.texts("train"), corpus.texts("dev")
+    long = "very " * run.config.batching.row_tokens
+    asked = ["well went It", "badly went It", f"{long}well", f"{long}badly"]
+    said = bag_of_tokens(run, training, development, [text(one, "a") for one in asked])
+    assert said[:2] == ["a", "b"]
+    assert said[2] == said[3]
 
 
 def test_the_perplexity_of_a_split_is_told_and_does_not_depend_on_the_batches(pretrained: Path, script: Script) -> None:

@@ -171,12 +171,47 @@ class CrossValidation:
     """Runs of all folds of one corpus, and shortcuts fitted on the same folds."""
 
     runs: list[str] = field(default_factory=list)  # a run a fold, or several seeds of each
-    by: list[str] = field(default_factory=list)  # factors whose values are also told apart, such as `type`
+    by: list[str] = field(default_factory=list)  # factors whose values are also told apart; `type+stereotype` crosses
     output: str | None = None  # a CSV file
 
     def __post_init__(self) -> None:
         if len(set(self.by)) < len(self.by):
             raise ValueError(f"by ({self.by}) must name each factor once")
+
+
+@dataclass(kw_only=True)
+class Transfer:
+    """Runs that were trained on one corpus, asked about another one, beside shortcuts fitted on either."""
+
+    runs: list[str] = field(default_factory=list)  # of one recipe: seeds, or the folds of one corpus
+    data: Data = field(default=MISSING)
+    split: str = "test"
+    folds: int = 5  # of the asked items by group, for the shortcuts that are fitted on them
+    by: list[str] = field(default_factory=list)  # factors whose values are also told apart; `type+stereotype` crosses
+    contrast: str | None = None  # a factor of two values, such as `stereotype`: how much righter on the first of them
+    output: str | None = None  # a CSV file
+
+    def __post_init__(self) -> None:
+        one_of("split", self.split, ("train", "dev", "test"))
+        at_least("folds", self.folds, 2)
+        if not self.runs or len(set(self.runs)) < len(self.runs):
+            raise ValueError(f"runs ({self.runs}) must name at least one run, each once")
+        if len(set(self.by)) < len(self.by):
+            raise ValueError(f"by ({self.by}) must name each factor once")
+
+
+@dataclass(kw_only=True)
+class LabelTable:
+    """Runs that label texts, beside linear models of the same tokens and of words and pairs of words."""
+
+    runs: list[str] = field(default_factory=list)  # of one recipe, one a seed
+    split: str = "test"
+    output: str | None = None  # a CSV file
+
+    def __post_init__(self) -> None:
+        one_of("split", self.split, ("train", "dev", "test"))
+        if not self.runs or len(set(self.runs)) < len(self.runs):
+            raise ValueError(f"runs ({self.runs}) must name at least one run, each once")
 
 
 @dataclass(kw_only=True)
