@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from readings import everything, pairs_in_one_split, pronoun, right, words
 
 from anaphora.data.corpora import pdp60, wsc273
-from anaphora.data.settings import Pdp60, Wsc273
+from anaphora.data.settings import Knowref, Mandarinograd, Pdp60, Wsc273
+from anaphora.data.store import load
 from anaphora.errors import UserError
 
 PDP = """Maud gave Ida the vase of Ida's aunt.  Later [MASK]  broke it.
@@ -139,3 +141,10 @@ def test_a_broken_schema_is_named(tmp_path: Path, old: str, new: str, message: s
     assert old in POTS[0]
     with pytest.raises(UserError, match=message):
         wsc273.read(wsc(tmp_path, [POTS[0].replace(old, new)]))
+
+
+@pytest.mark.parametrize("settings", [Pdp60, Knowref, Mandarinograd])
+def test_a_folder_in_a_files_place_is_told_with_what_it_holds(settings: Any, tmp_path: Path) -> None:
+    (tmp_path / "held.txt").write_text("one")
+    with pytest.raises(UserError, match=r"is a folder and a file is needed; it holds held.txt"):
+        load(settings(path=str(tmp_path)))

@@ -60,8 +60,11 @@ def lines(path: Path) -> list[str]:
     """The lines of a UTF-8 file, or of a gzipped one, without their ends; a byte-order mark is left out.
 
     Raises:
-        UserError: the file is not UTF-8, or not whole.
+        UserError: it is a folder, not UTF-8, or not whole.
     """
+    if path.is_dir():
+        held = ", ".join(sorted(one.name for one in path.iterdir())[:5]) or "nothing"
+        raise UserError(f"{path} is a folder and a file is needed; it holds {held}")
     try:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
             return io.TextIOWrapper(file, encoding="utf-8-sig").read().split("\n")
