@@ -51,8 +51,8 @@ def hidden_words_loss(resolver: Resolver, seen: Seen, batch: Batch) -> Tensor:
 def twin_contrast_loss(scores: Tensor, twins: Tensor) -> Tensor:
     """How likely two twins are given the same answer, each asked by itself, mean over the pairs; in [0, 1].
 
-    The sum over the answers of one twin's share times the other's: with two candidates it is 1 minus the mutual
-    exclusivity that Klein and Nabi 2020, section 3, maximise. No label is read but that the answers differ.
+    The sum over the answers of one twin's share times the other's; after the mutual exclusivity of twins in Klein and
+    Nabi 2020. No label is read but that the answers differ.
 
     Args:
         scores: (N, M + 1) as read-outs give them.
