@@ -92,7 +92,7 @@ def test_the_nouns_tested_with_one_form_are_known_from_the_other(
 
 
 def test_a_noun_shares_its_hold_out_with_its_plural(lexicons: dict[str, lexicon.Lexicon]) -> None:
-    words = splits.deal(lexicons["en"], 0)
+    words = splits.deal(lexicons["en"], 0, 0.2)
     for split in ("train", "dev", "test"):
         chosen = words.agreement_nouns("thing", ("he",), split)
         assert chosen
@@ -100,6 +100,25 @@ def test_a_noun_shares_its_hold_out_with_its_plural(lexicons: dict[str, lexicon.
     held = {split: set(words.agreement_nouns("thing", ("he",), split)) for split in ("train", "dev", "test")}
     assert not held["train"] & held["test"] and not held["train"] & held["dev"] and not held["dev"] & held["test"]
     assert not set(words.agreement_nouns("thing", ("he", "his"), "train")) & held["test"]
+
+
+def test_more_shared_nouns_leave_less_to_hold_out_and_the_hold_out_whole(lexicons: dict[str, lexicon.Lexicon]) -> None:
+    groups = {share: splits.deal(lexicons["zh"], 0, share).agreement["male"] for share in (0.1, 0.2, 0.6)}
+    nouns = {noun for group in groups[0.2] for noun in group}
+    for share, dealt in groups.items():
+        assert len(dealt[-1]) == round(share * len(nouns))
+        assert sum(map(len, dealt)) == len(nouns) == len({noun for group in dealt for noun in group})
+    for place in range(4):
+        assert set(groups[0.6][place]) < set(groups[0.2][place]) < set(groups[0.1][place])
+    made = corpus.generate(Controlled(train_items=3000, test_items=200, types=["gender", "number"], shared_nouns=0.6))
+    trained, tested = (set(cue_pairs(made[split], lexicons)) for split in ("train", "test"))
+    assert trained and tested and not trained & tested
+
+
+@pytest.mark.parametrize("share", [0.0, 0.81])
+def test_a_share_of_nouns_that_leaves_nothing_is_refused(share: float) -> None:
+    with pytest.raises(UserError, match=rf"data.shared_nouns \({share}\) must be from 0.1"):
+        Controlled(shared_nouns=share)
 
 
 def test_templates_texts_groups_and_twins_belong_to_one_split(made: dict[str, list[Example]]) -> None:
@@ -262,7 +281,7 @@ def test_the_pronoun_precedes_the_candidates_in_cataphora_alone(made: dict[str, 
 )
 def test_lists_have_every_size_of_their_type_and_pairs_have_two(language: str, kind: str, sizes: set[int]) -> None:
     words = lexicon.load(language)
-    source = Blocks(words, splits.deal(words, 0))
+    source = Blocks(words, splits.deal(words, 0, 0.2))
     found = templates.load(language, kind, CONTENT)
     place = Place(language=language, split="train", stratum="main", group="g")
     chance = random.Random(0)

@@ -8,14 +8,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+from anaphora.analysis.scores import is_main
 from anaphora.checkpoint import load
+from anaphora.data.batch import Encoded
 from anaphora.data.example import Example
 from anaphora.data.store import load as load_corpus
 from anaphora.errors import UserError
 from anaphora.studies import measures
 from anaphora.studies.measures import MEASURED, Answers, Asked, by_distance, measure, measure_settings
 
-EVERY = Asked(("scores", "forms", "distance", "roles", "shuffled"), "test", None)
+EVERY = Asked(("scores", "forms", "distance", "roles", "shuffled", "cut"), "test", None)
 
 
 def test_a_run_is_measured_by_language_and_group_and_not_twice(own_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -28,6 +30,7 @@ def test_a_run_is_measured_by_language_and_group_and_not_twice(own_run: Path, mo
         assert groups["set"]["task_accuracy"] == scored["languages"][language]["set"]["task_accuracy"]
         assert groups["pronoun"]["candidate_accuracy"] == groups["all"]["candidate_accuracy"]
         assert {"query shuffled", "key shuffled", "value shuffled, set"} <= set(groups)
+        assert {"no candidate seen", "nothing seen, set", "pronoun unseen, set"} <= set(groups)
         assert {"antecedent_heads", "predicate_heads", "neighbour_heads", "relations"} <= set(groups["all"])
     monkeypatch.setattr(measures, "study", lambda *_: pytest.fail("measured again"))
     measure(load(own_run), EVERY)
@@ -43,8 +46,42 @@ def test_a_recurrent_run_is_measured_by_its_answers_alone(tmp_path: Path, tiny: 
     stored = json.loads((run.directory / MEASURED).read_text(encoding="utf-8"))
     assert stored["head"] is None
     assert set(stored["groups"]["en"]["set"]) == {"task_accuracy", "chance", "items"}
-    with pytest.raises(UserError, match=r"measures \('roles'\) asks for attention maps"):
-        measure(run, Asked(("roles",), "test", None))
+    for name in ("roles", "cut"):
+        with pytest.raises(UserError, match=rf"measures \('{name}'\) asks for attention maps"):
+            measure(run, Asked((name,), "test", None))
+
+
+def test_cut_edges_are_those_between_pronoun_and_candidates(own_run: Path) -> None:
+    run = load(own_run)
+    data = Encoded(load_corpus(run.config.data).examples("test")[:3], run.tokenizer)
+    cuts = measures._cuts(data, 2, 4)
+    for item, (example, tokens) in enumerate(zip(data.examples, data.tokens, strict=True)):
+        pronoun = set(tokens.covering(example.pronoun))
+        candidates = {token for spans in example.candidates for span in spans for token in tokens.covering(span)}
+        everywhere = {(layer, head) for layer in range(2) for head in range(4)}
+        expected = {
+            "no candidate seen": {(query, key) for query in pronoun for key in candidates},
+            "nothing seen": {(query, key) for query in pronoun for key in {*range(len(tokens.ids))} - pronoun},
+            "pronoun unseen": {(query, key) for query in candidates for key in pronoun},
+        }
+        for name, edges in cuts.items():
+            here = edges.item == item
+            found = set(zip(*(part[here].tolist() for part in edges[1:]), strict=True))
+            assert found == {(*head, *edge) for head in everywhere for edge in expected[name]}
+
+
+def test_an_answer_that_is_read_off_a_row_is_lost_with_its_edges(tmp_path: Path, tiny: Callable[..., Any]) -> None:
+    from anaphora.training.run import train
+
+    run = load(train(tiny(tmp_path, "task/readout=pointer")).directory)
+    answers = measures._answers(run, Asked(("cut",), "test", None))
+    groups = measures.with_edges_cut(run, answers)["en"]
+    # No candidate has any weight left, so that all tie and the first is named; it is right as often as any other.
+    main = is_main(answers.examples)
+    firsts = [
+        0 in one.antecedents for one, its in zip(answers.examples, main, strict=True) if its and one.language == "en"
+    ]
+    assert groups["no candidate seen"]["task_accuracy"] == pytest.approx(np.mean(firsts), abs=1e-6)
 
 
 def test_a_run_of_labelled_texts_is_measured_by_its_labels(tmp_path: Path, settings: Callable[..., Any]) -> None:

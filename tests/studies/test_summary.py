@@ -58,6 +58,8 @@ def test_an_interaction_is_what_both_changes_do_beyond_their_sum() -> None:
     [
         ({"measure": "candidate_accuracy", "at_least": 0.9}, "holds"),
         ({"measure": "candidate_accuracy", "at_least": 0.92}, "not so"),
+        ({"measure": "candidate_accuracy", "of_seeds": "highest", "at_least": 0.92}, "holds"),
+        ({"measure": "candidate_accuracy", "of_seeds": "lowest", "at_least": 0.91}, "not so"),
         ({"measure": "candidate_accuracy", "cell": "bilinear", "against": "base", "at_most": -0.4}, "holds"),
         ({"measure": "candidate_accuracy", "cell": "bilinear+one", "at_least": 0.1}, "open"),
         ({"measure": "task_accuracy", "cell": "bilinear+one", "at_least": 0.9}, "not so"),

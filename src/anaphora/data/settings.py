@@ -50,9 +50,15 @@ class Controlled(Data):
     test_items: int = 3_000  # a language, at least, of plain items; as many again in dev, a tenth more a stratum
     test_asides: int = 3  # most asides before a pronoun in the test split; above 3, what training shows, any number
     types: list[str] = field(default_factory=list)  # of cues, for instance [gender, voice]; none named: all
+    shared_nouns: float = 0.2  # of gender, number, animacy: the share that training shows with every form of pronoun
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if not 0.1 <= self.shared_nouns <= 0.8:
+            raise UserError(
+                f"data.shared_nouns ({self.shared_nouns}) must be from 0.1, for sentences with two forms, to 0.8: the "
+                "others are held out"
+            )
         for language in self.languages:
             if language not in LANGUAGES:
                 raise UserError(f"data.languages ({language!r}) must be taken from {', '.join(LANGUAGES)}")

@@ -91,7 +91,10 @@ def sections(study: Study, figures: Mapping[str, Figure]) -> list[Section]:
         Section(
             name="verdict",
             title="Does the claim hold?",
-            explanation="Each condition is about the median over seeds and must hold in every language it names.",
+            explanation=(
+                "Each condition is about the median over seeds, unless it says lowest or highest, and must hold in "
+                "every language it names."
+            ),
             blocks=list(verdict_blocks(study)),
             missing="This study states no condition.",
         ),

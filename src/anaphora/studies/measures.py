@@ -17,9 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.analysis.antecedent_selection import form_of
-from anaphora.analysis.capture import answered
+from anaphora.analysis.capture import answered, is_right
 from anaphora.analysis.cells import KINDS, cells, rounded
 from anaphora.analysis.classification import label_answers, labels_of
+from anaphora.analysis.intervene import Edges, PackedSubject
 from anaphora.analysis.roles import head_roles
 from anaphora.analysis.scores import is_main
 from anaphora.analysis.shuffle import PARTS, shuffled
@@ -132,6 +133,8 @@ def measure(run: Run, asked: Asked) -> None:
                 found = relations(answers)
             case "shuffled":
                 found = with_parts_shuffled(run, answers)
+            case "cut":
+                found = with_edges_cut(run, answers)
             case _:
                 found = _of_settings(name, run.config)
         _merge(groups, found)
@@ -224,22 +227,60 @@ def with_parts_shuffled(run: Run, answers: Answers) -> Groups:
     for part in PARTS:
         with shuffled(run.resolver.encoder, part, run.config.seed):
             correct = answered(run.resolver, data, run.config.batching, run.config.task.readout)
-        changed = Answers(answers.examples, correct, None)
-        _merge(
-            groups,
-            _grouped(
-                changed,
-                [
-                    (
-                        language,
-                        f"{part} shuffled" if group == "all" else f"{part} shuffled, {group}",
-                        np.flatnonzero(items),
-                    )
-                    for language, group, items in cells(answers.examples)
-                ],
-            ),
-        )
+        _merge(groups, _changed(answers.examples, correct, f"{part} shuffled"))
     return groups
+
+
+def with_edges_cut(run: Run, answers: Answers) -> Groups:
+    """Task accuracy where, in every layer and head, some words cannot see others: "no candidate seen", "nothing seen".
+
+    Of the first the pronoun attends to no candidate, of the second to no other word at all, of "pronoun unseen" no
+    candidate attends to the pronoun. A cut edge's weight goes to the rest of its row.
+
+    Raises:
+        UserError: the run has no attention.
+    """
+    if answers.found is None:
+        raise UserError("measures ('cut') asks for attention maps, which a recurrent network does not have")
+    data = Encoded(answers.examples, run.tokenizer)
+    subject = PackedSubject(run.resolver, data, run.config.batching, run.config.task.readout)
+    groups: Groups = {}
+    for name, edges in _cuts(data, *subject.shape).items():
+        scores = subject.cut(edges)
+        chosen = scores.argmax(axis=1)
+        chosen[chosen == scores.shape[1] - 1] = -1
+        right = [is_right(answer, example) for answer, example in zip(chosen.tolist(), answers.examples, strict=True)]
+        _merge(groups, _changed(answers.examples, np.array(right, dtype=np.float64), name))
+    return groups
+
+
+def _cuts(data: Encoded, layers: int, heads: int) -> dict[str, Edges]:
+    found: dict[str, list[tuple[int, int, int]]] = {"no candidate seen": [], "nothing seen": [], "pronoun unseen": []}
+    for item, (example, tokens) in enumerate(zip(data.examples, data.tokens, strict=True)):
+        pronoun = tokens.covering(example.pronoun)
+        candidates = {token for spans in example.candidates for span in spans for token in tokens.covering(span)}
+        others = [token for token in range(len(tokens.ids)) if token not in pronoun]
+        found["no candidate seen"] += [(item, query, key) for query in pronoun for key in sorted(candidates)]
+        found["nothing seen"] += [(item, query, key) for query in pronoun for key in others]
+        found["pronoun unseen"] += [(item, query, key) for query in sorted(candidates) for key in pronoun]
+    everywhere = np.indices((layers, heads)).reshape(2, -1)
+    cuts = {}
+    for name, edges in found.items():
+        item, query, key = np.repeat(np.array(edges, dtype=np.int64).T, layers * heads, axis=1)
+        layer, head = np.tile(everywhere, len(edges))
+        cuts[name] = Edges(item, layer, head, query, key)
+    return cuts
+
+
+def _changed(examples: Sequence[Example], correct: NDArray[np.float64], name: str) -> Groups:
+    """Task accuracy of a model to which something was done, in groups that say what: `name`, and "name, set"."""
+    return _grouped(
+        Answers(examples, correct, None),
+        [
+            (language, name if group == "all" else f"{name}, {group}", np.flatnonzero(items))
+            for language, group, items in cells(examples)
+        ],
+    )
 
 
 def labels(run: Run, asked: Asked) -> Groups:

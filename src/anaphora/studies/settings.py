@@ -12,7 +12,7 @@ from anaphora.model.settings import at_least, one_of
 
 BASE = "base"
 """The cell that changes nothing."""
-OF_RUNS = ("scores", "forms", "distance", "roles", "shuffled", "labels")
+OF_RUNS = ("scores", "forms", "distance", "roles", "shuffled", "cut", "labels")
 """What is measured of finished runs."""
 LABORATORY = ("scaling", "symmetry", "time")
 """What is measured of the settings alone, without training."""
@@ -24,7 +24,7 @@ ALIGNMENT = ("candidate_accuracy", "antecedent_mass", "quad_accuracy")
 
 @dataclass(kw_only=True)
 class Rule:
-    """One condition of a study's verdict: the median over seeds of a measure, or of its difference to another cell.
+    """One condition of a study's verdict: a measure's median over seeds, or that of its difference to another cell.
 
     It holds where it does so in every language that was measured, or in those that it names.
     """
@@ -32,6 +32,7 @@ class Rule:
     says: str = MISSING  # the condition in words
     cell: str = MISSING  # the cell that it is about
     measure: str = "task_accuracy"  # a column of study.csv
+    of_seeds: str = "median"  # what of the seeds' values is asked about: median, lowest or highest
     group: str = "all"  # which items: all, set, role or another group of study.csv
     against: str | None = None  # a cell that is subtracted, seed by seed
     against_group: str | None = None  # a group that is subtracted; with `against` the other cell's, else its own
@@ -42,6 +43,7 @@ class Rule:
     def __post_init__(self) -> None:
         if self.at_least is None and self.at_most is None:
             raise UserError(f"rules ({self.says!r}) must have at_least, at_most or both")
+        one_of(f"rules ({self.says!r}): of_seeds", self.of_seeds, ("median", "lowest", "highest"))
 
 
 @dataclass(kw_only=True)

@@ -102,7 +102,8 @@ def needed(rule: Rule) -> str:
         ends.append(f"≥ {rule.at_least:g}")
     if rule.at_most is not None:
         ends.append(f"≤ {rule.at_most:g}")
-    return " and ".join(ends).replace("-", "−")
+    whose = "" if rule.of_seeds == "median" else f"{rule.of_seeds} "
+    return whose + " and ".join(ends).replace("-", "−")
 
 
 def shown(study: Mapping[str, Any]) -> Iterator[Table | str]:
@@ -150,7 +151,7 @@ def shown(study: Mapping[str, Any]) -> Iterator[Table | str]:
                 yield f"{cell['name']}, seed {run['seed']}: {run['status']}{because}"
     for row in study["verdict"]["rules"]:
         said = {True: "holds", False: "FAILS", None: "not measured"}[row["passed"]]
-        told = ", ".join(f"{language} {one['median']:.3g}" for language, one in row["found"].items())
+        told = ", ".join(f"{language} {one[row['of_seeds']]:.3g}" for language, one in row["found"].items())
         yield f"{said}: {row['says']} ({told or 'nothing'}; needed {row['needed']})"
     yield f"verdict: {study['verdict']['verdict']}"
 
@@ -270,9 +271,8 @@ def _values(plan: Plan, cell: Mapping[str, Any], language: str, group: str, meas
 def _passes(rule: Rule, spread: Mapping[str, float] | None) -> bool | None:
     if spread is None:
         return None
-    low = rule.at_least is None or spread["median"] >= rule.at_least
-    high = rule.at_most is None or spread["median"] <= rule.at_most
-    return low and high
+    asked = spread[rule.of_seeds]
+    return (rule.at_least is None or asked >= rule.at_least) and (rule.at_most is None or asked <= rule.at_most)
 
 
 def _group(cell: Mapping[str, Any], language: str, group: str) -> dict[str, Any] | None:

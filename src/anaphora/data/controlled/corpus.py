@@ -74,7 +74,7 @@ def words(language: str, content: Path = CONTENT) -> list[str]:
 
 def _language(settings: Controlled, language: str, content: Path) -> Iterator[tuple[str, list[Example]]]:
     lexicon = lexicons.load(language, content)
-    source = Blocks(lexicon, splits.deal(lexicon, settings.seed), settings.test_asides)
+    source = Blocks(lexicon, splits.deal(lexicon, settings.seed, settings.shared_nouns), settings.test_asides)
     sets, roles = (
         [templates.load(language, kind, content) for kind in kinds if not settings.types or kind in settings.types]
         for kinds in (SET_TYPES, ROLE_TYPES[language])

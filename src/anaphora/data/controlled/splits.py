@@ -4,8 +4,9 @@ Nouns and predicates lie in five cosets each (number = shuffled place mod 5), na
 
 Selection: the cues of a block come from one coset t. Test blocks use nouns of coset t alone, dev blocks of t + 1,
 training blocks the other three.
-Gender, number, animacy: the cue is the pronoun. Nouns of coset 0 meet subject forms in test alone, coset 1 possessive
-forms in test alone; 2 and 3 are the same for dev; coset 4 goes anywhere.
+Gender, number, animacy: the cue is the pronoun. Nouns that are held out lie in four groups: those of group 0 meet
+subject forms in test alone, group 1 possessive forms in test alone; 2 and 3 are the same for dev. The others go
+anywhere.
 Role types: type number k has name coset 2k for test and 2k + 1 for dev, which its training items never use.
 """
 
@@ -16,12 +17,13 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from anaphora.data.controlled.lexicon import COSETS, FILLER_ONLY, GENDERS, NAME_COSETS, Lexicon, Noun
+from anaphora.data.controlled.lexicon import AGREEMENT_CLASSES, COSETS, FILLER_ONLY, GENDERS, NAME_COSETS, Lexicon, Noun
 from anaphora.data.controlled.templates import SUBJECT
 from anaphora.data.settings import ROLE_TYPES
 
 Item = TypeVar("Item")
 
+HELD_OUT = 4  # groups of nouns, each withheld from one form of pronoun
 INVENTED = 320  # names at most, a quarter of them for test
 
 
@@ -36,6 +38,7 @@ class Holdout:
 
     language: str
     nouns: Mapping[str, tuple[tuple[Noun, ...], ...]]  # class -> coset -> nouns
+    agreement: Mapping[str, tuple[tuple[Noun, ...], ...]]  # class -> group, the last one shared -> nouns
     predicates: Mapping[str, tuple[tuple[str, ...], ...]]  # selection class -> coset -> cues
     names: Mapping[str, tuple[tuple[str, ...], ...]]  # gender -> coset -> names
     filler_only: Mapping[str, tuple[str, ...]]  # gender -> names that training shows as bystanders alone
@@ -53,13 +56,13 @@ class Holdout:
 
         In test and dev all pronouns of a sentence have one form.
         """
-        allowed = set(range(COSETS)) if split == "train" else {0, 1} if split == "test" else {2, 3}
+        allowed = set(range(HELD_OUT + 1)) if split == "train" else {0, 1} if split == "test" else {2, 3}
         for form in forms:
             if split == "train":
                 allowed -= {0, 2} if form == SUBJECT else {1, 3}
             else:
                 allowed &= {0, 2} if form == SUBJECT else {1, 3}
-        return _union(self.nouns[kind], allowed)
+        return _union(self.agreement[kind], allowed)
 
     def role_names(self, kind: str, gender: str, split: str) -> list[str]:
         """The ordinary names that the items of a role type use in a split."""
@@ -73,7 +76,7 @@ class Holdout:
         return [*ordinary, *self.filler_only[gender]] if split == "train" else ordinary
 
 
-def deal(lexicon: Lexicon, seed: int) -> Holdout:
+def deal(lexicon: Lexicon, seed: int, shared_nouns: float) -> Holdout:
     """Cosets of a lexicon's words, and names built from its syllables; the seed decides which word goes where."""
 
     def dealt(purpose: str, items: Sequence[Item], count: int) -> tuple[tuple[Item, ...], ...]:
@@ -82,9 +85,11 @@ def deal(lexicon: Lexicon, seed: int) -> Holdout:
         return tuple(tuple(shuffled[coset::count]) for coset in range(count))
 
     invented = _invent(lexicon, seed)
+    nouns = {kind: dealt(f"nouns/{kind}", nouns, COSETS) for kind, nouns in lexicon.nouns.items()}
     return Holdout(
         language=lexicon.language,
-        nouns={kind: dealt(f"nouns/{kind}", nouns, COSETS) for kind, nouns in lexicon.nouns.items()},
+        nouns=nouns,
+        agreement={kind: _withheld(nouns[kind], shared_nouns) for kind in AGREEMENT_CLASSES},
         predicates={kind: dealt(f"cues/{kind}", cues, COSETS) for kind, cues in lexicon.predicates.items()},
         names={
             gender: dealt(f"names/{gender}", lexicon.names[gender][:-FILLER_ONLY], NAME_COSETS) for gender in GENDERS
@@ -114,6 +119,21 @@ def _invent(lexicon: Lexicon, seed: int) -> list[str]:
         if name.lower() not in known:
             names[name.capitalize() if english else name] = None
     return list(names)[:INVENTED]
+
+
+def _withheld(cosets: Sequence[Sequence[Noun]], shared: float) -> tuple[tuple[Noun, ...], ...]:
+    """The four groups that are held out and the shared one, from five cosets.
+
+    What a larger share adds comes from the ends of the first four cosets, so that the groups of one share lie in those
+    of a smaller one; what is too many in the last coset is dealt out among the others.
+    """
+    *first, last = (list(coset) for coset in cosets)
+    wanted = round(shared * sum(map(len, cosets)))
+    while len(last) > wanted:
+        first[len(last) % HELD_OUT].append(last.pop())
+    while len(last) < wanted:
+        last.append(max(first, key=len).pop())
+    return (*map(tuple, first), tuple(last))
 
 
 def _union(cosets: Sequence[Sequence[Item]], allowed: Collection[int]) -> list[Item]:
