@@ -103,7 +103,7 @@ def token_labels(text: str, tokens: Tokens, start: str) -> tuple[str, ...]:
 def _read(run: Run, resolver: Resolver, asked: Sentence) -> _Seen:
     if asked.example is not None:
         batch, tokens = one(asked.example, run.tokenizer, slots_of(run.config.task.readout))
-        marks = resolver.readout.marks(batch.slots)
+        marks = resolver.readout.marks(batch)
         second = resolver.second(batch)
         seen = _Seen(batch.inputs, batch.places, batch.segments, marks, second, batch, tokens)
     else:
