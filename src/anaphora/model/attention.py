@@ -37,7 +37,7 @@ def attend(
     if bias is not None:
         bias = bias.to(query.dtype)
     if _slow_when_fused(query, key):
-        scores = products(query, key) / scale_of(query) if scale is None else products(query, key) * scale
+        scores = _scaled(query, key, scale)
         if bias is None:
             return functional.dropout(scores.softmax(dim=-1), dropout) @ value
         # What `normalised` does for rows without an allowed key, on the bias, which all heads share, instead of scores.
@@ -76,13 +76,16 @@ def attention_weights(query: Tensor, key: Tensor, bias: Tensor, scale: float | N
 
 def attention_scores(query: Tensor, key: Tensor, bias: Tensor, scale: float | None = None) -> Tensor:
     """What the softmax sees, query @ key.T / sqrt(D) + bias; shapes and `scale` as in `attention_weights`."""
-    scaled = products(query, key) / scale_of(query) if scale is None else products(query, key) * scale
-    return scaled + bias.to(query.dtype)
+    return _scaled(query, key, scale) + bias.to(query.dtype)
 
 
 def products(query: Tensor, key: Tensor) -> Tensor:
     """Every query with every key, query @ key.T: (..., Q, D), (..., T, D) -> (..., Q, T)."""
     return query @ key.transpose(-2, -1)
+
+
+def _scaled(query: Tensor, key: Tensor, scale: float | None) -> Tensor:
+    return products(query, key) / scale_of(query) if scale is None else products(query, key) * scale
 
 
 def scale_of(query: Tensor) -> float:
