@@ -1,4 +1,7 @@
-"""Ask runs about another corpus than their own: python scripts/transfer.py runs=[outputs/dpr_0] data=knowref."""
+"""Ask runs about another corpus than their own.
+
+python scripts/transfer.py runs=[outputs/dpr_0] data=knowref data.path=knowref_test.json
+"""
 
 from __future__ import annotations
 

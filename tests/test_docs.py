@@ -56,7 +56,16 @@ def commands(page: Path) -> list[str]:
     return [match[1].strip() for match in COMMAND.finditer(page.read_text(encoding="utf-8"))]
 
 
-COMMANDS = sorted({command for page in PAGES for command in commands(page)})
+def commands_of_headers() -> list[str]:
+    """What the first lines of configurations and scripts say to type, placeholders for paths aside."""
+    files = [*(ROOT / "configs").rglob("*.yaml"), *(ROOT / "scripts").glob("*.py")]
+    found = [match[1] for path in files for match in HEADER.finditer(path.read_text(encoding="utf-8"))]
+    return [command.strip().removesuffix('"""').rstrip(".") for command in found if "..." not in command]
+
+
+HEADER = re.compile(r"python (scripts/\w+\.py[^\n;:`]*)")
+"""A command in a comment or docstring; it ends where the line or its clause does."""
+COMMANDS = sorted({command for page in PAGES for command in commands(page)} | set(commands_of_headers()))
 
 
 def first_of_a_sweep(override: str) -> str:

@@ -54,7 +54,7 @@ def own_output(run: Run, sentence: Sentence) -> Any:
         if sentence.example is None:
             return resolver.encoder(*unasked(sentence.text, run.tokenizer)[0])[0].numpy()
         batch, _ = one(sentence.example, run.tokenizer, slots_of(run.config.task.readout))
-        marks = resolver.readout.marks(batch)
+        marks = resolver.readout.marks(batch.slots)
         second = resolver.second(batch)
         return resolver.encoder(batch.inputs, batch.places, batch.segments, marks, second=second)[0].numpy()
 

@@ -297,3 +297,13 @@ def test_a_text_longer_than_learned_positions_is_refused() -> None:
 def test_impossible_shapes_are_refused_in_the_users_words(changes: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         shape(**changes)
+
+
+def test_waves_are_added_to_embeddings_of_their_own_size() -> None:
+    model = encoder(position=settings.Sinusoidal())
+    ids, places, _ = pack([sentence(6)])
+    waves = model.embed(ids, places) - model.tokens(ids) * 4  # the square root of the width, 16
+    angles = places[0, :, None] * 10_000 ** (-torch.arange(8).double() / 8)
+    torch.testing.assert_close(waves[0], torch.cat((angles.sin(), angles.cos()), dim=-1))
+    plain = encoder(position=settings.Rotary())
+    assert torch.equal(plain.looked_up(ids), plain.tokens(ids))

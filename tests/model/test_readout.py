@@ -110,21 +110,9 @@ def test_the_slot_scores_are_the_logits_of_the_candidates_slots() -> None:
 
 def test_slot_marks_stand_on_candidates_alone() -> None:
     slot = readout.Slot(WIDTH, slots=3, none_of_them=False)
-    marks = slot.marks(BATCH)
+    marks = slot.marks(BATCH.slots)
     assert not marks[BATCH.slots == 0].any()
     assert torch.equal(marks[BATCH.slots == 2], slot.table.weight[2].expand_as(marks[BATCH.slots == 2]))
-
-
-def test_pair_marks_tell_pronoun_and_candidates_from_all_else() -> None:
-    pair = readout.Pair(WIDTH, hidden=5, heads=0, marked=True, dropout=0.0, none_of_them=True)
-    marks = pair.marks(BATCH)
-    assert marks is not None and pair.table is not None
-    flat = marks.flatten(0, 1)
-    expected = torch.zeros_like(flat)
-    expected[BATCH.candidate_positions], expected[BATCH.query_positions] = pair.table.weight[0], pair.table.weight[1]
-    assert torch.equal(flat, expected)
-    assert pair.scores(seen(random_hidden()), BATCH).isfinite().any()
-    assert readout.Pair(WIDTH, hidden=5, heads=0, marked=False, dropout=0.0, none_of_them=True).marks(BATCH) is None
 
 
 def test_the_bilinear_scores_are_pairs_of_pronoun_and_candidate() -> None:
@@ -329,7 +317,7 @@ def test_the_hidden_words_loss_is_that_of_the_true_words() -> None:
 
 def test_the_pair_scores_read_both_vectors_their_product_and_none_as_a_candidate() -> None:
     torch.manual_seed(0)
-    pair = readout.Pair(WIDTH, hidden=5, heads=0, marked=False, dropout=0.0, none_of_them=True)
+    pair = readout.Pair(WIDTH, hidden=5, heads=0, dropout=0.0, none_of_them=True)
     nn.init.normal_(pair.none)
     hidden = random_hidden()
     scores = pair.scores(seen(hidden), BATCH)
@@ -344,9 +332,9 @@ def test_the_pair_scores_read_both_vectors_their_product_and_none_as_a_candidate
 
 def test_the_pair_scores_read_attention_where_it_is_asked_for() -> None:
     torch.manual_seed(0)
-    pair = readout.Pair(WIDTH, hidden=5, heads=6, marked=False, dropout=0.0, none_of_them=True)
+    pair = readout.Pair(WIDTH, hidden=5, heads=6, dropout=0.0, none_of_them=True)
     assert pair.needs_rows()
-    assert not readout.Pair(WIDTH, hidden=5, heads=0, marked=False, dropout=0.0, none_of_them=True).needs_rows()
+    assert not readout.Pair(WIDTH, hidden=5, heads=0, dropout=0.0, none_of_them=True).needs_rows()
     hidden, length = random_hidden(), BATCH.ids.shape[1]
     rows = torch.rand(2, len(BATCH.query_items), 3, length).softmax(dim=-1)
     scores = pair.scores(seen(hidden, rows), BATCH)
@@ -359,7 +347,7 @@ def test_the_pair_scores_read_attention_where_it_is_asked_for() -> None:
 
 def test_the_pair_network_drops_features_in_training_alone() -> None:
     torch.manual_seed(0)
-    pair = readout.Pair(WIDTH, hidden=5, heads=0, marked=False, dropout=0.5, none_of_them=False)
+    pair = readout.Pair(WIDTH, hidden=5, heads=0, dropout=0.5, none_of_them=False)
     hidden = random_hidden()
     assert not torch.equal(pair.scores(seen(hidden), BATCH), pair.scores(seen(hidden), BATCH))
     pair.eval()

@@ -57,7 +57,7 @@ def integrated_gradients(resolver: Resolver, batch: Batch, steps: int = STEPS) -
         raise UserError(f"steps ({steps}) must be at least 1")
     encoder = resolver.encoder
     with torch.no_grad():
-        marks = resolver.readout.marks(batch)
+        marks = resolver.readout.marks(batch.slots)
         context = encoder.begin(batch.inputs, batch.places, batch.segments, marks, resolver.second(batch))
         baseline = encoder.embed(torch.full_like(batch.inputs, PADDING), batch.places, marks)
         scores = _scores(resolver, batch, context, context.embedded)

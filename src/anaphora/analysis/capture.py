@@ -135,7 +135,7 @@ def each_map(
         batch, tokens = one(example, tokenizer, slots_of(readout))
         batch = batch.to(device)
         with torch.inference_mode():
-            marks = resolver.readout.marks(batch)
+            marks = resolver.readout.marks(batch.slots)
             layers = resolver.encoder.maps(batch.inputs, batch.places, batch.segments, marks, resolver.second(batch))
             yield tokens, torch.stack([layer[0] for layer in layers]).float().cpu().numpy()
 

@@ -218,7 +218,7 @@ def _asked(batch: Batch, positions: Tensor) -> Asked:
 
 
 def _context(resolver: Resolver, batch: Batch) -> Context:
-    marks = resolver.readout.marks(batch)
+    marks = resolver.readout.marks(batch.slots)
     return resolver.encoder.begin(batch.inputs, batch.places, batch.segments, marks, resolver.second(batch))
 
 

@@ -24,6 +24,7 @@ from anaphora.explain.phrases import Phrases
 from anaphora.explain.walk import Matrix, Step, Walk
 from anaphora.model.attention import Attention, Context, attend, normalised
 from anaphora.model.block import Block
+from anaphora.model.encoder import Encoder
 from anaphora.model.resolver import Resolver
 from anaphora.model.settings import NoReadout, check_length, slots_of
 from anaphora.question import find
@@ -103,7 +104,7 @@ def token_labels(text: str, tokens: Tokens, start: str) -> tuple[str, ...]:
 def _read(run: Run, resolver: Resolver, asked: Sentence) -> _Seen:
     if asked.example is not None:
         batch, tokens = one(asked.example, run.tokenizer, slots_of(run.config.task.readout))
-        marks = resolver.readout.marks(batch)
+        marks = resolver.readout.marks(batch.slots)
         second = resolver.second(batch)
         seen = _Seen(batch.inputs, batch.places, batch.segments, marks, second, batch, tokens)
     else:
@@ -145,7 +146,7 @@ def _steps(
     """All steps in order, and what the model answers, if it is asked."""
     encoder = resolver.encoder
     context = encoder.begin(seen.ids, seen.places, seen.segments, seen.marks, seen.second)
-    steps = [_embedding(encoder.tokens(seen.ids), seen.marks, context.embedded, labels, words)]
+    steps = [_embedding(encoder, seen.ids, seen.marks, context.embedded, labels, words)]
     hidden = context.embedded
     for before in blocks[:layer]:
         hidden = before(hidden, context)
@@ -180,8 +181,12 @@ def _rows(name: str, values: Tensor, labels: tuple[str, ...]) -> Matrix:
     return matrix(name, values[0], labels)
 
 
-def _embedding(tokens: Tensor, marks: Tensor | None, embedded: Tensor, labels: tuple[str, ...], words: Phrases) -> Step:
-    text = words("embedding", "text", features=embedded.shape[-1])
+def _embedding(
+    encoder: Encoder, ids: Tensor, marks: Tensor | None, embedded: Tensor, labels: tuple[str, ...], words: Phrases
+) -> Step:
+    text, tokens = words("embedding", "text", features=embedded.shape[-1]), encoder.looked_up(ids)
+    if encoder.position.scale != 1:
+        text = words.joined(text, words("embedding", "scaled", scale=f"{encoder.position.scale:.4g}"))
     if marks is not None:
         text, tokens = words.joined(text, words("embedding", "marked")), tokens + marks
     title, added = words("embedding", "title"), embedded - tokens

@@ -74,11 +74,16 @@ class Encoder(nn.Module):
 
     def embed(self, ids: Tensor, places: Tensor, marks: Tensor | None = None) -> Tensor:
         """What the first block reads: (B, T) -> (B, T, W); `marks` (B, T, W) is added to the tokens' embeddings."""
-        hidden = self.tokens(ids)
+        hidden = self.looked_up(ids)
         if marks is not None:
             hidden = hidden + marks
         output: Tensor = self.dropout(self.embedding_norm(self.position.embed(hidden, places)))
         return output
+
+    def looked_up(self, ids: Tensor) -> Tensor:
+        """The tokens' own vectors, nothing added: (B, T) -> (B, T, W)."""
+        vectors: Tensor = self.tokens(ids)
+        return vectors if self.position.scale == 1 else vectors * self.position.scale
 
     def forward(
         self,

@@ -17,7 +17,13 @@ from anaphora.parts import extensible
 
 
 class Position(nn.Module):
-    """No position at all: the encoder sees a bag of tokens."""
+    """No position at all: the encoder sees a bag of tokens.
+
+    Attributes:
+        scale: what the tokens' embeddings are multiplied by, before anything is added to them.
+    """
+
+    scale: float = 1.0
 
     def embed(self, hidden: Tensor, places: Tensor) -> Tensor:
         """Add to the embedding: (B, T, W) -> (B, T, W), unchanged here."""
@@ -33,12 +39,17 @@ class Position(nn.Module):
 
 
 class Sinusoidal(Position):
-    """Fixed waves added to the embedding, Vaswani et al. 2017, section 3.5 (sines first, then cosines)."""
+    """Fixed waves added to the embedding, Vaswani et al. 2017, section 3.5 (sines first, then cosines).
+
+    Embeddings are multiplied by sqrt(W) before, as in section 3.4: their first entries are small, those of the waves
+    are not, and without that a small encoder sees places and no words.
+    """
 
     frequencies: Tensor
 
     def __init__(self, width: int, base: float) -> None:
         super().__init__()
+        self.scale = math.sqrt(width)
         self.register_buffer("frequencies", _frequencies(width, base), persistent=False)
 
     def embed(self, hidden: Tensor, places: Tensor) -> Tensor:

@@ -130,8 +130,8 @@ class Readout(nn.Module):
         """The flat positions whose hidden states it reads; none here."""
         return ()
 
-    def marks(self, asked: Questions) -> Tensor | None:
-        """What is added to the embedding: (R, T, W), or None for nothing, as here."""
+    def marks(self, slots: Tensor) -> Tensor | None:
+        """What is added to the embedding: (R, T) -> (R, T, W), or None for nothing, as here."""
         return None
 
     def scores(self, seen: Seen, asked: Questions) -> Tensor:
@@ -186,8 +186,8 @@ class Slot(Readout):
         self.table = nn.Embedding(slots + 1, width)
         self.output = nn.Linear(width, slots + 1)
 
-    def marks(self, asked: Questions) -> Tensor:
-        marked: Tensor = self.table(asked.slots) * (asked.slots > 0).unsqueeze(-1)
+    def marks(self, slots: Tensor) -> Tensor:
+        marked: Tensor = self.table(slots) * (slots > 0).unsqueeze(-1)
         return marked
 
     def looks_at(self, asked: Questions) -> tuple[Tensor, ...]:
@@ -254,30 +254,17 @@ class Pair(Readout):
 
     After the mention-pair scorer of Lee et al. 2017, section 4. "None of them" is a candidate with a vector of its own.
     With `heads` the network also reads the logarithm of the weight that each of so many heads puts on the candidate.
-    With `marked` every layer knows what is asked: a vector for "candidate" and one for "pronoun" are added to their
-    tokens' embeddings, where Baldini Soares et al. 2019, section 3.1, set tokens of their own around the mentions.
     """
 
-    def __init__(self, width: int, hidden: int, heads: int, marked: bool, dropout: float, none_of_them: bool) -> None:
+    def __init__(self, width: int, hidden: int, heads: int, dropout: float, none_of_them: bool) -> None:
         super().__init__(none_of_them)
         self.heads = heads
-        self.table = nn.Embedding(2, width) if marked else None
         self.none = nn.Parameter(torch.zeros(width))
         first = nn.Linear(3 * width + heads, hidden)
         self.network = nn.Sequential(nn.Dropout(dropout), first, nn.GELU(), nn.Dropout(dropout), nn.Linear(hidden, 1))
 
     def needs_rows(self) -> bool:
         return self.heads > 0
-
-    def marks(self, asked: Questions) -> Tensor | None:
-        if self.table is None:
-            return None
-        candidate, pronoun = self.table.weight
-        marked = candidate.new_zeros(asked.ids.numel(), len(candidate))
-        marked[asked.candidate_positions] = candidate
-        marked[asked.query_positions] = pronoun
-        shaped: Tensor = marked.view(*asked.ids.shape, -1)
-        return shaped
 
     def looks_at(self, asked: Questions) -> tuple[Tensor, ...]:
         return (asked.query_positions, asked.candidate_positions)
@@ -337,9 +324,9 @@ def build(chosen: settings.Readout, model: settings.Model, output: nn.Module) ->
             return Pointer(layer, head, none_of_them)
         case settings.Bilinear(none_of_them=none_of_them):
             return Bilinear(model.width, none_of_them)
-        case settings.Pair():
-            heads = model.layers * settings.heads_of(model.attention) if chosen.attention else 0
-            return Pair(model.width, chosen.hidden, heads, chosen.marked, chosen.dropout, chosen.none_of_them)
+        case settings.Pair(hidden=hidden, attention=attention, dropout=dropout, none_of_them=none_of_them):
+            heads = model.layers * settings.heads_of(model.attention) if attention else 0
+            return Pair(model.width, hidden, heads, dropout, none_of_them)
         case settings.Label(labels=labels, pooling=pooling):
             return Label(model.width, len(labels), pooling)
     raise UserError(f"task.readout.kind ({chosen.kind!r}) is not one that can be built")

@@ -77,7 +77,7 @@ class Resolver(nn.Module):
         """Encode a batch and keep the query tokens' attention rows of every layer and head."""
         length = batch.ids.shape[1]
         asked = (batch.query_positions // length, batch.query_positions % length)
-        marks = self.readout.marks(batch)
+        marks = self.readout.marks(batch.slots)
         needed = self._needed(batch)
         hidden, rows = self.encoder.with_rows(
             batch.inputs, batch.places, batch.segments, asked, marks, needed, self.second(batch)
@@ -102,7 +102,7 @@ class Resolver(nn.Module):
             raise UserError("this run reads the pronoun as a second sequence (model.second_sequence): name the pronoun")
 
     def _see(self, batch: Packed) -> Seen:
-        marks = self.readout.marks(batch)
+        marks = self.readout.marks(batch.slots)
         needed = self._needed(batch)
         hidden = self.encoder(batch.inputs, batch.places, batch.segments, marks, needed, self.second(batch))
         return Seen(hidden=hidden.flatten(0, 1), rows=None)

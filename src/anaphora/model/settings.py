@@ -386,7 +386,6 @@ class Pair(Readout):
 
     kind: str = "pair"
     attention: bool = False  # reads the pronoun's weights on the candidate too, all heads: the label then trains them
-    marked: bool = False  # a learned vector is added to the pronoun's tokens, another to the candidates'
     hidden: int = 128  # features of the network between the pair and its score
     dropout: float = 0.0  # of what the network reads and of its features, in training only
 
