@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-os.environ.setdefault("OMP_NUM_THREADS", "2")
+# Tests side by side have a core each.
+os.environ.setdefault("OMP_NUM_THREADS", "1" if "PYTEST_XDIST_WORKER" in os.environ else "2")
 
 ROOT = Path(__file__).parent.parent
 TINY = (

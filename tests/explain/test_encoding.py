@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -165,6 +166,14 @@ def test_the_row_in_hand_is_the_pronoun_the_last_word_or_the_one_asked_for(run: 
     for row, message in (("dinner", "is not in the text"), ("5", r"must be one of \[start\], Tom, met, Anna, \.")):
         with pytest.raises(UserError, match=rf"row \('{row}'\) {message}"):
             walk(run, Sentence("Tom met Anna."), 0, 0, row, Phrases("en"))
+
+
+def test_a_read_out_that_compares_the_candidates_states_is_named(tmp_path: Path, tiny: Callable[..., Any]) -> None:
+    from anaphora.training.run import train
+
+    pairs = load(train(tiny(tmp_path, "task/readout=bilinear", "trainer.limit_steps=2")).directory)
+    assert told(pairs, asked()).notes == (Phrases("en")("run", "compared"),)
+    assert told(pairs, asked(), language="zh").notes == (Phrases("zh")("run", "compared"),)
 
 
 def test_words_that_the_model_does_not_know_are_named(run: Run) -> None:

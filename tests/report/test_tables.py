@@ -115,3 +115,15 @@ def test_items_that_chose_the_head_are_not_called_unseen() -> None:
 
 def test_nearly_all_is_not_rounded_to_all() -> None:
     assert "99.7 %" in honest_sentence(metrics(en=cell(candidate=0.997)))
+
+
+def test_answers_below_chance_are_called_that() -> None:
+    assert "In English that is below chance" in honest_sentence(metrics(en=cell(task=0.1)))
+    assert "below chance" not in honest_sentence(metrics(en=cell(task=0.45)))
+
+
+def test_a_read_out_that_needs_no_attention_to_the_candidates_is_named() -> None:
+    named = "its answers need no attention between them"
+    assert named in honest_sentence({**metrics(en=cell(candidate=0.97)), "reads_candidates": True})
+    assert named not in honest_sentence({**metrics(en=cell(candidate=0.97)), "reads_candidates": False})
+    assert named not in honest_sentence({**metrics(en=cell(task=0.5)), "reads_candidates": True})

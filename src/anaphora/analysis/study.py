@@ -16,6 +16,7 @@ from anaphora.analysis.summary import summarise
 from anaphora.checkpoint import Run, training_record
 from anaphora.data.batch import Encoded
 from anaphora.data.example import Example, whole_blocks
+from anaphora.model.settings import reads_candidates
 
 UNTRAINED_SEED = 1_000_000
 """Untrained models begin here, so that none of them is the start of a run of a usual seed."""
@@ -71,8 +72,9 @@ class Study(Measurement):
 
     def metrics(self) -> dict[str, Any]:
         """What `metrics.json` holds."""
-        seconds = training_record(self.run.directory).get("train_seconds")
-        return {"seed": self.run.config.seed, **super().metrics(), "train_seconds": seconds}
+        config, seconds = self.run.config, training_record(self.run.directory).get("train_seconds")
+        compared = reads_candidates(config.task.readout)
+        return {"seed": config.seed, **super().metrics(), "train_seconds": seconds, "reads_candidates": compared}
 
 
 Progress = Callable[[str], None]

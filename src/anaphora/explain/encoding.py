@@ -26,7 +26,7 @@ from anaphora.model.attention import Attention, Context, attend, normalised
 from anaphora.model.block import Block
 from anaphora.model.encoder import Encoder
 from anaphora.model.resolver import Resolver
-from anaphora.model.settings import NoReadout, check_length, slots_of
+from anaphora.model.settings import NoReadout, check_length, reads_candidates, slots_of
 from anaphora.question import find
 from anaphora.specials import UNKNOWN
 
@@ -80,6 +80,8 @@ def walk(run: Run, asked: Sentence, layer: int, head: int, row: str | None, word
     if answer is not None:
         about = words.joined(about, words("run", "answer", answer=answer))
     notes = _unfamiliar(seen.tokens, labels, words)
+    if reads_candidates(run.config.task.readout):
+        notes += (words("run", "compared"),)
     title = words("run", "title", layer=layer, head=head, text=asked.text)
     return Walk("sentence", title, about, words.language, labels, place, tuple(steps), notes)
 

@@ -415,6 +415,11 @@ def slots_of(readout: Readout) -> int:
     return readout.slots if isinstance(readout, Slot) else 0
 
 
+def reads_candidates(readout: Readout) -> bool:
+    """Whether the candidates' own states are compared: an answer then needs no attention from the query to them."""
+    return isinstance(readout, Bilinear | Pair)
+
+
 def check_length(chosen: Model, longest: int) -> None:
     """Refuse texts of more tokens than the model has places for.
 

@@ -54,9 +54,9 @@ def honest_sentence(metrics: Mapping[str, Any]) -> str:
     """What the numbers allow one to say, in English: a sentence for the languages of which the same can be said.
 
     A task counts as solved where the lower bound of its accuracy is above chance and every baseline and the accuracy
-    at least half way from chance to 1. A head stands out where the lower bound of its candidate accuracy is above
-    chance, every baseline and the 95th percentile of untrained models. A kind of cue is named where its case differs
-    from that of its language.
+    at least half way from chance to 1; below chance, that is said. A head stands out where the lower bound of its
+    candidate accuracy is above chance, every baseline and the 95th percentile of untrained models. A kind of cue is
+    named where its case differs from that of its language.
     """
     cases: dict[str, list[tuple[str, Cell]]] = {"points": [], "unmeasured": [], "ordinary": [], "unsolved": []}
     for language, whole in metrics["languages"].items():
@@ -92,6 +92,16 @@ def honest_sentence(metrics: Mapping[str, Any]) -> str:
         "not solved, so where its heads point should not be read as alignment."
         for name, cell in cases["unsolved"]
     ]
+    reversed_ = [name for name, cell in cases["unsolved"] if _high(cell, "task_accuracy") < (cell.get("chance") or 0.0)]
+    if reversed_:
+        sentences.append(
+            f"In {_all_of(reversed_)} that is below chance: what the model has learned turns round on these items."
+        )
+    if metrics.get("reads_candidates") and len(cases["unsolved"]) < sum(map(len, cases.values())):
+        sentences.append(
+            "This model's read-out compares the candidates' own states with the pronoun's: its answers need no "
+            "attention between them."
+        )
     return " ".join(sentences)
 
 
@@ -153,6 +163,12 @@ def _low(cell: Cell, measure: str) -> float:
     bounds = (cell.get("intervals") or {}).get(measure)
     value = bounds[0] if bounds else cell.get(measure)
     return 0.0 if value is None else float(value)
+
+
+def _high(cell: Cell, measure: str) -> float:
+    bounds = (cell.get("intervals") or {}).get(measure)
+    value = bounds[1] if bounds else cell.get(measure)
+    return 1.0 if value is None else float(value)
 
 
 def _aim(named: Sequence[tuple[str, Cell]], where: str, what: str) -> str:
