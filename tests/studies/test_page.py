@@ -96,6 +96,22 @@ def test_a_measure_that_runs_along_an_axis_is_drawn_as_a_curve() -> None:
     assert nothing_is_cut(figure)
 
 
+def test_models_with_something_done_to_them_stand_beside_the_same_as_trained() -> None:
+    found = []
+    for cell in cells():
+        one = record(cell.name, 0, 0.9, 0.5)
+        for place, change in enumerate(("query shuffled", "no candidate seen")):
+            one.groups["en"][f"{change}, set"] = {"task_accuracy": 0.2 + place / 10}
+        found.append(one)
+    assert "changes" not in drawn(
+        summarise(plan(seeds=[0]), cells(), [record(cell.name, 0, 0.9, 0.5) for cell in cells()])
+    )
+    figure = drawn(summarise(plan(seeds=[0]), cells(), found))["changes"]
+    shown = {line.get_xdata()[0] for line in figure.axes[1].lines if line.get_marker() != "None"}  # type: ignore[index]
+    assert shown == {0.9, 0.2, 0.3}
+    assert nothing_is_cut(figure)
+
+
 def test_what_grows_a_hundredfold_is_drawn_on_a_scale_of_plain_powers() -> None:
     found = [
         Record(

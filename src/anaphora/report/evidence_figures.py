@@ -448,7 +448,8 @@ def _panels(
     each = min(each, 3.2)
     heading = _Heading(title, None)
     head = heading.height + (0.24 if key else 0.0) + 0.2
-    tall = _LINE * len(rows) + 0.08
+    line = _LINE * (1.4 if max(map(len, marks.values()), default=0) > 3 else 1.0)
+    tall = line * len(rows) + 0.08
     width = max(left + each * len(panels) + gap * (len(panels) - 1) + 0.2, heading.width + 0.3)
     sheet = _Sheet(width, head + tall + 0.5)
     sheet.heading(heading)
@@ -457,7 +458,7 @@ def _panels(
 
     base = sheet.height - head - tall
     for number, text in enumerate(shown):
-        middle = base + tall - _LINE * (number + 0.5) - 0.04
+        middle = base + tall - line * (number + 0.5) - 0.04
         bold = rows[number][1]
         sheet.canvas.text(
             0.15 if bold else left - 0.1, middle - 0.035, text, ha="left" if bold else "right", fontsize=style.TEXT,
@@ -480,9 +481,10 @@ def _panels(
         for number, (name, _) in enumerate(rows):
             drawn = marks.get((name, panel), [])
             measured = [one for one in drawn if one.form != "tick"]
+            apart = min(0.38, 0.76 / max(1, len(measured) - 1))
             for one in drawn:
-                # Two measures of one row stand a little apart, so that neither hides the other.
-                aside = 0.0 if one.form == "tick" else 0.38 * (measured.index(one) - (len(measured) - 1) / 2)
+                # The measures of one row stand a little apart, so that none hides another or leaves the row.
+                aside = 0.0 if one.form == "tick" else apart * (measured.index(one) - (len(measured) - 1) / 2)
                 _draw_mark(axes, one, number + 0.5 + aside)
     across = each * len(panels) + gap * (len(panels) - 1)
     sheet.canvas.text(left + across / 2, 0.1, drawable(label), ha="center", fontsize=style.TEXT, color=style.MUTED)

@@ -20,7 +20,7 @@ from anaphora.report.figures import _Heading, _Sheet, _width
 from anaphora.report.fonts import drawable
 from anaphora.report.style import house_style
 from anaphora.report.tables import LANGUAGES
-from anaphora.studies.settings import is_share
+from anaphora.studies.settings import TASK, is_share
 
 Study = Mapping[str, Any]
 
@@ -35,6 +35,8 @@ _FORMS = {
     "role": ("role cues", style.ANTECEDENT, "D"),
     "all": ("all items", style.INK, "o"),
 }
+_CHANGED = ((style.ANTECEDENT, "D"), (style.DISTRACTOR, "s"), (style.PRONOUN, "^"))
+"""Colour and mark of the changes of `changes_figure`."""
 _UNITS = {"distance": "distance (words)", "tokens": "tokens a sentence", "d_k": "d_k (features a head)"}
 _LINES = (
     (style.ANTECEDENT, "-", "o"),
@@ -106,6 +108,45 @@ def cells_figure(study: Study, language: str) -> Figure | None:
                           facecolor="none", edgecolor=style.OTHER, linewidth=0, zorder=0.5)
             )  # fmt: skip
     return figure
+
+
+def changes_of(study: Study) -> list[str]:
+    """What was done to trained models before they were asked again: "no candidate seen" of "no candidate seen, set"."""
+    groups = {group: None for cell in study["cells"] for found in cell["groups"].values() for group in found}
+    return list(
+        dict.fromkeys(
+            group.rpartition(", ")[0] for group in groups if group.rpartition(", ")[2] in KINDS and ", " in group
+        )
+    )
+
+
+@house_style()
+def changes_figure(study: Study) -> Figure | None:
+    """Task accuracy of every cell's models as they are and with what was done to them, languages side by side."""
+    changes = changes_of(study)
+    if not changes:
+        return None
+    forms = {"": ("as trained", style.INK, "o")}
+    forms |= {name: (name, *form) for name, form in zip(changes, _CHANGED, strict=False)}
+    rows: list[tuple[str, bool]] = []
+    marks: dict[tuple[str, str], list[_Mark]] = {}
+    for cell in study["cells"]:
+        kinds = [kind for kind in KINDS if any(kind in found for found in cell["groups"].values())]
+        rows += [(_said(cell["name"]), True), *((f"{cell['name']}/{_FORMS[kind][0]}", False) for kind in kinds)]
+        for language, groups in cell["groups"].items():
+            for kind in kinds:
+                for change, (_, colour, form) in forms.items():
+                    spread = groups.get(f"{change}, {kind}" if change else kind, {}).get("measures", {}).get(TASK)
+                    if spread:
+                        mark = _Mark(spread["median"], spread["lowest"], spread["highest"], colour, form)
+                        name = (f"{cell['name']}/{_FORMS[kind][0]}", LANGUAGES.get(language, language))
+                        marks.setdefault(name, []).append(mark)
+    panels = list(dict.fromkeys(panel for _, panel in marks))
+    title = f"{study['name'].replace('_', ' ')}: task accuracy of trained models and of the same changed"
+    return _panels(
+        f"{title}\nmedian and range over seeds", rows, panels, marks, "task accuracy (%)", (0.0, 1.0), points=True,
+        key=list(forms.values()),
+    )  # fmt: skip
 
 
 def axes_of(study: Study) -> dict[str, list[str]]:

@@ -15,6 +15,7 @@ from anaphora.report.study_figures import (
     SHARES,
     axes_of,
     cells_figure,
+    changes_figure,
     groups_shown,
     languages_of,
     series_figure,
@@ -33,10 +34,11 @@ _KINDS = {"set": "set cues", "role": "role cues", "all": "all items"}
 
 
 def drawn(study: Study) -> dict[str, Figure]:
-    """The figures of a study by name: the cells of each language, and every measure that runs along an axis."""
+    """The figures of a study by name: each language's cells, changed models, and measures that run along an axis."""
     found: dict[str, Figure | None] = {
         f"cells_{language}": cells_figure(study, language) for language in languages_of(study)
     }
+    found["changes"] = changes_figure(study)
     for axis, measures in axes_of(study).items():
         for measure in measures:
             found[f"{axis.replace(' ', '_')}_{measure}"] = series_figure(study, axis, measure)
