@@ -38,7 +38,7 @@ docs: $(READY)
 	@echo "site/index.html; for its search: $(BIN)/python -m http.server --directory site --bind 127.0.0.1"
 
 test: $(READY)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal
 
 lint: $(READY)
 	$(BIN)/ruff format --check .

@@ -112,12 +112,9 @@ def cells_figure(study: Study, language: str) -> Figure | None:
 
 def changes_of(study: Study) -> list[str]:
     """What was done to trained models before they were asked again: "no candidate seen" of "no candidate seen, set"."""
-    groups = {group: None for cell in study["cells"] for found in cell["groups"].values() for group in found}
-    return list(
-        dict.fromkeys(
-            group.rpartition(", ")[0] for group in groups if group.rpartition(", ")[2] in KINDS and ", " in group
-        )
-    )
+    groups = (group for cell in study["cells"] for found in cell["groups"].values() for group in found)
+    parts = (group.rpartition(", ") for group in groups)
+    return list(dict.fromkeys(change for change, _, kind in parts if change and kind in KINDS))
 
 
 @house_style()
