@@ -176,6 +176,19 @@ def test_a_read_out_that_compares_the_candidates_states_is_named(tmp_path: Path,
     assert told(pairs, asked(), language="zh").notes == (Phrases("zh")("run", "compared"),)
 
 
+@pytest.mark.parametrize(
+    ("readout", "reads"),
+    [
+        (model_settings.Word(), False),
+        (model_settings.Bilinear(), True),
+        (model_settings.Pair(), True),
+        (model_settings.Pair(attention=True), False),
+    ],
+)
+def test_read_outs_that_need_no_attention_are_told_from_others(readout: model_settings.Readout, reads: bool) -> None:
+    assert model_settings.reads_candidates(readout) is reads
+
+
 def test_words_that_the_model_does_not_know_are_named(run: Run) -> None:
     assert told(run, Sentence(TEXT)).notes == ()
     noted = " ".join(told(run, Sentence("Anna met zebra 7.")).notes)

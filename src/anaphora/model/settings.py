@@ -416,8 +416,8 @@ def slots_of(readout: Readout) -> int:
 
 
 def reads_candidates(readout: Readout) -> bool:
-    """Whether the candidates' own states are compared: an answer then needs no attention from the query to them."""
-    return isinstance(readout, Bilinear | Pair)
+    """Whether answers are read off the candidates' own states, and so need no attention from the query to them."""
+    return isinstance(readout, Bilinear) or (isinstance(readout, Pair) and not readout.attention)
 
 
 def check_length(chosen: Model, longest: int) -> None:

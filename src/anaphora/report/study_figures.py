@@ -35,7 +35,14 @@ _FORMS = {
     "role": ("role cues", style.ANTECEDENT, "D"),
     "all": ("all items", style.INK, "o"),
 }
-_CHANGED = ((style.ANTECEDENT, "D"), (style.DISTRACTOR, "s"), (style.PRONOUN, "^"))
+_CHANGED = (
+    (style.ANTECEDENT, "D"),
+    (style.DISTRACTOR, "s"),
+    (style.PRONOUN, "^"),
+    (style.MUTED, "v"),
+    (style.OTHER, "P"),
+    (style.INK, "X"),
+)
 """Colour and mark of the changes of `changes_figure`."""
 _UNITS = {"distance": "distance (words)", "tokens": "tokens a sentence", "d_k": "d_k (features a head)"}
 _LINES = (
