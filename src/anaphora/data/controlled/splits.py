@@ -17,7 +17,16 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from anaphora.data.controlled.lexicon import AGREEMENT_CLASSES, COSETS, FILLER_ONLY, GENDERS, NAME_COSETS, Lexicon, Noun
+from anaphora.data.controlled.lexicon import (
+    AGREEMENT_CLASSES,
+    COSETS,
+    FILLER_ONLY,
+    GENDERS,
+    NAME_COSETS,
+    SELECTION_CLASSES,
+    Lexicon,
+    Noun,
+)
 from anaphora.data.controlled.templates import SUBJECT
 from anaphora.data.settings import ROLE_TYPES
 
@@ -37,8 +46,8 @@ class Holdout:
     """The words of a language, dealt into cosets."""
 
     language: str
-    nouns: Mapping[str, tuple[tuple[Noun, ...], ...]]  # class -> coset -> nouns
-    agreement: Mapping[str, tuple[tuple[Noun, ...], ...]]  # class -> group, the last one shared -> nouns
+    selection: Mapping[str, tuple[tuple[Noun, ...], ...]]  # selection class -> coset -> nouns
+    agreement: Mapping[str, tuple[tuple[Noun, ...], ...]]  # agreement class -> group, the last one shared -> nouns
     predicates: Mapping[str, tuple[tuple[str, ...], ...]]  # selection class -> coset -> cues
     names: Mapping[str, tuple[tuple[str, ...], ...]]  # gender -> coset -> names
     filler_only: Mapping[str, tuple[str, ...]]  # gender -> names that training shows as bystanders alone
@@ -49,7 +58,7 @@ class Holdout:
         """The nouns of a class that may stand beside cues of a coset in a split."""
         dev = (cue_coset + 1) % COSETS
         allowed = {"test": {cue_coset}, "dev": {dev}, "train": set(range(COSETS)) - {cue_coset, dev}}[split]
-        return _union(self.nouns[kind], allowed)
+        return _union(self.selection[kind], allowed)
 
     def agreement_nouns(self, kind: str, forms: Collection[str], split: str) -> list[Noun]:
         """The nouns of a class that may stand in one sentence with pronouns of these forms in a split.
@@ -88,7 +97,7 @@ def deal(lexicon: Lexicon, seed: int, shared_nouns: float) -> Holdout:
     nouns = {kind: dealt(f"nouns/{kind}", nouns, COSETS) for kind, nouns in lexicon.nouns.items()}
     return Holdout(
         language=lexicon.language,
-        nouns=nouns,
+        selection={kind: nouns[kind] for kind in SELECTION_CLASSES},
         agreement={kind: _withheld(nouns[kind], shared_nouns) for kind in AGREEMENT_CLASSES},
         predicates={kind: dealt(f"cues/{kind}", cues, COSETS) for kind, cues in lexicon.predicates.items()},
         names={
