@@ -138,6 +138,7 @@ VARIANTS: dict[type[Any], dict[str, type[Any]]] = {
         "litbank": data_settings.LitBank,
         "ontogum": data_settings.OntoGum,
         "plain_text": data_settings.PlainText,
+        "silver": data_settings.Silver,
         "labelled_text": data_settings.LabelledText,
         "sst2": data_settings.Sst2,
         "rotten_tomatoes": data_settings.RottenTomatoes,

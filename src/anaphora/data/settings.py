@@ -275,6 +275,27 @@ class PlainText(Texts):
 
 
 @dataclass(kw_only=True)
+class Silver(Divided):
+    """Questions made out of plain English text, whose answers rules know and nobody has checked; to train on first.
+
+    What `path`, `also` and `without` take is what data=plain_text takes. Given names and their gender are learned from
+    the documents that have a `title` and are about a person: some must be.
+    """
+
+    kind: str = "silver"
+    also: list[str] = field(default_factory=list)  # more files, folders or hub names, read after `path`
+    without: list[str] = field(default_factory=list)  # evaluation data; what shares 8 words in a row is left out
+    words: int = 100  # of a passage at most
+    dev_share: float = 0.05  # of the documents
+    test_share: float = 0.0  # of the documents
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.words < 20:
+            raise UserError(f"data.words ({self.words}) must be at least 20")
+
+
+@dataclass(kw_only=True)
 class LabelledText(Texts):
     """Texts with a label each: .tsv, .csv, .jsonl or .parquet with columns text, label; or a hub name, hf://owner/name.
 

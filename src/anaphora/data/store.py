@@ -34,6 +34,7 @@ from anaphora.data.corpora import (
     ontogum,
     pdp60,
     plain_text,
+    silver,
     tables,
     winobias,
     winogender,
@@ -188,6 +189,8 @@ def _read(
             return ontogum.read(settings)
         case sources.PlainText():
             return plain_text.read(settings)
+        case sources.Silver():
+            return silver.read(settings)
         case sources.LabelledText():
             return labelled_text.read(settings)
     raise UserError(f"data.kind ({settings.kind!r}) is not one that can be read")
@@ -229,6 +232,9 @@ def _files(settings: sources.Data) -> dict[str, Path]:
         case sources.PlainText():
             named = [*plain_text.files(settings), *contamination.files(settings.without)]
             return {str(path): path for path in named}
+        case sources.Silver():
+            named = [*silver.files(settings), *contamination.files(settings.without)]
+            return {str(path): path for path in named}
         case sources.Divided() if not is_hub(settings.path):
             return _below(settings.path)
     return {}
@@ -251,6 +257,7 @@ def _fingerprint(settings: sources.Data) -> str:
         *(here / f"{name}.py" for name in ("example", "text", "words", "contamination", "store")),
         *sorted(here.glob("controlled/*.py")),
         *sorted(here.glob("corpora/*.py")),
+        *sorted(here.glob("silver/*.py")),
     ]
     for name, path in [*((path.name, path) for path in code), *_files(settings).items()]:
         total.update(name.encode())

@@ -1,0 +1,174 @@
+"""People named in English text, found by given names that were learned from the text itself; no tagger, no list.
+
+A page about a person tells the gender of a given name by its pronouns: "Marta Dahl (born 1950) is a ... She ...".
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from anaphora.data.text import Text
+
+MALE = ("he", "him", "his", "himself")
+FEMALE = ("she", "her", "hers", "herself")
+TITLES = {
+    **dict.fromkeys(("Mr", "Sir", "Lord"), "male"),
+    **dict.fromkeys(("Mrs", "Miss", "Ms", "Lady"), "female"),
+}
+"""What stands before a name and tells a gender."""
+
+_WORD = r"[A-Z][\w'’]*[^\W\d_A-Z](?:-[A-Z]\w+)?"
+_INNER = rf"(?: (?:[A-Z]\.|{_WORD}|de|van|von|der|bin|al|la))*"
+_NAME = re.compile(rf"(?:(?P<title>{'|'.join(TITLES)})\.? )?(?P<name>{_WORD}{_INNER} {_WORD}|{_WORD})")
+_PERSON_PAGE = re.compile(rf"({_WORD}){_INNER} ({_WORD})(?: \(.*\))?")
+_BIOGRAPHY = re.compile(r"\bborn\b|\((?:\d|c\.|née|[A-Z])| (?:is|was) an? ")
+_POSSESSIVE = re.compile(r"['’]s$")
+_WORDS = re.compile(r"[a-z]+")
+_OPENING = 400  # characters in which a page says that it is about a person
+_PRONOUNS, _SHARE = 5, 0.85  # at least so many, and of them so many of one gender, tell a page's gender
+_AGREEING = 0.9  # of the pages about bearers of a name
+_LONGEST = 4  # words of a name; more are a list or a work's title
+_OTHER_WORDS = """
+    The In On At He She His Her Him Hers Himself Herself After When While And But As For From With By A An It They This
+    That There Then New San South North West East Saint St
+    University College School Award Prize Street City County Park Church Cup Institute Hall House Foundation Museum
+    Center Centre Company Records Music River Theatre Theater Hospital Medal Party Trophy Stadium Show Day Festival
+    Airport Court Act Bank Group Library Press Orchestra Band Competition Magazine Journal
+    January February March April May June July August September October November December
+"""
+_NO_PERSON = frozenset(_OTHER_WORDS.split())
+"""What no person's name holds; in front of one it is left off."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """Where a person is named: characters, the person's longest name in the passage, and the gender if it is known."""
+
+    start: int
+    end: int
+    person: str
+    gender: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """Whom a page is about."""
+
+    name: str
+    given: str
+    family: str
+    gender: str | None
+
+
+class Names:
+    """Given names, the gender of those whose bearers share one, and family names.
+
+    Attributes:
+        given: how many pages are about a bearer of each given name.
+        genders: "male" or "female" of those names whose pages agree.
+        families: every family name once, in the order of the pages.
+    """
+
+    def __init__(self, documents: Iterable[Text]) -> None:
+        bearers: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        families: dict[str, None] = {}
+        for document in documents:
+            page = _person_page(document)
+            if page is None:
+                continue
+            given, family = page
+            families[family] = None
+            gender = gender_of(document.text) if _BIOGRAPHY.search(document.text[:_OPENING]) else None
+            if gender is not None:
+                bearers[given][gender] += 1
+        self.given = {name: found.total() for name, found in bearers.items()}
+        self.genders = {
+            name: found.most_common(1)[0][0]
+            for name, found in bearers.items()
+            if found.most_common(1)[0][1] >= _AGREEING * found.total()
+        }
+        self.families = tuple(families)
+        self._of = {each: tuple(n for n in self.genders if self.genders[n] == each) for each in ("male", "female")}
+
+    def of(self, gender: str) -> Sequence[str]:
+        """The given names of one gender, in the order of the pages."""
+        return self._of[gender]
+
+    def subject(self, document: Text) -> Subject | None:
+        """Whom a page is about; None where its title is no person's name."""
+        page = _person_page(document)
+        if page is None:
+            return None
+        given, family = page
+        gender = gender_of(document.text) or self.genders.get(given)
+        return Subject(document.title.split(" (")[0], given, family, gender)
+
+    def mentions(self, passage: str, subject: Subject | None) -> list[Mention]:
+        """Where a passage names people, in its order.
+
+        A title or a known given name with another name makes a person; later its parts alone are the same one. A given
+        name alone is a person only where no page's subject is (in stories), and two bearers of it are known.
+        """
+        known: dict[str, tuple[str, str | None]] = {}
+        if subject is not None:
+            known = dict.fromkeys((subject.family, subject.given), (subject.name, subject.gender))
+        found = []
+        for match in _NAME.finditer(passage):
+            start, name = match.start("name"), match["name"]
+            while len(parts := name.split(" ", 1)) == 2 and self._before_a_name(*parts):
+                start, name = start + len(parts[0]) + 1, parts[1]
+            name = _POSSESSIVE.sub("", name)
+            words = name.split()
+            if _NO_PERSON.intersection(words) or len(words) > _LONGEST:
+                continue
+            title = match["title"] if start == match.start("name") else None
+            person = self._person(words, title, known, alone=subject is None)
+            if person is not None:
+                begin = match.start() if title else start
+                found.append(Mention(begin, start + len(name), *person))
+        return found
+
+    def _before_a_name(self, first: str, rest: str) -> bool:
+        """Whether a capital letter does not make a word part of the name behind it: "Later Marta Dahl"."""
+        return first in _NO_PERSON or (first not in self.given and rest.split(" ", 1)[0] in self.given and " " in rest)
+
+    def _person(
+        self, words: list[str], title: str | None, known: dict[str, tuple[str, str | None]], alone: bool
+    ) -> tuple[str, str | None] | None:
+        """Who is named so, and what is known of later mentions."""
+        first, last = words[0], words[-1]
+        name = " ".join(words)
+        if title is not None:
+            return known.setdefault(f"{title} {last}", (f"{title} {last}", TITLES[title]))
+        if len(words) == 1:
+            if first not in known and alone and self.given.get(first, 0) > 1 and first in self.genders:
+                known[first] = (name, self.genders[first])
+            return known.get(first)
+        if first in known and known.get(last) == known[first]:
+            return known[first]
+        if first not in self.given:
+            return None
+        known[first] = known[last] = (name, self.genders.get(first))
+        return known[first]
+
+
+def _person_page(document: Text) -> tuple[str, str] | None:
+    """Given and family name in the title of a page that begins with them; None for any other page."""
+    page = _PERSON_PAGE.fullmatch(document.title)
+    if page is None or not document.text.startswith(page[1]) or page[1] in _NO_PERSON:
+        return None
+    return page[1], page[2]
+
+
+def gender_of(text: str) -> str | None:
+    """The gender of nearly all third-person pronouns of a text; None where there are few or both."""
+    counted = Counter(_WORDS.findall(text.lower()))
+    counts = {"male": sum(counted[form] for form in MALE), "female": sum(counted[form] for form in FEMALE)}
+    total = sum(counts.values())
+    for gender, count in counts.items():
+        if total >= _PRONOUNS and count >= _SHARE * total:
+            return gender
+    return None

@@ -1,0 +1,257 @@
+"""Questions about pronouns whose answers two rules know; both write into the text.
+
+By gender: where a passage names exactly one person of a pronoun's gender, the pronoun means that person. Then everybody
+in it is given one gender, names and pronouns alike, so that gender no longer tells and the rest of the text has to.
+
+By name: a name that stands in a passage again is written as a pronoun, after Kocijan et al. 2019 (WikiCREM), who hide
+it behind a mask; the other candidate is of the same gender.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from anaphora.data.corpora.reading import example_of
+from anaphora.data.example import Example, Span
+from anaphora.data.silver.people import FEMALE, MALE, TITLES, Mention, Names, Subject
+from anaphora.data.text import Text
+
+CORPUS = "silver"
+
+_PRONOUN = re.compile(rf"\b(?:{'|'.join((*MALE, *FEMALE))})\b", re.IGNORECASE)
+_TURNED = {
+    "he": "she",
+    "him": "her",
+    "his": "her",
+    "himself": "herself",
+    "she": "he",
+    "hers": "his",
+    "herself": "himself",
+}
+_BEHIND_AN_OBJECT = """
+    to in and at on with for from as by a the that into but when if or of so up down out away back then was is had an
+    his her before after about until who while than not because again over
+"""
+_BEFORE_A_SUBJECT = """
+    and but when while that because if as after before where although though which since until who whom
+"""
+_BEFORE_AN_OBJECT = """
+    of to with by for from against at on in about between behind over under into than like near toward towards alongside
+    told met asked gave married joined beat defeated replaced succeeded helped made
+"""
+_BEHIND_OBJECTS = frozenset(_BEHIND_AN_OBJECT.split())
+"""What follows "her" where it is an object ("him"); else it is possessive ("his")."""
+_BEFORE_SUBJECTS, _BEFORE_OBJECTS = (frozenset(listed.split()) for listed in (_BEFORE_A_SUBJECT, _BEFORE_AN_OBJECT))
+_SENTENCE_END = re.compile(r"(?<=[.!?])(?<!Mr\.)(?<!Mrs\.)(?<!Ms\.)(?<!Dr\.)(?<!St\.)(?<! [A-Z]\.) +(?=[A-Z\"'])")
+_SHORTEST = 20  # words of a passage
+_NEITHER = 0.25  # share of the questions by name that offer two others, where there are three people
+_NEAREST = 0.5  # how often the other candidate of a question by name is the nearest one
+
+
+def questions(document: Text, names: Names, words: int, seed: int) -> Iterator[Example]:
+    """The questions about one document, drawn by (seed, document).
+
+    Args:
+        document: an English text, a paragraph a line.
+        names: what is known about names.
+        words: of a passage at most.
+        seed: of what is drawn.
+    """
+    draw = random.Random(f"{seed}/{CORPUS}/{document.group}")
+    subject = names.subject(document)
+    for passage in passages(document.text, words, draw):
+        mentions = names.mentions(passage, subject)
+        people = _People(mentions)
+        if len(people.spans) < 2:
+            continue
+        asked = _Passage(passage, mentions, people, document.group)
+        yield from _by_gender(asked, names, subject, draw)
+        yield from _by_name(asked, draw)
+
+
+def passages(text: str, words: int, draw: random.Random) -> Iterator[str]:
+    """Stretches of whole sentences of one paragraph, half to all of `words` long; each sentence ends one at most."""
+    for paragraph in text.split("\n"):
+        sentences = _SENTENCE_END.split(paragraph)
+        lengths = [len(sentence.split()) for sentence in sentences]
+        ended: set[int] = set()
+        for first in range(len(sentences)):
+            limit, end, total = draw.randint(words // 2, words), first, 0
+            while end < len(sentences) and (end == first or total + lengths[end] <= limit):
+                total += lengths[end]
+                end += 1
+            if _SHORTEST <= total <= words and end not in ended:
+                ended.add(end)
+                yield " ".join(sentences[first:end])
+
+
+class _People:
+    """The mentions and the gender of everyone whom a passage names."""
+
+    def __init__(self, mentions: Sequence[Mention]) -> None:
+        self.spans: defaultdict[str, list[Span]] = defaultdict(list)
+        self.gender = {each.person: each.gender for each in mentions}
+        for each in mentions:
+            self.spans[each.person].append((each.start, each.end))
+
+    def of(self, gender: str | None) -> list[str]:
+        """Everyone of a gender."""
+        return [person for person in self.spans if self.gender[person] == gender]
+
+
+@dataclass(frozen=True, slots=True)
+class _Passage:
+    text: str
+    mentions: Sequence[Mention]
+    people: _People
+    group: str
+
+
+def _by_gender(asked: _Passage, names: Names, subject: Subject | None, draw: random.Random) -> list[Example]:
+    """Up to two questions: one whose answer is not the person named first, where there is one, and another."""
+    text, people = asked.text, asked.people
+    forms = list(_PRONOUN.finditer(text))
+    present = {_gender(form[0]) for form in forms}
+    alone = {gender: people.of(gender)[0] for gender in present if len(people.of(gender)) == 1}
+    if not forms or people.of(None) or len(alone) < len(present) or not people.of("male") or not people.of("female"):
+        return []
+    if subject is not None and subject.name not in people.spans and subject.gender in (None, *present):
+        return []  # the page's subject may be meant without being named
+    turned_to = draw.choice(sorted(present))
+    written, mentions, pronouns = _turned(asked, forms, turned_to, names, draw)
+    found = []
+    for span, gender in pronouns:
+        right = alone[gender]
+        before = [person for person in mentions if mentions[person][0] < span]
+        if right not in before or written[slice(*span)].lower().endswith("self"):
+            continue
+        other = draw.choice([person for person in mentions if person != right])
+        first = mentions[right][0] < mentions[other][0]
+        found.append((first, span, right, other))
+    hard = [each for each in found if not each[0]] or found
+    chosen = [draw.choice(hard)] if hard else []
+    rest = [each for each in found if chosen and each[0] != chosen[0][0]]
+    chosen += [draw.choice(rest)] if rest else []
+    return [
+        _example(written, span, [mentions[right], mentions[other]], (0,), asked.group, "gender")
+        for _, span, right, other in chosen
+    ]
+
+
+def _turned(
+    asked: _Passage, forms: Sequence[re.Match[str]], gender: str, names: Names, draw: random.Random
+) -> tuple[str, dict[str, list[Span]], list[tuple[Span, str]]]:
+    """The passage with everyone of one gender; where each person is named now, and each pronoun with its old gender."""
+    new = {person: (draw.choice(names.of(gender)), draw.choice(names.families)) for person in asked.people.spans}
+    edits: list[tuple[int, int, str, str | None]] = []  # from, to, what is written there, who; None is a pronoun
+    for each in asked.mentions:
+        old = asked.text[each.start : each.end]
+        edits.append(
+            (
+                each.start,
+                each.end,
+                old if each.gender == gender else _renamed(each, old, *new[each.person]),
+                each.person,
+            )
+        )
+    for form in forms:
+        word = form[0] if _gender(form[0]) == gender else _turned_pronoun(form)
+        edits.append((form.start(), form.end(), word, None))
+    pieces, read, length = [], 0, 0
+    mentions: dict[str, list[Span]] = {}
+    pronouns = []
+    for start, end, words, person in sorted(edits, key=lambda edit: edit[:2]):
+        begin = length + start - read
+        length = begin + len(words)
+        pieces += [asked.text[read:start], words]
+        read = end
+        if person is None:
+            pronouns.append(((begin, length), _gender(asked.text[start:end])))
+        else:
+            mentions.setdefault(person, []).append((begin, length))
+    return "".join([*pieces, asked.text[read:]]), mentions, pronouns
+
+
+def _renamed(mention: Mention, old: str, given: str, family: str) -> str:
+    """A person of the other gender under a new name, with title, whole or in part as the old one was written."""
+    title, _, rest = old.partition(" ")
+    if title.rstrip(".") in TITLES and rest:
+        return f"{'Mr.' if mention.gender == 'female' else 'Mrs.'} {family}"
+    if rest:
+        return f"{given} {family}"
+    return given if old == mention.person.split()[0] else family
+
+
+def _turned_pronoun(form: re.Match[str]) -> str:
+    """The pronoun in the other gender; "her" is possessive where a noun seems to follow."""
+    word = form[0].lower()
+    if word == "her":
+        following = re.match(r" ([\w'-]+)", form.string[form.end() :])
+        turned = "his" if following and following[1].lower() not in _BEHIND_OBJECTS else "him"
+    else:
+        turned = _TURNED[word]
+    return turned.capitalize() if form[0][0].isupper() else turned
+
+
+def _by_name(asked: _Passage, draw: random.Random) -> list[Example]:
+    """A question about a later mention of one who is named again; "none of them" where two others are offered."""
+    text, people = asked.text, asked.people
+    again = [person for person in people.spans if people.gender[person] and len(people.spans[person]) > 1]
+    if not again:
+        return []
+    right = draw.choice(again)
+    gender = people.gender[right]
+    if any(_gender(form[0]) != gender for form in _PRONOUN.finditer(text)):
+        return []
+    others = [person for person in people.spans if person != right and people.gender[person] in (gender, None)]
+    start, end = draw.choice(people.spans[right][1:])
+    written = _as_pronoun(text, start, end, gender == "male")
+    if not others or written is None:
+        return []
+    word, end = written
+    moved = len(word) - (end - start)
+
+    def spans(person: str) -> list[Span]:
+        kept = [span for span in people.spans[person] if span[0] != start]
+        return [(low + moved * (low > start), high + moved * (low > start)) for low, high in kept]
+
+    nearest = min(others, key=lambda person: min(abs(span[0] - start) for span in people.spans[person]))
+    other = nearest if draw.random() < _NEAREST else draw.choice(others)
+    third = [person for person in others if person != other]
+    neither = bool(third) and draw.random() < _NEITHER
+    offered = [spans(draw.choice(third) if neither else right), spans(other)]
+    passage = text[:start] + word + text[end:]
+    return [_example(passage, (start, start + len(word)), offered, () if neither else (0,), asked.group, "name")]
+
+
+def _as_pronoun(text: str, start: int, end: int, male: bool) -> tuple[str, int] | None:
+    """The pronoun for a name at its place, and where what it replaces ends; None where its form cannot be told."""
+    subject, object_, possessive = ("he", "him", "his") if male else ("she", "her", "her")
+    before, behind = text[:start].rstrip(), text[end:]
+    last = before.rsplit(" ", 1)[-1]
+    follows = behind.split(maxsplit=1)[0] if behind.strip() else ""
+    if behind.startswith(("'s", "’s")):
+        word, end = possessive, end + 2
+    elif last.lower() in _BEFORE_OBJECTS:
+        word = object_
+    elif (not last or last[-1] in '.,;!?"' or last.lower() in _BEFORE_SUBJECTS) and follows[:1].isalpha():
+        if follows in ("and", "or"):
+            return None
+        word = subject
+    else:
+        return None
+    return (word.capitalize() if not last or last[-1] in ".!?" else word), end
+
+
+def _example(
+    text: str, pronoun: Span, offered: Sequence[list[Span]], answers: tuple[int, ...], group: str, rule: str
+) -> Example:
+    return example_of(CORPUS, text, pronoun, [tuple(spans) for spans in offered], answers, group=group, rule=rule)
+
+
+def _gender(form: str) -> str:
+    return "male" if form.lower() in MALE else "female"
