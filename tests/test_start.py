@@ -13,6 +13,8 @@ from anaphora.analysis.controls import changed
 from anaphora.checkpoint import Layout, load, training_record
 from anaphora.config import Config, read
 from anaphora.data.batch import Encoded, TrainingBatches
+from anaphora.data.example import Example
+from anaphora.data.names import with_other_names
 from anaphora.errors import UserError
 from anaphora.start import settle, untouched_model
 from anaphora.training.controls import freeze
@@ -210,6 +212,22 @@ def test_the_last_weights_are_kept_where_that_is_asked(
         record = training_record(directory)
         losses = [one["validation/loss"] for one in record["validations"]]
         assert record["best_validation"] == (losses.index(min(losses)) if keep == "best" else len(losses) - 1)
+
+
+def test_copies_under_other_names_join_the_training_items_alone(
+    begun: Callable[..., Config], folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown: list[list[Example]] = []
+
+    def noted(data: Encoded, *others: Any) -> TrainingBatches:
+        shown.append(list(data.examples))
+        return TrainingBatches(data, *others)
+
+    monkeypatch.setattr("anaphora.training.run.TrainingBatches", noted)
+    for copies in (0, 2):
+        train(settle(begun(tmp_path / str(copies), folder, f"task.other_names={copies}")))
+    plain, more = shown
+    assert more == [*plain, *with_other_names(plain, 2, seed=0)]
 
 
 def test_exchanged_names_double_the_training_items(

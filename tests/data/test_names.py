@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as draw
 
 from anaphora.data.example import Example
-from anaphora.data.names import renamed, with_exchanged_names
+from anaphora.data.names import renamed, with_exchanged_names, with_other_names
 
 TEXT = "Anna Lee saw Tom before he met Anna Lee."
 EXAMPLE = Example(
@@ -37,3 +37,57 @@ def test_any_names_leave_valid_spans(names: list[str]) -> None:
     found = renamed(EXAMPLE, names)
     assert [found.words(index) for index in range(2)] == names
     assert found.text[slice(*found.pronoun)] == "he"
+
+
+def test_the_parts_of_a_name_are_renamed_where_they_stand_alone() -> None:
+    text = "Anna Lee met Tom Ray. Lee's friend Ray said that Leeds had pleased her, and Anna laughed."
+    start = text.index(" her,") + 1
+    candidates = (((0, 8),), ((13, 20),))
+    example = Example(text=text, language="en", pronoun=(start, start + 3), candidates=candidates, antecedents=(0,))
+    found = renamed(example, ["Ida B. Wells", "Max Orr"])
+    assert found.text == (
+        "Ida B. Wells met Max Orr. Wells's friend Orr said that Leeds had pleased her, and Ida laughed."
+    )
+    assert found.text[slice(*found.pronoun)] == "her"
+    assert [found.words(index) for index in range(2)] == ["Ida B. Wells", "Max Orr"]
+
+
+def test_a_part_that_two_names_share_stays() -> None:
+    text = "Anna Lee met Bo Lee, and Lee said that she knew."
+    example = Example(text=text, language="en", pronoun=(39, 42), candidates=(((0, 8),), ((13, 19),)), antecedents=(0,))
+    assert renamed(example, ["Ida Orr", "Eve Ray"]).text == "Ida Orr met Eve Ray, and Lee said that she knew."
+
+
+def asked(first: str, second: str, gender: str) -> Example:
+    text = f"{first} met {second}, who smiled at that person."
+    spans = ((0, len(first)),), ((len(first) + 5, len(first) + 5 + len(second)),)
+    form = text.index("that")
+    return Example(
+        text=text,
+        language="en",
+        pronoun=(form, form + 4),
+        candidates=spans,
+        antecedents=(0,),
+        factors={"gender": gender},
+    )
+
+
+def test_other_names_are_those_of_other_items_of_the_same_gender_and_length() -> None:
+    women = [asked("Anna Lee", "Ida", "female"), asked("Eve Ray", "Ada", "female"), asked("Una Orr", "Bea", "female")]
+    men = [asked("Tom Fox", "Max", "male"), asked("Bo Dahl", "Jon", "male"), asked("Al Berg", "Per", "male")]
+    copies = with_other_names([*women, *men], 3, seed=0)
+    assert len(copies) == 18
+    for number, copy in enumerate(copies):
+        original = [*women, *men][number % 6]
+        own = women if original in women else men
+        for index in range(2):
+            assert copy.words(index) in {each.words(index) for each in own} - {original.words(index)}
+        assert (copy.antecedents, copy.factors) == (original.antecedents, original.factors)
+    assert with_other_names([*women, *men], 3, seed=0) == copies
+    assert with_other_names([*women, *men], 3, seed=1) != copies
+
+
+def test_a_name_that_no_other_item_replaces_stays() -> None:
+    alone = asked("Anna Lee", "Ida", "female")
+    assert with_other_names([alone], 1, seed=0) == [alone]
+    assert with_other_names([alone], 0, seed=0) == []

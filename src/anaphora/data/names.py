@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import random
+from collections import defaultdict
 from collections.abc import Sequence
 
+from anaphora.data.corpora.division import apart, occurrences
 from anaphora.data.example import Example, Span
 
 
 def renamed(example: Example, names: Sequence[str]) -> Example:
     """The same example with all mentions of each candidate written as another name.
 
-    Candidates, antecedents and order stay; spans move with the lengths of the names. What a text says about a candidate
-    without naming it, such as a first name alone, is not found and stays.
+    Candidates, antecedents and order stay; spans move with the lengths of the names. Where the first or last word of a
+    longer name stands alone ("Lee" of "Anna Lee") that of the new name replaces it, unless both candidates have it.
 
     Args:
         example: its candidates are names.
         names: one for each candidate.
     """
     written = {span: name for spans, name in zip(example.candidates, names, strict=True) for span in spans}
+    written |= _parts(example, names, [example.pronoun, *written])
     marked = sorted([example.pronoun, *written])
     pieces: list[str] = []
     moved: dict[Span, Span] = {}
@@ -45,3 +49,54 @@ def with_exchanged_names(example: Example) -> Example:
     """The same example in which every candidate bears the name of the next one, the last that of the first."""
     names = [example.words(index) for index in range(len(example.candidates))]
     return renamed(example, [*names[1:], *names[:1]])
+
+
+def with_other_names(examples: Sequence[Example], copies: int, seed: int) -> list[Example]:
+    """So many copies of each example whose candidates bear names of other examples' candidates.
+
+    Names come from examples of the same `gender` (if they have one), one word for one word and several for several;
+    one that the text holds already is not taken. After Liu 2019 (Anonymized BERT), who writes a few common names.
+
+    Args:
+        examples: their candidates are names.
+        copies: of each.
+        seed: of what is drawn.
+    """
+    pool: defaultdict[tuple[str, bool], dict[str, None]] = defaultdict(dict)
+    for example in examples:
+        for name in map(example.words, range(len(example.candidates))):
+            pool[_kind(example, name)][name] = None
+    listed = {kind: list(found) for kind, found in pool.items()}
+    draw = random.Random(f"{seed}/names")
+    return [renamed(example, _drawn(example, listed, draw)) for _ in range(copies) for example in examples]
+
+
+def _kind(example: Example, name: str) -> tuple[str, bool]:
+    return (example.factors.get("gender", ""), " " in name)
+
+
+def _drawn(example: Example, listed: dict[tuple[str, bool], list[str]], draw: random.Random) -> list[str]:
+    """A new name for each candidate, all different; its own where no other is found in a few draws."""
+    names: list[str] = []
+    for own in map(example.words, range(len(example.candidates))):
+        offered = (draw.choice(listed[_kind(example, own)]) for _ in range(_DRAWS))
+        names.append(next((name for name in offered if name not in example.text and name not in names), own))
+    return names
+
+
+def _parts(example: Example, names: Sequence[str], taken: Sequence[Span]) -> dict[Span, str]:
+    """What is written where the first or last word of a candidate's name stands alone."""
+    new: defaultdict[str, set[str]] = defaultdict(set)
+    for index, name in enumerate(names):
+        old, words = example.words(index).split(), name.split()
+        if len(old) > 1 and words:
+            new[old[0]].add(words[0])
+            new[old[-1]].add(words[-1])
+    found: dict[Span, str] = {}
+    for part, replacements in new.items():
+        if len(replacements) == 1:
+            found |= dict.fromkeys(apart(occurrences(part, example.text), [*taken, *found]), *replacements)
+    return found
+
+
+_DRAWS = 20

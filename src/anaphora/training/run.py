@@ -19,7 +19,7 @@ from anaphora.config import Config
 from anaphora.data import vocabulary
 from anaphora.data.batch import Batch, Encoded, TrainingBatches, Twins, evaluation_batches, hidden_alike
 from anaphora.data.example import Example, whole_blocks
-from anaphora.data.names import with_exchanged_names
+from anaphora.data.names import with_exchanged_names, with_other_names
 from anaphora.data.settings import Texts
 from anaphora.data.store import Corpus
 from anaphora.data.store import load as load_corpus
@@ -163,8 +163,8 @@ def questions_of(config: Config, known: Tokenizer | None) -> Material:
     corpus = load_corpus(config.data)
     limit = config.trainer.limit_items
     training, development = examples_of(corpus, "train", limit), examples_of(corpus, "dev", limit)
-    if config.task.exchanged_names:
-        training += [with_exchanged_names(one) for one in training]
+    exchanged = [with_exchanged_names(one) for one in training] if config.task.exchanged_names else []
+    training += [*exchanged, *with_other_names(training, config.task.other_names, config.seed)]
     check_examples(config, [*training, *development])
     tokenizer = known or vocabulary.build(config.vocabulary, [one.text for one in training], corpus.words)
     validation = Encoded(whole_blocks(development, config.validation.items), tokenizer)

@@ -31,6 +31,7 @@ class Task:
     hidden_words: float = 0.0  # share of words hidden for the masked-language-model loss
     hidden_words_weight: float = 1.0
     exchanged_names: bool = False  # each training item twice: as it is, and with its candidates' names exchanged
+    other_names: int = 0  # further copies of each training item, its candidates under names of other items
     twin_contrast: float = 0.0  # weight of the chance that twins (same sentence, other cue) get the same answer; 0: off
     shuffled_labels: bool = False  # a control: antecedents drawn anew among each item's candidates, once for all epochs
     supervision: Supervision = field(default_factory=Supervision)
@@ -38,6 +39,7 @@ class Task:
     def __post_init__(self) -> None:
         between("task.hidden_words", self.hidden_words, 0, 1)
         at_least("task.hidden_words_weight", self.hidden_words_weight, 0)
+        at_least("task.other_names", self.other_names, 0)
         at_least("task.twin_contrast", self.twin_contrast, 0)
         if self.twin_contrast and self.readout.kind in ("no_readout", "label"):
             raise ValueError(
