@@ -33,7 +33,7 @@ def show(chosen: Benchmark) -> None:
     """
     if chosen.threads is not None:
         torch.set_num_threads(chosen.threads)
-    console = Console()
+    console = Console(width=max(120, Console().width))  # no figure is cut where the output is no terminal
     about = circumstances(chosen)
     console.print(", ".join(f"{name} {value}" for name, value in about.items() if name != "settings"))
     tables = []
