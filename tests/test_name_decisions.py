@@ -8,6 +8,10 @@ from typing import Any
 import pytest
 from published import write_folder
 
+from anaphora.checkpoint import load
+from anaphora.data.store import load as load_corpus
+from anaphora.name_decisions import fine_tuned
+
 COLUMNS = ("ID", "Text", "Pronoun", "Pronoun-offset", "A", "A-offset", "A-coref", "B", "B-offset", "B-coref")
 
 
@@ -82,3 +86,28 @@ def test_items_that_are_not_two_names_with_a_gender_are_refused(
     status, _, err = script("gap", f"weights={weights}", "data=jsonl", f"data.path={table}")
     assert status == 2
     assert "two names and male or female are needed" in err
+
+
+def test_each_run_is_asked_the_fold_that_it_has_not_seen(
+    gap: Path, weights: Path, tmp_path: Path, script: Callable[..., Any]
+) -> None:
+    for fold in range(2):
+        short = ("trainer=smoke", "trainer.limit_items=null", "batching.tokens=256", "data.folds=2")
+        places = (f"output={tmp_path}", f"name=fold{fold}", f"data.path={gap}", f"start={weights}", f"data.fold={fold}")
+        assert script("train", "experiment=gap", *short, *places).status == 0
+    runs = f"runs=[{tmp_path / 'fold0'},{tmp_path / 'fold1'}]"
+    asked = (f"data.path={gap}", "split=folds", f"output={tmp_path / 'table.csv'}")
+    status, _, err = script("gap", runs, "data.folds=2", *asked)
+    assert status == 0, err
+    found = written(tmp_path / "table.csv")
+    assert list(found) == ["fold0", "fold1", "all 2 folds"]
+    each = [load(tmp_path / f"fold{fold}") for fold in range(2)]
+    parts = [load_corpus(run.config.data).examples("dev") for run in each]
+    assert {one.text for one in parts[0]} & {one.text for one in parts[1]} == set()
+    for run, examples in zip(each, parts, strict=True):
+        assert found[run.name]["f1"] == pytest.approx(fine_tuned([run], examples)[run.name].f1, abs=1e-6)
+    low, high = sorted(found[f"fold{fold}"]["f1"] for fold in range(2))
+    assert low <= found["all 2 folds"]["f1"] <= high
+    assert "other settings of its data" in script("gap", runs, "data.folds=3", *asked).err
+    alone = script("gap", f"runs=[{tmp_path / 'fold0'}]", "data.folds=2", *asked)
+    assert "every fold needs as many runs" in alone.err

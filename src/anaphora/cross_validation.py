@@ -34,7 +34,7 @@ def cross_validate(asked: CrossValidation) -> list[dict[str, Any]]:
         UserError: the runs are not the folds of one corpus, or one of them has seen what it would be asked.
     """
     runs = [load(directory) for directory in asked.runs]
-    _check(runs)
+    check_folds(runs)
     with console.status("reading the data") as status:
         found = answered(runs, status.update)
     check_factors(found, asked.by)
@@ -51,7 +51,7 @@ def answered(runs: Sequence[Run], progress: Progress = silent) -> Answered:
     """Every fold's dev split, answered by its runs and by shortcuts fitted on its training split."""
     by_fold: dict[int, list[Run]] = {}
     for run in sorted(runs, key=lambda one: one.config.seed):
-        by_fold.setdefault(_fold(run), []).append(run)
+        by_fold.setdefault(fold_of(run), []).append(run)
     examples: list[Example] = []
     said = []
     parts: list[Mapping[str, Floats]] = []
@@ -74,7 +74,12 @@ def joined(parts: Sequence[Mapping[str, Floats]], sizes: Sequence[int]) -> dict[
     }
 
 
-def _check(runs: Sequence[Run]) -> None:
+def check_folds(runs: Sequence[Run]) -> None:
+    """Refuse runs that are not all folds of one corpus, each as often as the others.
+
+    Raises:
+        UserError: naming the run and what is wrong with it.
+    """
     if not runs:
         raise UserError("runs ([]) must name the runs of all folds")
     for run in runs:
@@ -88,11 +93,11 @@ def _check(runs: Sequence[Run]) -> None:
                 "validation.keep=last"
             )
     refuse_unlike(runs)
-    counts = [sum(_fold(run) == fold for run in runs) for fold in range(_folds(runs[0]))]
+    counts = [sum(fold_of(run) == fold for run in runs) for fold in range(_folds(runs[0]))]
     if min(counts) < 1 or len(set(counts)) > 1:
         told = ", ".join(f"fold {fold}: {count}" for fold, count in enumerate(counts))
         raise UserError(f"runs: every fold needs as many runs, at least one; here are {told}")
-    pairs = [(_fold(run), run.config.seed) for run in runs]
+    pairs = [(fold_of(run), run.config.seed) for run in runs]
     if len(set(pairs)) < len(pairs):
         raise UserError("runs: two are of the same fold and seed")
 
@@ -119,7 +124,8 @@ def _folds(run: Run) -> int:
     return int(getattr(run.config.data, "folds", 0) or 0)
 
 
-def _fold(run: Run) -> int:
+def fold_of(run: Run) -> int:
+    """The fold that a run has not seen."""
     return int(getattr(run.config.data, "fold", 0))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +21,11 @@ from anaphora.analysis.probe import head_features, out_of_fold
 from anaphora.analysis.settings import NameDecisions
 from anaphora.analysis.words import mention_mass
 from anaphora.checkpoint import Run, load
+from anaphora.cross_validation import check_folds, fold_of
 from anaphora.data.batch import Encoded
 from anaphora.data.corpora.division import fold_numbers
 from anaphora.data.example import Example
+from anaphora.data.settings import Data, Divided
 from anaphora.data.store import load as load_corpus
 from anaphora.errors import UserError
 from anaphora.model.settings import NoReadout, check_length
@@ -37,14 +40,18 @@ def decide(asked: NameDecisions) -> list[dict[str, Any]]:
     Raises:
         UserError: the data are not of two names each with a gender, or a run answers nothing.
     """
+    runs = [load(run) for run in asked.runs]
     corpus = load_corpus(asked.data)
     if asked.weights is not None:
         examples = _two_names([*corpus.examples("train"), *corpus.examples("dev")])
         found = without_training(load(asked.weights), examples, asked.folds, asked.data.seed)
         title = f"{len(examples)} development items, {asked.folds} folds by text"
+    elif asked.split == "folds":
+        found = by_folds(runs, asked.data)
+        title = "each run's own fold"
     else:
         examples = _two_names(corpus.examples(asked.split))
-        found = fine_tuned([load(run) for run in asked.runs], examples)
+        found = fine_tuned(runs, examples)
         title = f"{len(examples)} items of the {asked.split} split"
     rows = [{"policy": name, **_cells(score)} for name, score in found.items()]
     console.print(_table(f"Name decisions: {title}", rows))
@@ -60,18 +67,51 @@ def fine_tuned(runs: Sequence[Run], examples: Sequence[Example]) -> dict[str, Na
     Raises:
         UserError: a run has no read-out.
     """
-    said = []
-    for run in runs:
-        if isinstance(run.config.task.readout, NoReadout):
-            raise UserError(
-                f"runs ({run.directory}) answers nothing (task.readout=no_readout); weights=... reads heads"
-            )
-        data = Encoded(examples, run.tokenizer)
-        check_length(run.config.model, data.longest())
-        answers = look(run.resolver, data, run.config.batching, run.config.task.readout).answers
-        said.append(named(answers, 2))
+    said = [_decisions(run, examples) for run in runs]
     found = {run.name: name_score(one[None], examples) for run, one in zip(runs, said, strict=True)}
     return {**found, f"mean of {len(runs)}": name_score(np.stack(said), examples)} if len(runs) > 1 else found
+
+
+def by_folds(runs: Sequence[Run], data: Data) -> dict[str, NameScore]:
+    """The score of each run on the fold that it has not seen, and of all folds together.
+
+    Raises:
+        UserError: the runs are not all folds of these data.
+    """
+    check_folds(runs)
+    parts: dict[int, list[Example]] = {}
+    said: dict[int, list[Decisions]] = {}
+    found = {}
+    for run in sorted(runs, key=lambda one: (fold_of(one), one.config.seed)):
+        fold, theirs = fold_of(run), run.config.data
+        assert isinstance(theirs, Divided)
+        if (
+            not isinstance(data, Divided)
+            or replace(data, fold=fold, path=theirs.path, dev_share=theirs.dev_share) != theirs
+        ):
+            raise UserError(
+                f"data: {run.directory} was trained on other settings of its data; give data.folds={theirs.folds} and "
+                "whatever else of data they were given"
+            )
+        parts[fold] = _two_names(load_corpus(replace(data, fold=fold)).examples("dev"))
+        said.setdefault(fold, []).append(_decisions(run, parts[fold]))
+        found[run.name] = name_score(said[fold][-1][None], parts[fold])
+    examples = [example for part in parts.values() for example in part]
+    together = np.concatenate([np.stack(each) for each in said.values()], axis=1)
+    return {**found, f"all {len(parts)} folds": name_score(together, examples)}
+
+
+def _decisions(run: Run, examples: Sequence[Example]) -> Decisions:
+    """What a run answers: (N, 2).
+
+    Raises:
+        UserError: it has no read-out.
+    """
+    if isinstance(run.config.task.readout, NoReadout):
+        raise UserError(f"runs ({run.directory}) answers nothing (task.readout=no_readout); weights=... reads heads")
+    data = Encoded(examples, run.tokenizer)
+    check_length(run.config.model, data.longest())
+    return named(look(run.resolver, data, run.config.batching, run.config.task.readout).answers, 2)
 
 
 def without_training(run: Run, examples: Sequence[Example], folds: int, seed: int) -> dict[str, NameScore]:

@@ -126,12 +126,14 @@ class NameDecisions:
     runs: list[str] = field(default_factory=list)  # fine-tuned runs, one a seed
     weights: str | None = None  # pretrained weights or a run whose heads are read without fine-tuning
     data: Data = field(default=MISSING)
-    split: str = "test"
+    split: str = (
+        "test"  # or dev, train; folds: each run is asked the fold that it has not seen, and all are put together
+    )
     folds: int = 10  # of the development rows, for what is chosen or fitted there
     output: str | None = None  # a CSV file
 
     def __post_init__(self) -> None:
-        one_of("split", self.split, ("train", "dev", "test"))
+        one_of("split", self.split, ("train", "dev", "test", "folds"))
         at_least("folds", self.folds, 2)
         if bool(self.runs) == (self.weights is not None):
             raise ValueError("name either runs=[...] (fine-tuned) or weights=... (heads without fine-tuning)")
