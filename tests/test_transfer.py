@@ -87,5 +87,17 @@ def test_runs_that_cannot_be_put_into_one_row_are_refused(
         transfer(Transfer(runs=[str(finished)], data=Table(path=str(table))))
 
 
+def test_a_runs_own_test_split_is_asked_as_far_as_its_texts_are_new(
+    tiny: Callable[..., Any], table: Path, tmp_path: Path
+) -> None:
+    rows = [json.loads(line) for line in table.read_text(encoding="utf-8").splitlines()]
+    new = [{**row, "text": row["text"][:-1] + "!", "split": "test"} for row in rows[:12]]
+    own = tmp_path / "items.jsonl"
+    own.write_text("".join(json.dumps(row) + "\n" for row in rows + new), encoding="utf-8")
+    run = train(tiny(tmp_path, f"data.path={own}")).directory
+    found = transfer(Transfer(runs=[str(run)], data=Table(path=str(own))))
+    assert {row["items"] for row in found if not row["factor"]} == {12}
+
+
 def _otherwise(example: Example) -> Example:
     return replace(example, antecedents=tuple(1 - index for index in example.antecedents))
