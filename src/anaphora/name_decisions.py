@@ -41,8 +41,8 @@ def decide(asked: NameDecisions) -> list[dict[str, Any]]:
         UserError: the data are not of two names each with a gender, or a run answers nothing.
     """
     runs = [load(run) for run in asked.runs]
-    corpus = load_corpus(asked.data)
     if asked.weights is not None:
+        corpus = load_corpus(asked.data)
         examples = _two_names([*corpus.examples("train"), *corpus.examples("dev")])
         found = without_training(load(asked.weights), examples, asked.folds, asked.data.seed)
         title = f"{len(examples)} development items, {asked.folds} folds by text"
@@ -50,7 +50,7 @@ def decide(asked: NameDecisions) -> list[dict[str, Any]]:
         found = by_folds(runs, asked.data)
         title = "each run's own fold"
     else:
-        examples = _two_names(corpus.examples(asked.split))
+        examples = _two_names(load_corpus(asked.data).examples(asked.split))
         found = fine_tuned(runs, examples)
         title = f"{len(examples)} items of the {asked.split} split"
     rows = [{"policy": name, **_cells(score)} for name, score in found.items()]

@@ -126,9 +126,7 @@ class NameDecisions:
     runs: list[str] = field(default_factory=list)  # fine-tuned runs, one a seed
     weights: str | None = None  # pretrained weights or a run whose heads are read without fine-tuning
     data: Data = field(default=MISSING)
-    split: str = (
-        "test"  # or dev, train; folds: each run is asked the fold that it has not seen, and all are put together
-    )
+    split: str = "test"  # or dev, train; folds: every run is asked the fold that it has not seen
     folds: int = 10  # of the development rows, for what is chosen or fitted there
     output: str | None = None  # a CSV file
 

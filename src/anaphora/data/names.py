@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from anaphora.data.corpora.division import apart, occurrences
 from anaphora.data.example import Example, Span
@@ -22,19 +22,10 @@ def renamed(example: Example, names: Sequence[str]) -> Example:
     """
     written = {span: name for spans, name in zip(example.candidates, names, strict=True) for span in spans}
     written |= _parts(example, names, [example.pronoun, *written])
-    marked = sorted([example.pronoun, *written])
-    pieces: list[str] = []
-    moved: dict[Span, Span] = {}
-    read, length = 0, 0
-    for start, end in marked:
-        before, words = example.text[read:start], written.get((start, end), example.text[start:end])
-        length += len(before)
-        moved[start, end] = (length, length + len(words))
-        length += len(words)
-        pieces += [before, words]
-        read = end
+    written[example.pronoun] = example.text[slice(*example.pronoun)]
+    text, moved = rewritten(example.text, written)
     return Example(
-        text="".join([*pieces, example.text[read:]]),
+        text=text,
         language=example.language,
         pronoun=moved[example.pronoun],
         candidates=tuple(tuple(moved[span] for span in spans) for spans in example.candidates),
@@ -43,6 +34,20 @@ def renamed(example: Example, names: Sequence[str]) -> Example:
         twin=example.twin,
         factors=example.factors,
     )
+
+
+def rewritten(text: str, written: Mapping[Span, str]) -> tuple[str, dict[Span, Span]]:
+    """A text with other words at some spans, which do not overlap, and where each of these stands then."""
+    pieces: list[str] = []
+    moved: dict[Span, Span] = {}
+    read, length = 0, 0
+    for start, end in sorted(written):
+        begin = length + start - read
+        length = begin + len(written[start, end])
+        moved[start, end] = (begin, length)
+        pieces += [text[read:start], written[start, end]]
+        read = end
+    return "".join([*pieces, text[read:]]), moved
 
 
 def with_exchanged_names(example: Example) -> Example:

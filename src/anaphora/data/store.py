@@ -233,8 +233,7 @@ def _files(settings: sources.Data) -> dict[str, Path]:
             named = [*plain_text.files(settings), *contamination.files(settings.without)]
             return {str(path): path for path in named}
         case sources.Silver():
-            named = [*silver.files(settings), *contamination.files(settings.without)]
-            return {str(path): path for path in named}
+            return _files(silver.text_of(settings))
         case sources.Divided() if not is_hub(settings.path):
             return _below(settings.path)
     return {}

@@ -5,8 +5,6 @@ What plain text may look like, and what is left out of it, is `corpora.plain_tex
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from anaphora.data.corpora import plain_text
 from anaphora.data.corpora.division import ReadingReport
 from anaphora.data.example import Example
@@ -26,7 +24,7 @@ def read(settings: Silver) -> tuple[dict[str, list[Example]], ReadingReport]:
     Raises:
         UserError: what `plain_text.read` raises, or the text teaches no given names or leaves no question.
     """
-    texts, report = plain_text.read(_text(settings))
+    texts, report = plain_text.read(text_of(settings))
     english = {split: [one for one in found if one.language == "en"] for split, found in texts.items()}
     names = Names(one for found in english.values() for one in found)
     if not (names.of("male") and names.of("female")):
@@ -43,12 +41,8 @@ def read(settings: Silver) -> tuple[dict[str, list[Example]], ReadingReport]:
     return splits, report
 
 
-def files(settings: Silver) -> list[Path]:
-    """The files of text that are read."""
-    return plain_text.files(_text(settings))
-
-
-def _text(settings: Silver) -> PlainText:
+def text_of(settings: Silver) -> PlainText:
+    """The text that the questions are made of."""
     return PlainText(
         path=settings.path,
         also=settings.also,

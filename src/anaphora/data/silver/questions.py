@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 from anaphora.data.corpora.reading import example_of
 from anaphora.data.example import Example, Span
+from anaphora.data.names import rewritten
 from anaphora.data.silver.people import FEMALE, MALE, TITLES, Mention, Names, Subject
 from anaphora.data.text import Text
 
@@ -147,33 +148,13 @@ def _turned(
 ) -> tuple[str, dict[str, list[Span]], list[tuple[Span, str]]]:
     """The passage with everyone of one gender; where each person is named now, and each pronoun with its old gender."""
     new = {person: (draw.choice(names.of(gender)), draw.choice(names.families)) for person in asked.people.spans}
-    edits: list[tuple[int, int, str, str | None]] = []  # from, to, what is written there, who; None is a pronoun
+    written = {form.span(): form[0] if _gender(form[0]) == gender else _turned_pronoun(form) for form in forms}
     for each in asked.mentions:
         old = asked.text[each.start : each.end]
-        edits.append(
-            (
-                each.start,
-                each.end,
-                old if each.gender == gender else _renamed(each, old, *new[each.person]),
-                each.person,
-            )
-        )
-    for form in forms:
-        word = form[0] if _gender(form[0]) == gender else _turned_pronoun(form)
-        edits.append((form.start(), form.end(), word, None))
-    pieces, read, length = [], 0, 0
-    mentions: dict[str, list[Span]] = {}
-    pronouns = []
-    for start, end, words, person in sorted(edits, key=lambda edit: edit[:2]):
-        begin = length + start - read
-        length = begin + len(words)
-        pieces += [asked.text[read:start], words]
-        read = end
-        if person is None:
-            pronouns.append(((begin, length), _gender(asked.text[start:end])))
-        else:
-            mentions.setdefault(person, []).append((begin, length))
-    return "".join([*pieces, asked.text[read:]]), mentions, pronouns
+        written[each.start, each.end] = old if each.gender == gender else _renamed(each, old, *new[each.person])
+    text, moved = rewritten(asked.text, written)
+    mentions = {person: [moved[span] for span in spans] for person, spans in asked.people.spans.items()}
+    return text, mentions, [(moved[form.span()], _gender(form[0])) for form in forms]
 
 
 def _renamed(mention: Mention, old: str, given: str, family: str) -> str:
