@@ -11,7 +11,7 @@ import pytest
 from anaphora.data import store
 from anaphora.data.controlled import corpus
 from anaphora.data.corpora import dpr
-from anaphora.data.settings import Controlled, Data, Dpr, Table
+from anaphora.data.settings import Controlled, Data, Dpr, LabelledText, Table
 from anaphora.errors import UserError
 
 SMALL = Controlled(languages=["zh"], train_items=100, test_items=20)
@@ -50,6 +50,49 @@ def test_the_second_time_nothing_is_made(dpr_file: Path, monkeypatch: pytest.Mon
     first = store.load(Dpr(path=str(dpr_file)))
     monkeypatch.setattr(dpr, "read", None)
     assert store.load(Dpr(path=str(dpr_file))).fingerprint == first.fingerprint
+
+
+SHARED = "and then they walked along the river until it was dark"
+
+
+@pytest.fixture
+def asked(tmp_path: Path) -> Path:
+    path = tmp_path / "asked.txt"
+    path.write_text(f"We ate {SHARED}, all of us.")
+    return path
+
+
+def test_items_that_share_words_with_evaluation_data_are_left_out_with_their_twins(tmp_path: Path, asked: Path) -> None:
+    twins = BLOCK.format("slept") + BLOCK.format(SHARED)
+    path = tmp_path / "train.c.txt"
+    path.write_text(twins + BLOCK.format("ran a mile") * 2)
+    whole, apart = (
+        store.load(Dpr(path=str(path), without=without, test_share=0, dev_share=0)) for without in ([], [str(asked)])
+    )
+    assert (len(whole.examples("train")), len(apart.examples("train"))) == (4, 2)
+    assert [one.text for one in apart.examples("train")] == [one.text for one in whole.examples("train")[2:]]
+    assert apart.report.rows == 4
+    assert apart.report.reasons == {"it or one of its group shares 8 words in a row with asked.txt": 2}
+
+
+def test_labelled_texts_that_share_words_with_evaluation_data_are_left_out_alone(tmp_path: Path, asked: Path) -> None:
+    path = tmp_path / "texts.tsv"
+    path.write_text(f"text\tlabel\nHe came {SHARED}.\tbad\nHe came and went.\tgood\nShe sang.\tgood\n")
+    loaded = store.load(LabelledText(path=str(path), without=[str(asked)], test_share=0, dev_share=0))
+    assert [one.text for one in loaded.texts("train")] == ["He came and went.", "She sang."]
+
+
+def test_evaluation_data_that_leave_nothing_are_refused(dpr_file: Path) -> None:
+    dpr_file.write_text(BLOCK.format(SHARED) * 2)
+    with pytest.raises(UserError, match=r"data.without .*: every item of data.path .* shares 8 words in a row with it"):
+        store.load(Dpr(path=str(dpr_file), without=[str(dpr_file)]))
+
+
+def test_other_evaluation_data_are_another_corpus(dpr_file: Path, asked: Path) -> None:
+    settings = Dpr(path=str(dpr_file), without=[str(asked)])
+    before = store.load(settings).fingerprint
+    asked.write_text("Something else.")
+    assert store.load(settings).fingerprint != before
 
 
 def test_settings_and_file_content_change_the_fingerprint(dpr_file: Path) -> None:

@@ -1,4 +1,4 @@
-"""Which paragraphs share eight words in a row with evaluation data: nothing is trained on what it is tested on.
+"""Which texts share eight words in a row with evaluation data: nothing is trained on what it is tested on.
 
 Words are compared in lower case and without punctuation; a Chinese character is a word. Evaluation data need no reader
 of their own: every line, or every string where a file is JSON, counts as one text. A text of fewer than eight words

@@ -88,6 +88,7 @@ class Divided(Data):
     test_share: float = 0.2  # of the groups
     folds: int | None = None  # cross-validation: what is not test is cut into so many folds of groups
     fold: int = 0  # which of them is the dev split; the others train
+    without: list[str] = field(default_factory=list)  # evaluation data; what shares 8 words in a row is left out
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -269,7 +270,6 @@ class PlainText(Texts):
 
     kind: str = "plain_text"
     also: list[str] = field(default_factory=list)  # more files, folders or hub names, read after `path`
-    without: list[str] = field(default_factory=list)  # evaluation data; what shares 8 words in a row is left out
     dev_share: float = 0.02  # of the documents
     test_share: float = 0.02  # of the documents
 
@@ -284,7 +284,6 @@ class Silver(Divided):
 
     kind: str = "silver"
     also: list[str] = field(default_factory=list)  # more files, folders or hub names, read after `path`
-    without: list[str] = field(default_factory=list)  # evaluation data; what shares 8 words in a row is left out
     words: int = 100  # of a passage at most
     dev_share: float = 0.05  # of the documents
     test_share: float = 0.0  # of the documents

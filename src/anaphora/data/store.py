@@ -107,6 +107,8 @@ def load(settings: sources.Data) -> Corpus:
         found, report = _read(settings)
         if type(settings) in PARTS:
             _check_splits(PARTS[type(settings)].option, settings, found)
+        if isinstance(settings, sources.Divided) and not isinstance(settings, sources.PlainText | sources.Silver):
+            found, report = _apart(found, report, settings)  # plain text loses paragraphs, where it is read
         splits = _one_fold(found, settings) if isinstance(settings, sources.Divided) and settings.folds else found
         words = sorted({word for language in _languages(settings) for word in controlled.words(language)})
         try:
@@ -208,6 +210,28 @@ def _check_splits(option: str, settings: sources.Data, splits: Any) -> None:
                 raise UserError(f"{option}: item {number} of its {name} split {told}")
 
 
+def _apart(
+    splits: Mapping[str, Sequence[Any]], report: ReadingReport, settings: sources.Divided
+) -> tuple[Mapping[str, Sequence[Any]], ReadingReport]:
+    """The items of which none in their group shares words with `data.without`, and the report of the others."""
+    if not settings.without:
+        return splits, report
+    every = [item for found in splits.values() for item in found]
+    shared = contamination.EvaluationData(settings.without).shared_with([item.text for item in every])
+    groups = {_group(item): name for item, name in zip(every, shared, strict=True) if name}
+    kept = {split: [item for item in found if _group(item) not in groups] for split, found in splits.items()}
+    if not any(kept.values()):
+        told = f"every item of data.path ({settings.path}) shares {contamination.LENGTH} words in a row with it"
+        raise UserError(f"data.without ({', '.join(settings.without)}): {told}")
+    reason = f"it or one of its group shares {contamination.LENGTH} words in a row with"
+    dropped = [(repr(item.text[:60]), f"{reason} {groups[_group(item)]}") for item in every if _group(item) in groups]
+    return kept, ReadingReport(report.rows, (*report.dropped, *dropped))
+
+
+def _group(item: Example | Text) -> str:
+    return item.group or item.text
+
+
 def _one_fold(splits: Mapping[str, Sequence[Any]], settings: sources.Divided) -> dict[str, list[Any]]:
     """One fold of what is not test as the dev split, the others as the train split."""
     assert settings.folds
@@ -224,16 +248,20 @@ def _languages(settings: sources.Data) -> list[str]:
 
 def _files(settings: sources.Data) -> dict[str, Path]:
     """The files that decide what is read, by name: of a folder all in it, whatever its layout, but hidden ones."""
+    without = contamination.files(settings.without) if isinstance(settings, sources.Divided) else []
+    return {**_own_files(settings), **{f"without {path}": path for path in without}}
+
+
+def _own_files(settings: sources.Data) -> dict[str, Path]:
     match settings:
         case sources.Controlled():
             return {path.name: path for path in controlled.files(settings)}
         case sources.LitBank(seen_in=str(seen_in)):
             return {**_below(settings.path), "seen_in": existing(seen_in, "data.seen_in")}
         case sources.PlainText():
-            named = [*plain_text.files(settings), *contamination.files(settings.without)]
-            return {str(path): path for path in named}
+            return {str(path): path for path in plain_text.files(settings)}
         case sources.Silver():
-            return _files(silver.text_of(settings))
+            return _own_files(silver.text_of(settings))
         case sources.Divided() if not is_hub(settings.path):
             return _below(settings.path)
     return {}
