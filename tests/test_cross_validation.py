@@ -3,6 +3,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,8 @@ import pytest
 
 from anaphora.analysis.answered import MODEL, NONE_OF_THEM
 from anaphora.analysis.settings import CrossValidation
-from anaphora.checkpoint import load
-from anaphora.cross_validation import answered, cross_validate
+from anaphora.checkpoint import Run, load
+from anaphora.cross_validation import answered, cross_validate, refuse_unlike
 from anaphora.data.store import load as load_corpus
 from anaphora.errors import UserError
 from anaphora.start import settle
@@ -88,6 +89,26 @@ def test_runs_that_are_not_the_folds_of_one_corpus_are_refused(
     assert "validation.keep=last" in said(best, folds[1])
     longer = Path(train(tiny(tmp_path / "longer", *asked, "validation.keep=last", "optimizer.clip=2")).directory)
     assert "other settings" in said(folds[1], longer)
+
+
+def test_seeds_of_a_recipe_of_two_stages_are_one_recipe(folds: list[Path], tmp_path: Path) -> None:
+    def started(name: str) -> Run:
+        """A run like the first fold's that started from another run, named so."""
+        origin = tmp_path / name
+        origin.mkdir()
+        written = (folds[1] / "config.yaml").read_text(encoding="utf-8")
+        (origin / "config.yaml").write_text(written.replace("seed: 0", "seed: 5", 1), encoding="utf-8")
+        run = load(folds[0])
+        return replace(run, config=replace(run.config, start=str(origin)))
+
+    one, other = started("one"), started("other")
+    refuse_unlike([one, other])
+    written = tmp_path / "other" / "config.yaml"
+    written.write_text(written.read_text(encoding="utf-8").replace("clip: 1.0", "clip: 2.0"), encoding="utf-8")
+    with pytest.raises(UserError, match="other settings"):
+        refuse_unlike([one, other])
+    with pytest.raises(UserError, match="other settings"):
+        refuse_unlike([one, load(folds[0])])
 
 
 def test_a_run_pre_trained_on_chinese_text_is_asked_about_pronouns_fold_by_fold(

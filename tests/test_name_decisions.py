@@ -111,3 +111,10 @@ def test_each_run_is_asked_the_fold_that_it_has_not_seen(
     assert "other settings of its data" in script("gap", runs, "data.folds=3", *asked).err
     alone = script("gap", f"runs=[{tmp_path / 'fold0'}]", "data.folds=2", *asked)
     assert "every fold needs as many runs" in alone.err
+    # The development file alone is divided otherwise than the folder, so that folds overlap with what was trained on.
+    part = f"data.path={gap / 'gap-development.tsv'}"
+    assert "may have seen" in script("gap", runs, part, "split=folds", "data.folds=2").err
+    one = (f"runs=[{tmp_path / 'fold0'}]", "split=dev", "data.folds=2")
+    assert script("gap", *one, f"data.path={gap}", "data.fold=0").status == 0
+    assert "may have seen" in script("gap", *one, f"data.path={gap}", "data.fold=1").err
+    assert "may have seen" in script("gap", *one, part, "data.fold=0").err

@@ -12,11 +12,12 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from anaphora import config as configuration
 from anaphora.analysis.answered import MODEL, NONE_OF_THEM, Answered, answers_of, check_factors, refuse_silent, table
 from anaphora.analysis.baselines import Floats, per_item
 from anaphora.analysis.settings import CrossValidation
 from anaphora.analysis.study import Progress, silent
-from anaphora.checkpoint import Run, load
+from anaphora.checkpoint import Layout, Run, load
 from anaphora.config import Config
 from anaphora.data.example import Example
 from anaphora.data.settings import Divided
@@ -103,7 +104,7 @@ def check_folds(runs: Sequence[Run]) -> None:
 
 
 def refuse_unlike(runs: Sequence[Run]) -> None:
-    """Refuse runs that differ in more than fold and seed.
+    """Refuse runs that differ in more than fold and seed, their own and those of the runs that they started from.
 
     Raises:
         UserError: naming the first that does.
@@ -117,7 +118,14 @@ def refuse_unlike(runs: Sequence[Run]) -> None:
 
 def _alike(config: Config) -> Config:
     data = replace(config.data, fold=0) if isinstance(config.data, Divided) else config.data
-    return replace(config, name=None, output="", seed=0, resume=None, data=data)
+    return replace(config, name=None, output="", seed=0, resume=None, start=_origin(config.start), data=data)
+
+
+def _origin(start: str | None) -> str | None:
+    """What a run started from, the same for two seeds of one recipe."""
+    if start is None or not Layout(Path(start).expanduser()).config.exists():
+        return start
+    return repr(_alike(configuration.read(Layout(Path(start).expanduser()).config)))
 
 
 def _folds(run: Run) -> int:

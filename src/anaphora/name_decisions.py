@@ -23,7 +23,7 @@ from anaphora.analysis.words import mention_mass
 from anaphora.checkpoint import Run, load
 from anaphora.cross_validation import check_folds, fold_of
 from anaphora.data.batch import Encoded
-from anaphora.data.corpora.division import fold_numbers
+from anaphora.data.corpora.division import fold_numbers, is_hub
 from anaphora.data.example import Example
 from anaphora.data.settings import Data, Divided
 from anaphora.data.store import load as load_corpus
@@ -50,6 +50,9 @@ def decide(asked: NameDecisions) -> list[dict[str, Any]]:
         found = by_folds(runs, asked.data)
         title = "each run's own fold"
     else:
+        if asked.split == "dev":
+            for run in runs:
+                _refuse_seen(run, asked.data)
         examples = _two_names(load_corpus(asked.data).examples(asked.split))
         found = fine_tuned(runs, examples)
         title = f"{len(examples)} items of the {asked.split} split"
@@ -83,22 +86,38 @@ def by_folds(runs: Sequence[Run], data: Data) -> dict[str, NameScore]:
     said: dict[int, list[Decisions]] = {}
     found = {}
     for run in sorted(runs, key=lambda one: (fold_of(one), one.config.seed)):
-        fold, theirs = fold_of(run), run.config.data
-        assert isinstance(theirs, Divided)
-        if (
-            not isinstance(data, Divided)
-            or replace(data, fold=fold, path=theirs.path, dev_share=theirs.dev_share) != theirs
-        ):
-            raise UserError(
-                f"data: {run.directory} was trained on other settings of its data; give data.folds={theirs.folds} and "
-                "whatever else of data they were given"
-            )
-        parts[fold] = _two_names(load_corpus(replace(data, fold=fold)).examples("dev"))
+        fold = fold_of(run)
+        its_own = replace(data, fold=fold) if isinstance(data, Divided) else data
+        _refuse_seen(run, its_own)
+        parts[fold] = _two_names(load_corpus(its_own).examples("dev"))
         said.setdefault(fold, []).append(_decisions(run, parts[fold]))
         found[run.name] = name_score(said[fold][-1][None], parts[fold])
     examples = [example for part in parts.values() for example in part]
     together = np.concatenate([np.stack(each) for each in said.values()], axis=1)
     return {**found, f"all {len(parts)} folds": name_score(together, examples)}
+
+
+def _refuse_seen(run: Run, data: Data) -> None:
+    """Refuse to ask a run about a dev split of its own corpus in which there may be items that it was trained on.
+
+    Raises:
+        UserError: its settings of that corpus, the path among them, are others.
+    """
+    theirs = run.config.data
+    if not isinstance(theirs, Divided) or not isinstance(data, Divided) or theirs.kind != data.kind:
+        return
+    path = theirs.path if _place(data.path) == _place(theirs.path) else data.path
+    # The shares of what is not test say nothing where it is cut into folds.
+    if replace(data, path=path, dev_share=theirs.dev_share if data.folds else data.dev_share) != theirs:
+        told = f" data.folds={theirs.folds} data.fold={theirs.fold}" if theirs.folds else ""
+        raise UserError(
+            f"data: {run.directory} was trained on other settings of its data, so that it may have seen what would be "
+            f"asked; give data.path={theirs.path}{told} and whatever else of data it was given"
+        )
+
+
+def _place(path: str) -> str:
+    return path if is_hub(path) else str(Path(path).expanduser().resolve())
 
 
 def _decisions(run: Run, examples: Sequence[Example]) -> Decisions:

@@ -145,6 +145,14 @@ def test_the_answer_is_the_person_whose_gender_the_pronoun_had() -> None:
     assert {("his", True), ("her", True), ("him", True), ("she", False), ("he", False)} <= seen
 
 
+def test_no_question_offers_one_name_twice() -> None:
+    found = [
+        each for each in by("gender", COUPLE.replace("Vik", "Dahl"), seeds=40) if each.factors["gender"] == "female"
+    ]
+    assert found
+    assert all(each.words(0) != each.words(1) for each in found)
+
+
 def test_her_becomes_possessive_before_a_noun_and_an_object_elsewhere() -> None:
     text = (
         "Marta Vik met Olaf Strand at the harbour early in the spring of that year. He gave her a book, he told her to "

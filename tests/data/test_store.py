@@ -75,6 +75,24 @@ def test_items_that_share_words_with_evaluation_data_are_left_out_with_their_twi
     assert apart.report.reasons == {"it or one of its group shares 8 words in a row with asked.txt": 2}
 
 
+def test_an_item_is_left_out_with_a_twin_that_has_no_group(tmp_path: Path, asked: Path) -> None:
+    rows = [
+        {
+            "text": f"Ann met Eve {way} and she sat.",
+            "pronoun": [len(f"Ann met Eve {way} and "), len(f"Ann met Eve {way} and she")],
+            "candidates": [[0, 3], [8, 11]],
+            "antecedents": [0],
+            "twin": twin,
+            "language": "en",
+        }
+        for way, twin in ((SHARED, "a"), ("late", "a"), ("early", "b"))
+    ]
+    path = tmp_path / "items.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    loaded = store.load(Table(path=str(path), without=[str(asked)], test_share=0, dev_share=0))
+    assert [one.twin for one in loaded.examples("train")] == ["b"]
+
+
 def test_labelled_texts_that_share_words_with_evaluation_data_are_left_out_alone(tmp_path: Path, asked: Path) -> None:
     path = tmp_path / "texts.tsv"
     path.write_text(f"text\tlabel\nHe came {SHARED}.\tbad\nHe came and went.\tgood\nShe sang.\tgood\n")

@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import datasets
+import pyarrow
 import pytest
+from pyarrow import parquet
 
 from anaphora.data import store
 from anaphora.data.contamination import LENGTH, EvaluationData
@@ -190,6 +192,7 @@ def test_words_of_two_texts_do_not_make_a_row(tmp_path: Path) -> None:
         ("a.json", json.dumps([{"deep": {"text": EIGHT}}], indent=1)),
         ("a.conllu", f"# text = {EIGHT}\n1\tthe\t_\n"),
         ("a.txt.dev", f"1 {EIGHT}"),
+        ("a.xml", "<all><one><txt1>{}</txt1> <txt2>under{}</txt2></one></all>".format(*EIGHT.split("under"))),
         ("a.txt.gz", f"[The grey] cat slept under the [old table] {EIGHT[:3]}"),
     ],
 )
@@ -202,6 +205,16 @@ def test_evaluation_data_of_every_format_are_read(name: str, content: str, tmp_p
         "eval",
         None,
     ]
+
+
+def test_evaluation_data_in_parquet_are_read(tmp_path: Path) -> None:
+    parquet.write_table(pyarrow.table({"text": [f"So {EIGHT}"], "number": [1]}), tmp_path / "a.parquet")
+    assert EvaluationData([str(tmp_path)]).shared_with([EIGHT, "none"]) == [tmp_path.name, None]
+
+
+def test_evaluation_data_of_one_name_are_told_apart(tmp_path: Path) -> None:
+    paths = [str(write(tmp_path / folder / "dev.tsv", text)) for folder, text in (("a", EIGHT), ("b", "nothing"))]
+    assert EvaluationData(paths).shared_with([EIGHT]) == [paths[0]]
 
 
 def test_contaminated_paragraphs_are_dropped_and_counted_and_the_rest_of_the_document_stays(tmp_path: Path) -> None:
@@ -221,6 +234,8 @@ def test_contaminated_paragraphs_are_dropped_and_counted_and_the_rest_of_the_doc
     [
         ("", "", "there is no such file"),
         ("a.json", '{"a"\n}', "a.json: not JSON"),
+        ("a.xml", "<a>", "a.xml: not XML"),
+        ("a.parquet", "x", "a.parquet: not a Parquet file"),
         ("b/c.md", "x", "the folder has no file"),
     ],
 )

@@ -1,8 +1,8 @@
 """Which texts share eight words in a row with evaluation data: nothing is trained on what it is tested on.
 
 Words are compared in lower case and without punctuation; a Chinese character is a word. Evaluation data need no reader
-of their own: every line, or every string where a file is JSON, counts as one text. A text of fewer than eight words
-cannot be found again.
+of their own: every line counts as one text, or every string of JSON and Parquet, or what stands in one element below
+the root of XML. A text of fewer than eight words cannot be found again.
 """
 
 from __future__ import annotations
@@ -14,11 +14,13 @@ from collections.abc import Iterator, Sequence
 from itertools import chain, count
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.data.corpora.division import lines
+from anaphora.data.corpora.reading import parquet_rows
 from anaphora.data.words import CHINESE
 from anaphora.errors import UserError
 
@@ -26,7 +28,7 @@ LENGTH = 8
 """Words in a row that two texts must not share."""
 
 _WORD = re.compile(rf"[{CHINESE}]|[^\W_{CHINESE}]+")
-_SUFFIXES = (".txt", ".tsv", ".csv", ".json", ".jsonl", ".conllu", ".tokens")
+_SUFFIXES = (".txt", ".tsv", ".csv", ".json", ".jsonl", ".conllu", ".tokens", ".xml", ".parquet")
 _BASE = np.uint64(0x9E3779B97F4A7C15)
 _AT_ONCE = 20_000  # paragraphs
 _FIRST_BITS = 24
@@ -46,7 +48,8 @@ class EvaluationData:
     """
 
     def __init__(self, paths: Sequence[str]) -> None:
-        self.names = [Path(path).name for path in paths]
+        short = [Path(path).name for path in paths]
+        self.names = [name if short.count(name) == 1 else str(path) for name, path in zip(short, paths, strict=True)]
         self._codes = _Codes()
         found = [self._hashes([text for file in files([path]) for text in texts(file)])[0] for path in paths]
         every = np.concatenate([np.empty(0, np.uint64), *found])
@@ -128,12 +131,22 @@ def files(paths: Sequence[str]) -> list[Path]:
 
 
 def texts(path: Path) -> Iterator[str]:
-    """The texts of a file of evaluation data, whatever its format."""
+    """The texts of a file of evaluation data, whatever its format.
+
+    Raises:
+        UserError: the file is not what its suffix says.
+    """
+    suffix = _suffix(path)
+    if suffix == ".parquet":
+        yield from chain.from_iterable(_strings(row) for _, row in parquet_rows(path))
+        return
     written = lines(path)
-    match _suffix(path):
+    match suffix:
         case ".json" | ".jsonl":
             for row in _json(path, written):
                 yield from _strings(row)
+        case ".xml":
+            yield from (" ".join(element.itertext()) for element in _xml(path, written))
         case ".conllu":
             yield from (line.removeprefix("# text =") for line in written if line.startswith("# text ="))
         case _:
@@ -155,6 +168,13 @@ def _json(path: Path, written: list[str]) -> list[Any]:
         return [json.loads(line) for line in written if line.strip()]
     except json.JSONDecodeError as error:
         raise UserError(f"{path}: not JSON, neither as a whole nor line by line ({error.msg})") from None
+
+
+def _xml(path: Path, written: list[str]) -> ElementTree.Element:
+    try:
+        return ElementTree.fromstring("\n".join(written).encode())
+    except ElementTree.ParseError as error:
+        raise UserError(f"{path}: not XML ({error})") from None
 
 
 def _strings(value: Any) -> Iterator[str]:

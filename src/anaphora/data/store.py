@@ -42,7 +42,7 @@ from anaphora.data.corpora import (
     wsc273,
     xwino,
 )
-from anaphora.data.corpora.division import ReadingReport, existing, fold_numbers, is_hub
+from anaphora.data.corpora.division import ReadingReport, existing, fold_numbers, is_hub, together
 from anaphora.data.example import SPLITS, Example, to_record
 from anaphora.data.text import Text
 from anaphora.errors import UserError
@@ -213,23 +213,20 @@ def _check_splits(option: str, settings: sources.Data, splits: Any) -> None:
 def _apart(
     splits: Mapping[str, Sequence[Any]], report: ReadingReport, settings: sources.Divided
 ) -> tuple[Mapping[str, Sequence[Any]], ReadingReport]:
-    """The items of which none in their group shares words with `data.without`, and the report of the others."""
+    """The items that share no words with `data.without`, nor does their group or twin, and the report of the others."""
     if not settings.without:
         return splits, report
     every = [item for found in splits.values() for item in found]
     shared = contamination.EvaluationData(settings.without).shared_with([item.text for item in every])
-    groups = {_group(item): name for item, name in zip(every, shared, strict=True) if name}
-    kept = {split: [item for item in found if _group(item) not in groups] for split, found in splits.items()}
+    groups = {together(item): name for item, name in zip(every, shared, strict=True) if name}
+    kept = {split: [item for item in found if together(item) not in groups] for split, found in splits.items()}
     if not any(kept.values()):
         told = f"every item of data.path ({settings.path}) shares {contamination.LENGTH} words in a row with it"
         raise UserError(f"data.without ({', '.join(settings.without)}): {told}")
     reason = f"it or one of its group shares {contamination.LENGTH} words in a row with"
-    dropped = [(repr(item.text[:60]), f"{reason} {groups[_group(item)]}") for item in every if _group(item) in groups]
+    found = [(item, groups[together(item)]) for item in every if together(item) in groups]
+    dropped = [(repr(item.text[:60]), f"{reason} {name}") for item, name in found]
     return kept, ReadingReport(report.rows, (*report.dropped, *dropped))
-
-
-def _group(item: Example | Text) -> str:
-    return item.group or item.text
 
 
 def _one_fold(splits: Mapping[str, Sequence[Any]], settings: sources.Divided) -> dict[str, list[Any]]:
@@ -281,7 +278,7 @@ def _fingerprint(settings: sources.Data) -> str:
     total.update(source_of(settings).encode())
     here = Path(__file__).parent
     code = [
-        *(here / f"{name}.py" for name in ("example", "text", "words", "contamination", "store")),
+        *(here / f"{name}.py" for name in ("example", "text", "words", "names", "contamination", "store")),
         *sorted(here.glob("controlled/*.py")),
         *sorted(here.glob("corpora/*.py")),
         *sorted(here.glob("silver/*.py")),

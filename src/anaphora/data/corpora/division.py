@@ -85,7 +85,7 @@ def apart(spans: Iterable[Span], taken: Sequence[Span]) -> list[Span]:
 
 
 def divide(items: Sequence[Item], dev_share: float, test_share: float, seed: int) -> dict[str, list[Item]]:
-    """Items by split; all of a group (or of a twin, or with the same text, where there is no group) go together.
+    """Items by split; what is `together` goes together.
 
     Both shares are of the number of groups, rounded.
     """
@@ -108,9 +108,14 @@ def fold_numbers(items: Sequence[Item], folds: int, seed: int) -> list[int]:
     return [numbers[key] for key in keys]
 
 
+def together(item: Example | Text) -> str:
+    """What items share that must not be parted: a group, else a twin, else a text."""
+    return item.group or (item.twin if isinstance(item, Example) else "") or item.text
+
+
 def _drawn(items: Sequence[Item], seed: int) -> tuple[list[str], list[str]]:
     """What must stay together of each item, and all of those in a drawn order."""
-    keys = [item.group or (item.twin if isinstance(item, Example) else "") or item.text for item in items]
+    keys = [together(item) for item in items]
     groups = sorted(set(keys))
     random.Random(f"{seed}/division").shuffle(groups)
     return keys, groups

@@ -87,6 +87,32 @@ def json_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         yield where, row
 
 
+def parquet_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The rows of a Parquet file with where each stands; cells without a value are left out.
+
+    Raises:
+        UserError: it is none.
+    """
+    import pyarrow
+    from pyarrow import parquet
+
+    try:
+        table = parquet.read_table(path)
+    except pyarrow.ArrowException as error:
+        raise UserError(f"{path}: not a Parquet file: {str(error).splitlines()[0]}") from None
+    for number, row in enumerate(table.to_pylist(), start=1):
+        yield f"{path}, row {number}", {name: _plain(value) for name, value in row.items() if value is not None}
+
+
+def _plain(value: Any) -> Any:
+    """A Parquet map comes as pairs, a struct with absent keys as None values; both become plain dictionaries."""
+    if isinstance(value, list) and value and all(isinstance(each, tuple) for each in value):
+        value = dict(value)
+    if isinstance(value, Mapping):
+        return {name: each for name, each in value.items() if each is not None}
+    return value
+
+
 def tab_separated(path: Path, columns: Sequence[str]) -> Iterator[tuple[str, dict[str, str]]]:
     """("file, line 3", cells by column) of a file with a header; quotes are letters like others.
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from anaphora.data.corpora.division import ReadingReport, divide, existing, lines
-from anaphora.data.corpora.reading import json_lines
+from anaphora.data.corpora.reading import json_lines, parquet_rows
 from anaphora.data.example import SPLITS, Example, from_record
 from anaphora.data.settings import Table
 from anaphora.errors import UserError
@@ -65,7 +65,7 @@ def rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         case ".csv":
             yield from _csv(path)
         case ".parquet":
-            yield from _parquet(path)
+            yield from parquet_rows(path)
         case _:
             raise UserError(f"data.path ({path}): {path.suffix or 'no suffix'!r} must be one of .jsonl, .csv, .parquet")
 
@@ -87,24 +87,3 @@ def _cell(where: str, name: str, value: str) -> Any:
         return json.loads(value)
     except json.JSONDecodeError:
         raise UserError(f"{where}, {name}: {value!r} must be JSON, e.g. [0, 3]") from None
-
-
-def _parquet(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    import pyarrow
-    from pyarrow import parquet
-
-    try:
-        table = parquet.read_table(path)
-    except pyarrow.ArrowException as error:
-        raise UserError(f"{path}: not a Parquet file: {str(error).splitlines()[0]}") from None
-    for number, row in enumerate(table.to_pylist(), start=1):
-        yield f"{path}, row {number}", {name: _plain(value) for name, value in row.items() if value is not None}
-
-
-def _plain(value: Any) -> Any:
-    """A Parquet map comes as pairs, a struct with absent keys as None values; both become plain dictionaries."""
-    if isinstance(value, list) and value and all(isinstance(each, tuple) for each in value):
-        value = dict(value)
-    if isinstance(value, Mapping):
-        return {name: each for name, each in value.items() if each is not None}
-    return value

@@ -1,10 +1,10 @@
 """Questions about pronouns whose answers two rules know; both write into the text.
 
 By gender: where a passage names exactly one person of a pronoun's gender, the pronoun means that person. Then everybody
-in it is given one gender, names and pronouns alike, so that gender no longer tells and the rest of the text has to.
+in it is given one gender, names and pronouns alike. Other words stay: "wife" or "actress" may still tell.
 
 By name: a name that stands in a passage again is written as a pronoun, after Kocijan et al. 2019 (WikiCREM), who hide
-it behind a mask; the other candidate is of the same gender.
+it behind a mask; the other candidate is of the same gender, or of one that is not known.
 """
 
 from __future__ import annotations
@@ -131,6 +131,8 @@ def _by_gender(asked: _Passage, names: Names, subject: Subject | None, draw: ran
         if right not in before or written[slice(*span)].lower().endswith("self"):
             continue
         other = draw.choice([person for person in mentions if person != right])
+        if {written[slice(*span)] for span in mentions[right]} & {written[slice(*span)] for span in mentions[other]}:
+            continue  # both were given one name
         first = mentions[right][0] < mentions[other][0]
         found.append((first, span, right, other))
     hard = [each for each in found if not each[0]] or found
