@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import csv
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -89,7 +90,7 @@ def test_items_that_are_not_two_names_with_a_gender_are_refused(
 
 
 def test_each_run_is_asked_the_fold_that_it_has_not_seen(
-    gap: Path, weights: Path, tmp_path: Path, script: Callable[..., Any]
+    gap: Path, table: Path, weights: Path, tmp_path: Path, script: Callable[..., Any]
 ) -> None:
     for fold in range(2):
         short = ("trainer=smoke", "trainer.limit_items=null", "batching.tokens=256", "data.folds=2")
@@ -118,3 +119,9 @@ def test_each_run_is_asked_the_fold_that_it_has_not_seen(
     assert script("gap", *one, f"data.path={gap}", "data.fold=0").status == 0
     assert "may have seen" in script("gap", *one, f"data.path={gap}", "data.fold=1").err
     assert "may have seen" in script("gap", *one, part, "data.fold=0").err
+    # The same rows at another place are the same data; another corpus has no fold of theirs.
+    copied = shutil.copytree(gap, tmp_path / "copied")
+    assert script("gap", *one, f"data.path={copied}", "data.fold=0").status == 0
+    assert script("gap", runs, "data.folds=2", f"data.path={copied}", "split=folds").status == 0
+    other = ("data=jsonl", f"data.path={table}", "data.folds=2")
+    assert "may have seen" in script("gap", runs, "split=folds", *other).err

@@ -123,9 +123,9 @@ def _alike(config: Config) -> Config:
 
 def _origin(start: str | None) -> str | None:
     """What a run started from, the same for two seeds of one recipe."""
-    if start is None or not Layout(Path(start).expanduser()).config.exists():
+    if start is None or not (written := Layout(Path(start).expanduser()).config).exists():
         return start
-    return repr(_alike(configuration.read(Layout(Path(start).expanduser()).config)))
+    return repr(_alike(configuration.read(written)))
 
 
 def _folds(run: Run) -> int:

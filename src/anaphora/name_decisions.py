@@ -13,6 +13,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from anaphora.analysis.answered import refuse_silent
 from anaphora.analysis.baselines import Floats, first, nearest
 from anaphora.analysis.capture import look
 from anaphora.analysis.flow import candidates_to_pronoun
@@ -23,7 +24,7 @@ from anaphora.analysis.words import mention_mass
 from anaphora.checkpoint import Run, load
 from anaphora.cross_validation import check_folds, fold_of
 from anaphora.data.batch import Encoded
-from anaphora.data.corpora.division import fold_numbers, is_hub
+from anaphora.data.corpora.division import fold_numbers
 from anaphora.data.example import Example
 from anaphora.data.settings import Data, Divided
 from anaphora.data.store import load as load_corpus
@@ -41,6 +42,8 @@ def decide(asked: NameDecisions) -> list[dict[str, Any]]:
         UserError: the data are not of two names each with a gender, or a run answers nothing.
     """
     runs = [load(run) for run in asked.runs]
+    for run in runs:
+        _refuse_silent(run)
     if asked.weights is not None:
         corpus = load_corpus(asked.data)
         examples = _two_names([*corpus.examples("train"), *corpus.examples("dev")])
@@ -50,10 +53,10 @@ def decide(asked: NameDecisions) -> list[dict[str, Any]]:
         found = by_folds(runs, asked.data)
         title = "each run's own fold"
     else:
+        examples = _two_names(load_corpus(asked.data).examples(asked.split))
         if asked.split == "dev":
             for run in runs:
-                _refuse_seen(run, asked.data)
-        examples = _two_names(load_corpus(asked.data).examples(asked.split))
+                _refuse_seen(run, examples)
         found = fine_tuned(runs, examples)
         title = f"{len(examples)} items of the {asked.split} split"
     rows = [{"policy": name, **_cells(score)} for name, score in found.items()]
@@ -65,11 +68,7 @@ def decide(asked: NameDecisions) -> list[dict[str, Any]]:
 
 
 def fine_tuned(runs: Sequence[Run], examples: Sequence[Example]) -> dict[str, NameScore]:
-    """The score of each run's own answers, and of all together.
-
-    Raises:
-        UserError: a run has no read-out.
-    """
+    """The score of each run's own answers, and of all together."""
     said = [_decisions(run, examples) for run in runs]
     found = {run.name: name_score(one[None], examples) for run, one in zip(runs, said, strict=True)}
     return {**found, f"mean of {len(runs)}": name_score(np.stack(said), examples)} if len(runs) > 1 else found
@@ -87,9 +86,11 @@ def by_folds(runs: Sequence[Run], data: Data) -> dict[str, NameScore]:
     found = {}
     for run in sorted(runs, key=lambda one: (fold_of(one), one.config.seed)):
         fold = fold_of(run)
-        its_own = replace(data, fold=fold) if isinstance(data, Divided) else data
-        _refuse_seen(run, its_own)
-        parts[fold] = _two_names(load_corpus(its_own).examples("dev"))
+        its_own = load_corpus(run.config.data).examples("dev")
+        named_fold = load_corpus(replace(data, fold=fold)).examples("dev") if isinstance(data, Divided) else []
+        if _texts(named_fold) != _texts(its_own):
+            raise _other_data(run)
+        parts[fold] = _two_names(its_own)
         said.setdefault(fold, []).append(_decisions(run, parts[fold]))
         found[run.name] = name_score(said[fold][-1][None], parts[fold])
     examples = [example for part in parts.values() for example in part]
@@ -97,37 +98,42 @@ def by_folds(runs: Sequence[Run], data: Data) -> dict[str, NameScore]:
     return {**found, f"all {len(parts)} folds": name_score(together, examples)}
 
 
-def _refuse_seen(run: Run, data: Data) -> None:
-    """Refuse to ask a run about a dev split of its own corpus in which there may be items that it was trained on.
+def _refuse_silent(run: Run) -> None:
+    """Refuse a run that answers no pronoun question.
 
     Raises:
-        UserError: its settings of that corpus, the path among them, are others.
-    """
-    theirs = run.config.data
-    if not isinstance(theirs, Divided) or not isinstance(data, Divided) or theirs.kind != data.kind:
-        return
-    path = theirs.path if _place(data.path) == _place(theirs.path) else data.path
-    # The shares of what is not test say nothing where it is cut into folds.
-    if replace(data, path=path, dev_share=theirs.dev_share if data.folds else data.dev_share) != theirs:
-        told = f" data.folds={theirs.folds} data.fold={theirs.fold}" if theirs.folds else ""
-        raise UserError(
-            f"data: {run.directory} was trained on other settings of its data, so that it may have seen what would be "
-            f"asked; give data.path={theirs.path}{told} and whatever else of data it was given"
-        )
-
-
-def _place(path: str) -> str:
-    return path if is_hub(path) else str(Path(path).expanduser().resolve())
-
-
-def _decisions(run: Run, examples: Sequence[Example]) -> Decisions:
-    """What a run answers: (N, 2).
-
-    Raises:
-        UserError: it has no read-out.
+        UserError: it has no read-out for one.
     """
     if isinstance(run.config.task.readout, NoReadout):
         raise UserError(f"runs ({run.directory}) answers nothing (task.readout=no_readout); weights=... reads heads")
+    refuse_silent(run)
+
+
+def _refuse_seen(run: Run, examples: Sequence[Example]) -> None:
+    """Refuse to ask a run about items that it was trained on.
+
+    Raises:
+        UserError: there is one.
+    """
+    if _texts(examples) & _texts(load_corpus(run.config.data).examples("train")):
+        raise _other_data(run)
+
+
+def _texts(examples: Sequence[Example]) -> set[str]:
+    return {example.text for example in examples}
+
+
+def _other_data(run: Run) -> UserError:
+    data = run.config.data
+    folds = f" data.folds={data.folds} data.fold={data.fold}" if isinstance(data, Divided) and data.folds else ""
+    return UserError(
+        f"data: {run.directory} was trained on other settings of its data, so that it may have seen what would be "
+        f"asked; give data={data.kind}{folds} and whatever else of data it was given"
+    )
+
+
+def _decisions(run: Run, examples: Sequence[Example]) -> Decisions:
+    """What a run answers: (N, 2)."""
     data = Encoded(examples, run.tokenizer)
     check_length(run.config.model, data.longest())
     return named(look(run.resolver, data, run.config.batching, run.config.task.readout).answers, 2)

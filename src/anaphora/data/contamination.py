@@ -14,13 +14,12 @@ from collections.abc import Iterator, Sequence
 from itertools import chain, count
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.data.corpora.division import lines
-from anaphora.data.corpora.reading import parquet_rows
+from anaphora.data.corpora.reading import parquet_rows, xml_root
 from anaphora.data.words import CHINESE
 from anaphora.errors import UserError
 
@@ -136,21 +135,17 @@ def texts(path: Path) -> Iterator[str]:
     Raises:
         UserError: the file is not what its suffix says.
     """
-    suffix = _suffix(path)
-    if suffix == ".parquet":
-        yield from chain.from_iterable(_strings(row) for _, row in parquet_rows(path))
-        return
-    written = lines(path)
-    match suffix:
+    match _suffix(path):
         case ".json" | ".jsonl":
-            for row in _json(path, written):
-                yield from _strings(row)
+            yield from chain.from_iterable(map(_strings, _json(path)))
+        case ".parquet":
+            yield from chain.from_iterable(_strings(row) for _, row in parquet_rows(path))
         case ".xml":
-            yield from (" ".join(element.itertext()) for element in _xml(path, written))
+            yield from (" ".join(element.itertext()) for element in xml_root(path))
         case ".conllu":
-            yield from (line.removeprefix("# text =") for line in written if line.startswith("# text ="))
+            yield from (line.removeprefix("# text =") for line in lines(path) if line.startswith("# text ="))
         case _:
-            yield from written
+            yield from lines(path)
 
 
 def _suffix(path: Path) -> str:
@@ -158,8 +153,9 @@ def _suffix(path: Path) -> str:
     return next((one for one in reversed(path.suffixes) if one.lower() in _SUFFIXES), "").lower()
 
 
-def _json(path: Path, written: list[str]) -> list[Any]:
+def _json(path: Path) -> list[Any]:
     """The values of a JSON file: one for all, or one a line."""
+    written = lines(path)
     try:
         return [json.loads("\n".join(written))]
     except json.JSONDecodeError:
@@ -168,13 +164,6 @@ def _json(path: Path, written: list[str]) -> list[Any]:
         return [json.loads(line) for line in written if line.strip()]
     except json.JSONDecodeError as error:
         raise UserError(f"{path}: not JSON, neither as a whole nor line by line ({error.msg})") from None
-
-
-def _xml(path: Path, written: list[str]) -> ElementTree.Element:
-    try:
-        return ElementTree.fromstring("\n".join(written).encode())
-    except ElementTree.ParseError as error:
-        raise UserError(f"{path}: not XML ({error})") from None
 
 
 def _strings(value: Any) -> Iterator[str]:

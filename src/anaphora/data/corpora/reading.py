@@ -12,6 +12,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
+from xml.etree import ElementTree
 
 from anaphora.data.corpora.division import HUB, ReadingReport, apart, divide, lines, occurrences
 from anaphora.data.example import Example, Span, in_text_order
@@ -102,6 +103,18 @@ def parquet_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         raise UserError(f"{path}: not a Parquet file: {str(error).splitlines()[0]}") from None
     for number, row in enumerate(table.to_pylist(), start=1):
         yield f"{path}, row {number}", {name: _plain(value) for name, value in row.items() if value is not None}
+
+
+def xml_root(path: Path) -> ElementTree.Element:
+    """The root of an XML file, in the encoding that it declares.
+
+    Raises:
+        UserError: it is none.
+    """
+    try:
+        return ElementTree.fromstring(path.read_bytes())
+    except ElementTree.ParseError as error:
+        raise UserError(f"{path}: not XML ({error})") from None
 
 
 def _plain(value: Any) -> Any:

@@ -15,7 +15,16 @@ from xml.etree import ElementTree
 
 from anaphora.data.corpora.blocks import blocks, masked
 from anaphora.data.corpora.division import ReadingReport, divide, existing
-from anaphora.data.corpora.reading import DroppedRowError, Reading, Row, example_of, find_all, neighbours, text_of
+from anaphora.data.corpora.reading import (
+    DroppedRowError,
+    Reading,
+    Row,
+    example_of,
+    find_all,
+    neighbours,
+    text_of,
+    xml_root,
+)
 from anaphora.data.example import Example
 from anaphora.data.settings import Wsc273
 from anaphora.errors import UserError
@@ -43,11 +52,7 @@ def read(settings: Wsc273) -> tuple[dict[str, list[Example]], ReadingReport]:
 
 
 def _schemas(path: Path) -> Iterator[tuple[str, Row]]:
-    try:
-        root = ElementTree.fromstring(path.read_bytes())
-    except ElementTree.ParseError as error:
-        raise UserError(f"{path}: not XML ({error})") from None
-    found = root.findall("schema")
+    found = xml_root(path).findall("schema")
     if not found:
         raise UserError(f"{path}: no <schema> is in it")
     for number, schema in enumerate(found):
