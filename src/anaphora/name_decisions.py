@@ -86,11 +86,10 @@ def by_folds(runs: Sequence[Run], data: Data) -> dict[str, NameScore]:
     found = {}
     for run in sorted(runs, key=lambda one: (fold_of(one), one.config.seed)):
         fold = fold_of(run)
-        its_own = load_corpus(run.config.data).examples("dev")
-        named_fold = load_corpus(replace(data, fold=fold)).examples("dev") if isinstance(data, Divided) else []
-        if _texts(named_fold) != _texts(its_own):
+        asked = load_corpus(replace(data, fold=fold)).examples("dev") if isinstance(data, Divided) else []
+        if _texts(asked) != _texts(load_corpus(run.config.data).examples("dev")):
             raise _other_data(run)
-        parts[fold] = _two_names(its_own)
+        parts[fold] = _two_names(asked)
         said.setdefault(fold, []).append(_decisions(run, parts[fold]))
         found[run.name] = name_score(said[fold][-1][None], parts[fold])
     examples = [example for part in parts.values() for example in part]
