@@ -34,6 +34,7 @@ from anaphora.analysis.settings import (
 from anaphora.benchmark.settings import Benchmark
 from anaphora.config import GROUPS, VARIANTS, Config
 from anaphora.explain.settings import Explanation
+from anaphora.place import Place, PlaceOfRuns
 from anaphora.replication.settings import Replication
 from anaphora.studies.settings import Plan, Rule
 
@@ -66,7 +67,7 @@ MEANINGS = {
     "Optimizer.learning_rate": "the highest, after the warm-up",
     "Optimizer.beta2": "decay of AdamW's second moments; the first is 0.9",
     "Trainer.device": "`auto`, `cpu`, `cuda` or `mps`; `auto` takes the first of cuda, mps, cpu that is there",
-    "Trainer.precision": "`32`, `bf16-mixed` or `16-mixed`",
+    "Place.device": "`cpu` or `cuda`",
     "Trainer.compile": "compile the encoder with torch before training",
     "Trainer.progress": "show a progress bar",
     "NameDecisions.data": "as in training; `gap` by default",
@@ -135,9 +136,16 @@ def page() -> str:
     parts += ["", "## Looking at a run: `evaluate`, `extract_attention`, `score_attention`, `plot_attention`", ""]
     parts += _table(Analysis, "")
     parts += ["", "Other data are chosen as in training, for instance `data=jsonl data.path=items.jsonl`.", ""]
+    parts += ["### `trainer`, here and below", "", _summary(Place), "", *_table(Place, "trainer."), ""]
     parts += ["## The report: `scripts/report.py`", "", *_table(Report, ""), ""]
     parts += ["### `protocol`", "", _summary(Protocol), "", *_table(Protocol, "protocol."), ""]
-    parts += ["## The trained controls of a run: `scripts/evidence.py`", "", *_table(Evidence, ""), ""]
+    parts += [
+        "## The trained controls of a run: `scripts/evidence.py`",
+        "",
+        *_table(Evidence, ""),
+        *_table(PlaceOfRuns, "trainer.")[2:],
+        "",
+    ]
     parts += ["## Heads as antecedent selectors: `scripts/antecedents.py`", ""]
     parts += [*_table(AntecedentSelection, ""), ""]
     parts += ["## A run for transformers: `scripts/export.py`", "", *_table(Export, ""), ""]
@@ -150,7 +158,13 @@ def page() -> str:
     parts += ["", "## Speed: `scripts/benchmark.py`", "", *_table(Benchmark, "")]
     parts += ["", "`scale=smoke` is the smallest comparison that goes all the way."]
     parts += ["", "## A published table again: `scripts/replicate.py`", "", *_table(Replication, ""), ""]
-    parts += ["## Studies over many runs: `scripts/study.py`", "", *_table(Plan, ""), ""]
+    parts += [
+        "## Studies over many runs: `scripts/study.py`",
+        "",
+        *_table(Plan, ""),
+        *_table(PlaceOfRuns, "trainer.")[2:],
+        "",
+    ]
     parts += ["### `rules`", "", _summary(Rule), "", *_table(Rule, "rules."), ""]
     return "\n".join(parts)
 

@@ -32,6 +32,7 @@ TINY = (
     "trainer.limit_steps=null",
 )
 """Settings of a run of eight steps in four rounds that takes a second."""
+GAP_COLUMNS = ("ID", "Text", "Pronoun", "Pronoun-offset", "A", "A-offset", "A-coref", "B", "B-offset", "B-coref")
 
 
 class Said(NamedTuple):
@@ -153,6 +154,66 @@ def finished(tmp_path_factory: pytest.TempPathFactory, tiny: Callable[..., Any])
     from anaphora.training.run import train
 
     return Path(train(tiny(tmp_path_factory.mktemp("finished"))).directory)
+
+
+@pytest.fixture(scope="session")
+def gap(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Sixty development and twenty validation rows in the format of GAP; the one who went first is meant."""
+    folder = tmp_path_factory.mktemp("gap")
+    for name, count in (("development", 60), ("validation", 20)):
+        rows = ["\t".join(GAP_COLUMNS)]
+        for number in range(count):
+            first, second = (("anna", "mary"), ("tom", "peter"))[number % 2]
+            pronoun = ("she", "he")[number % 2]
+            text = f"{first} went to the {'old ' * (number // 4)}park before {second} met {number}, and {pronoun} went."
+            right = number % 10 != 0
+            cells = [f"{name}-{number}", text, pronoun, text.index(f" {pronoun} ") + 1]
+            cells += [first, 0, str(right).upper(), second, text.index(second), "FALSE"]
+            rows.append("\t".join(map(str, cells)))
+        (folder / f"gap-{name}.tsv").write_text("\n".join(rows) + "\n", encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def labelled(tmp_path_factory: pytest.TempPathFactory, settings: Callable[..., Any]) -> Path:
+    """A run that tells whether a text went well."""
+    from anaphora.training.run import train
+
+    folder = tmp_path_factory.mktemp("labelled")
+    rows = [
+        {"text": f"It went {('well', 'badly')[number % 2]} {number // 2 * 'very '}", "label": "ab"[number % 2]}
+        for number in range(60)
+    ]
+    (folder / "own.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    chosen = ("experiment=sentiment", "data=labelled_text", f"data.path={folder / 'own.jsonl'}")
+    longer = ("trainer.limit_items=null", "trainer.limit_steps=30", "model.layers=1", "batching.tokens=2048")
+    return Path(
+        train(settings(*chosen, *TINY, *longer, "optimizer.steps=500", f"output={folder}", "name=run")).directory
+    )
+
+
+@pytest.fixture(scope="session")
+def plain(table: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The table without its own splits, which folds are not for."""
+    path = tmp_path_factory.mktemp("plain") / "items.jsonl"
+    path.write_text(
+        "".join(line.partition(', "split"')[0] + "}\n" for line in table.read_text(encoding="utf-8").splitlines()),
+        encoding="utf-8",
+    )
+    return path
+
+
+@pytest.fixture(scope="session")
+def folds(tmp_path_factory: pytest.TempPathFactory, tiny: Callable[..., Any], plain: Path) -> list[Path]:
+    """Two finished runs, one a fold."""
+    from anaphora.training.run import train
+
+    made = []
+    for fold in range(2):
+        asked = ("data.folds=2", f"data.fold={fold}", "data.test_share=0", "validation.keep=last")
+        folder = tmp_path_factory.mktemp("fold")
+        made.append(Path(train(tiny(folder, f"data.path={plain}", *asked)).directory))
+    return made
 
 
 @pytest.fixture

@@ -19,28 +19,6 @@ from anaphora.start import settle
 from anaphora.training.run import train
 
 
-@pytest.fixture(scope="module")
-def plain(table: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The table without its own splits, which folds are not for."""
-    path = tmp_path_factory.mktemp("plain") / "items.jsonl"
-    path.write_text(
-        "".join(line.partition(', "split"')[0] + "}\n" for line in table.read_text(encoding="utf-8").splitlines()),
-        encoding="utf-8",
-    )
-    return path
-
-
-@pytest.fixture(scope="module")
-def folds(tmp_path_factory: pytest.TempPathFactory, tiny: Callable[..., Any], plain: Path) -> list[Path]:
-    """Two finished runs, one a fold."""
-    made = []
-    for fold in range(2):
-        asked = ("data.folds=2", f"data.fold={fold}", "data.test_share=0", "validation.keep=last")
-        folder = tmp_path_factory.mktemp("fold")
-        made.append(Path(train(tiny(folder, f"data.path={plain}", *asked)).directory))
-    return made
-
-
 def test_every_item_is_answered_once_by_a_model_that_has_not_seen_its_group(folds: list[Path]) -> None:
     runs = [load(folder) for folder in folds]
     found = answered(runs)

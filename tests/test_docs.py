@@ -37,6 +37,7 @@ from anaphora.benchmark.settings import Benchmark
 from anaphora.config import Config, resolve
 from anaphora.data.example import from_record
 from anaphora.explain.settings import Explanation
+from anaphora.place import Place, PlaceOfRuns
 from anaphora.replication.settings import Replication
 from anaphora.studies.settings import Plan, Rule
 
@@ -168,7 +169,7 @@ def every_settings_class() -> list[Any]:
     from anaphora.training import settings as training
 
     found = [each for module in (data, model, training) for each in vars(module).values() if isinstance(each, type)]
-    return [*found, Rule, *SETTINGS.values()]
+    return [*found, Place, PlaceOfRuns, Rule, *SETTINGS.values()]
 
 
 class Page(HTMLParser):

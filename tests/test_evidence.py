@@ -44,7 +44,7 @@ def test_controls_are_trained_with_the_runs_own_settings_then_reused_or_resumed(
 
 
 def test_one_control_leaves_the_others_open(own_run: Path, script: Script) -> None:
-    status, out, err = script("evidence", f"run={own_run}", "controls=[uniform]", "split=dev", "device=cpu")
+    status, out, err = script("evidence", f"run={own_run}", "controls=[uniform]", "split=dev", "trainer.device=cpu")
     assert status == 0, err
     found = json.loads((own_run / "controls" / "controls_dev.json").read_text(encoding="utf-8"))
     assert [name for name in CONTROLS if found[name] is None] == list(CONTROLS[1:])

@@ -13,26 +13,6 @@ from anaphora.checkpoint import load
 from anaphora.data.store import load as load_corpus
 from anaphora.name_decisions import fine_tuned
 
-COLUMNS = ("ID", "Text", "Pronoun", "Pronoun-offset", "A", "A-offset", "A-coref", "B", "B-offset", "B-coref")
-
-
-@pytest.fixture(scope="module")
-def gap(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Sixty development and twenty validation rows in the format of GAP; the one who went first is meant."""
-    folder = tmp_path_factory.mktemp("gap")
-    for name, count in (("development", 60), ("validation", 20)):
-        rows = ["\t".join(COLUMNS)]
-        for number in range(count):
-            first, second = (("anna", "mary"), ("tom", "peter"))[number % 2]
-            pronoun = ("she", "he")[number % 2]
-            text = f"{first} went to the {'old ' * (number // 4)}park before {second} met {number}, and {pronoun} went."
-            right = number % 10 != 0
-            cells = [f"{name}-{number}", text, pronoun, text.index(f" {pronoun} ") + 1]
-            cells += [first, 0, str(right).upper(), second, text.index(second), "FALSE"]
-            rows.append("\t".join(map(str, cells)))
-        (folder / f"gap-{name}.tsv").write_text("\n".join(rows) + "\n", encoding="utf-8")
-    return folder
-
 
 @pytest.fixture(scope="module")
 def weights(tmp_path_factory: pytest.TempPathFactory) -> Path:

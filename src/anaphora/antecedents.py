@@ -33,7 +33,7 @@ def select_antecedents(asked: AntecedentSelection) -> dict[str, Any]:
     Raises:
         UserError: a split holds no items, a factor of `by` is unknown, or a text is too long for the model.
     """
-    run = load(asked.run)
+    run = load(asked.run, asked.trainer)
     source = asked.data or run.config.data
     corpus = load_corpus(source)
     console = Console(width=max(WIDTH, Console().width))

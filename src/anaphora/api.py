@@ -26,6 +26,7 @@ from anaphora.analysis.words import SPECIAL, word_map
 from anaphora.data.example import Example
 from anaphora.errors import UserError
 from anaphora.model.settings import check_length, heads_of
+from anaphora.place import Place
 from anaphora.question import example_of
 
 if TYPE_CHECKING:
@@ -37,13 +38,14 @@ if TYPE_CHECKING:
 _UNITS = ("word", "token")
 
 
-def load(directory: str | Path) -> OpenRun:
-    """Open a finished run.
+def load(directory: str | Path, device: str = "cpu") -> OpenRun:
+    """Open a finished run, its model on "cpu" or "cuda".
 
     Raises:
-        UserError: the directory holds none, the training has not finished, or a file is broken.
+        UserError: the directory holds none, the training has not finished, a file is broken, or the device is not
+            there.
     """
-    return OpenRun(checkpoint.load(directory))
+    return OpenRun(checkpoint.load(directory, Place(device=device)))
 
 
 class OpenRun:

@@ -22,6 +22,7 @@ from anaphora.model.families import model_settings
 from anaphora.model.pretrained import fill
 from anaphora.model.resolver import Resolver
 from anaphora.model.settings import NoReadout
+from anaphora.place import Place, device_of
 from anaphora.start import is_pretrained, located
 from anaphora.training.settings import Task
 
@@ -83,7 +84,7 @@ class Run:
 
     def untrained(self, seed: int) -> Resolver:
         """A model of the same settings at its random start."""
-        return fresh(self.config, self.tokenizer.size, seed)
+        return fresh(self.config, self.tokenizer.size, seed).to(next(self.resolver.parameters()).device)
 
 
 def fresh(config: Config, vocabulary: int, seed: int) -> Resolver:
@@ -112,14 +113,29 @@ def save_settings(layout: Layout, config: Config, tokenizer: Tokenizer) -> None:
     write_text(layout.config, configuration.dumps(config))
 
 
-def load(directory: str | Path) -> Run:
+def load(directory: str | Path, place: Place | None = None) -> Run:
     """Read a finished run, or pretrained weights in its place.
 
+    Args:
+        directory: of the run.
+        place: where its model computes, by default on the processor.
+
     Raises:
-        UserError: the directory holds neither, the training has not finished, or a file is broken.
+        UserError: the directory holds neither, the training has not finished, a file is broken, or the device is not
+            there.
     """
-    if is_pretrained(Path(directory)):
-        return pretrained_run(Path(directory))
+    device = device_of((place or Place()).device)
+    run = pretrained_run(Path(directory)) if is_pretrained(Path(directory)) else _stored_run(directory)
+    run.resolver.to(device)
+    return run
+
+
+def _stored_run(directory: str | Path) -> Run:
+    """A finished run of ours.
+
+    Raises:
+        UserError: the directory holds none, the training has not finished, or a file is broken.
+    """
     layout = Layout(Path(directory))
     config = configuration.read(layout.config)
     tokenizer = Tokenizer.load(layout.tokenizer)

@@ -42,8 +42,9 @@ def _allowed(error: BaseException) -> list[str]:
     _, listed, options = str(error).partition("Available options")
     if listed:
         return [line.strip() for line in options.splitlines()[1:] if line.strip() and ":" not in line]
-    parent = getattr(error.__cause__, "parent_node", None)
-    if isinstance(parent, DictConfig) and "not in" in str(error.__cause__):
+    cause = error.__cause__ or error.__context__
+    parent = getattr(cause, "parent_node", None)
+    if isinstance(parent, DictConfig) and "not in" in str(cause):
         return [str(name) for name in parent]
     return []
 

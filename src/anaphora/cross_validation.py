@@ -34,7 +34,7 @@ def cross_validate(asked: CrossValidation) -> list[dict[str, Any]]:
     Raises:
         UserError: the runs are not the folds of one corpus, or one of them has seen what it would be asked.
     """
-    runs = [load(directory) for directory in asked.runs]
+    runs = [load(directory, asked.trainer) for directory in asked.runs]
     check_folds(runs)
     with console.status("reading the data") as status:
         found = answered(runs, status.update)

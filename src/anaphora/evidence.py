@@ -31,6 +31,7 @@ from anaphora.config import Config
 from anaphora.data.example import Example, to_record
 from anaphora.errors import UserError
 from anaphora.files import held, write_json
+from anaphora.place import beside_training
 from anaphora.report import pictures
 from anaphora.report.evidence_tables import divergence_rows, evidence_tables
 from anaphora.report.explorer import explorer
@@ -68,7 +69,7 @@ def report(asked: Report) -> Path:
         UserError: a run is not finished, or two runs have one name.
     """
     # Measuring takes minutes: what cannot be reported is told before.
-    runs = [load(directory) for directory in asked.runs or [asked.run]]
+    runs = [load(directory, asked.trainer) for directory in asked.runs or [asked.run]]
     twice = [name for name, count in Counter(run.name for run in runs).items() if count > 1]
     if twice:
         raise UserError(
@@ -269,13 +270,13 @@ def train_controls(asked: Evidence) -> dict[str, Any]:
     Raises:
         UserError: the run is not finished, or a control's directory holds something else.
     """
-    run = load(asked.run)
+    run = load(asked.run, beside_training(asked.trainer.device))
     with console.status("reading the data"):
         material = material_of(run, Analysis(run=asked.run, split=asked.split))
     found = controls.read(run.directory, asked.split)
     for number, name in enumerate(asked.controls, start=1):
         console.print(f"control {number} of {len(asked.controls)}: {name}", soft_wrap=True)
-        trained = _trained(run, name, asked.device)
+        trained = _trained(run, name, asked.trainer.device)
         with console.status(f"measuring {name}"):
             found[name] = controls.measure(name, trained, material.development, material.measured)
         # After each, so that whoever stops here keeps what is done.

@@ -27,7 +27,7 @@ def label(asked: LabelTable) -> list[dict[str, Any]]:
     Raises:
         UserError: a run gives no labels, the runs differ in more than the seed, or the split holds no text.
     """
-    runs = [load(directory) for directory in asked.runs]
+    runs = [load(directory, asked.trainer) for directory in asked.runs]
     for run in runs:
         if not isinstance(run.config.task.readout, Label):
             raise UserError(f"runs ({run.directory}) gives no labels (task.readout={run.config.task.readout.kind})")

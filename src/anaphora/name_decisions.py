@@ -41,13 +41,14 @@ def decide(asked: NameDecisions) -> list[dict[str, Any]]:
     Raises:
         UserError: the data are not of two names each with a gender, or a run answers nothing.
     """
-    runs = [load(run) for run in asked.runs]
+    runs = [load(run, asked.trainer) for run in asked.runs]
     for run in runs:
         _refuse_silent(run)
     if asked.weights is not None:
+        untaught = load(asked.weights, asked.trainer)
         corpus = load_corpus(asked.data)
         examples = _two_names([*corpus.examples("train"), *corpus.examples("dev")])
-        found = without_training(load(asked.weights), examples, asked.folds, asked.data.seed)
+        found = without_training(untaught, examples, asked.folds, asked.data.seed)
         title = f"{len(examples)} development items, {asked.folds} folds by text"
     elif asked.split == "folds":
         found = by_folds(runs, asked.data)

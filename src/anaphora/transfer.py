@@ -32,7 +32,7 @@ def transfer(asked: Transfer) -> list[dict[str, Any]]:
         UserError: the runs differ in more than fold and seed, they answer no pronoun question, or there is no item
             that they have not seen.
     """
-    runs = [load(directory) for directory in asked.runs]
+    runs = [load(directory, asked.trainer) for directory in asked.runs]
     for run in runs:
         refuse_silent(run)
     refuse_unlike(runs)

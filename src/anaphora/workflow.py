@@ -39,6 +39,7 @@ from anaphora.data.text import thinned
 from anaphora.errors import UserError
 from anaphora.files import held, write_json, write_text
 from anaphora.model.settings import Label, NoReadout, check_length
+from anaphora.place import beside_training
 from anaphora.report import pictures
 from anaphora.report.comparison import comparison, comparison_table, read_metrics
 from anaphora.report.rows import write_rows
@@ -61,7 +62,7 @@ class Material:
 
 def evaluate(asked: Analysis) -> None:
     """Answer every item of a split: task accuracy by language, kind of cue and type, the worst template named."""
-    run = load(asked.run)
+    run = load(asked.run, asked.trainer)
     if isinstance(asked.data or run.config.data, Texts):
         evaluate_texts(run, asked)
         return
@@ -172,7 +173,7 @@ def accuracy_rows(examples: Sequence[Example], correct: Any) -> list[dict[str, A
 
 def extract(asked: Analysis) -> None:
     """Write the pronouns' rows of every layer and head as Parquet."""
-    run = load(asked.run)
+    run = load(asked.run, asked.trainer)
     if asked.text is not None:
         examples, name = [question.example_of(asked)], "sentence"
     else:
@@ -187,7 +188,7 @@ def extract(asked: Analysis) -> None:
 
 def score_heads(asked: Analysis) -> Study:
     """Choose a head on development, measure it on the split, write `metrics.json` and tables, print the headline."""
-    run = load(asked.run)
+    run = load(asked.run, asked.trainer)
     with console.status("reading the data") as status:
         found = study_of(run, asked, status)
     write_scores(found, output_of(asked, run, ""))
@@ -197,7 +198,7 @@ def score_heads(asked: Analysis) -> Study:
 
 def plot(asked: Analysis) -> None:
     """Draw one sentence, or the figures of a run's scores."""
-    run = load(asked.run)
+    run = load(asked.run, asked.trainer)
     if asked.text is not None:
         paths = plot_sentence(run, asked)
     else:
@@ -313,7 +314,7 @@ def trained(config: Config, otherwise: str, say: Callable[[str], None] | None = 
         raise UserError(f"{directory} holds a run of other settings; {otherwise}")
     if layout.weights.exists():
         tell(f"{directory}: finished; its weights are re-used")
-        return load(directory)
+        return load(directory, beside_training(config.trainer.device))
 
     from anaphora.training.run import train
 
@@ -323,7 +324,7 @@ def trained(config: Config, otherwise: str, say: Callable[[str], None] | None = 
     else:
         tell(f"{directory}: training")
         train(config)
-    return load(directory)
+    return load(directory, beside_training(config.trainer.device))
 
 
 def measuring_code() -> str:

@@ -72,19 +72,6 @@ def test_policies_are_compared_text_by_text_and_runs_are_told_apart() -> None:
 
 
 @pytest.fixture(scope="module")
-def labelled(tmp_path_factory: pytest.TempPathFactory, settings: Callable[..., Config]) -> Path:
-    """A run that tells whether a text went well."""
-    folder = tmp_path_factory.mktemp("labelled")
-    rows = [
-        {"text": f"It went {('well', 'badly')[number % 2]} {number // 2 * 'very '}", "label": "ab"[number % 2]}
-        for number in range(60)
-    ]
-    (folder / "own.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    chosen = ("experiment=sentiment", "data=labelled_text", f"data.path={folder / 'own.jsonl'}")
-    return train(settings(*chosen, *TINY, f"output={folder}", "name=run")).directory
-
-
-@pytest.fixture(scope="module")
 def pretrained(tmp_path_factory: pytest.TempPathFactory, settings: Callable[..., Config]) -> Path:
     """A run that guesses hidden words."""
     folder = tmp_path_factory.mktemp("pretrained")

@@ -8,6 +8,7 @@ from omegaconf import MISSING
 
 from anaphora.data.settings import Data
 from anaphora.model.settings import at_least, one_of
+from anaphora.place import Place, PlaceOfRuns
 
 CONTROLS = ("uniform", "frozen_query_key", "shuffled_labels", "no_positions")
 """The trained controls, without which nothing is supported."""
@@ -52,6 +53,7 @@ class Analysis:
     output: str | None = None  # where the files go; by default into the run directory
     formats: list[str] = field(default_factory=lambda: ["png", "svg", "pdf"])
     untrained: int = 20  # untrained models of the control
+    trainer: Place = field(default_factory=Place)  # where it computes
 
     def __post_init__(self) -> None:
         one_of("split", self.split, ("train", "dev", "test"))
@@ -75,7 +77,7 @@ class Evidence:
     run: str = "outputs/demo"  # the run directory
     controls: list[str] = field(default_factory=lambda: list(CONTROLS))  # which of them to train
     split: str = "test"  # where they are measured, as the run is
-    device: str | None = None  # where they are trained; by default as the run was
+    trainer: PlaceOfRuns = field(default_factory=PlaceOfRuns)  # where they are trained and measured
 
     def __post_init__(self) -> None:
         one_of("split", self.split, ("train", "dev", "test"))
@@ -98,6 +100,7 @@ class Report:
     untrained: int = 20  # untrained models of the control
     formats: list[str] = field(default_factory=lambda: ["png", "svg", "pdf"])
     protocol: Protocol = field(default_factory=Protocol)
+    trainer: Place = field(default_factory=Place)  # where it computes
 
     def __post_init__(self) -> None:
         one_of("split", self.split, ("train", "dev", "test"))
@@ -129,6 +132,7 @@ class NameDecisions:
     split: str = "test"  # or dev, train; folds: every run is asked the fold that it has not seen
     folds: int = 10  # of the development rows, for what is chosen or fitted there
     output: str | None = None  # a CSV file
+    trainer: Place = field(default_factory=Place)  # where it computes
 
     def __post_init__(self) -> None:
         one_of("split", self.split, ("train", "dev", "test", "folds"))
@@ -156,6 +160,7 @@ class AntecedentSelection:
     untrained: int = 5  # untrained models of the control
     output: str | None = None  # where the files go; by default `antecedents/<corpus>` in the run directory
     formats: list[str] = field(default_factory=lambda: ["png", "svg", "pdf"])
+    trainer: Place = field(default_factory=Place)  # where it computes
 
     def __post_init__(self) -> None:
         one_of("split", self.split, ("test", "train"))
@@ -173,6 +178,7 @@ class CrossValidation:
     runs: list[str] = field(default_factory=list)  # a run a fold, or several seeds of each
     by: list[str] = field(default_factory=list)  # factors whose values are also told apart; `type+stereotype` crosses
     output: str | None = None  # a CSV file
+    trainer: Place = field(default_factory=Place)  # where it computes
 
     def __post_init__(self) -> None:
         if len(set(self.by)) < len(self.by):
@@ -190,6 +196,7 @@ class Transfer:
     by: list[str] = field(default_factory=list)  # factors whose values are also told apart; `type+stereotype` crosses
     contrast: str | None = None  # a factor of two values, such as `stereotype`: how much righter on the first of them
     output: str | None = None  # a CSV file
+    trainer: Place = field(default_factory=Place)  # where it computes
 
     def __post_init__(self) -> None:
         one_of("split", self.split, ("train", "dev", "test"))
@@ -207,6 +214,7 @@ class LabelTable:
     runs: list[str] = field(default_factory=list)  # of one recipe, one a seed
     split: str = "test"
     output: str | None = None  # a CSV file
+    trainer: Place = field(default_factory=Place)  # where it computes
 
     def __post_init__(self) -> None:
         one_of("split", self.split, ("train", "dev", "test"))

@@ -23,11 +23,11 @@ from anaphora.model.resolver import Resolver
 from anaphora.model.settings import Learned, NoReadout
 
 
-def ways(size: Size, data: Encoded, batch_sentences: int) -> list[Way]:
+def ways(size: Size, data: Encoded, batch_sentences: int, device: torch.device) -> list[Way]:
     """What is compared; the weights are at their random start, which costs as much as trained ones."""
     places = data.longest()
-    model = resolver(size, Learned(max_length=places)).eval()
-    peer = bert(size, "eager", places).eval()
+    model = resolver(size, Learned(max_length=places)).eval().to(device)
+    peer = bert(size, "eager", places).eval().to(device)
     # Few long texts a batch for everyone, and never more tokens than by default.
     row_tokens = Batching().row_tokens
     tokens = max(row_tokens, min(Batching().tokens, places * batch_sentences))
@@ -60,11 +60,13 @@ def _records(model: nn.Module, data: Encoded, rows: list[list[int]]) -> int:
 
 def peer_records(model: nn.Module, data: Encoded, rows: list[list[int]]) -> list[AttentionRecord]:
     """The pronoun's rows out of the whole maps that BertModel returns, one sentence a row, one pronoun token each."""
-    batch = data.batch(rows)
+    batch = data.batch(rows).to(next(model.parameters()).device)
     with torch.inference_mode():
         maps = model(input_ids=batch.inputs, attention_mask=attention_mask(batch), output_attentions=True).attentions
         places = batch.query_positions % batch.ids.shape[1]
-        weights = torch.stack([layer[batch.query_items, :, places] for layer in maps], dim=1).numpy()  # (N, L, H, T)
+        weights = (
+            torch.stack([layer[batch.query_items, :, places] for layer in maps], dim=1).cpu().numpy()
+        )  # (N, L, H, T)
     records = []
     for item, row in zip(batch.items.tolist(), weights, strict=True):
         tokens = data.tokens[item]

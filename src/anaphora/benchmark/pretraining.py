@@ -84,7 +84,7 @@ def pieces(source: Data, kind: str, count: int, seed: int) -> EncodedTexts:
     return encoded
 
 
-def ways(size: Size, data: Encoded, batch_sentences: int) -> list[Way]:
+def ways(size: Size, data: Encoded, batch_sentences: int, device: torch.device) -> list[Way]:
     """What is compared; each way has a model of its own. "Lean" is BertModel with logits at the hidden words alone."""
     lengths, places, known = data.ids.lengths, data.longest(), data.vocabulary
     arrival = layouts.in_arrival_order(lengths, batch_sentences)
@@ -92,15 +92,15 @@ def ways(size: Size, data: Encoded, batch_sentences: int) -> list[Way]:
     hidden = HiddenPieces(data, seed=0)
 
     def batches(layout: Layout) -> list[Batch]:
-        return [hidden.batch(rows) for rows in layout]
+        return [hidden.batch(rows).to(device) for rows in layout]
 
     def ours(name: str, layout: Layout, position: Position, optimizer: Optimizer | None = None) -> Way:
-        model = resolver(size, position, known, tied_output=True)
+        model = resolver(size, position, known, tied_output=True).to(device)
         chosen = build(model, optimizer) if optimizer is not None else None
         return way(OURS, name, model, partial(our_loss, model), batches(layout), chosen)
 
     def theirs(maker: str, name: str, model: nn.Module, layout: Layout) -> Way:
-        return way(maker, name, model, model, batches(layout))
+        return way(maker, name, model.to(device), model, batches(layout))
 
     def as_it_comes() -> nn.Module:
         return BertMasked(size, places, known)

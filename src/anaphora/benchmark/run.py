@@ -18,9 +18,10 @@ from anaphora.benchmark import extraction, pretraining, training
 from anaphora.benchmark.models import transformers
 from anaphora.benchmark.sentences import VOCABULARY, invent, lengths_of
 from anaphora.benchmark.settings import Benchmark, size_of
-from anaphora.benchmark.stopwatch import take_turns
+from anaphora.benchmark.stopwatch import meter_of, take_turns
 from anaphora.benchmark.table import Table
 from anaphora.files import write_json
+from anaphora.place import device_of
 
 _CLOCKS = {"wall": time.perf_counter, "processor": time.process_time}
 
@@ -53,6 +54,7 @@ def benchmark(chosen: Benchmark) -> Iterator[Table]:
     if chosen.what == "pretraining":
         yield from _pretraining(chosen)
         return
+    device = device_of(chosen.trainer.device)
     for mix in chosen.lengths:
         draw = np.random.default_rng(chosen.seed)
         data = invent(lengths_of(mix, chosen.sentences, draw), draw)
@@ -60,19 +62,20 @@ def benchmark(chosen: Benchmark) -> Iterator[Table]:
             torch.manual_seed(chosen.seed)
             if chosen.what == "training":
                 unit = f"real tokens a {_second(chosen)}"
-                ways = training.ways(size_of(name), data, chosen.batch_sentences, chosen.steps, chosen.seed)
+                ways = training.ways(size_of(name), data, chosen.batch_sentences, chosen.steps, chosen.seed, device)
             else:
                 unit = f"sentences a {_second(chosen)}"
-                ways = extraction.ways(size_of(name), data, chosen.batch_sentences)
+                ways = extraction.ways(size_of(name), data, chosen.batch_sentences, device)
             yield Table(
                 title=f"{chosen.what}, size {name}, lengths {mix}",
                 unit=unit,
                 lengths=data.ids.lengths.tolist(),
-                rows=take_turns(ways, chosen.repeats, _CLOCKS[chosen.clock]),
+                rows=take_turns(ways, chosen.repeats, _CLOCKS[chosen.clock], meter_of(device)),
             )
 
 
 def _pretraining(chosen: Benchmark) -> Iterator[Table]:
+    device = device_of(chosen.trainer.device)
     for kind in chosen.texts:
         data = pretraining.pieces(chosen.data, kind, chosen.sentences, chosen.seed)
         for name in chosen.sizes:
@@ -82,9 +85,10 @@ def _pretraining(chosen: Benchmark) -> Iterator[Table]:
                 unit=f"real tokens a {_second(chosen)}",
                 lengths=data.ids.lengths.tolist(),
                 rows=take_turns(
-                    pretraining.ways(size_of(name), data, chosen.batch_sentences),
+                    pretraining.ways(size_of(name), data, chosen.batch_sentences, device),
                     chosen.repeats,
                     _CLOCKS[chosen.clock],
+                    meter_of(device),
                 ),
             )
 
@@ -99,6 +103,7 @@ def circumstances(chosen: Benchmark) -> dict[str, Any]:
         "processor": _processor(),
         "cores": os.cpu_count(),
         "threads": torch.get_num_threads(),
+        "device": chosen.trainer.device,
         "load before": _load(),
         "python": platform.python_version(),
         "torch": torch.__version__,

@@ -10,6 +10,7 @@ from omegaconf import MISSING
 from anaphora.data.settings import Data
 from anaphora.errors import UserError
 from anaphora.model.settings import at_least, one_of
+from anaphora.place import Place
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,7 @@ class Benchmark:
     threads: int | None = None  # by default what torch chooses
     seed: int = 0
     output: str | None = None  # a JSON file with every figure
+    trainer: Place = field(default_factory=Place)  # where it computes
 
     def __post_init__(self) -> None:
         one_of("what", self.what, ("training", "pretraining", "extraction"))

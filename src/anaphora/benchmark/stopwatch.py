@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
+import torch
+
 OURS = "ours"
 
 
@@ -56,20 +58,47 @@ class Measured:
         return tuple(mine / theirs for mine, theirs in zip(self.rates, other.rates, strict=True))
 
 
-def take_turns(ways: Sequence[Way], repeats: int, clock: Callable[[], float] = time.perf_counter) -> list[Measured]:
-    """Measure A B C A B C ...; the first piece of each runs once beforehand, unmeasured."""
+@dataclass(frozen=True)
+class Meter:
+    """How the work and the memory of a device are read.
+
+    Attributes:
+        held_now: bytes held, from which on `held_at_most` counts; None where the system does not tell.
+        held_at_most: the most bytes held since.
+        finish: waits until what was asked of the device is done.
+    """
+
+    held_now: Callable[[], int | None]
+    held_at_most: Callable[[], int]
+    finish: Callable[[], None]
+
+
+def take_turns(
+    ways: Sequence[Way], repeats: int, clock: Callable[[], float] = time.perf_counter, meter: Meter | None = None
+) -> list[Measured]:
+    """Measure A B C A B C ...; the first piece of each runs once beforehand, unmeasured.
+
+    Args:
+        ways: what is compared.
+        repeats: how many turns each takes.
+        clock: seconds.
+        meter: of the device; by default of the processor.
+    """
+    meter = meter or PROCESSOR
     for way in ways:
         way.pieces[0]()
     rates: list[list[float]] = [[] for _ in ways]
     peaks: list[list[int]] = [[] for _ in ways]
     for _ in range(repeats):
         for way, found, peak in zip(ways, rates, peaks, strict=True):
-            before = held_now()
+            meter.finish()
+            before = meter.held_now()
             start = clock()
             units = sum(piece() for piece in way.pieces)
+            meter.finish()
             found.append(units / (clock() - start))
             if before is not None:
-                peak.append(held_at_most() - before)
+                peak.append(meter.held_at_most() - before)
     return [
         Measured(way, tuple(found), max(peak, default=None))
         for way, found, peak in zip(ways, rates, peaks, strict=True)
@@ -98,6 +127,21 @@ def held_at_most() -> int:
 def _held(name: str) -> int:
     lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
     return 1024 * next(int(line.split()[1]) for line in lines if line.startswith(f"{name}:"))
+
+
+PROCESSOR = Meter(held_now, held_at_most, finish=lambda: None)
+
+
+def meter_of(device: torch.device) -> Meter:
+    """The meter of a device."""
+    if device.type != "cuda":
+        return PROCESSOR
+
+    def held() -> int:
+        torch.cuda.reset_peak_memory_stats(device)
+        return torch.cuda.memory_allocated(device)
+
+    return Meter(held, lambda: torch.cuda.max_memory_allocated(device), lambda: torch.cuda.synchronize(device))
 
 
 def spread_of(values: Sequence[float]) -> float:

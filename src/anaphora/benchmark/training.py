@@ -27,7 +27,7 @@ from anaphora.training.settings import Task
 HIDDEN_WORDS = 0.15
 
 
-def ways(size: Size, data: Encoded, batch_sentences: int, steps: int, seed: int) -> list[Way]:
+def ways(size: Size, data: Encoded, batch_sentences: int, steps: int, seed: int, device: torch.device) -> list[Way]:
     """What is compared; each way has a model of its own."""
     lengths = data.ids.lengths
     places = data.longest()
@@ -36,14 +36,14 @@ def ways(size: Size, data: Encoded, batch_sentences: int, steps: int, seed: int)
     def batches(layout: Layout) -> list[Batch]:
         draw = np.random.default_rng(seed)
         chosen = layouts.spread(layout, steps)
-        return [hide_words(data.batch(rows), HIDDEN_WORDS, data.vocabulary, draw) for rows in chosen]
+        return [hide_words(data.batch(rows), HIDDEN_WORDS, data.vocabulary, draw).to(device) for rows in chosen]
 
     def ours(name: str, layout: Layout, position: Position) -> Way:
-        model = resolver(size, position)
+        model = resolver(size, position).to(device)
         return way(OURS, name, model, partial(our_loss, model), batches(layout))
 
     def theirs(name: str, layout: Layout) -> Way:
-        model = BertForHiddenWords(size, places)
+        model = BertForHiddenWords(size, places).to(device)
         return way(BERT, name, model, model, batches(layout))
 
     return [

@@ -64,7 +64,7 @@ def walk(run: Run, asked: Sentence, layer: int, head: int, row: str | None, word
     if not run.resolver.encoder.has_maps:
         kind = run.config.model.attention.kind
         raise UserError(f"run {run.name} has no attention to walk through (model.attention={kind})")
-    resolver = copy.deepcopy(run.resolver).double()
+    resolver = copy.deepcopy(run.resolver).cpu().double()  # one sentence, to all its digits
     blocks = [block for block in resolver.encoder.blocks if isinstance(block, Block)]
     heads = blocks[0].attention.heads
     for name, value, count in (("layer", layer, len(blocks)), ("head", head, heads)):

@@ -37,7 +37,7 @@ def right_probability(model: NumberClassifier, ids: Sequence[Sequence[int]], plu
     found = []
     with torch.inference_mode():
         for start in range(0, len(ids), _AT_ONCE):
-            logits = model(rows_of(ids[start : start + _AT_ONCE])).double()
+            logits = model(rows_of(ids[start : start + _AT_ONCE])).cpu().double()
             answers = torch.from_numpy(wanted[start : start + _AT_ONCE])
             found.append(logits.softmax(dim=-1).gather(1, answers.unsqueeze(1)).squeeze(1).numpy())
     return np.concatenate(found)
@@ -64,10 +64,10 @@ def maps_of_cls(model: NumberClassifier, ids: Sequence[int]) -> dict[str, Floats
 
     Heads are averaged, Abnar and Zuidema 2020, section 3.
     """
-    rows = rows_of([ids])
+    rows = rows_of([ids]).to(model.device)
     with torch.inference_mode():
         context = model.encoder.begin(rows.ids, rows.places, rows.segments)
-        means = [layer.maps()[0].double().mean(dim=0) for layer in passes(model.encoder, context)]
+        means = [layer.maps()[0].cpu().double().mean(dim=0) for layer in passes(model.encoder, context)]
         maps = torch.stack(means)  # (L, T, T)
         rolled = rollout_of_states(maps)
     return {"raw": maps[:, 0].numpy(), "rollout": rolled[:, 0].numpy(), "flow": flow_of_states(maps.numpy(), 0)}

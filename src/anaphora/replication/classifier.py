@@ -17,6 +17,7 @@ from anaphora.data.settings import Batching
 from anaphora.data.tokenizer import Tokenizer
 from anaphora.model.encoder import Encoder, initialiser
 from anaphora.model.settings import Gelu, LayerNorm, Learned, Model, MultiHead, Normal
+from anaphora.place import device_of
 from anaphora.replication.number_agreement import LONGEST, NumberItem
 from anaphora.replication.settings import Replication
 from anaphora.specials import PADDING, SPECIALS, UNKNOWN
@@ -31,6 +32,10 @@ class Rows:
     ids: Tensor
     places: Tensor
     segments: Tensor
+
+    def to(self, device: torch.device) -> Rows:
+        """The same rows on another device."""
+        return Rows(self.ids.to(device), self.places.to(device), self.segments.to(device))
 
 
 def rows_of(sentences: Sequence[Sequence[int]]) -> Rows:
@@ -66,8 +71,14 @@ class NumberClassifier(nn.Module):
         self.output = nn.Linear(chosen.width, 2)
         self.output.apply(initialiser(chosen.initialisation))
 
+    @property
+    def device(self) -> torch.device:
+        """Where it computes."""
+        return self.output.weight.device
+
     def forward(self, rows: Rows) -> Tensor:
         """Logits of singular and plural: (B, 2)."""
+        rows = rows.to(self.device)
         count, length = rows.ids.shape
         first = torch.arange(count, device=rows.ids.device) * length
         hidden = self.encoder(rows.ids, rows.places, rows.segments, needed=first)
@@ -94,7 +105,7 @@ def fresh(chosen: Replication, vocabulary: int, seed: int) -> NumberClassifier:
     """A model at the random start of a seed, in evaluation mode; the caller's generator is left as it was."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        return NumberClassifier(encoder_settings(chosen), vocabulary).eval()
+        return NumberClassifier(encoder_settings(chosen), vocabulary).eval().to(device_of(chosen.trainer.device))
 
 
 def train(
@@ -118,7 +129,7 @@ def train(
         torch.manual_seed(seed)
         for _ in range(chosen.steps):
             rows, plural = next(batches)
-            loss = nn.functional.cross_entropy(model(rows), plural)
+            loss = nn.functional.cross_entropy(model(rows), plural.to(model.device))
             optimizer.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
             nn.utils.clip_grad_norm_(model.parameters(), settings.clip)

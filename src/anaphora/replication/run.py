@@ -16,6 +16,7 @@ from tqdm import tqdm
 from anaphora.data.vocabulary import of_words
 from anaphora.errors import UserError
 from anaphora.files import held, whole, write_json
+from anaphora.place import device_of
 from anaphora.replication.blank_out import correlations, importance, right_probability
 from anaphora.replication.classifier import Coded, NumberClassifier, fresh, train
 from anaphora.replication.number_agreement import VOCABULARY, NumberItem, number_items
@@ -23,7 +24,7 @@ from anaphora.replication.settings import Replication
 from anaphora.replication.table import SeedResult, drawn, metrics_of, rows_of_table, shown
 from anaphora.report.write import save, write_table
 
-_FREE = ("output", "seeds", "items")  # may change between two calls that share their models
+_FREE = ("output", "seeds", "items", "trainer")  # may change between two calls that share their models
 _TEST_SEED, _TRAINING_SEED = 1, 0
 
 
@@ -34,8 +35,9 @@ def replicate(chosen: Replication) -> dict[str, Any]:
         What `metrics.json` holds.
 
     Raises:
-        UserError: the directory holds models of other settings, or a broken file.
+        UserError: the directory holds models of other settings, or a broken file, or the device is not there.
     """
+    device_of(chosen.trainer.device)
     directory = Path(chosen.output)
     with held(directory):
         _same_models(directory / "config.json", chosen)
@@ -96,7 +98,7 @@ def _model(path: Path, chosen: Replication, sentences: Coded, vocabulary: int, s
 
         model = train(chosen, sentences, vocabulary, seed, after_step)
     with whole(path) as draft:
-        save_file(model.state_dict(), draft)
+        save_file({name: value.cpu() for name, value in model.state_dict().items()}, draft)
     return model
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from anaphora.errors import UserError
 from anaphora.model.settings import at_least, between
+from anaphora.place import Place
 
 
 @dataclass(kw_only=True)
@@ -24,6 +25,7 @@ class Replication:
     steps: int = 1000  # of training; one batch each
     batch_tokens: int = 512  # of a batch at most, padding included
     learning_rate: float = 1e-3  # the highest, after the warm-up
+    trainer: Place = field(default_factory=Place)  # where it computes
 
     def __post_init__(self) -> None:
         if not self.seeds or len(set(self.seeds)) != len(self.seeds) or min(self.seeds) < 0:

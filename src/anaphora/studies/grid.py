@@ -64,7 +64,8 @@ def cells_of(plan: Plan, folder: Path) -> list[Cell]:
     found: list[Cell] = []
     for name, factor, parts, overrides in named:
         what = f"study {plan.name}, cell {name}"
-        whole = [*plan.base, *overrides, *plan.more]
+        place = [f"trainer.device={plan.trainer.device}"] if plan.trainer.device else []
+        whole = [*plan.base, *overrides, *place, *plan.more]
         _check_own(whole, what)
         # Nobody looks at the pictures of dozens of runs: a study draws them only where it asks for them.
         config = replace(composed_run(folder, ["trainer.pictures=0", *whole], what), resume=None)

@@ -17,6 +17,7 @@ from anaphora.checkpoint import Layout
 from anaphora.config import Config, read
 from anaphora.errors import UserError
 from anaphora.files import write_json
+from anaphora.place import device_of
 from anaphora.report.study_index import write_index
 from anaphora.report.study_page import drawn, write_study_page
 from anaphora.report.write import save, write_table
@@ -41,10 +42,12 @@ def run_study(plan: Plan, folder: Path) -> dict[str, Any]:
         What `study.json` holds.
 
     Raises:
-        UserError: a cell's overrides are wrong (before anything runs), a directory holds a run of other settings, or
-            the first run tells that the study would take longer than `minutes`.
+        UserError: a cell's overrides are wrong or name a device that is not there (before anything runs), a directory
+            holds a run of other settings, or the first run tells that the study would take longer than `minutes`.
     """
     cells = cells_of(plan, folder)
+    for device in {cell.config.trainer.device for cell in cells}:
+        device_of(device)
     jobs = jobs_of(plan, cells)
     asked = Asked.of(plan)
     _refuse_strangers(jobs)

@@ -9,6 +9,7 @@ from omegaconf import MISSING
 
 from anaphora.errors import UserError
 from anaphora.model.settings import at_least, one_of
+from anaphora.place import PlaceOfRuns
 
 BASE = "base"
 """The cell that changes nothing."""
@@ -67,6 +68,7 @@ class Plan:
     train: bool = True  # false: measure and show what has finished, train nothing
     more: list[str] = field(default_factory=list)  # overrides behind every cell's own, for instance [trainer=smoke]
     items: int | None = None  # at most so many items of each split are measured
+    trainer: PlaceOfRuns = field(default_factory=PlaceOfRuns)  # where runs are trained and measured
     split: str = "test"  # where the head that the development split chose is measured
     output: str = "outputs/studies"  # the folder of the studies
     formats: list[str] = field(default_factory=lambda: ["png", "svg", "pdf"])  # of figures

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytorch_lightning as lightning
-import torch
 
 from anaphora import config as configuration
 from anaphora.checkpoint import Layout, Run, fresh, load, save_settings
@@ -28,6 +27,7 @@ from anaphora.errors import UserError
 from anaphora.files import held
 from anaphora.model.resolver import Resolver
 from anaphora.model.settings import NoReadout, check_length, slots_of
+from anaphora.place import device_of
 from anaphora.start import located
 from anaphora.training.callbacks import Bar, History
 from anaphora.training.controls import freeze, shuffle_labels
@@ -70,7 +70,7 @@ def train(config: Config, overrides: str = "") -> Result:
                 f"{directory} already holds a run; choose another name=, or continue it with resume={directory}"
             )
         resumed = False
-    accelerator = accelerator_for(config.trainer.device)
+    accelerator = device_of(config.trainer.device).type
     with held(directory):
         return _train(config, Layout(directory), accelerator, resumed)
 
@@ -102,7 +102,7 @@ def _train(config: Config, layout: Layout, accelerator: str, resumed: bool) -> R
     trainer = lightning.Trainer(
         accelerator=accelerator,
         devices=1,
-        precision=config.trainer.precision,  # type: ignore[arg-type]  # checked by its settings
+        precision=config.trainer.numbers,  # type: ignore[arg-type]  # checked by its settings
         max_steps=steps,
         max_epochs=-1,
         reload_dataloaders_every_n_epochs=1,
@@ -260,21 +260,6 @@ def check_examples(config: Config, examples: list[Example]) -> None:
                 f"item {number} has no antecedent ({example.text[:60]!r}), and the task has no answer for that: "
                 "set task.readout.none_of_them=true"
             )
-
-
-def accelerator_for(device: str) -> str:
-    """Lightning's name of the device that the settings ask for.
-
-    Raises:
-        UserError: this machine has no such device.
-    """
-    available = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
-    if device == "auto":
-        return next(name for name in ("cuda", "mps", "cpu") if available[name])
-    if not available[device]:
-        have = ", ".join(name for name, there in available.items() if there)
-        raise UserError(f"trainer.device ({device}) is not on this machine (it has: {have})")
-    return device
 
 
 def default_name(overrides: str) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from omegaconf import MISSING
 
 from anaphora.model.settings import PROJECTIONS, Readout, at_least, between, one_of
+from anaphora.place import DEVICES
 
 
 @dataclass(kw_only=True)
@@ -111,7 +112,7 @@ class Trainer:
     """Where it runs. Nothing here may change the results beyond rounding, except the limits of `trainer=smoke`."""
 
     device: str = "auto"
-    precision: str = "32"
+    precision: str | None = None  # 32, bf16-mixed or 16-mixed; by default bf16-mixed with device=cuda, else 32
     compile: bool = False
     progress: bool = True
     pictures: int = 8  # moments of a run at which TensorBoard gets pictures of sentences, and answers; 0: none
@@ -119,9 +120,15 @@ class Trainer:
     limit_items: int | None = None  # smoke runs: so many items of each split
 
     def __post_init__(self) -> None:
-        one_of("trainer.device", self.device, ("auto", "cpu", "cuda", "mps"))
-        one_of("trainer.precision", self.precision, ("32", "bf16-mixed", "16-mixed"))
+        one_of("trainer.device", self.device, DEVICES)
+        if self.precision is not None:
+            one_of("trainer.precision", self.precision, ("32", "bf16-mixed", "16-mixed"))
         at_least("trainer.pictures", self.pictures, 0)
         for name, value in (("limit_steps", self.limit_steps), ("limit_items", self.limit_items)):
             if value is not None:
                 at_least(f"trainer.{name}", value, 1)
+
+    @property
+    def numbers(self) -> str:
+        """The precision, as Lightning names it. It goes by what is asked for and not by what the machine has."""
+        return self.precision or ("bf16-mixed" if self.device == "cuda" else "32")

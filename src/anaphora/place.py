@@ -1,0 +1,59 @@
+"""Where a model computes: on the processor, or on a device that was asked for. Imports nothing heavy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from anaphora.errors import UserError
+from anaphora.model.settings import one_of
+
+if TYPE_CHECKING:
+    import torch
+
+DEVICES = ("auto", "cpu", "cuda", "mps")
+"""Where a run is trained."""
+
+
+@dataclass(kw_only=True)
+class Place:
+    """Where a command computes that trains nothing; in float32 everywhere, for evidence is not rounded."""
+
+    # Not mps: sums are taken in float64, which it has not.
+    device: str = "cpu"
+
+    def __post_init__(self) -> None:
+        one_of("trainer.device", self.device, ("cpu", "cuda"))
+
+
+@dataclass(kw_only=True)
+class PlaceOfRuns:
+    """Where the runs of a command are trained and measured."""
+
+    device: str | None = None  # `cpu` or `cuda`; by default as the runs' own settings say
+
+    def __post_init__(self) -> None:
+        if self.device is not None:
+            Place(device=self.device)
+
+
+def beside_training(device: str | None) -> Place:
+    """Where a run is measured that was trained on `device`: on cuda where that was asked for, else on the processor."""
+    return Place(device="cuda" if device == "cuda" else "cpu")
+
+
+def device_of(name: str) -> torch.device:
+    """The device of a name of `DEVICES`; `auto` is the first of cuda, mps and cpu that is there.
+
+    Raises:
+        UserError: this machine has no such device.
+    """
+    import torch
+
+    there = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
+    if name == "auto":
+        name = next(one for one, found in there.items() if found)
+    if not there[name]:
+        have = ", ".join(one for one, found in there.items() if found)
+        raise UserError(f"trainer.device ({name}) is not on this machine (it has: {have})")
+    return torch.device(name)
