@@ -157,6 +157,30 @@ def finished(tmp_path_factory: pytest.TempPathFactory, tiny: Callable[..., Any])
 
 
 @pytest.fixture(scope="session")
+def unfinished(finished: Path, tmp_path_factory: pytest.TempPathFactory, tiny: Callable[..., Any]) -> Path:
+    """The finished run as it lay there a moment before it was done: checkpoints, no weights. Nobody writes into it."""
+    from anaphora.checkpoint import Layout
+    from anaphora.training.callbacks import History
+    from anaphora.training.run import train
+
+    folder = tmp_path_factory.mktemp("unfinished")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(History, "forget", lambda _: None)
+        directory = Path(train(tiny(folder)).directory)
+    assert Layout(directory).weights.read_bytes() == Layout(finished).weights.read_bytes()
+    Layout(directory).weights.unlink()
+    return directory
+
+
+@pytest.fixture
+def checkpoints_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Finished runs keep what they were resumed from, so that a test can see it."""
+    from anaphora.training.callbacks import History
+
+    monkeypatch.setattr(History, "forget", lambda _: None)
+
+
+@pytest.fixture(scope="session")
 def gap(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Sixty development and twenty validation rows in the format of GAP; the one who went first is meant."""
     folder = tmp_path_factory.mktemp("gap")

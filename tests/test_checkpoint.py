@@ -158,15 +158,15 @@ def test_settings_survive_being_written(finished: Path, tmp_path: Path) -> None:
     assert read(tmp_path / "again.yaml") == config
 
 
-def test_only_the_checkpoint_to_resume_from_is_no_plain_file_and_it_holds_primitives_alone(finished: Path) -> None:
+def test_only_the_checkpoint_to_resume_from_is_no_plain_file_and_it_holds_primitives_alone(unfinished: Path) -> None:
     plain = (".yaml", ".json", ".safetensors")
     others = [
         path
-        for path in finished.rglob("*")
+        for path in unfinished.rglob("*")
         if path.is_file() and path.suffix not in plain and "tfevents" not in path.name
     ]
-    assert others == [Layout(finished).last]
-    content = torch.load(Layout(finished).last, weights_only=True)
+    assert others == [Layout(unfinished).last]
+    content = torch.load(Layout(unfinished).last, weights_only=True)
     assert content["global_step"] == 8
 
 

@@ -68,6 +68,7 @@ def test_a_wrong_cell_stops_the_study_before_anything_runs(
         engine.run_study(asked(factors={"x": {"wrong": cell}}), CONFIGS)
 
 
+@pytest.mark.usefixtures("checkpoints_stay")
 def test_runs_are_ordinary_run_directories_taken_up_where_a_kill_left_them(asked: Callable[..., Plan]) -> None:
     plan = asked()
     found = engine.run_study(plan, CONFIGS)

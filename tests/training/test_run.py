@@ -67,6 +67,7 @@ def losses_of(config: Config, patched: pytest.MonkeyPatch) -> list[float]:
     return found
 
 
+@pytest.mark.usefixtures("checkpoints_stay")
 @pytest.mark.parametrize("matrices", ["adamw", "muon"])
 def test_two_rounds_and_two_resumed_are_four_unbroken_ones(tiny: Tiny, tmp_path: Path, matrices: str) -> None:
     noisy = (
@@ -107,6 +108,11 @@ def test_a_killed_run_leaves_whole_files_only(tiny: Tiny, tmp_path: Path) -> Non
     assert {"config.yaml", "tokenizer.json", "checkpoints/last.ckpt", "checkpoints/best.safetensors"} <= set(left)
     assert "model.safetensors" not in left
     assert torch.load(tmp_path / "run/checkpoints/last.ckpt", weights_only=True)["global_step"] == 4
+
+
+def test_a_finished_run_keeps_its_weights_once_and_nothing_to_resume_from(finished: Path) -> None:
+    assert [name for name in files(finished) if name.endswith((".safetensors", ".ckpt"))] == ["model.safetensors"]
+    assert not (finished / "checkpoints").exists()
 
 
 def test_a_run_killed_while_it_writes_a_checkpoint_keeps_the_one_before(tiny: Tiny, tmp_path: Path) -> None:
@@ -183,6 +189,7 @@ def overfits(tiny: Tiny, output: Path, *more: str) -> Config:
     return tiny(output, "optimizer.learning_rate=3", "optimizer.clip=100", "optimizer.warmup=0.9", *more)
 
 
+@pytest.mark.usefixtures("checkpoints_stay")
 def test_best_weights_are_those_of_the_lowest_validation_loss_not_the_last(tiny: Tiny, tmp_path: Path) -> None:
     directory = train(overfits(tiny, tmp_path)).directory
     best = record(directory)["best_validation"]
@@ -205,6 +212,7 @@ def test_early_stopping_stops(tiny: Tiny, tmp_path: Path) -> None:
     assert found["best_validation"] == len(losses) - 2
 
 
+@pytest.mark.usefixtures("checkpoints_stay")
 @pytest.mark.parametrize(
     "override",
     [
@@ -232,13 +240,13 @@ def test_early_stopping_stops(tiny: Tiny, tmp_path: Path) -> None:
     ],
 )
 def test_every_setting_of_training_changes_the_weights(
-    tiny: Tiny, tmp_path: Path, finished: Path, override: str
+    tiny: Tiny, tmp_path: Path, unfinished: Path, override: str
 ) -> None:
     if override == "task.readout.none_of_them=true":
         override = "task/readout=slot,task.readout.none_of_them=true"
         compared = train(tiny(tmp_path / "slot", "task/readout=slot")).directory
     else:
-        compared = finished
+        compared = unfinished
     other = train(tiny(tmp_path, *override.split(","))).directory
     first, second = (torch.load(Layout(one).last, weights_only=True)["state_dict"] for one in (compared, other))
     same = first.keys() == second.keys() and all(
@@ -274,9 +282,10 @@ def test_validation_every_and_items_change_what_is_validated(tiny: Tiny, tmp_pat
     assert rare[0]["validation/loss"] != record(finished)["validations"][1]["validation/loss"]
 
 
-def test_how_often_one_validates_does_not_change_what_is_learnt(tiny: Tiny, tmp_path: Path, finished: Path) -> None:
+@pytest.mark.usefixtures("checkpoints_stay")
+def test_how_often_one_validates_does_not_change_what_is_learnt(tiny: Tiny, tmp_path: Path, unfinished: Path) -> None:
     rare = train(tiny(tmp_path, "validation.every=8")).directory
-    first, second = (torch.load(Layout(one).last, weights_only=True)["state_dict"] for one in (finished, rare))
+    first, second = (torch.load(Layout(one).last, weights_only=True)["state_dict"] for one in (unfinished, rare))
     assert all(torch.equal(value, second[name]) for name, value in first.items())
 
 

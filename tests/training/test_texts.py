@@ -91,6 +91,7 @@ def broken_at(step: int, config: Config) -> None:
             train(config)
 
 
+@pytest.mark.usefixtures("checkpoints_stay")
 @pytest.mark.parametrize("task", ["hidden_words", "classification"])
 def test_two_rounds_and_two_resumed_are_four_unbroken_ones(
     task: str, settings: Settings, pages: Path, reviews: Path, tmp_path: Path

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -87,7 +88,7 @@ class History(lightning.Callback):
             trainer.should_stop = True
 
     def finish(self) -> dict[str, Any]:
-        """Make the best weights the run's weights and write what training reached."""
+        """Make the best weights the run's weights, write what training reached, and leave nothing to resume from."""
         record = {
             "steps": int(self.validations[-1]["step"]),
             "train_seconds": round(self.seconds, 3),
@@ -98,7 +99,12 @@ class History(lightning.Callback):
         write_json(self.layout.training, record)
         with whole(self.layout.weights) as draft:
             draft.write_bytes(self._best_weights.read_bytes())
+        self.forget()
         return record
+
+    def forget(self) -> None:
+        """Remove the checkpoints, which take two to three times the room of the weights."""
+        shutil.rmtree(self.layout.checkpoints)
 
     def _best(self) -> int:
         """The validation whose weights are kept: the lowest loss, or the last one (also without a read-out)."""
