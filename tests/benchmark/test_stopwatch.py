@@ -5,8 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+import torch
 
-from anaphora.benchmark.stopwatch import OURS, Measured, Way, held_now, spread_of, take_turns
+from anaphora.benchmark.stopwatch import (
+    OURS,
+    PROCESSOR,
+    Measured,
+    Meter,
+    Way,
+    held_now,
+    meter_of,
+    spread_of,
+    take_turns,
+)
 
 
 def test_ways_take_turns_after_one_unmeasured_piece_each() -> None:
@@ -52,3 +63,29 @@ def test_the_peak_is_what_was_held_above_what_was_there() -> None:
     (measured,) = take_turns([Way(OURS, "way", [work], 0, 1.0)], repeats=2)
     assert measured.memory is not None
     assert 49 << 20 < measured.memory < 80 << 20
+
+
+def test_a_device_that_works_on_behind_the_clock_is_waited_for() -> None:
+    told: list[str] = []
+    held, ticks = iter([100, 100]), iter([0.0, 2.0])
+
+    def clock() -> float:
+        told.append("clock")
+        return next(ticks)
+
+    def work() -> int:
+        told.append("work")
+        return 6
+
+    def finish() -> None:
+        told.append("wait")
+
+    meter = Meter(held_now=lambda: next(held), held_at_most=lambda: 350, finish=finish)
+    (measured,) = take_turns([Way(OURS, "way", [work], 0, 1.0)], repeats=1, clock=clock, meter=meter)
+    assert told == ["work", "wait", "clock", "work", "wait", "clock"]  # the first is not measured
+    assert (measured.rates, measured.memory) == ((3.0,), 250)
+
+
+def test_the_processor_needs_no_waiting_and_a_gpu_has_a_meter_of_its_own() -> None:
+    assert meter_of(torch.device("cpu")) is PROCESSOR
+    assert meter_of(torch.device("cuda")).finish != PROCESSOR.finish

@@ -64,9 +64,8 @@ def peer_records(model: nn.Module, data: Encoded, rows: list[list[int]]) -> list
     with torch.inference_mode():
         maps = model(input_ids=batch.inputs, attention_mask=attention_mask(batch), output_attentions=True).attentions
         places = batch.query_positions % batch.ids.shape[1]
-        weights = (
-            torch.stack([layer[batch.query_items, :, places] for layer in maps], dim=1).cpu().numpy()
-        )  # (N, L, H, T)
+        found = [layer[batch.query_items, :, places] for layer in maps]
+        weights = torch.stack(found, dim=1).cpu().numpy()  # (N, L, H, T)
     records = []
     for item, row in zip(batch.items.tolist(), weights, strict=True):
         tokens = data.tokens[item]
