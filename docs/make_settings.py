@@ -136,7 +136,14 @@ def page() -> str:
     parts += ["", "## Looking at a run: `evaluate`, `extract_attention`, `score_attention`, `plot_attention`", ""]
     parts += _table(Analysis, "")
     parts += ["", "Other data are chosen as in training, for instance `data=jsonl data.path=items.jsonl`.", ""]
-    parts += ["### `trainer`, here and below", "", _summary(Place), "", *_table(Place, "trainer."), ""]
+    parts += [
+        "### `trainer`, here and where a model is run below",
+        "",
+        _summary(Place),
+        "",
+        *_table(Place, "trainer."),
+        "",
+    ]
     parts += ["## The report: `scripts/report.py`", "", *_table(Report, ""), ""]
     parts += ["### `protocol`", "", _summary(Protocol), "", *_table(Protocol, "protocol."), ""]
     parts += [

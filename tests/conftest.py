@@ -163,13 +163,17 @@ def unfinished(finished: Path, tmp_path_factory: pytest.TempPathFactory, tiny: C
     from anaphora.training.callbacks import History
     from anaphora.training.run import train
 
-    folder = tmp_path_factory.mktemp("unfinished")
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(History, "forget", lambda _: None)
-        directory = Path(train(tiny(folder)).directory)
+        patched.setattr(History, "forget", as_before)
+        directory = Path(train(tiny(tmp_path_factory.mktemp("unfinished"))).directory)
     assert Layout(directory).weights.read_bytes() == Layout(finished).weights.read_bytes()
     Layout(directory).weights.unlink()
     return directory
+
+
+def as_before(history: Any) -> None:
+    """In place of `History.forget`: the checkpoints as they were before the best weights became the run's."""
+    shutil.copy(history.layout.weights, history.layout.checkpoints / "best.safetensors")
 
 
 @pytest.fixture
@@ -177,7 +181,7 @@ def checkpoints_stay(monkeypatch: pytest.MonkeyPatch) -> None:
     """Finished runs keep what they were resumed from, so that a test can see it."""
     from anaphora.training.callbacks import History
 
-    monkeypatch.setattr(History, "forget", lambda _: None)
+    monkeypatch.setattr(History, "forget", as_before)
 
 
 @pytest.fixture(scope="session")

@@ -18,8 +18,10 @@ from torch.utils.backend_registration import _setup_privateuseone_for_python_bac
 
 NAME = "elsewhere"
 _MOVING = {"aten::copy_", "aten::_to_copy"}
-_INDEXING = {"aten::index", "aten::index_put_", "aten::_index_put_impl_", "aten::_unsafe_index"}
-"""Operations that a graphics processor also does with indices that lie before it."""
+_INDEXING = {"aten::index", "aten::index_put", "aten::index_put_", "aten::_index_put_impl_", "aten::_unsafe_index"}
+"""Operations that a graphics processor also does with indices that lie before it: their second argument."""
+_JOINING = {"aten::cat", "aten::stack"}
+"""Operations that take no number from elsewhere, as all others do."""
 _MAKING = (
     *("arange", "arange.start", "arange.start_step", "empty.memory_format", "empty_strided", "eye", "eye.m", "full"),
     *("ones", "rand", "randn", "randperm", "scalar_tensor", "zeros"),
@@ -59,12 +61,17 @@ class There(torch.Tensor):
 def compute(operation: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     """An operation on the numbers that the tensors hold; the outcome lies there too, unless it moves here."""
     global done
-    done += 1
     name = operation._schema.name
+    done += name not in _MOVING
     given = [one for one in tree_flatten((args, kwargs))[0] if isinstance(one, torch.Tensor)]
     there = [one for one in given if isinstance(one, There)]
-    here = [one for one in given if not isinstance(one, There) and one.dim()]
-    if there and here and name not in _MOVING | _INDEXING:
+    fixed = (args[0], *args[2:]) if name in _INDEXING else (args, kwargs)
+    here = [
+        one
+        for one in tree_flatten(fixed)[0]
+        if isinstance(one, torch.Tensor) and not isinstance(one, There) and (one.dim() or name in _JOINING)
+    ]
+    if there and here and name not in _MOVING:
         raise RuntimeError(f"{operation}: tensors on two devices")
 
     def plain(one: Any) -> Any:

@@ -13,11 +13,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pandas
 import pytest
 import torch
 from published import write_folder
 
+import anaphora
 from anaphora.checkpoint import load
+from anaphora.errors import UserError
 from anaphora.evidence import settings_of
 from anaphora.place import Place, PlaceOfRuns, beside_training
 from anaphora.studies.grid import cells_of
@@ -38,11 +41,13 @@ def elsewhere(commands: list[list[str]]) -> list[int]:
 
 
 def numbers(folder: Path) -> dict[str, Any]:
-    """What the JSON and CSV files below a folder say."""
+    """What the JSON, CSV and Parquet files below a folder say."""
     found: dict[str, Any] = {}
     for path in sorted(folder.rglob("*")):
         if path.suffix == ".json" and path.name != "tokenizer.json":
             found[str(path.relative_to(folder))] = json.loads(path.read_text(encoding="utf-8"))
+        elif path.suffix == ".parquet":
+            found[str(path.relative_to(folder))] = pandas.read_parquet(path).to_dict("list")
         elif path.suffix == ".csv":
             with path.open(encoding="utf-8") as file:
                 found[str(path.relative_to(folder))] = list(csv.DictReader(file))
@@ -57,6 +62,8 @@ def differences(here: Any, there: Any, path: str = "") -> list[str]:
     if isinstance(here, list) and isinstance(there, list) and len(here) == len(there):
         pairs = zip(here, there, strict=True)
         return [one for place, pair in enumerate(pairs) for one in differences(*pair, f"{path}/{place}")]
+    if hasattr(here, "tolist") and hasattr(there, "tolist"):
+        return differences(here.tolist(), there.tolist(), path)
     try:
         same = float(here) == pytest.approx(float(there), abs=2e-3, nan_ok=True)
     except (TypeError, ValueError):
@@ -123,6 +130,7 @@ def test_evidence_and_studies_train_where_they_are_asked_to(finished: Path, comp
     run = load(finished)
     assert settings_of(run, "uniform", "cuda").trainer.device == "cuda"
     assert settings_of(run, "uniform", None).trainer.device == "cpu"  # as the run was
+    assert {settings_of(run, "uniform", device).trainer.precision for device in ("cuda", "cpu", None)} == {"32"}
     plan = Plan(name="s", question="?", prediction=".", base=["trainer=smoke"], trainer=PlaceOfRuns(device="cuda"))
     assert [cell.config.trainer.device for cell in cells_of(plan, ROOT / "configs")] == ["cuda"]
     assert [
@@ -131,8 +139,13 @@ def test_evidence_and_studies_train_where_they_are_asked_to(finished: Path, comp
 
 
 @pytest.mark.parametrize(("device", "measured"), [("auto", "cpu"), ("cpu", "cpu"), ("mps", "cpu"), ("cuda", "cuda")])
-def test_a_run_is_measured_on_cuda_only_where_that_was_asked_for(device: str, measured: str) -> None:
+def test_a_run_is_measured_on_cuda_only_where_that_was_asked_for(
+    device: str, measured: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     assert beside_training(device) == Place(device=measured)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert beside_training(device) == Place(device="cpu")  # whatever it was trained on elsewhere
 
 
 @pytest.mark.parametrize(
@@ -140,7 +153,7 @@ def test_a_run_is_measured_on_cuda_only_where_that_was_asked_for(device: str, me
     [({}, "32"), ({"device": "cuda"}, "bf16-mixed"), ({"device": "cuda", "precision": "32"}, "32")],
 )
 def test_training_is_in_bf16_where_a_gpu_is_asked_for(asked: dict[str, str], numbers: str) -> None:
-    assert Trainer(**asked).numbers == numbers  # type: ignore[arg-type]
+    assert Trainer(**asked).precision == numbers  # type: ignore[arg-type]
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has the device")
@@ -167,7 +180,38 @@ def test_every_such_script_says_at_once_that_there_is_no_gpu(
     assert (status, "trainer.device (cuda) is not on this machine (it has: cpu" in err) == (2, True), err
 
 
-@pytest.mark.parametrize("given", ["trainer=default", "trainer=smoke", "trainer.device=tpu"])
+@pytest.mark.parametrize("given", ["trainer=default", "trainer=smoke", "trainer.device=tpu", "trainer=null"])
 def test_a_place_that_is_none_is_refused(given: str, finished: Path, script: Callable[..., Any]) -> None:
     status, _, err = script("evaluate", f"run={finished}", given)
-    assert (status == 2 and "cpu, cuda" in err) or "allowed: device" in err, err
+    assert status == 2 and any(one in err for one in ("cpu, cuda", "allowed: device", "not null")), err
+
+
+def test_a_notebook_is_told_which_devices_there_are(finished: Path) -> None:
+    with pytest.raises(UserError, match=r"device \('gpu'\) must be one of cpu, cuda"):
+        anaphora.load(finished, device="gpu")
+    assert anaphora.load(finished).run.resolver.device == torch.device("cpu")
+
+
+def test_numbers_of_the_other_device_meet_no_others() -> None:
+    """The device of these tests refuses what a graphics processor refuses, and nothing else."""
+    program = """
+import torch, other_device
+kept = other_device.install()
+here, place = torch.arange(4.0), torch.device("elsewhere", 0)
+there, at = here.to(place), torch.tensor([0, 2])
+assert (there[at] + 1).tolist() == [1.0, 3.0] and (there + torch.tensor(2.0)).tolist() == [2.0, 3.0, 4.0, 5.0]
+for wrong in (
+    lambda: there + here,
+    lambda: here[at.to(place)],
+    lambda: there.index_put((at,), here[:2]),
+    lambda: torch.stack([there.sum(), here.sum()]),
+    lambda: there.numpy(),
+):
+    try:
+        wrong()
+    except (RuntimeError, TypeError):
+        continue
+    raise SystemExit(1)
+"""
+    done = subprocess.run([sys.executable, "-c", program], cwd=Path(__file__).parent, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr.decode()

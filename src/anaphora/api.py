@@ -45,6 +45,8 @@ def load(directory: str | Path, device: str = "cpu") -> OpenRun:
         UserError: the directory holds none, the training has not finished, a file is broken, or the device is not
             there.
     """
+    if device not in ("cpu", "cuda"):
+        raise UserError(f"device ({device!r}) must be one of cpu, cuda")
     return OpenRun(checkpoint.load(directory, Place(device=device)))
 
 

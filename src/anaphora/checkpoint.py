@@ -84,7 +84,7 @@ class Run:
 
     def untrained(self, seed: int) -> Resolver:
         """A model of the same settings at its random start."""
-        return fresh(self.config, self.tokenizer.size, seed).to(next(self.resolver.parameters()).device)
+        return fresh(self.config, self.tokenizer.size, seed).to(self.resolver.device)
 
 
 def fresh(config: Config, vocabulary: int, seed: int) -> Resolver:
@@ -127,6 +127,9 @@ def load(directory: str | Path, place: Place | None = None) -> Run:
     device = device_of((place or Place()).device)
     run = pretrained_run(Path(directory)) if is_pretrained(Path(directory)) else _stored_run(directory)
     run.resolver.to(device)
+    if device.type == "cuda":
+        # Recurrent layers alone are rounded there by default.
+        torch.backends.cudnn.rnn.fp32_precision = "ieee"  # type: ignore[attr-defined]
     return run
 
 

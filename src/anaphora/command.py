@@ -112,6 +112,10 @@ def launch(main: Callable[[], None]) -> None:
         main()
     except (HydraException, OmegaConfBaseException) as error:
         sys.exit(fail(error))
+    except ValueError as error:
+        if "Config group override" not in str(error):
+            raise
+        sys.exit(fail(UserError("a group takes the name of one of its choices, not null; leave it out instead")))
     except KeyboardInterrupt:
         print("stopped; what is written is whole", file=sys.stderr)
         sys.exit(130)

@@ -31,7 +31,7 @@ from anaphora.config import Config
 from anaphora.data.example import Example, to_record
 from anaphora.errors import UserError
 from anaphora.files import held, write_json
-from anaphora.place import beside_training
+from anaphora.place import Place
 from anaphora.report import pictures
 from anaphora.report.evidence_tables import divergence_rows, evidence_tables
 from anaphora.report.explorer import explorer
@@ -270,7 +270,7 @@ def train_controls(asked: Evidence) -> dict[str, Any]:
     Raises:
         UserError: the run is not finished, or a control's directory holds something else.
     """
-    run = load(asked.run, beside_training(asked.trainer.device))
+    run = load(asked.run, Place(device="cuda" if asked.trainer.device == "cuda" else "cpu"))
     with console.status("reading the data"):
         material = material_of(run, Analysis(run=asked.run, split=asked.split))
     found = controls.read(run.directory, asked.split)

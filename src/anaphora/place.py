@@ -30,16 +30,21 @@ class Place:
 class PlaceOfRuns:
     """Where the runs of a command are trained and measured."""
 
-    device: str | None = None  # `cpu` or `cuda`; by default as the runs' own settings say
+    device: str | None = None  # `auto`, `cpu`, `cuda` or `mps`; by default as the runs' own settings say
 
     def __post_init__(self) -> None:
         if self.device is not None:
-            Place(device=self.device)
+            one_of("trainer.device", self.device, DEVICES)
 
 
-def beside_training(device: str | None) -> Place:
-    """Where a run is measured that was trained on `device`: on cuda where that was asked for, else on the processor."""
-    return Place(device="cuda" if device == "cuda" else "cpu")
+def beside_training(device: str) -> Place:
+    """Where a run is measured that was trained on `device`: on cuda if that was asked for and is there.
+
+    A run that was trained on another machine can be measured on this one.
+    """
+    import torch
+
+    return Place(device="cuda" if device == "cuda" and torch.cuda.is_available() else "cpu")
 
 
 def device_of(name: str) -> torch.device:

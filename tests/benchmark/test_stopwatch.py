@@ -86,6 +86,25 @@ def test_a_device_that_works_on_behind_the_clock_is_waited_for() -> None:
     assert (measured.rates, measured.memory) == ((3.0,), 250)
 
 
-def test_the_processor_needs_no_waiting_and_a_gpu_has_a_meter_of_its_own() -> None:
+def test_a_gpu_is_waited_for_and_its_own_memory_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     assert meter_of(torch.device("cpu")) is PROCESSOR
-    assert meter_of(torch.device("cuda")).finish != PROCESSOR.finish
+    told: list[str] = []
+
+    def noting(name: str, found: int | None) -> Callable[[object], int | None]:
+        def called(_: object) -> int | None:
+            told.append(name)
+            return found
+
+        return called
+
+    for name, found in (
+        ("synchronize", None),
+        ("reset_peak_memory_stats", None),
+        ("memory_allocated", 3),
+        ("max_memory_allocated", 7),
+    ):
+        monkeypatch.setattr(torch.cuda, name, noting(name, found))
+    meter = meter_of(torch.device("cuda"))
+    meter.finish()
+    assert (meter.held_now(), meter.held_at_most()) == (3, 7)
+    assert told == ["synchronize", "reset_peak_memory_stats", "memory_allocated", "max_memory_allocated"]

@@ -1,9 +1,10 @@
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -113,6 +114,23 @@ def test_a_killed_run_leaves_whole_files_only(tiny: Tiny, tmp_path: Path) -> Non
 def test_a_finished_run_keeps_its_weights_once_and_nothing_to_resume_from(finished: Path) -> None:
     assert [name for name in files(finished) if name.endswith((".safetensors", ".ckpt"))] == ["model.safetensors"]
     assert not (finished / "checkpoints").exists()
+
+
+def test_a_run_that_another_process_ends_meanwhile_is_not_trained_again(
+    tiny: Tiny, tmp_path: Path, unfinished: Path, finished: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory = Path(shutil.copytree(unfinished, tmp_path / "run"))
+
+    @contextlib.contextmanager
+    def waited(_: Path) -> Iterator[None]:
+        shutil.copy(Layout(finished).weights, Layout(directory).weights)
+        shutil.rmtree(Layout(directory).checkpoints)
+        yield
+
+    monkeypatch.setattr("anaphora.training.run.held", waited)
+    with pytest.raises(UserError, match="this run has finished"):
+        train(tiny(tmp_path, f"resume={directory}"))
+    assert Layout(directory).weights.read_bytes() == Layout(finished).weights.read_bytes()
 
 
 def test_a_run_killed_while_it_writes_a_checkpoint_keeps_the_one_before(tiny: Tiny, tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ def look(resolver: Resolver, data: Encoded, batching: Batching, readout: Readout
     records: list[AttentionRecord | None] = [None] * len(data)
     answers = np.full(len(data), -2, dtype=np.int64)
     correct = np.full(len(data), np.nan)
-    device = next(resolver.parameters()).device
+    device = resolver.device
     for batch in evaluation_batches(data, batching, slots_of(readout)):
         rows, chosen = _look_at(resolver, batch.to(device), readout)
         starts = _starts(batch)
@@ -67,7 +67,7 @@ def answers(resolver: Resolver, data: Encoded, batching: Batching, readout: Read
     -1 is none of them, and -2 an item that a model without a read-out has not answered.
     """
     found = np.full(len(data), -2, dtype=np.int64)
-    device = next(resolver.parameters()).device
+    device = resolver.device
     for batch in evaluation_batches(data, batching, slots_of(readout)):
         with torch.inference_mode():
             here = batch.to(device)
@@ -130,7 +130,7 @@ def each_map(
     resolver: Resolver, tokenizer: Tokenizer, examples: list[Example], readout: Readout
 ) -> Iterator[tuple[Tokens, NDArray[np.float32]]]:
     """The maps of one sentence after the other."""
-    device = next(resolver.parameters()).device
+    device = resolver.device
     for example in examples:
         batch, tokens = one(example, tokenizer, slots_of(readout))
         batch = batch.to(device)
@@ -143,7 +143,7 @@ def each_map(
 def text_maps(resolver: Resolver, tokenizer: Tokenizer, text: str) -> tuple[Tokens, NDArray[np.float32]]:
     """Every attention map of a text about which nothing is asked: its T tokens and (L, H, T, T)."""
     resolver.check_unasked()
-    device = next(resolver.parameters()).device
+    device = resolver.device
     read, tokens = unasked(text, tokenizer)
     with torch.inference_mode():
         layers = resolver.encoder.maps(*(each.to(device) for each in read))

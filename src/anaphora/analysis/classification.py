@@ -39,7 +39,7 @@ def label_answers(run: Run, texts: Sequence[Text]) -> Answers:
     """The label that a run gives each text: (N,), numbers in `labels_of`."""
     data = _encoded(run, texts, labels_of(run))
     answers = np.zeros(len(data), dtype=np.int64)
-    device = next(run.resolver.parameters()).device
+    device = run.resolver.device
     for batch in evaluation_batches(data, run.config.batching, slots=0):
         with torch.inference_mode():
             there = batch.to(device)
@@ -155,7 +155,7 @@ def perplexity(run: Run, texts: Sequence[Text]) -> tuple[float, int]:
     """
     data = _encoded(run, texts, ())
     total, hidden = 0.0, 0
-    device = next(run.resolver.parameters()).device
+    device = run.resolver.device
     batches = evaluation_batches(data, run.config.batching, slots=0)
     for batch in hidden_alike(batches, run.config.task.hidden_words, data.vocabulary):
         with torch.inference_mode():

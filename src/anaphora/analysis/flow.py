@@ -121,7 +121,7 @@ def pronoun_maps(
     """
     _check(names)
     found: dict[str, list[NDArray[np.float32] | None]] = {name: [None] * len(data) for name in names}
-    device = next(resolver.parameters()).device
+    device = resolver.device
     for batch in evaluation_batches(data, batching, slots_of(readout)):
         moved = batch.to(device)
         rows = _rows(resolver, moved, names, longest)
@@ -231,7 +231,7 @@ def sentence_maps(
         Its T tokens; "raw" and "norm" (L, H, T, T), "rollout" and "value_zeroing" (L, 1, T, T), rows summing to 1.
     """
     batch, tokens = one(example, tokenizer, slots_of(readout))
-    batch = batch.to(next(resolver.parameters()).device)
+    batch = batch.to(resolver.device)
     every = torch.arange(len(tokens.ids), device=batch.ids.device)
     asked = (torch.zeros_like(every), every)
     raw, norm, zeroed = [], [], []
@@ -260,7 +260,7 @@ def candidates_to_pronoun(
         (N, L, H, M), 0 where there is no candidate.
     """
     found: list[NDArray[np.float32] | None] = [None] * len(data)
-    device = next(resolver.parameters()).device
+    device = resolver.device
     for batch in evaluation_batches(data, batching, slots_of(readout)):
         weights = _reverse(resolver, batch.to(device)).float().cpu().numpy()
         for place, item in enumerate(batch.items.tolist()):

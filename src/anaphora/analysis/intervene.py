@@ -286,7 +286,7 @@ class PackedSubject:
         self.examples, self.tokens = data.examples, data.tokens
         self._resolver = resolver
         self._layers = [block.attention for block in resolver.encoder.blocks if isinstance(block, Block)]
-        device = next(resolver.parameters()).device
+        device = resolver.device
         self._batches = [batch.to(device) for batch in evaluation_batches(data, batching, slots_of(readout))]
         self._place: dict[int, tuple[int, int]] = {}  # item -> its batch, and the flat position at which it begins
         for number, batch in enumerate(self._batches):

@@ -103,7 +103,7 @@ def circumstances(chosen: Benchmark) -> dict[str, Any]:
         "processor": _processor(),
         "cores": os.cpu_count(),
         "threads": torch.get_num_threads(),
-        "device": chosen.trainer.device,
+        "device": _name_of(device_of(chosen.trainer.device)),
         "load before": _load(),
         "python": platform.python_version(),
         "torch": torch.__version__,
@@ -111,6 +111,10 @@ def circumstances(chosen: Benchmark) -> dict[str, Any]:
         "vocabulary": VOCABULARY,
         "settings": asdict(chosen),
     }
+
+
+def _name_of(device: torch.device) -> str:
+    return torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
 
 
 def _load() -> float | None:

@@ -69,6 +69,11 @@ class Resolver(nn.Module):
         # Tied weights have begun as the embedding's.
         (self.output if tied_to is None else self.output.transform).apply(initialise)
 
+    @property
+    def device(self) -> torch.device:
+        """Where it computes."""
+        return next(self.parameters()).device
+
     def see(self, batch: Packed) -> Seen:
         """Encode a batch; attention rows only if the read-out is one."""
         return self.see_with_rows(batch) if self.readout.needs_rows() else self._see(batch)

@@ -16,6 +16,7 @@ from anaphora.config import Config
 from anaphora.model.attention import attention_scores, normalised
 from anaphora.model.encoder import Encoder
 from anaphora.model.settings import check_length
+from anaphora.place import beside_training, device_of
 
 Groups = dict[str, dict[str, dict[str, float | None]]]
 
@@ -91,16 +92,17 @@ def step_time(config: Config, seed: int, clock: Callable[[], float] = time.perf_
     check_length(config.model, max(LENGTHS))
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        encoder = Encoder(config.model, _VOCABULARY).train()
+        device = device_of(beside_training(config.trainer.device).device)
+        encoder = Encoder(config.model, _VOCABULARY).train().to(device)
         found: dict[str, dict[str, float | None]] = {}
         for length in LENGTHS:
-            ids = torch.randint(_VOCABULARY, (BATCH_TOKENS // length, length))
+            ids = torch.randint(_VOCABULARY, (BATCH_TOKENS // length, length)).to(device)
             found[f"tokens {length}"] = {"seconds_per_step": _seconds(encoder, ids, clock)}
     return {ANY: found}
 
 
 def _seconds(encoder: Encoder, ids: Tensor, clock: Callable[[], float]) -> float:
-    places, segments = torch.arange(ids.shape[1]).expand_as(ids), torch.zeros_like(ids)
+    places, segments = torch.arange(ids.shape[1], device=ids.device).expand_as(ids), torch.zeros_like(ids)
     optimizer = torch.optim.AdamW(encoder.parameters(), lr=1e-4)
     taken = []
     for _ in range(REPEATS + 1):  # the first makes the optimizer's state and is not counted
@@ -108,5 +110,7 @@ def _seconds(encoder: Encoder, ids: Tensor, clock: Callable[[], float]) -> float
         optimizer.zero_grad()
         encoder(ids, places, segments).square().mean().backward()
         optimizer.step()
+        if ids.is_cuda:
+            torch.cuda.synchronize()
         taken.append(clock() - started)
     return median(taken[1:])

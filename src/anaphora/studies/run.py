@@ -46,9 +46,11 @@ def run_study(plan: Plan, folder: Path) -> dict[str, Any]:
             holds a run of other settings, or the first run tells that the study would take longer than `minutes`.
     """
     cells = cells_of(plan, folder)
-    for device in {cell.config.trainer.device for cell in cells}:
-        device_of(device)
     jobs = jobs_of(plan, cells)
+    for device in {
+        job.config.trainer.device for job in jobs if plan.train and not Layout(job.directory).weights.exists()
+    }:
+        device_of(device)
     asked = Asked.of(plan)
     _refuse_strangers(jobs)
     work_through(plan, jobs, asked)

@@ -97,14 +97,13 @@ class History(lightning.Callback):
             "validations": self.validations,
         }
         write_json(self.layout.training, record)
-        with whole(self.layout.weights) as draft:
-            draft.write_bytes(self._best_weights.read_bytes())
+        self._best_weights.replace(self.layout.weights)
         self.forget()
         return record
 
     def forget(self) -> None:
         """Remove the checkpoints, which take two to three times the room of the weights."""
-        shutil.rmtree(self.layout.checkpoints)
+        shutil.rmtree(self.layout.checkpoints, ignore_errors=True)  # what stays is in nobody's way
 
     def _best(self) -> int:
         """The validation whose weights are kept: the lowest loss, or the last one (also without a read-out)."""

@@ -56,23 +56,28 @@ def train(config: Config, overrides: str = "") -> Result:
     Raises:
         UserError: anything that a user can mend, before any long work.
     """
+    resumed = config.resume is not None
     if config.resume is not None:
         directory = Path(config.resume)
-        stored = configuration.read(Layout(directory).config)
-        config = replace(stored, trainer=config.trainer, resume=None)
-        if Layout(directory).weights.exists():
-            raise UserError(f"{directory}: this run has finished; there is nothing to resume")
-        resumed = True
+        config = replace(configuration.read(Layout(directory).config), trainer=config.trainer, resume=None)
     else:
         directory = Path(config.output) / (config.name or default_name(overrides))
-        if Layout(directory).config.exists():
-            raise UserError(
-                f"{directory} already holds a run; choose another name=, or continue it with resume={directory}"
-            )
-        resumed = False
-    accelerator = device_of(config.trainer.device).type
+    layout, accelerator = Layout(directory), device_of(config.trainer.device).type
+    _refuse_another(layout, resumed)
     with held(directory):
-        return _train(config, Layout(directory), accelerator, resumed)
+        _refuse_another(layout, resumed)  # another process may have ended here just now
+        return _train(config, layout, accelerator, resumed)
+
+
+def _refuse_another(layout: Layout, resumed: bool) -> None:
+    """Refuse a directory in which there is nothing to continue, or something that would be overwritten."""
+    if resumed and layout.weights.exists():
+        raise UserError(f"{layout.directory}: this run has finished; there is nothing to resume")
+    if not resumed and layout.config.exists():
+        raise UserError(
+            f"{layout.directory} already holds a run; choose another name=, "
+            f"or continue it with resume={layout.directory}"
+        )
 
 
 def _train(config: Config, layout: Layout, accelerator: str, resumed: bool) -> Result:
@@ -102,7 +107,7 @@ def _train(config: Config, layout: Layout, accelerator: str, resumed: bool) -> R
     trainer = lightning.Trainer(
         accelerator=accelerator,
         devices=1,
-        precision=config.trainer.numbers,  # type: ignore[arg-type]  # checked by its settings
+        precision=config.trainer.precision,  # type: ignore[arg-type]  # checked by its settings
         max_steps=steps,
         max_epochs=-1,
         reload_dataloaders_every_n_epochs=1,

@@ -121,14 +121,11 @@ class Trainer:
 
     def __post_init__(self) -> None:
         one_of("trainer.device", self.device, DEVICES)
-        if self.precision is not None:
-            one_of("trainer.precision", self.precision, ("32", "bf16-mixed", "16-mixed"))
+        if self.precision is None:
+            # By what is asked for, not by what the machine has; and settled here, so that a run's file tells it.
+            self.precision = "bf16-mixed" if self.device == "cuda" else "32"
+        one_of("trainer.precision", self.precision, ("32", "bf16-mixed", "16-mixed"))
         at_least("trainer.pictures", self.pictures, 0)
         for name, value in (("limit_steps", self.limit_steps), ("limit_items", self.limit_items)):
             if value is not None:
                 at_least(f"trainer.{name}", value, 1)
-
-    @property
-    def numbers(self) -> str:
-        """The precision, as Lightning names it. It goes by what is asked for and not by what the machine has."""
-        return self.precision or ("bf16-mixed" if self.device == "cuda" else "32")
