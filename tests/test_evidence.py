@@ -17,6 +17,7 @@ def told(run: Path) -> dict[str, dict[str, object] | None]:
     return dict(json.loads((run / "controls" / "controls.json").read_text(encoding="utf-8")))
 
 
+@pytest.mark.usefixtures("checkpoints_stay")
 def test_controls_are_trained_with_the_runs_own_settings_then_reused_or_resumed(own_run: Path, script: Script) -> None:
     status, out, err = script("evidence", f"run={own_run}")
     assert status == 0, err
