@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -35,7 +34,7 @@ def elsewhere(commands: list[list[str]]) -> list[int]:
     """Run commands with `trainer=gpu` where that is a second device; how many operations each had done there."""
     asked = json.dumps([[*one, "trainer=gpu"] for one in commands])
     program = [sys.executable, str(Path(__file__).with_name("other_device.py")), asked]
-    done = subprocess.run(program, capture_output=True, text=True, cwd=ROOT, env={**os.environ}, check=False)
+    done = subprocess.run(program, capture_output=True, text=True, cwd=ROOT, check=False)
     assert done.returncode == 0, done.stderr[-5000:]
     return list(json.loads(done.stdout.splitlines()[-1]))
 
@@ -126,16 +125,14 @@ def test_pretrained_weights_texts_and_speed_are_measured_there_too(
     assert differences(numbers(tmp_path / "here"), numbers(tmp_path / "there")) == []
 
 
-def test_evidence_and_studies_train_where_they_are_asked_to(finished: Path, compose: Callable[..., Any]) -> None:
+def test_evidence_and_studies_train_where_they_are_asked_to(finished: Path) -> None:
     run = load(finished)
     assert settings_of(run, "uniform", "cuda").trainer.device == "cuda"
     assert settings_of(run, "uniform", None).trainer.device == "cpu"  # as the run was
     assert {settings_of(run, "uniform", device).trainer.precision for device in ("cuda", "cpu", None)} == {"32"}
     plan = Plan(name="s", question="?", prediction=".", base=["trainer=smoke"], trainer=PlaceOfRuns(device="cuda"))
-    assert [cell.config.trainer.device for cell in cells_of(plan, ROOT / "configs")] == ["cuda"]
-    assert [
-        cell.config.trainer.device for cell in cells_of(replace(plan, trainer=PlaceOfRuns()), ROOT / "configs")
-    ] == ["cpu"]
+    for asked, device in ((plan, "cuda"), (replace(plan, trainer=PlaceOfRuns()), "cpu")):
+        assert [cell.config.trainer.device for cell in cells_of(asked, ROOT / "configs")] == [device]
 
 
 @pytest.mark.parametrize(("device", "measured"), [("auto", "cpu"), ("cpu", "cpu"), ("mps", "cpu"), ("cuda", "cuda")])

@@ -47,9 +47,8 @@ def run_study(plan: Plan, folder: Path) -> dict[str, Any]:
     """
     cells = cells_of(plan, folder)
     jobs = jobs_of(plan, cells)
-    for device in {
-        job.config.trainer.device for job in jobs if plan.train and not Layout(job.directory).weights.exists()
-    }:
+    untrained = [job for job in jobs if not Layout(job.directory).weights.exists()]
+    for device in {job.config.trainer.device for job in untrained if plan.train}:
         device_of(device)
     asked = Asked.of(plan)
     _refuse_strangers(jobs)
