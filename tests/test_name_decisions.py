@@ -6,10 +6,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from published import write_folder
 
+from anaphora.analysis.capture import log_shares, seen_by
+from anaphora.analysis.gap_scores import named
 from anaphora.checkpoint import load
+from anaphora.data.batch import Encoded
+from anaphora.data.names import with_exchanged_names
 from anaphora.data.store import load as load_corpus
 from anaphora.name_decisions import fine_tuned
 
@@ -57,8 +62,40 @@ def test_fine_tuned_runs_are_told_one_by_one_and_together(
     found = written(tmp_path / "table.csv")
     assert list(found) == ["seed0", "seed1", "mean of 2"]
     assert found["mean of 2"]["f1"] == pytest.approx((found["seed0"]["f1"] + found["seed1"]["f1"]) / 2)
+    both = script("gap", *asked, "exchanged=true")
+    assert both.status == 0, both.err
+    twice = written(tmp_path / "table.csv")
+    assert list(twice) == [f"{name}{way}" for name in found for way in ("", ", both ways")]
+    assert {name: twice[name]["f1"] for name in found} == {name: row["f1"] for name, row in found.items()}
+    gain = twice["mean of 2, both ways"]["f1"] - twice["mean of 2"]["f1"]
+    assert f"asked both ways, less asked once: F1 {gain:+.3f} [" in both.out
+    assert "weights=... has none" in script("gap", f"weights={weights}", f"data.path={gap}", "exchanged=true").err
     assert "answers nothing" in script("gap", f"runs=[{weights}]", f"data.path={gap}").err
     assert "name either runs=" in script("gap", f"data.path={gap}").err
+
+
+def test_asked_both_ways_an_answer_does_not_hang_on_who_bears_which_name(
+    gap: Path, weights: Path, tmp_path: Path, script: Callable[..., Any]
+) -> None:
+    short = ("trainer=smoke", "trainer.limit_items=null", "data.dev_share=0.5", "batching.tokens=256")
+    places = (f"output={tmp_path}", "name=run", f"data.path={gap}", f"start={weights}")
+    assert script("train", "experiment=gap", *short, *places).status == 0
+    run = load(tmp_path / "run")
+    examples = [example for split in ("dev", "test") for example in load_corpus(run.config.data).examples(split)]
+    exchanged = [with_exchanged_names(example) for example in examples]
+    here, there = (fine_tuned([run], asked, exchanged=True).said[0] for asked in (examples, exchanged))
+    assert here.shape == (2, len(examples), 2)
+    assert (here[1] == there[1]).all()
+    # Asked once they may differ, and what is said then is what the run says.
+    said = seen_by(run, examples).answers
+    assert (here[0] == named(said, 2)).all()
+    shares = [
+        log_shares(run.resolver, Encoded(each, run.tokenizer), run.config.batching, run.config.task.readout)
+        for each in (examples, exchanged)
+    ]
+    assert np.allclose(np.exp(shares[0]).sum(axis=1), 1)
+    answers = np.mean(shares, axis=0).argmax(axis=1)
+    assert (here[1] == named(answers, 2)).all()
 
 
 def test_items_that_are_not_two_names_with_a_gender_are_refused(
@@ -86,7 +123,7 @@ def test_each_run_is_asked_the_fold_that_it_has_not_seen(
     parts = [load_corpus(run.config.data).examples("dev") for run in each]
     assert {one.text for one in parts[0]} & {one.text for one in parts[1]} == set()
     for run, examples in zip(each, parts, strict=True):
-        assert found[run.name]["f1"] == pytest.approx(fine_tuned([run], examples)[run.name].f1, abs=1e-6)
+        assert found[run.name]["f1"] == pytest.approx(fine_tuned([run], examples).scores[run.name].f1, abs=1e-6)
     low, high = sorted(found[f"fold{fold}"]["f1"] for fold in range(2))
     assert low <= found["all 2 folds"]["f1"] <= high
     assert "other settings of its data" in script("gap", runs, "data.folds=3", *asked).err

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +15,18 @@ from rich.table import Table
 
 from anaphora.analysis.answered import refuse_silent
 from anaphora.analysis.baselines import Floats, first, nearest
-from anaphora.analysis.capture import look
+from anaphora.analysis.capture import log_shares, look
 from anaphora.analysis.flow import candidates_to_pronoun
-from anaphora.analysis.gap_scores import Decisions, NameScore, best_thresholds, gold_names, name_score, named, parallel
+from anaphora.analysis.gap_scores import (
+    Decisions,
+    NameScore,
+    best_thresholds,
+    gold_names,
+    name_difference,
+    name_score,
+    named,
+    parallel,
+)
 from anaphora.analysis.probe import head_features, out_of_fold
 from anaphora.analysis.settings import NameDecisions
 from anaphora.analysis.words import mention_mass
@@ -26,6 +35,7 @@ from anaphora.cross_validation import check_folds, fold_of
 from anaphora.data.batch import Encoded
 from anaphora.data.corpora.division import fold_numbers
 from anaphora.data.example import Example
+from anaphora.data.names import with_exchanged_names
 from anaphora.data.settings import Data, Divided
 from anaphora.data.store import load as load_corpus
 from anaphora.errors import UserError
@@ -33,6 +43,24 @@ from anaphora.model.settings import NoReadout, check_length
 from anaphora.report.write import write_table
 
 console = Console(width=max(120, Console().width))
+
+BOTH_WAYS = ", both ways"
+"""Behind the name of a row whose answers are the mean over the text as it is and with its names exchanged."""
+
+
+@dataclass(frozen=True, eq=False)
+class Told:
+    """What the answers of S runs are worth.
+
+    Attributes:
+        scores: of each run and of all together, by row of the table.
+        said: (S, W, N, M) the decisions; W is 1, or 2 where the names were exchanged too: asked once, asked both ways.
+        examples: the N items.
+    """
+
+    scores: dict[str, NameScore]
+    said: Decisions
+    examples: list[Example]
 
 
 def decide(asked: NameDecisions) -> list[dict[str, Any]]:
@@ -44,38 +72,47 @@ def decide(asked: NameDecisions) -> list[dict[str, Any]]:
     runs = [load(run, asked.trainer) for run in asked.runs]
     for run in runs:
         _refuse_silent(run)
+    told: Told | None = None
     if asked.weights is not None:
         untaught = load(asked.weights, asked.trainer)
         corpus = load_corpus(asked.data)
         examples = _two_names([*corpus.examples("train"), *corpus.examples("dev")])
         found = without_training(untaught, examples, asked.folds, asked.data.seed)
         title = f"{len(examples)} development items, {asked.folds} folds by text"
-    elif asked.split == "folds":
-        found = by_folds(runs, asked.data)
-        title = "each run's own fold"
     else:
-        examples = _two_names(load_corpus(asked.data).examples(asked.split))
-        if asked.split == "dev":
-            for run in runs:
-                _refuse_seen(run, examples)
-        found = fine_tuned(runs, examples)
-        title = f"{len(examples)} items of the {asked.split} split"
+        if asked.split == "folds":
+            told = by_folds(runs, asked.data, asked.exchanged)
+            title = "each run's own fold"
+        else:
+            examples = _two_names(load_corpus(asked.data).examples(asked.split))
+            if asked.split == "dev":
+                for run in runs:
+                    _refuse_seen(run, examples)
+            told = fine_tuned(runs, examples, asked.exchanged)
+            title = f"{len(examples)} items of the {asked.split} split"
+        found = told.scores
     rows = [{"policy": name, **_cells(score)} for name, score in found.items()]
     console.print(_table(f"Name decisions: {title}", rows))
+    if told is not None and asked.exchanged:
+        console.print(_gain(told))
     if asked.output:
         write_table(Path(asked.output), rows)
         console.print(f"table {asked.output}", soft_wrap=True)
     return rows
 
 
-def fine_tuned(runs: Sequence[Run], examples: Sequence[Example]) -> dict[str, NameScore]:
+def fine_tuned(runs: Sequence[Run], examples: list[Example], exchanged: bool = False) -> Told:
     """The score of each run's own answers, and of all together."""
-    said = [_decisions(run, examples) for run in runs]
-    found = {run.name: name_score(one[None], examples) for run, one in zip(runs, said, strict=True)}
-    return {**found, f"mean of {len(runs)}": name_score(np.stack(said), examples)} if len(runs) > 1 else found
+    said = np.stack([_decisions(run, examples, exchanged) for run in runs])
+    found: dict[str, NameScore] = {}
+    for run, one in zip(runs, said, strict=True):
+        found |= _scores(run.name, one[None], examples)
+    if len(runs) > 1:
+        found |= _scores(f"mean of {len(runs)}", said, examples)
+    return Told(found, said, examples)
 
 
-def by_folds(runs: Sequence[Run], data: Data) -> dict[str, NameScore]:
+def by_folds(runs: Sequence[Run], data: Data, exchanged: bool = False) -> Told:
     """The score of each run on the fold that it has not seen, and of all folds together.
 
     Raises:
@@ -84,18 +121,35 @@ def by_folds(runs: Sequence[Run], data: Data) -> dict[str, NameScore]:
     check_folds(runs)
     parts: dict[int, list[Example]] = {}
     said: dict[int, list[Decisions]] = {}
-    found = {}
+    found: dict[str, NameScore] = {}
     for run in sorted(runs, key=lambda one: (fold_of(one), one.config.seed)):
         fold = fold_of(run)
         asked = load_corpus(replace(data, fold=fold)).examples("dev") if isinstance(data, Divided) else []
         if _texts(asked) != _texts(load_corpus(run.config.data).examples("dev")):
             raise _other_data(run)
         parts[fold] = _two_names(asked)
-        said.setdefault(fold, []).append(_decisions(run, parts[fold]))
-        found[run.name] = name_score(said[fold][-1][None], parts[fold])
+        said.setdefault(fold, []).append(_decisions(run, parts[fold], exchanged))
+        found |= _scores(run.name, said[fold][-1][None], parts[fold])
     examples = [example for part in parts.values() for example in part]
-    together = np.concatenate([np.stack(each) for each in said.values()], axis=1)
-    return {**found, f"all {len(parts)} folds": name_score(together, examples)}
+    together = np.concatenate([np.stack(each) for each in said.values()], axis=2)
+    return Told(found | _scores(f"all {len(parts)} folds", together, examples), together, examples)
+
+
+def _scores(name: str, said: Decisions, examples: Sequence[Example]) -> dict[str, NameScore]:
+    """The rows of some runs' decisions, (S, W, N, M)."""
+    return {
+        f"{name}{way}": name_score(said[:, place], examples)
+        for place, way in enumerate(("", BOTH_WAYS)[: said.shape[1]])
+    }
+
+
+def _gain(told: Told) -> str:
+    """What asking both ways changes, in a line."""
+    once, both = told.said[:, 0], told.said[:, 1]
+    above, (low, high) = name_difference(both, once, told.examples)
+    moved = 100 * float((once != both).any(axis=2).mean())
+    between = f"{above:+.3f} [{low:+.3f}, {high:+.3f}]"
+    return f"asked both ways, less asked once: F1 {between}, paired over texts; {moved:.1f} % of answers change"
 
 
 def _refuse_silent(run: Run) -> None:
@@ -132,11 +186,22 @@ def _other_data(run: Run) -> UserError:
     )
 
 
-def _decisions(run: Run, examples: Sequence[Example]) -> Decisions:
-    """What a run answers: (N, 2)."""
+def _decisions(run: Run, examples: Sequence[Example], exchanged: bool) -> Decisions:
+    """What a run answers: (W, N, 2), asked once and, where names are exchanged too, both ways.
+
+    Who bears which name says nothing about who is meant, so the mean over both is the answer that does not hang on it.
+    """
+    shares = [_log_shares(run, examples)]
+    if exchanged:
+        shares.append((shares[0] + _log_shares(run, [with_exchanged_names(example) for example in examples])) / 2)
+    return np.stack([named(each.argmax(axis=1), 2) for each in shares])
+
+
+def _log_shares(run: Run, examples: Sequence[Example]) -> NDArray[np.float64]:
+    """The log of the share of first name, second name and neither: (N, 3)."""
     data = Encoded(examples, run.tokenizer)
     check_length(run.config.model, data.longest())
-    return named(look(run.resolver, data, run.config.batching, run.config.task.readout).answers, 2)
+    return log_shares(run.resolver, data, run.config.batching, run.config.task.readout)
 
 
 def without_training(run: Run, examples: Sequence[Example], folds: int, seed: int) -> dict[str, NameScore]:

@@ -3,7 +3,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from anaphora.analysis.gap_scores import best_thresholds, gold_names, name_score, named, parallel
+from anaphora.analysis.gap_scores import (
+    best_thresholds,
+    gold_names,
+    name_difference,
+    name_score,
+    named,
+    parallel,
+)
 from anaphora.data.example import Example
 
 
@@ -51,6 +58,22 @@ def test_several_models_give_their_mean_and_each_of_them() -> None:
     found = name_score(said, ITEMS)
     assert found.each == (1, 0)
     assert found.f1 == pytest.approx(0.5)
+
+
+def test_a_difference_is_paired_over_the_same_texts() -> None:
+    many = [item(f"Anna saw Berta; she ran {n}", "she", ("Anna", "Berta"), (n % 2,)) for n in range(200)]
+    right = gold_names(many, 2)
+    worse, other = right.copy(), right.copy()
+    worse[:100] = ~worse[:100]
+    other[100:] = ~other[100:]
+    above, (low, high) = name_difference(right[None], worse[None], many)
+    assert above == pytest.approx(0.5)
+    assert low < above < high
+    assert name_difference(worse[None], worse[None], many) == (0, (0, 0))
+    # Equally good on other texts: no difference, and the interval says how little that tells.
+    above, (low, high) = name_difference(worse[None], other[None], many)
+    assert above == 0
+    assert low < -0.1 < 0.1 < high
 
 
 def test_the_interval_holds_the_estimate_and_shrinks_with_more_texts() -> None:

@@ -77,6 +77,23 @@ def answers(resolver: Resolver, data: Encoded, batching: Batching, readout: Read
     return found
 
 
+def log_shares(resolver: Resolver, data: Encoded, batching: Batching, readout: Readout) -> NDArray[np.float64]:
+    """The log of the share that a read-out of candidates gives each answer, (N, M + 1), "none of them" last.
+
+    M is the most candidates of an item; what an item does not have, and none that is not allowed, is at -inf.
+    """
+    found = np.full((len(data), max(len(example.candidates) for example in data.examples) + 1), -np.inf)
+    device = resolver.device
+    for batch in evaluation_batches(data, batching, slots_of(readout)):
+        with torch.inference_mode():
+            here = batch.to(device)
+            shares = resolver.readout.scores(resolver.see(here), here).float().log_softmax(dim=1).cpu().numpy()
+        items = batch.items.numpy()
+        found[items, : shares.shape[1] - 1] = shares[:, :-1]
+        found[items, -1] = shares[:, -1]
+    return found
+
+
 def answered(resolver: Resolver, data: Encoded, batching: Batching, readout: Readout) -> NDArray[np.float64]:
     """Whether each item is answered rightly, (N,), with attention maps or without; NaN without a read-out."""
     found = answers(resolver, data, batching, readout)

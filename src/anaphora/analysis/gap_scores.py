@@ -59,12 +59,7 @@ def name_score(said: Decisions, examples: Sequence[Example], draws: int = 2000, 
     genders = np.array([example.factors.get("gender", "") for example in examples])
     if not set(genders) <= {"male", "female"}:
         raise ValueError("every item must have the factor gender, male or female")
-    gold = gold_names(examples, said.shape[2])
-    counts = np.stack([said & gold, said & ~gold, gold & ~said], axis=-1).sum(axis=2)  # (S, N, 3)
-    labels = {label: number for number, label in enumerate(dict.fromkeys(clusters(examples)))}
-    codes = np.array([labels[label] for label in clusters(examples)])
-    drawn = np.random.default_rng(seed).multinomial(len(labels), np.full(len(labels), 1 / len(labels)), size=draws)
-    weights = np.concatenate([np.ones((1, len(examples))), drawn[:, codes]])  # (D + 1, N), the items as they are first
+    counts, weights = _counts(said, examples), _weights(examples, draws, seed)
     overall = _f1(weights, counts)
     by_gender = {name: _f1(weights * (genders == name), counts).mean(axis=1) for name in ("male", "female")}
     male = np.where(by_gender["male"] > 0, by_gender["male"], np.nan)  # no ratio to nothing
@@ -82,6 +77,37 @@ def name_score(said: Decisions, examples: Sequence[Example], draws: int = 2000, 
         bias_interval=_interval(bias[1:]),
         each=tuple(float(one) for one in overall[0]),
     )
+
+
+def name_difference(
+    said: Decisions, other: Decisions, examples: Sequence[Example], draws: int = 2000, seed: int = 0
+) -> tuple[float, tuple[float, float]]:
+    """By how much F1 of some decisions is above that of others on the same items, and its paired interval.
+
+    Args:
+        said, other: (S, N, M) as in `name_score`; means over the models.
+        examples: N items.
+        draws: samples of the bootstrap, over texts.
+        seed: of the draws.
+    """
+    weights = _weights(examples, draws, seed)
+    first, second = (_f1(weights, _counts(each, examples)).mean(axis=1) for each in (said, other))
+    return float(first[0] - second[0]), _interval(first[1:] - second[1:])
+
+
+def _counts(said: Decisions, examples: Sequence[Example]) -> NDArray[np.int64]:
+    """Hits, false alarms and misses of each item: (S, N, M) -> (S, N, 3)."""
+    gold = gold_names(examples, said.shape[2])
+    counts: NDArray[np.int64] = np.stack([said & gold, said & ~gold, gold & ~said], axis=-1).sum(axis=2)
+    return counts
+
+
+def _weights(examples: Sequence[Example], draws: int, seed: int) -> Floats:
+    """How often each item stands in each sample of texts: (D + 1, N), the items as they are first."""
+    labels = {label: number for number, label in enumerate(dict.fromkeys(clusters(examples)))}
+    codes = np.array([labels[label] for label in clusters(examples)])
+    drawn = np.random.default_rng(seed).multinomial(len(labels), np.full(len(labels), 1 / len(labels)), size=draws)
+    return np.concatenate([np.ones((1, len(examples))), drawn[:, codes]])
 
 
 def gold_names(examples: Sequence[Example], most: int) -> Decisions:

@@ -131,6 +131,7 @@ class NameDecisions:
     data: Data = field(default=MISSING)
     split: str = "test"  # or dev, train; folds: every run is asked the fold that it has not seen
     folds: int = 10  # of the development rows, for what is chosen or fitted there
+    exchanged: bool = False  # ask runs a second time with the names exchanged, and let the mean of both answer
     output: str | None = None  # a CSV file
     trainer: Place = field(default_factory=Place)  # where it computes
 
@@ -139,6 +140,8 @@ class NameDecisions:
         at_least("folds", self.folds, 2)
         if bool(self.runs) == (self.weights is not None):
             raise ValueError("name either runs=[...] (fine-tuned) or weights=... (heads without fine-tuning)")
+        if self.exchanged and not self.runs:
+            raise ValueError("exchanged=true asks the answers of runs=[...]; weights=... has none")
 
 
 @dataclass(kw_only=True)
