@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import replace
+from itertools import permutations
 
 import numpy as np
 import pytest
@@ -135,9 +136,38 @@ def test_found_text_is_measured_with_places_too_and_clustered_by_group() -> None
     train = [found("ran", 0), found("wept", 1)] * 30
     rows = {row.name: row for row in by_kind(per_item(train, train[:10]), train[:10])}
     assert rows["bag_by_place"].accuracy == 1
+    assert rows["words"].accuracy == rows["words_and_pairs"].accuracy == 1
     assert rows["bag_of_words"].accuracy == 0.5
     assert rows["chance"].low == rows["chance"].high == 0.5
     assert (rows["nearest"].language, rows["nearest"].kind, rows["nearest"].items) == ("en", "", 10)
+
+
+def test_words_tell_places_and_pairs_tell_what_single_words_do_not() -> None:
+    def found(number: int, first: str, second: str) -> Example:
+        text = f"Al met Bo {number} times and he {first} {second} ."
+        return example(text, "he", [["Al"], ["Bo"]], antecedents=(int((first, second) in second_after),))
+
+    words = ("ran", "wept", "sat", "ate")
+    second_after = {("ran", "wept"), ("wept", "sat"), ("sat", "ate"), ("ate", "ran")}
+    items = [found(10 * n + k, *pair) for n in range(20) for k, pair in enumerate(permutations(words, 2))]
+    asked = [found(1000 + k, *pair) for k, pair in enumerate(permutations(words, 2))]
+    assert focal_correctness(baselines.words_and_pairs(items), asked).mean() == 1
+    # Every word stands as often with either answer; 4 of 12 orders have the second.
+    assert focal_correctness(baselines.words(items), asked).mean() == pytest.approx(8 / 12)
+    always = [item for item in items if item.antecedents == (1,)]
+    assert focal_correctness(baselines.words(always), asked).mean() == pytest.approx(4 / 12)
+    three = example("Al met Bo and Cy 3 times and he ran wept .", "he", [["Al"], ["Bo"], ["Cy"]], antecedents=(1,))
+    assert baselines.words_and_pairs(items)(three).tolist()[2] == 0
+
+
+def test_places_are_learned_where_candidates_are_few() -> None:
+    def found(number: int, count: int) -> Example:
+        names = [f"n{place}" for place in range(count)]
+        text = f"{' met '.join(names)} and he {('ran', 'wept')[number % 2]} ."
+        return example(text, "he", [[name] for name in names], antecedents=(number % 2,))
+
+    assert "words_and_pairs" in per_item([found(n, 10) for n in range(40)], [found(0, 10)])
+    assert "words_and_pairs" not in per_item([found(n, 11) for n in range(40)], [found(0, 11)])
 
 
 def test_results_are_told_by_factor_where_a_few_values_tell_items_of_found_text_apart() -> None:

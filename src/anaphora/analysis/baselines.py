@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.analysis.statistics import cluster_interval
+from anaphora.data.corpora.division import together
 from anaphora.data.example import Example, Span
 
 Floats = NDArray[np.float64]
@@ -28,6 +29,11 @@ _FURTHEST = 40  # tokens; a fixed offset beyond it is not tried
 _BUCKETS = 2**18  # of hashed features
 _VALUES = 20  # of a factor, at most
 _RANKED = 20_000  # training items of one language and kind from which a linear ranker learns
+_FEW = 10  # candidates
+_MANY = 100  # items, from which on a word must stand in two of them to count
+_PLACED = 5_000  # the same for the logistic regression of places, which is fitted for each penalty and fold
+_INNER = 4  # folds by group in which its penalty is chosen
+_STRENGTHS = (0.01, 0.1, 1.0, 10.0)  # 1 / penalty
 
 
 def nearest(example: Example) -> Floats:
@@ -137,7 +143,10 @@ def odd_one_out(train: Sequence[Example]) -> Policy:
 
 
 def bag_of_words(train: Sequence[Example]) -> Policy:
-    """A linear ranker over the candidate's own words and the words of the text, each for itself and without order."""
+    """A linear ranker over the candidate's own words and the words of the text, each for itself and without order.
+
+    The text is the same for all candidates of an item, so that their own words alone decide between them.
+    """
 
     def features(example: Example) -> Iterator[list[str]]:
         text = [f"text={word}" for word in _context(example)]
@@ -175,6 +184,16 @@ def bag_by_place(train: Sequence[Example]) -> Policy:
     return _ranker(train, features)
 
 
+def words(train: Sequence[Example]) -> Policy:
+    """The place of the answer, told by which words the text holds: see `_placer`."""
+    return _placer(train, longest=1)
+
+
+def words_and_pairs(train: Sequence[Example]) -> Policy:
+    """The same by words and pairs of neighbours."""
+    return _placer(train, longest=2)
+
+
 LEARNED: Mapping[str, Callable[[Sequence[Example]], Policy]] = {
     "best_offset": best_offset,
     "odd_one_out": odd_one_out,
@@ -185,8 +204,18 @@ LEARNED: Mapping[str, Callable[[Sequence[Example]], Policy]] = {
 }
 """The shortcuts that are fitted on the training split."""
 
-LEARNED_FROM_FOUND_TEXT: Mapping[str, Callable[[Sequence[Example]], Policy]] = {**LEARNED, "bag_by_place": bag_by_place}
+LEARNED_FROM_FOUND_TEXT: Mapping[str, Callable[[Sequence[Example]], Policy]] = {
+    **LEARNED,
+    "bag_by_place": bag_by_place,
+}
 """The same for items without a kind of cue, which no block balances."""
+
+LEARNED_FROM_FEW_CANDIDATES: Mapping[str, Callable[[Sequence[Example]], Policy]] = {
+    **LEARNED_FROM_FOUND_TEXT,
+    "words": words,
+    "words_and_pairs": words_and_pairs,
+}
+"""The same where items have few candidates, so that "the first" and "the second" are something to learn."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -207,12 +236,12 @@ def per_item(train: Sequence[Example], test: Sequence[Example]) -> dict[str, Flo
 
     A learned one is fitted on the training items of the same language and kind. Items without an antecedent count as
     wrong for all; leave them out where that is not meant. NaN where a shortcut does not apply: a learned one that has
-    nothing to learn from, and `bag_by_place` is for items without a kind of cue.
+    nothing to learn from, `bag_by_place` is for items without a kind of cue, `words` for those of few candidates too.
     """
     results = unlearned(test)
     for cell, places in _cells(test).items():
         known = [example for example in train if _cell(example) == cell and example.antecedents]
-        for name, fit in (LEARNED if cell[1] else LEARNED_FROM_FOUND_TEXT).items():
+        for name, fit in _learned(cell[1], known).items():
             right = results.setdefault(name, np.full(len(test), np.nan))
             if known:
                 right[places] = focal_correctness(fit(known), [test[place] for place in places])
@@ -395,6 +424,57 @@ def _ranker(train: Sequence[Example], features: Callable[[Example], Iterator[lis
         # What candidates share may differ in the last digit by the order of the sum; it must not break a tie.
         rounded: Floats = np.round(matrix @ weights, 6)
         return rounded
+
+    return scores
+
+
+def _learned(kind: str, known: Sequence[Example]) -> Mapping[str, Callable[[Sequence[Example]], Policy]]:
+    """The learned shortcuts for items of a kind of cue, or of none."""
+    if kind:
+        return LEARNED
+    few = all(len(example.candidates) <= _FEW for example in known)
+    return LEARNED_FROM_FEW_CANDIDATES if few else LEARNED_FROM_FOUND_TEXT
+
+
+def _placer(train: Sequence[Example], longest: int) -> Policy:
+    """Which place the answer has (first, second, ...): a logistic regression on what the text holds.
+
+    It sees each text once and nothing of the candidates, and its penalty is chosen by folds by group inside training;
+    on items of two candidates that is stronger than a ranker of candidates, which sees every text twice. Of Chinese,
+    characters are the words. An item of several answers teaches the first of them.
+
+    Args:
+        train: of these at most `_PLACED`, evenly spread.
+        longest: stretches of neighbouring words up to so many.
+    """
+    from sklearn.feature_extraction.text import CountVectorizer
+    from sklearn.linear_model import LogisticRegression, LogisticRegressionCV
+    from sklearn.model_selection import StratifiedGroupKFold
+
+    shown = _thinned(train, _PLACED)
+    places = np.array([min(example.antecedents) for example in shown])
+    groups = np.array([together(example) for example in shown])
+    known = sorted(set(places.tolist()))
+    if len(known) < 2:
+        return lambda example: (np.arange(len(example.candidates)) == known[0]).astype(np.float64)
+    least = 2 if len(shown) >= _MANY else 1
+    counter = CountVectorizer(token_pattern=_WORDS.pattern, ngram_range=(1, longest), binary=True, min_df=least)
+    counted = counter.fit_transform(example.text for example in shown)
+    if min(len(set(groups[places == place])) for place in known) < 2 * _INNER:  # too few to choose by
+        model = LogisticRegression(C=_STRENGTHS[0])
+    else:
+        model = LogisticRegressionCV(
+            Cs=list(_STRENGTHS),
+            cv=list(StratifiedGroupKFold(_INNER).split(counted, places, groups)),
+            scoring="neg_log_loss",
+            l1_ratios=(0,),
+            use_legacy_attributes=False,
+        )
+    model.fit(counted, places)
+
+    def scores(example: Example) -> Floats:
+        likely = dict(zip(known, model.predict_proba(counter.transform([example.text]))[0], strict=True))
+        return np.array([likely.get(place, 0.0) for place in range(len(example.candidates))])
 
     return scores
 
