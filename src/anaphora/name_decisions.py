@@ -42,7 +42,7 @@ from anaphora.errors import UserError
 from anaphora.model.settings import NoReadout, check_length
 from anaphora.report.write import write_table
 
-console = Console(width=max(120, Console().width))
+console = Console(width=max(140, Console().width))
 
 BOTH_WAYS = ", both ways"
 """Behind the name of a row whose answers are the mean over the text as it is and with its names exchanged."""
@@ -279,6 +279,9 @@ def _cells(score: NameScore) -> dict[str, Any]:
         "bias": score.bias,
         "bias_low": score.bias_interval[0],
         "bias_high": score.bias_interval[1],
+        "weighted": score.weighted_bias,
+        "weighted_low": score.weighted_bias_interval[0],
+        "weighted_high": score.weighted_bias_interval[1],
     }
 
 

@@ -53,6 +53,27 @@ def test_saying_none_where_neither_is_right_costs_nothing() -> None:
     assert found.interval == (1, 1)
 
 
+def test_the_weighted_bias_compares_texts_that_name_equally_many() -> None:
+    def told(names: int, number: int, female: bool) -> Example:
+        others = ", ".join(f"Other{each}" for each in range(names))
+        pair, pronoun = (("Anna", "Berta"), "she") if female else (("Carl", "Dan"), "he")
+        text = f"{others} know {pair[0]}, who saw {pair[1]} {number}; {pronoun} ran"
+        return item(text, pronoun, pair, (0,), "female" if female else "male")
+
+    # Texts with one name more are answered, those with nine are not; women stand in more of those.
+    counts = {(1, True): 20, (9, True): 60, (1, False): 60, (9, False): 20}
+    items = [told(names, n, female) for (names, female), many in counts.items() for n in range(many)]
+    answers = np.array([0 if example.text.startswith("Other0 know") else 1 for example in items])
+    found = name_score(named(answers, 2)[None], items)
+    assert found.bias == pytest.approx(20 / 60)
+    assert found.weighted_bias == pytest.approx(1)
+    low, high = found.weighted_bias_interval
+    assert low < 1 < high
+    # Without texts that both have there is nothing to compare.
+    apart = [example for example in items if (example.factors["gender"] == "male") == ("Other1" in example.text)]
+    assert np.isnan(name_score(named(np.zeros(len(apart), dtype=np.int64), 2)[None], apart).weighted_bias)
+
+
 def test_several_models_give_their_mean_and_each_of_them() -> None:
     said = np.stack([named(np.array(answers), 2) for answers in ([0, 1, 0, -1], [1, 0, 1, 0])])
     found = name_score(said, ITEMS)

@@ -28,7 +28,10 @@ class NameScore:
         f1: over all decisions on all names, precision and recall with it.
         masculine, feminine: F1 over the items whose pronoun is masculine, or feminine.
         bias: feminine / masculine; 1 is none.
-        interval, bias_interval: 95 % percentile bootstrap over texts, the same texts for all models.
+        weighted_bias: the same where texts that name few and many count alike for both genders: a text of either is
+            weighted by how often its fifth, by number of names, stands in all items and how often in its gender.
+        interval, bias_interval, weighted_bias_interval: 95 % percentile bootstrap over texts, the same texts for all
+            models.
         each: the F1 of every model.
     """
 
@@ -41,6 +44,8 @@ class NameScore:
     feminine: float
     bias: float
     bias_interval: tuple[float, float]
+    weighted_bias: float
+    weighted_bias_interval: tuple[float, float]
     each: tuple[float, ...]
 
 
@@ -61,9 +66,10 @@ def name_score(said: Decisions, examples: Sequence[Example], draws: int = 2000, 
         raise ValueError("every item must have the factor gender, male or female")
     counts, weights = _counts(said, examples), _weights(examples, draws, seed)
     overall = _f1(weights, counts)
-    by_gender = {name: _f1(weights * (genders == name), counts).mean(axis=1) for name in ("male", "female")}
-    male = np.where(by_gender["male"] > 0, by_gender["male"], np.nan)  # no ratio to nothing
-    bias = by_gender["female"] / male
+    alike = _alike(genders, [_names_in(example.text) for example in examples])
+    masculine, feminine = (_f1(weights * (genders == name), counts).mean(axis=1) for name in ("male", "female"))
+    bias = _ratio(feminine, masculine)
+    weighted = _ratio(*(_f1(weights * alike * (genders == name), counts).mean(axis=1) for name in ("female", "male")))
     right, wrong, missed = counts.sum(axis=1).T
     return NameScore(
         items=len(examples),
@@ -71,10 +77,12 @@ def name_score(said: Decisions, examples: Sequence[Example], draws: int = 2000, 
         recall=float(np.mean(right / np.maximum(right + missed, 1))),
         f1=float(overall[0].mean()),
         interval=_interval(overall[1:].mean(axis=1)),
-        masculine=float(by_gender["male"][0]),
-        feminine=float(by_gender["female"][0]),
+        masculine=float(masculine[0]),
+        feminine=float(feminine[0]),
         bias=float(bias[0]),
         bias_interval=_interval(bias[1:]),
+        weighted_bias=float(weighted[0]),
+        weighted_bias_interval=_interval(weighted[1:]),
         each=tuple(float(one) for one in overall[0]),
     )
 
@@ -93,6 +101,34 @@ def name_difference(
     weights = _weights(examples, draws, seed)
     first, second = (_f1(weights, _counts(each, examples)).mean(axis=1) for each in (said, other))
     return float(first[0] - second[0]), _interval(first[1:] - second[1:])
+
+
+def _ratio(above: Floats, below: Floats) -> Floats:
+    """NaN where there is nothing to be in proportion to."""
+    found: Floats = above / np.where(below > 0, below, np.nan)
+    return found
+
+
+def _names_in(text: str) -> int:
+    """How many different stretches of capitalised words a text holds: about as many as it has names."""
+    return len(set(_CAPITALISED.findall(text)))
+
+
+def _alike(genders: NDArray[np.str_], names: Sequence[int]) -> Floats:
+    """Weights of the items, (N,), by which every fifth, by number of names, counts alike for both genders.
+
+    0 where a fifth has items of one gender alone: there is nothing to compare them with.
+    """
+    counts = np.asarray(names)
+    fifths = np.searchsorted(np.quantile(counts, (0.2, 0.4, 0.6, 0.8)), counts)
+    weights = np.zeros(len(counts))
+    for fifth in np.unique(fifths):
+        here = fifths == fifth
+        shares = {gender: np.mean(here[genders == gender]) for gender in np.unique(genders)}
+        if min(shares.values()) > 0:
+            for gender, share in shares.items():
+                weights[here & (genders == gender)] = here.mean() / share
+    return weights
 
 
 def _counts(said: Decisions, examples: Sequence[Example]) -> NDArray[np.int64]:
@@ -162,6 +198,7 @@ def best_thresholds(top: Floats, right: Decisions, antecedents: int) -> tuple[Fl
     return ranked[best, columns], f1[best, columns]
 
 
+_CAPITALISED = re.compile(r"[A-Z][\w.'’-]+(?: [A-Z][\w.'’-]*)*")
 _BEFORE_SUBJECT = re.compile(
     "and|but|or|when|while|as|because|that|where|who|which|after|before|although|though|since|if|until|then|however"
 )
