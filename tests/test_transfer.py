@@ -75,6 +75,7 @@ def test_no_shortcut_learns_from_the_group_that_it_is_asked_about(finished: Path
     ]
     found = answered([run], [load_corpus(run.config.data).examples("train")], examples, folds=4, seed=0)
     assert np.allclose(found.shortcuts[f"most_frequent{OWN_FOLDS}"], 0.5)
+    assert {"words", "words_and_pairs", f"words{OWN_FOLDS}", f"words_and_pairs{OWN_FOLDS}"} <= set(found.shortcuts)
 
 
 def test_runs_that_cannot_be_put_into_one_row_are_refused(

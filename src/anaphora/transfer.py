@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from anaphora.analysis.answered import Answered, answers_of, check_factors, refuse_silent, table
-from anaphora.analysis.baselines import LEARNED_FROM_FOUND_TEXT, Floats, per_item
+from anaphora.analysis.baselines import LEARNED_FROM_FEW_CANDIDATES, Floats, per_item
 from anaphora.analysis.settings import Transfer
 from anaphora.analysis.study import Progress, silent
 from anaphora.checkpoint import Run, load
@@ -86,15 +86,16 @@ def answered(
         said.append(answers_of(run, examples))
     progress("fitting the shortcuts")
     theirs = [per_item(one, examples) for one in training]
-    shortcuts: dict[str, Floats] = {name: _apart([one[name] for one in theirs]) for name in theirs[0]}
+    everywhere = [name for name in theirs[0] if all(name in one for one in theirs)]
+    shortcuts: dict[str, Floats] = {name: _apart([one[name] for one in theirs]) for name in everywhere}
     numbers = np.array(fold_numbers(examples, folds, seed))
-    own = {name: np.full(len(examples), np.nan) for name in LEARNED_FROM_FOUND_TEXT}
+    own: dict[str, Floats] = {}
     for fold in np.unique(numbers):
         places = np.flatnonzero(numbers == fold)
         others = [examples[place] for place in np.flatnonzero(numbers != fold)]
         for name, right in per_item(others, [examples[place] for place in places]).items():
-            if name in own:
-                own[name][places] = right
+            if name in LEARNED_FROM_FEW_CANDIDATES:
+                own.setdefault(name, np.full(len(examples), np.nan))[places] = right
     return Answered(examples, np.stack(said), {**shortcuts, **{f"{name}{OWN_FOLDS}": own[name] for name in own}})
 
 
