@@ -25,7 +25,7 @@ from anaphora.data.store import load as load_corpus
 from anaphora.errors import UserError
 from anaphora.report.write import write_table
 
-console = Console(width=max(160, Console().width))
+console = Console(width=max(200, Console().width))
 
 
 def cross_validate(asked: CrossValidation) -> list[dict[str, Any]]:
