@@ -17,6 +17,7 @@ import pytest
 
 # Tests side by side have a core each.
 os.environ.setdefault("OMP_NUM_THREADS", "1" if "PYTEST_XDIST_WORKER" in os.environ else "2")
+os.environ["HF_HUB_OFFLINE"] = "1"  # no test asks the hub
 
 ROOT = Path(__file__).parent.parent
 TINY = (

@@ -10,6 +10,7 @@ from anaphora import config as configuration
 from anaphora.config import Config
 from anaphora.data.settings import WordVocabulary
 from anaphora.errors import UserError
+from anaphora.hub import is_reachable
 from anaphora.model import settings
 from anaphora.model.families import CONFIG, WEIGHTS, model_settings
 
@@ -114,7 +115,10 @@ def _downloaded(name: str, setting: str) -> Path:
     try:
         return Path(
             snapshot_download(
-                name, allow_patterns=[CONFIG, WEIGHTS, *TOKENIZERS, "tokenizer_config.json"], etag_timeout=5
+                name,
+                allow_patterns=[CONFIG, WEIGHTS, *TOKENIZERS, "tokenizer_config.json"],
+                etag_timeout=5,
+                local_files_only=not is_reachable(),  # else it tries for long
             )
         )
     except Exception as error:  # unrelated classes for a bad name, a missing model and no network

@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -18,6 +19,7 @@ from anaphora.data.corpora.division import HUB, ReadingReport, apart, divide, li
 from anaphora.data.example import Example, Span, in_text_order
 from anaphora.data.settings import Divided
 from anaphora.errors import UserError
+from anaphora.hub import is_reachable
 
 if TYPE_CHECKING:
     import datasets
@@ -150,6 +152,8 @@ def tab_separated(path: Path, columns: Sequence[str]) -> Iterator[tuple[str, dic
 def hub_data(path: str, instead: str) -> dict[str, datasets.Dataset]:
     """Every split of a hub data set, hf://owner/name or hf://owner/name/config, by its own names.
 
+    Where the hub cannot be reached, what `datasets` holds in its own cache is taken.
+
     Args:
         path: of the settings.
         instead: the file or folder that would do, for the error.
@@ -164,12 +168,26 @@ def hub_data(path: str, instead: str) -> dict[str, datasets.Dataset]:
     if not owner or not name or "/" in configuration:
         raise UserError(f"data.path ({path}) must be hf://owner/name or hf://owner/name/config")
     try:
-        loaded = load_dataset(f"{owner}/{name}", configuration or None)
+        with _without_waiting():
+            loaded = load_dataset(f"{owner}/{name}", configuration or None)
     except Exception as error:  # the library lets those of its network and file layers through, which are unrelated
         told = next(iter(str(error).splitlines()), type(error).__name__)
         raise UserError(f"data.path ({path}): not to be had from the hub ({told}); give data.path={instead}") from None
     assert isinstance(loaded, DatasetDict)
     return {str(split): data for split, data in loaded.items()}
+
+
+@contextmanager
+def _without_waiting() -> Iterator[None]:
+    """Where the hub cannot be reached, `datasets` looks into its cache at once, as it does with HF_HUB_OFFLINE=1."""
+    from datasets import config
+
+    before = config.HF_HUB_OFFLINE
+    config.HF_HUB_OFFLINE = before or not is_reachable()
+    try:
+        yield
+    finally:
+        config.HF_HUB_OFFLINE = before
 
 
 def hub(path: str, instead: str, needed: str) -> dict[str, list[tuple[str, dict[str, Any]]]]:
