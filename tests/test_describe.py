@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -67,3 +68,22 @@ def test_without_a_test_split_that_is_said(described: Callable[..., str]) -> Non
     printed = described(DPR, "data.test_share=0")
     assert "no test split: no shortcut is measured" in printed
     assert "nearest" not in printed
+
+
+def test_source_licence_and_time_are_printed_for_items_and_for_texts(
+    described: Callable[..., str], script: Callable[..., Any], tmp_path: Path
+) -> None:
+    printed = described(DPR)
+    assert f"source: {tmp_path / 'train.c.txt'}\n" in printed
+    assert "licence as stated: none (docs/corpora.md)\n" in printed
+    (tmp_path / "train.tsv").write_text("sentence\tlabel\n" + "".join(f"fine {number}\t1\n" for number in range(5)))
+    (tmp_path / "own.txt").write_text("One paragraph.\n\nAnd another.\n")
+    reviews = script("corpus", "data=sst2", f"data.path={tmp_path}")
+    assert "licence as stated: none for the data (docs/corpora.md)\n" in reviews.out
+    assert re.search(r"^read: 5 texts from 5 rows in \d+\.\d s$", reviews.out, re.MULTILINE)
+    own = script(
+        "corpus", "data=plain_text", f"data.path={tmp_path / 'own.txt'}", f"data.also=[{tmp_path / 'own.txt'}]"
+    )
+    assert f"source: {tmp_path / 'own.txt'}, {tmp_path / 'own.txt'}\n" in own.out
+    assert re.search(r"^read: 4 texts from 4 rows in \d+\.\d s$", own.out, re.MULTILINE)
+    assert "licence as stated" not in own.out

@@ -31,11 +31,12 @@ from anaphora.checkpoint import Layout, Run, load, training_record
 from anaphora.config import Config, read
 from anaphora.data.batch import Encoded
 from anaphora.data.controlled.describe import table as describe_table
+from anaphora.data.corpora.division import ReadingReport
 from anaphora.data.example import SPLITS, Example, whole_blocks
-from anaphora.data.settings import Data, LabelledText, Texts
-from anaphora.data.store import Corpus
+from anaphora.data.settings import Data, Divided, LabelledText, PlainText, Silver, Texts
 from anaphora.data.store import load as load_corpus
-from anaphora.data.text import thinned
+from anaphora.data.store import origin_of
+from anaphora.data.text import Text, thinned
 from anaphora.errors import UserError
 from anaphora.files import held, write_json, write_text
 from anaphora.model.settings import Label, NoReadout, check_length
@@ -214,16 +215,14 @@ def describe(asked: Description) -> None:
     started = time.perf_counter()
     corpus = load_corpus(asked.data)
     if isinstance(asked.data, Texts):
-        describe_texts(corpus, asked)
+        texts = {name: corpus.texts(name) for name in SPLITS}
+        describe_texts(texts, corpus.report, time.perf_counter() - started, asked)
         return
-    splits = {name: corpus.examples(name) for name in ("train", "dev", "test")}
+    splits = {name: corpus.examples(name) for name in SPLITS}
     seconds = time.perf_counter() - started
     counts = describe_table(splits)
-    items = sum(map(len, splits.values()))
     console.print(_plain_table("items", counts))
-    console.print(f"read: {items} items from {corpus.report.rows} rows in {seconds:.1f} s")
-    for reason, number in corpus.report.reasons.items():
-        console.print(f"dropped: {number} rows ({reason})")
+    _print_reading(f"{sum(map(len, splits.values()))} items", corpus.report, seconds, asked.data)
     rows: list[dict[str, Any]] = []
     if splits["test"]:
         with console.status("fitting the shortcuts on the training split"):
@@ -243,22 +242,35 @@ def describe(asked: Description) -> None:
         console.print(f"tables {asked.output}", soft_wrap=True)
 
 
-def describe_texts(corpus: Corpus, asked: Description) -> None:
-    """Print how many texts, words and characters each split and label has, and what was dropped."""
+def describe_texts(
+    splits: Mapping[str, Sequence[Text]], report: ReadingReport, seconds: float, asked: Description
+) -> None:
+    """Print how many texts, words and characters each split and label has, what was dropped and how long it took."""
     counts = []
-    for split in SPLITS:
-        texts = corpus.texts(split)
+    for split, texts in splits.items():
         for label in sorted({one.label or "" for one in texts}):
             here = [one.text for one in texts if (one.label or "") == label]
             words = sum(len(text.split()) for text in here)
             cells = {"texts": len(here), "words": words, "characters": sum(map(len, here))}
             counts.append({"split": split, "label": label, **cells})
     console.print(_plain_table("texts; words stand between blanks", counts))
-    for reason, number in corpus.report.reasons.items():
-        console.print(f"dropped: {number} of {corpus.report.rows} rows ({reason})")
+    _print_reading(f"{sum(map(len, splits.values()))} texts", report, seconds, asked.data)
     if asked.output:
         write_table(Path(asked.output) / "counts.csv", counts)
         console.print(f"tables {asked.output}", soft_wrap=True)
+
+
+def _print_reading(found: str, report: ReadingReport, seconds: float, data: Data) -> None:
+    """Where a corpus comes from, on what terms, how much of it was read in what time, and what was dropped."""
+    if isinstance(data, Divided):
+        also = data.also if isinstance(data, PlainText | Silver) else []
+        console.print(f"source: {', '.join((data.path, *also))}", soft_wrap=True, markup=False)
+    licence = origin_of(data).licence
+    if licence:
+        console.print(f"licence as stated: {licence} (docs/corpora.md)", soft_wrap=True)
+    console.print(f"read: {found} from {report.rows} rows in {seconds:.1f} s")
+    for reason, number in report.reasons.items():
+        console.print(f"dropped: {number} rows ({reason})", soft_wrap=True, markup=False)
 
 
 def _plain_table(title: str, rows: Sequence[Mapping[str, Any]]) -> Table:

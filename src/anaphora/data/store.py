@@ -42,7 +42,7 @@ from anaphora.data.corpora import (
     wsc273,
     xwino,
 )
-from anaphora.data.corpora.division import ReadingReport, existing, fold_numbers, is_hub, together
+from anaphora.data.corpora.division import Origin, ReadingReport, existing, fold_numbers, is_hub, together
 from anaphora.data.example import SPLITS, Example, to_record
 from anaphora.data.text import Text
 from anaphora.errors import UserError
@@ -53,6 +53,30 @@ if TYPE_CHECKING:
     import pyarrow
 
 _ABOUT = "about.json"
+_ORIGINS: dict[type[sources.Data], Origin] = {
+    sources.Table: tables.ORIGIN,
+    sources.Dpr: dpr.ORIGIN,
+    sources.Gap: gap.ORIGIN,
+    sources.Wsc273: wsc273.ORIGIN,
+    sources.Pdp60: pdp60.ORIGIN,
+    sources.Winogrande: winogrande.ORIGIN,
+    sources.Winobias: winobias.ORIGIN,
+    sources.Winogender: winogender.ORIGIN,
+    sources.Knowref: knowref.ORIGIN,
+    sources.Xwino: xwino.ORIGIN,
+    sources.Cluewsc: cluewsc.ORIGIN,
+    sources.Mandarinograd: mandarinograd.ORIGIN,
+    sources.LitBank: litbank.ORIGIN,
+    sources.OntoGum: ontogum.ORIGIN,
+    sources.PlainText: plain_text.ORIGIN,
+    sources.Silver: plain_text.ORIGIN,
+    sources.LabelledText: labelled_text.ORIGINS["labelled_text"],
+    sources.Sst2: labelled_text.ORIGINS["sst2"],
+    sources.RottenTomatoes: labelled_text.ORIGINS["rotten_tomatoes"],
+    sources.AgNews: labelled_text.ORIGINS["ag_news"],
+    sources.ChnSentiCorp: labelled_text.ORIGINS["chnsenticorp"],
+}
+_UNKNOWN = Origin(files="")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,6 +140,11 @@ def load(settings: sources.Data) -> Corpus:
         except OSError as error:
             raise UserError(f"{directory}: cannot write the cache ({error.strerror}); set ANAPHORA_CACHE") from None
     return _open(directory, fingerprint, _schema_of(settings))
+
+
+def origin_of(settings: sources.Data) -> Origin:
+    """What the reader of these settings wants, and the licence; both "" for a reader from outside and what is made."""
+    return _ORIGINS.get(type(settings), _UNKNOWN)
 
 
 def cache() -> Path:
@@ -254,18 +283,18 @@ def _own_files(settings: sources.Data) -> dict[str, Path]:
         case sources.Controlled():
             return {path.name: path for path in controlled.files(settings)}
         case sources.LitBank(seen_in=str(seen_in)):
-            return {**_below(settings.path), "seen_in": existing(seen_in, "data.seen_in")}
+            return {**_below(settings), "seen_in": existing(seen_in, litbank.BOOKS, "data.seen_in")}
         case sources.PlainText():
             return {str(path): path for path in plain_text.files(settings)}
         case sources.Silver():
             return _own_files(silver.text_of(settings))
         case sources.Divided() if not is_hub(settings.path):
-            return _below(settings.path)
+            return _below(settings)
     return {}
 
 
-def _below(path: str) -> dict[str, Path]:
-    found = existing(path)
+def _below(settings: sources.Divided) -> dict[str, Path]:
+    found = existing(settings.path, origin_of(settings).files)
     if not found.is_dir():
         return {found.name: found}
     inside = {str(file.relative_to(found)): file for file in sorted(found.rglob("*")) if file.is_file()}

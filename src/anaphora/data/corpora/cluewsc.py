@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from anaphora.data.corpora.division import ReadingReport, apart, existing, is_hub
+from anaphora.data.corpora.division import Origin, ReadingReport, apart, existing, is_hub
 from anaphora.data.corpora.reading import (
     DroppedRowError,
     Reading,
@@ -28,6 +28,7 @@ from anaphora.data.settings import Cluewsc
 from anaphora.errors import UserError
 
 TRAIN, DEVELOPMENT, UNLABELLED = "train.json", "dev.json", "test.json"
+ORIGIN = Origin(files=f"a folder with {TRAIN} and {DEVELOPMENT}, or one such file", licence="none for the data")
 _LABELS = {"true": True, "false": False, True: True, False: False}
 
 
@@ -50,12 +51,12 @@ def read(settings: Cluewsc) -> tuple[dict[str, list[Example]], ReadingReport]:
     reading = Reading()
     test: list[Example] | None = None
     if is_hub(settings.path):
-        parts = hub(settings.path, f"a folder with {TRAIN} and {DEVELOPMENT}", needed="train")
+        parts = hub(settings.path, ORIGIN.files, needed="train")
         train = _examples(parts["train"], reading)
         if "validation" in parts:
             test = _examples(parts["validation"], reading)
     else:
-        path = existing(settings.path)
+        path = existing(settings.path, ORIGIN.files)
         file = path / TRAIN if path.is_dir() else path
         if not file.exists():
             raise UserError(f"data.path ({settings.path}): the folder has no {TRAIN}")

@@ -23,6 +23,19 @@ Item = TypeVar("Item", Example, Text)
 
 
 @dataclass(frozen=True)
+class Origin:
+    """What a reader wants to be given, and on what terms it was published.
+
+    Attributes:
+        files: the file or folder that `data.path` may name.
+        licence: as the source of the files states it, in the words of docs/corpora.md; "" where the files are anyone's.
+    """
+
+    files: str
+    licence: str = ""
+
+
+@dataclass(frozen=True)
 class ReadingReport:
     """What became of a corpus's rows: how many were read, and which were dropped for what reason."""
 
@@ -40,19 +53,23 @@ def is_hub(path: str) -> bool:
     return path.startswith(HUB)
 
 
-def existing(path: str, setting: str = "data.path") -> Path:
+def existing(path: str, files: str = "", setting: str = "data.path") -> Path:
     """A path of the settings, "~" expanded.
+
+    Args:
+        path: of the settings.
+        files: what should be there, for the error; "" where only a reader from outside knows it.
+        setting: its name.
 
     Raises:
         UserError: nothing is there.
     """
+    needed = f"; needed is {files}" if files else ""
     if is_hub(path):
-        raise UserError(
-            f"data.path ({path}): this corpus is read from a file or folder alone; docs/corpora.md has which"
-        )
+        raise UserError(f"{setting} ({path}): this corpus is read from a file or folder alone{needed}")
     found = Path(path).expanduser()
     if not found.exists():
-        raise UserError(f"{setting} ({path}): there is no such file or folder")
+        raise UserError(f"{setting} ({path}): there is no such file or folder{needed}")
     return found
 
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from anaphora.data.corpora.blocks import blocks
-from anaphora.data.corpora.division import ReadingReport, existing, occurrences
+from anaphora.data.corpora.division import Origin, ReadingReport, existing, occurrences
 from anaphora.data.corpora.reading import Reading, Row, example_of, find_all, parted
 from anaphora.data.example import Example
 from anaphora.data.settings import Dpr
 from anaphora.errors import UserError
 
 TRAIN, TEST = "train.c.txt", "test.c.txt"
+ORIGIN = Origin(files=f"{TRAIN}, or a folder with {TRAIN} and {TEST}", licence="none")
 
 
 def read(settings: Dpr) -> tuple[dict[str, list[Example]], ReadingReport]:
@@ -24,7 +25,7 @@ def read(settings: Dpr) -> tuple[dict[str, list[Example]], ReadingReport]:
     Raises:
         UserError: a file is missing or is not made of such blocks; file, line and value are named.
     """
-    path = existing(settings.path)
+    path = existing(settings.path, ORIGIN.files)
     reading = Reading()
     train, test = (path / TRAIN, path / TEST) if path.is_dir() else (path, None)
     if not train.exists():

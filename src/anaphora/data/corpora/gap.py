@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from anaphora.data.corpora.division import ReadingReport, apart, existing, is_hub, occurrences
+from anaphora.data.corpora.division import Origin, ReadingReport, apart, existing, is_hub, occurrences
 from anaphora.data.corpora.reading import DroppedRowError, Reading, Row, example_of, hub, parted, tab_separated, text_of
 from anaphora.data.example import Example, Span
 from anaphora.data.settings import Gap
 from anaphora.errors import UserError
 
 DEVELOPMENT, VALIDATION = "gap-development.tsv", "gap-validation.tsv"
+ORIGIN = Origin(files=f"a folder with {DEVELOPMENT} and {VALIDATION}, or one such file", licence="Apache 2.0")
 _COLUMNS = ("ID", "Text", "Pronoun", "Pronoun-offset", "A", "A-offset", "A-coref", "B", "B-offset", "B-coref")
 
 
@@ -28,11 +29,11 @@ def read(settings: Gap) -> tuple[dict[str, list[Example]], ReadingReport]:
     """
     validation: Iterable[tuple[str, Row]] | None = None
     if is_hub(settings.path):
-        parts = hub(settings.path, f"a folder with {DEVELOPMENT} and {VALIDATION}", needed="train")
+        parts = hub(settings.path, ORIGIN.files, needed="train")
         development: Iterable[tuple[str, Row]] = parts["train"]
         validation = parts.get("validation")
     else:
-        path = existing(settings.path)
+        path = existing(settings.path, ORIGIN.files)
         if path.is_dir() and not (path / DEVELOPMENT).exists():
             raise UserError(f"data.path ({settings.path}): the folder has no {DEVELOPMENT}")
         development = tab_separated(path / DEVELOPMENT if path.is_dir() else path, _COLUMNS)

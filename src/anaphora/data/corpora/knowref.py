@@ -11,11 +11,13 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from anaphora.data.corpora.division import ReadingReport, divide, existing, lines
+from anaphora.data.corpora.division import Origin, ReadingReport, divide, existing, lines
 from anaphora.data.corpora.reading import DroppedRowError, Reading, Row, example_of, find_all, text_of
 from anaphora.data.example import Example
 from anaphora.data.settings import Knowref
 from anaphora.errors import UserError
+
+ORIGIN = Origin(files="knowref_test.json", licence="CC BY-SA 3.0")
 
 _MARKED = re.compile(r"\[\s*(.+?)\s*\]")
 
@@ -27,7 +29,7 @@ def read(settings: Knowref) -> tuple[dict[str, list[Example]], ReadingReport]:
         UserError: the file is no JSON list, or an item is wrong; file, item, field and value are named.
     """
     reading = Reading()
-    examples = [example for _, example in reading.each(_items(existing(settings.path)), _example)]
+    examples = [example for _, example in reading.each(_items(existing(settings.path, ORIGIN.files)), _example)]
     return divide(examples, settings.dev_share, settings.test_share, settings.seed), reading.report()
 
 

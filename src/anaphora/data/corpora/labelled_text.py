@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from anaphora.data.corpora import tables
-from anaphora.data.corpora.division import ReadingReport, divide, existing, is_hub, lines
+from anaphora.data.corpora.division import Origin, ReadingReport, divide, existing, is_hub, lines
 from anaphora.data.corpora.reading import hub_data
 from anaphora.data.settings import LabelledText
 from anaphora.data.text import Text, language_of
@@ -34,6 +34,17 @@ _NAMES = {
 }
 _SUFFIXES = (".tsv", ".csv", ".jsonl", ".parquet")
 _POLARITY_FILES = {"rt-polarity.neg": "negative", "rt-polarity.pos": "positive"}
+ORIGINS = {
+    "labelled_text": Origin(files=f"a {', '.join(_SUFFIXES)} file, or a folder of such train, dev and test files"),
+    "sst2": Origin(files="a folder with train.tsv, dev.tsv, test.tsv", licence="none for the data"),
+    "rotten_tomatoes": Origin(
+        files=f"a folder with {', '.join(_POLARITY_FILES)}", licence="none (published for research)"
+    ),
+    "ag_news": Origin(files="a folder with train.tsv, test.tsv", licence="non-commercial research"),
+    "chnsenticorp": Origin(files="a folder with train.tsv, dev.tsv, test.tsv", licence="none clear"),
+}
+"""What is read by each name of `data=`; a kind from outside is read as any labelled text is."""
+
 _TEXT, _LABEL = ("text", "sentence", "text_a", "review"), "label"
 _HEADER = {*_TEXT, _LABEL, "qid", "index", "idx", "split"}
 
@@ -78,7 +89,7 @@ def read(settings: LabelledText) -> tuple[dict[str, list[Text]], ReadingReport]:
 
 def _sources(settings: LabelledText) -> list[tuple[Path, str, str | None]]:
     """Each file with its split, and the label of all its rows where the file's name is the label."""
-    path = existing(settings.path)
+    path = existing(settings.path, _origin(settings).files)
     if not path.is_dir():
         return [(path, "train", _POLARITY_FILES.get(path.name))]
     if settings.kind == "rotten_tomatoes":
@@ -97,13 +108,16 @@ def _sources(settings: LabelledText) -> list[tuple[Path, str, str | None]]:
     return found
 
 
+def _origin(settings: LabelledText) -> Origin:
+    return ORIGINS.get(settings.kind, ORIGINS["labelled_text"])
+
+
 def _given(settings: LabelledText) -> dict[str, list[_Row]]:
     """All rows by the split that they come in."""
     names = LABELS.get(settings.kind, ())
     given: dict[str, list[_Row]] = {}
     if is_hub(settings.path):
-        listed = _POLARITY_FILES if settings.kind == "rotten_tomatoes" else ("train.tsv", "dev.tsv", "test.tsv")
-        there = hub_data(settings.path, f"a folder with {', '.join(listed)}")
+        there = hub_data(settings.path, _origin(settings).files)
         for split, called in _NAMES.items():
             for name in called:
                 if name in there:

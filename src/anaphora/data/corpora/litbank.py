@@ -14,11 +14,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from anaphora.data.corpora.coreference import Document, Mention, examples_of
-from anaphora.data.corpora.division import ReadingReport, divide, existing, lines
+from anaphora.data.corpora.division import Origin, ReadingReport, divide, existing, lines
 from anaphora.data.example import Example
 from anaphora.data.settings import LitBank
 from anaphora.errors import UserError
 
+ORIGIN = Origin(files="a folder of <id>_<title>_brat.txt and .ann", licence="CC BY 4.0")
+
+BOOKS = "a list of books, .jsonl, .jsonl.gz or .txt"
 ALONE = "in no chain: it describes another mention (copula or apposition)"
 _FORMS = {"PRON": "pronoun", "PROP": "proper", "NOM": "nominal"}
 _PREPOSITIONS = (
@@ -38,7 +41,7 @@ def read(settings: LitBank) -> tuple[dict[str, list[Example]], ReadingReport]:
     Raises:
         UserError: a file is missing, or a row does not fit the text; file, line, field and value are named.
     """
-    seen = None if settings.seen_in is None else _titles(existing(settings.seen_in, "data.seen_in"))
+    seen = None if settings.seen_in is None else _titles(existing(settings.seen_in, BOOKS, "data.seen_in"))
     examples: list[Example] = []
     dropped: list[tuple[str, str]] = []
     rows = 0
@@ -68,7 +71,7 @@ def head_word(words: Sequence[str]) -> int:
 
 
 def _annotations(settings: LitBank) -> list[Path]:
-    folder = existing(settings.path)
+    folder = existing(settings.path, ORIGIN.files)
     found = sorted(folder.glob("*.ann"))
     if not found:
         raise UserError(

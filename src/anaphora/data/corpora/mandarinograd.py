@@ -12,10 +12,12 @@ have a zero pronoun or a paraphrased answer. In some the one pronoun is not what
 
 from __future__ import annotations
 
-from anaphora.data.corpora.division import ReadingReport, apart, divide, existing
+from anaphora.data.corpora.division import Origin, ReadingReport, apart, divide, existing
 from anaphora.data.corpora.reading import DroppedRowError, Reading, Row, example_of, tab_separated
 from anaphora.data.example import Example, Span
 from anaphora.data.settings import Mandarinograd
+
+ORIGIN = Origin(files="the table with the Mandarin columns of PWS", licence="CC BY-SA 4.0 (PWS)")
 
 _COLUMNS = ("orig_id", "sentence_man", "snippet_man", "answer1_man", "answer2_man", "correct_answer_man")
 _PERSONS = ("他", "她", "他们", "她们")
@@ -30,7 +32,7 @@ def read(settings: Mandarinograd) -> tuple[dict[str, list[Example]], ReadingRepo
         UserError: the file or a column is missing, or a row has other cells than the header.
     """
     reading = Reading()
-    rows = tab_separated(existing(settings.path), _COLUMNS)
+    rows = tab_separated(existing(settings.path, ORIGIN.files), _COLUMNS)
     examples = [example for _, example in reading.each(rows, _example)]
     return divide(examples, settings.dev_share, settings.test_share, settings.seed), reading.report()
 

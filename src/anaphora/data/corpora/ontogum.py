@@ -13,11 +13,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from anaphora.data.corpora.coreference import Document, Mention, examples_of
-from anaphora.data.corpora.division import ReadingReport, divide, existing
+from anaphora.data.corpora.division import Origin, ReadingReport, divide, existing
 from anaphora.data.example import SPLITS, Example
 from anaphora.data.settings import OntoGum
 from anaphora.errors import UserError
 
+ORIGIN = Origin(
+    files="a folder of .conllu or .conllu.gz, or one such file",
+    licence="annotations CC BY 4.0; texts vary: fiction, essays, letters, podcasts and wikiHow non-commercial",
+)
 UNBALANCED = "a bracket without its partner"
 _WRITTEN_AS_ONE = re.compile(r"\d+-\d+")
 _BRACKET = re.compile(r"\([^()]+\)?|[^()]+\)")
@@ -55,7 +59,7 @@ def read(settings: OntoGum) -> tuple[dict[str, list[Example]], ReadingReport]:
 
 
 def _files(settings: OntoGum) -> list[Path]:
-    path = existing(settings.path)
+    path = existing(settings.path, ORIGIN.files)
     if not path.is_dir():
         return [path]
     return sorted(_official(settings)) or _all(path)
@@ -69,7 +73,7 @@ def _all(folder: Path) -> list[Path]:
 
 
 def _official(settings: OntoGum) -> dict[Path, str]:
-    folder = existing(settings.path)
+    folder = existing(settings.path, ORIGIN.files)
     if not folder.is_dir():
         return {}
     return {path: split for path in _all(folder) for split in SPLITS if path.name.partition(".")[0].endswith(split)}

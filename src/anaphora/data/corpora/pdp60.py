@@ -9,10 +9,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from anaphora.data.corpora.blocks import blocks, masked
-from anaphora.data.corpora.division import ReadingReport, divide, existing
+from anaphora.data.corpora.division import Origin, ReadingReport, divide, existing
 from anaphora.data.corpora.reading import Reading, neighbours
 from anaphora.data.example import Example
 from anaphora.data.settings import Pdp60
+
+ORIGIN = Origin(files="PDP.txt, the copy in four-line blocks with [MASK]", licence="CC BY 4.0 (collection)")
 
 
 def read(settings: Pdp60) -> tuple[dict[str, list[Example]], ReadingReport]:
@@ -22,7 +24,7 @@ def read(settings: Pdp60) -> tuple[dict[str, list[Example]], ReadingReport]:
         UserError: the file is not made of such blocks; file, line and value are named.
     """
     reading = Reading()
-    rows = blocks(existing(settings.path))
+    rows = blocks(existing(settings.path, ORIGIN.files))
     made = [each for _, each in reading.each(rows, lambda row: (row, masked(row, "pdp60")))]
     names = neighbours("pdp60", [(tuple(row["text"].split()[:4]), row["answer"]) for row, _ in made])
     # Two questions about one passage are no twins: they differ in more than a cue.

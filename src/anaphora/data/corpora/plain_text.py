@@ -16,12 +16,14 @@ from pathlib import Path
 from typing import Any
 
 from anaphora.data import contamination
-from anaphora.data.corpora.division import ReadingReport, divide, existing, is_hub, lines
+from anaphora.data.corpora.division import Origin, ReadingReport, divide, existing, is_hub, lines
 from anaphora.data.corpora.reading import hub_data, json_lines
 from anaphora.data.example import SPLITS
 from anaphora.data.settings import PlainText
 from anaphora.data.text import UNKNOWN_WORD, Text, language_of
 from anaphora.errors import UserError
+
+ORIGIN = Origin(files="a file or folder of text (docs/own_data.md)")
 
 _OFFICIAL = {"wiki.train.tokens": "train", "wiki.valid.tokens": "dev", "wiki.test.tokens": "test"}
 _HUB_SPLITS = {"train": "train", "validation": "dev", "valid": "dev", "dev": "dev", "test": "test"}
@@ -62,7 +64,7 @@ def files(settings: PlainText) -> list[Path]:
 
 
 def _files_of(name: str) -> list[Path]:
-    path = existing(name)
+    path = existing(name, ORIGIN.files)
     inside = sorted(one for one in path.iterdir() if _format(one) in _FORMATS) if path.is_dir() else [path]
     if not inside or _format(inside[0]) not in _FORMATS:
         raise UserError(f"data.path ({name}): there is no file of {', '.join(_FORMATS)}, as it is or as .gz")
@@ -81,7 +83,7 @@ def _given(settings: PlainText) -> Iterator[tuple[str, str | None, list[Text]]]:
 
 def _hub(name: str) -> Iterator[tuple[str, str | None, list[Text]]]:
     """The splits of a data set on the hub; without a development split of its own it is divided like files."""
-    there = hub_data(name, "a file or folder of text (docs/own_data.md)")
+    there = hub_data(name, ORIGIN.files)
     divided = "dev" in {_HUB_SPLITS.get(split) for split in there}
     for split, rows in there.items():
         found = [

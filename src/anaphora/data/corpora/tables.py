@@ -14,11 +14,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from anaphora.data.corpora.division import ReadingReport, divide, existing, lines
+from anaphora.data.corpora.division import Origin, ReadingReport, divide, existing, lines
 from anaphora.data.corpora.reading import json_lines, parquet_rows
 from anaphora.data.example import SPLITS, Example, from_record
 from anaphora.data.settings import Table
 from anaphora.errors import UserError
+
+ORIGIN = Origin(files="a file .jsonl, .csv or .parquet")
 
 _JSON_CELLS = ("pronoun", "candidates", "antecedents", "factors")
 
@@ -29,7 +31,7 @@ def read(settings: Table) -> tuple[dict[str, list[Example]], ReadingReport]:
     Raises:
         UserError: a row is wrong; file, line (or row), field, value and what is allowed are named.
     """
-    path = existing(settings.path)
+    path = existing(settings.path, ORIGIN.files)
     examples: list[Example] = []
     splits: list[str | None] = []
     for where, row in rows(path):

@@ -13,13 +13,15 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from anaphora.data.corpora.division import ReadingReport, divide, existing, lines
+from anaphora.data.corpora.division import Origin, ReadingReport, divide, existing, lines
 from anaphora.data.corpora.reading import DroppedRowError, Reading, Row, example_of
 from anaphora.data.example import Example, Span
 from anaphora.data.settings import Winobias
 from anaphora.errors import UserError
 
+EXAMPLE = "pro_stereotyped_type1.txt.dev"
 OCCUPATIONS = ("female_occupations.txt", "male_occupations.txt")
+ORIGIN = Origin(files=f"a folder with {', '.join(OCCUPATIONS)} and files such as {EXAMPLE}", licence="MIT")
 _BRACKETED = re.compile(r"\[\s*(.+?)\s*\]")
 
 
@@ -33,7 +35,7 @@ def read(settings: Winobias) -> tuple[dict[str, list[Example]], ReadingReport]:
     Raises:
         UserError: a file is missing, or a line is wrong; file, line and value are named.
     """
-    folder = existing(settings.path)
+    folder = existing(settings.path, ORIGIN.files)
     if not folder.is_dir():
         raise UserError(f"data.path ({settings.path}) must be a folder: the lists of occupations belong to the corpus")
     pattern = _occupations(folder)
@@ -43,7 +45,7 @@ def read(settings: Winobias) -> tuple[dict[str, list[Example]], ReadingReport]:
         rows = _rows(folder, part)
         parts[part] = [example for _, example in reading.each(rows, lambda row: _example(row, pattern))]
     if not reading.rows:
-        raise UserError(f"data.path ({settings.path}): the folder has no file such as pro_stereotyped_type1.txt.dev")
+        raise UserError(f"data.path ({settings.path}): the folder has no file such as {EXAMPLE}")
     if parts["dev"] and parts["test"]:
         return {"train": [], **parts}, reading.report()
     examples = parts["dev"] + parts["test"]

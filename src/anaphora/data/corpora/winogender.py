@@ -11,13 +11,14 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from anaphora.data.corpora.division import ReadingReport, divide, existing
+from anaphora.data.corpora.division import Origin, ReadingReport, divide, existing
 from anaphora.data.corpora.reading import DroppedRowError, Reading, Row, example_of, tab_separated
 from anaphora.data.example import Example
 from anaphora.data.settings import Winogender
 from anaphora.errors import UserError
 
 SENTENCES, TEMPLATES = "all_sentences.tsv", "templates.tsv"
+ORIGIN = Origin(files=f"a folder with {SENTENCES} and {TEMPLATES}", licence="see its repository")
 _OCCUPATION, _PARTICIPANT = "occupation(0)", "other-participant(1)"
 _GENDERS = ("female", "male", "neutral")
 _SLOTS = re.compile(r"(?:\b(?:the|a|an) )?\$(?:OCCUPATION|PARTICIPANT)|\$(?:NOM|POSS|ACC)_PRONOUN", re.IGNORECASE)
@@ -33,10 +34,10 @@ def read(settings: Winogender) -> tuple[dict[str, list[Example]], ReadingReport]
     Raises:
         UserError: a file or column is missing, or a row is wrong; file, line, field and value are named.
     """
-    folder = existing(settings.path)
+    folder = existing(settings.path, ORIGIN.files)
     for name in (SENTENCES, TEMPLATES):
         if not (folder / name).exists():
-            raise UserError(f"data.path ({settings.path}) must be a folder with {SENTENCES} and {TEMPLATES}: no {name}")
+            raise UserError(f"data.path ({settings.path}) must be {ORIGIN.files}: no {name}")
     templates = _templates(folder / TEMPLATES)
     reading = Reading()
     rows = tab_separated(folder / SENTENCES, ("sentid", "sentence"))

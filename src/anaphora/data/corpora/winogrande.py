@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from anaphora.data.corpora.division import ReadingReport, existing, is_hub
+from anaphora.data.corpora.division import Origin, ReadingReport, existing, is_hub
 from anaphora.data.corpora.reading import (
     BLANK,
     DroppedRowError,
@@ -26,6 +26,10 @@ from anaphora.data.settings import WINOGRANDE_SIZES, Winogrande
 from anaphora.errors import UserError
 
 DEVELOPMENT = "dev.jsonl"
+ORIGIN = Origin(
+    files=f"a folder with train_<size>.jsonl ({', '.join(WINOGRANDE_SIZES)}) and {DEVELOPMENT}, or one such file",
+    licence="CC BY",
+)
 
 
 def read(settings: Winogrande) -> tuple[dict[str, list[Example]], ReadingReport]:
@@ -37,11 +41,11 @@ def read(settings: Winogrande) -> tuple[dict[str, list[Example]], ReadingReport]
     reading = Reading()
     development: Iterable[tuple[str, Row]] | None = None
     if is_hub(settings.path):
-        parts = hub(settings.path, "a folder with train_xl.jsonl and dev.jsonl", needed="train")
+        parts = hub(settings.path, ORIGIN.files, needed="train")
         train: Iterable[tuple[str, Row]] = parts["train"]
         development = parts.get("validation")
     else:
-        path = existing(settings.path)
+        path = existing(settings.path, ORIGIN.files)
         train = json_lines(_train_file(path, settings) if path.is_dir() else path)
         if path.is_dir() and (path / DEVELOPMENT).exists():
             development = json_lines(path / DEVELOPMENT)

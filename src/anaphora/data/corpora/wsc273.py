@@ -14,7 +14,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from anaphora.data.corpora.blocks import blocks, masked
-from anaphora.data.corpora.division import ReadingReport, divide, existing
+from anaphora.data.corpora.division import Origin, ReadingReport, divide, existing
 from anaphora.data.corpora.reading import (
     DroppedRowError,
     Reading,
@@ -30,6 +30,7 @@ from anaphora.data.settings import Wsc273
 from anaphora.errors import UserError
 
 SCHEMAS = 273
+ORIGIN = Origin(files="WSCollection.xml, or the copy in four-line blocks with [MASK]", licence="CC BY 4.0 (collection)")
 _LETTERS = "ABCDEFGH"
 _CLOSING = ".,;:!?'’\")"
 
@@ -40,7 +41,7 @@ def read(settings: Wsc273) -> tuple[dict[str, list[Example]], ReadingReport]:
     Raises:
         UserError: the file is of neither form, or a schema is wrong; file, schema (or line), field and value are named.
     """
-    path = existing(settings.path)
+    path = existing(settings.path, ORIGIN.files)
     rows = _schemas(path) if path.suffix.lower() == ".xml" else blocks(path)
     reading = Reading()
     made = [each for _, each in reading.each(rows, lambda row: (row, _example(row)))]

@@ -13,11 +13,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from anaphora.data.corpora.division import ReadingReport, divide, existing, lines
+from anaphora.data.corpora.division import Origin, ReadingReport, divide, existing, lines
 from anaphora.data.corpora.reading import DroppedRowError, Reading, Row, example_of, neighbours
 from anaphora.data.example import LANGUAGES, Example, Span
 from anaphora.data.settings import Xwino
 from anaphora.errors import UserError
+
+ORIGIN = Origin(files="a .tsv file of its rows, or a folder of them", licence="Apache 2.0")
 
 _COLUMNS = ("language", "source", "reference", "sentence", "tokens", "pronoun", "candidates")
 _QUOTES = ("``", "''")  # what the English tokens write for a straight double quote
@@ -31,7 +33,7 @@ def read(settings: Xwino) -> tuple[dict[str, list[Example]], ReadingReport]:
     Raises:
         UserError: a file is missing, or a row is wrong; file, line, field and value are named.
     """
-    path = existing(settings.path)
+    path = existing(settings.path, ORIGIN.files)
     files = sorted(path.glob("*.tsv")) if path.is_dir() else [path]
     if not files:
         raise UserError(f"data.path ({settings.path}): the folder has no file that ends in .tsv")

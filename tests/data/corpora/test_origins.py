@@ -1,0 +1,59 @@
+"""What readers say about their files and licences, and what docs/corpora.md says."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from anaphora.config import VARIANTS
+from anaphora.data import store
+from anaphora.data.settings import Controlled, Data, Divided
+from anaphora.errors import UserError
+
+PAGE = (Path(__file__).parents[3] / "docs" / "corpora.md").read_text(encoding="utf-8")
+SOURCES = {name: one for name, one in VARIANTS[Data].items() if issubclass(one, Divided)}
+OWN = {"jsonl", "plain_text", "silver", "labelled_text"}  # anybody's files
+
+
+def column(heading: str, after: str) -> dict[str, str]:
+    """The cells of a column of the table below a line of the page, by the name behind `data=` in the same row."""
+    lines = PAGE[PAGE.index(after) :].splitlines()
+    start = next(number for number, line in enumerate(lines) if line.startswith("| corpus |"))
+    rows = []
+    for line in lines[start:]:
+        if not line.startswith("|"):
+            break
+        rows.append([cell.strip() for cell in line.strip("|").split("|")])
+    kind, wanted = rows[0].index("`data=`"), rows[0].index(heading)
+    return {row[kind].strip("`"): row[wanted] for row in rows[2:] if re.fullmatch(r"`\w+`", row[kind])}
+
+
+def test_the_page_tells_the_licence_of_every_corpus_in_the_words_that_are_printed() -> None:
+    printed = {name: store.origin_of(one(path="x")).licence for name, one in SOURCES.items() if name not in OWN}
+    assert all(printed.values())
+    assert column("licence as stated", "## Licences and papers") == printed
+
+
+def test_files_of_ones_own_and_made_sentences_have_no_licence() -> None:
+    settings = [Controlled(), *(SOURCES[name](path="x") for name in OWN)]
+    assert {store.origin_of(one).licence for one in settings} == {""}
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_where_nothing_is_the_files_that_the_corpus_wants_are_named(name: str, tmp_path: Path) -> None:
+    settings = SOURCES[name](path=str(tmp_path / "nowhere"))
+    files = store.origin_of(settings).files
+    assert files
+    with pytest.raises(UserError) as told:
+        store.load(settings)
+    assert str(told.value) == f"data.path ({settings.path}): there is no such file or folder; needed is {files}"
+
+
+def test_the_files_that_the_page_names_are_those_of_the_message() -> None:
+    listed = column("at `data.path`", "# Public corpora")
+    assert len(listed) == 13
+    for name, cell in listed.items():
+        files = store.origin_of(SOURCES[name](path="x")).files
+        assert [one for one in re.findall(r"`([^`]+)`", cell) if one not in files] == [], name
