@@ -8,7 +8,7 @@ import pytest
 from anaphora.data import store
 from anaphora.data.corpora import ontogum
 from anaphora.data.corpora.coreference import FIRST, SHARED_HEAD, extents_of
-from anaphora.data.corpora.ontogum import UNBALANCED
+from anaphora.data.corpora.ontogum import NO_SPLIT, UNBALANCED
 from anaphora.data.example import Example
 from anaphora.data.settings import OntoGum
 from anaphora.errors import UserError
@@ -99,11 +99,15 @@ def test_of_mentions_with_one_head_word_the_shortest_stays(path: Path) -> None:
     assert report.reasons == {SHARED_HEAD: 1, FIRST: 5}
 
 
-def test_file_names_tell_the_official_splits_and_other_files_are_left_alone(tmp_path: Path) -> None:
+def test_file_names_tell_the_official_splits_and_mentions_of_other_files_are_dropped(
+    tmp_path: Path,
+) -> None:
     for split in ("train", "dev", "test", "test2"):
         with gzip.open(tmp_path / f"onto_{split}.conllu.gz", "wt", encoding="utf-8") as file:
             file.write(written(f"GUM_news_{split}"))
-    splits, _ = ontogum.read(OntoGum(path=str(tmp_path)))
+    splits, report = ontogum.read(OntoGum(path=str(tmp_path)))
+    assert (report.rows, report.reasons) == (4 * 7, {FIRST: 3 * 4, NO_SPLIT: 7})
+    assert {where for where, reason in report.dropped if reason == NO_SPLIT} == {"ontogum/GUM_news_test2"}
     assert {name: {one.group for one in examples} for name, examples in splits.items()} == {
         name: {f"ontogum/GUM_news_{name}"} for name in ("train", "dev", "test")
     }

@@ -22,7 +22,9 @@ ORIGIN = Origin(
     files="a folder of .conllu or .conllu.gz, or one such file",
     licence="annotations CC BY 4.0; texts vary: fiction, essays, letters, podcasts and wikiHow non-commercial",
 )
+
 UNBALANCED = "a bracket without its partner"
+NO_SPLIT = "its document is in a file of none of the splits, as test2 is"
 _WRITTEN_AS_ONE = re.compile(r"\d+-\d+")
 _BRACKET = re.compile(r"\([^()]+\)?|[^()]+\)")
 _FORMS = {"PRON": "pronoun", "PROPN": "proper"}
@@ -32,8 +34,8 @@ _SUFFIXES = (".conllu", ".conllu.gz")
 def read(settings: OntoGum) -> tuple[dict[str, list[Example]], ReadingReport]:
     """The examples by split and the report, whose rows are mentions; a document is never divided.
 
-    In a folder, files whose names end in train, dev and test are the splits, and other files are left alone; where
-    there are none of these, all files are divided by the shares, as a single file is.
+    In a folder, files whose names end in train, dev and test are the splits, and the mentions of other files are
+    dropped; where there are none of these, all files are divided by the shares, as a single file is.
 
     Raises:
         UserError: there is no such file, or a line does not fit; file, line, field and value are named.
@@ -46,8 +48,11 @@ def read(settings: OntoGum) -> tuple[dict[str, list[Example]], ReadingReport]:
     for path in _files(settings):
         examples: list[Example] = []
         for document, unbalanced in _documents(path):
-            dropped += [(document.name, UNBALANCED)] * unbalanced
             rows += len(document.mentions) + unbalanced
+            if official and path not in official:
+                dropped += [(document.name, NO_SPLIT)] * (len(document.mentions) + unbalanced)
+                continue
+            dropped += [(document.name, UNBALANCED)] * unbalanced
             examples += examples_of(document, settings.words, dropped)
         if path in official:
             splits[official[path]] += examples
@@ -60,9 +65,7 @@ def read(settings: OntoGum) -> tuple[dict[str, list[Example]], ReadingReport]:
 
 def _files(settings: OntoGum) -> list[Path]:
     path = existing(settings.path, ORIGIN.files)
-    if not path.is_dir():
-        return [path]
-    return sorted(_official(settings)) or _all(path)
+    return _all(path) if path.is_dir() else [path]
 
 
 def _all(folder: Path) -> list[Path]:
