@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -9,12 +10,16 @@ import torch
 import yaml  # type: ignore[import-untyped]
 from safetensors.torch import load_file, save_file
 
-from anaphora.checkpoint import Layout, fresh, load, save_settings, save_weights, training_record
+from anaphora.analysis import settings as analysis
+from anaphora.checkpoint import Layout, fresh, load, run_directories, save_settings, save_weights, training_record
 from anaphora.config import Config, dumps, read
 from anaphora.data.batch import evaluation_batches
 from anaphora.data.store import load as load_corpus
 from anaphora.errors import UserError
 from anaphora.workflow import encode
+
+ROOT = Path(__file__).parent.parent
+Script = Callable[..., tuple[int, str, str]]
 
 
 def edit(run: Path, **changes: object) -> None:
@@ -175,3 +180,47 @@ def test_a_run_is_read_from_wherever_it_lies(finished: Path, tmp_path: Path) -> 
     assert load(there).name == "她 run"
     assert training_record(there)["steps"] == 8
     assert training_record(tmp_path) == {}
+
+
+def test_a_pattern_names_the_directories_that_it_matches_sorted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("b_1", "b_0", "b_10", "b_[0]", "a/run", "c/run"):
+        Path(name).mkdir(parents=True)
+    Path("b_2").touch()
+    assert run_directories(["b_?"]) == ["b_0", "b_1"]
+    assert run_directories(["c/run", "b_*", "a/r*"]) == ["c/run", "b_0", "b_1", "b_10", "b_[0]", "a/run"]
+    assert run_directories(["?/run"]) == ["a/run", "c/run"]
+    assert run_directories(["b_[*"]) == ["b_[0]"]
+    assert run_directories(["nowhere"]) == ["nowhere"]
+    assert run_directories([]) == []
+
+
+OF_RUNS = {
+    "compare": (),
+    "cross_validate": (),
+    "gap": ("data.path=gap",),
+    "labels": (),
+    "report": (),
+    "transfer": ("data=jsonl", "data.path=items.jsonl"),
+}
+"""Every script that takes several runs, and what it has to be given beside them."""
+
+
+def test_no_other_script_takes_several_runs() -> None:
+    scripts = {path.stem: path.read_text(encoding="utf-8") for path in (ROOT / "scripts").glob("*.py")}
+    asked = {name: re.search(r"resolve\(composed, (\w+)\)", source) for name, source in scripts.items()}
+    kinds = {name: getattr(analysis, found[1], None) for name, found in asked.items() if found}
+    assert {name for name, kind in kinds.items() if "runs" in getattr(kind, "__dataclass_fields__", {})} == set(OF_RUNS)
+
+
+@pytest.mark.parametrize("name", OF_RUNS)
+def test_every_script_of_several_runs_reads_patterns_and_refuses_a_run_that_is_there_twice(
+    name: str, own_run: Path, script: Script
+) -> None:
+    status, _, err = script(name, f"runs=[{own_run.parent}/none_*]", *OF_RUNS[name])
+    assert (status, err) == (2, f"error: runs ({own_run.parent}/none_*) matches no directory\n")
+    status, _, err = script(name, f"runs=[{own_run},{own_run.parent}/o?n]", *OF_RUNS[name])
+    assert status == 2 and f"must name each run once; {own_run} is there twice" in err
+    assert err.count("\n") == 1

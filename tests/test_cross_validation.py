@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -49,6 +50,13 @@ def test_the_table_tells_all_policies_on_the_same_items(folds: list[Path], tmp_p
             assert row["model_minus"] == pytest.approx(here[MODEL]["accuracy"] - row["accuracy"])
 
 
+def test_a_pattern_stands_for_the_runs_that_it_matches(folds: list[Path], tmp_path: Path) -> None:
+    named = [str(shutil.copytree(one, tmp_path / f"fold_{fold}")) for fold, one in enumerate(folds)]
+    (tmp_path / "fold_0.log").touch()
+    rows = cross_validate(CrossValidation(runs=[f"{tmp_path}/fold_*"]))
+    assert rows == cross_validate(CrossValidation(runs=named))
+
+
 def test_runs_that_are_not_the_folds_of_one_corpus_are_refused(
     folds: list[Path], finished: Path, tiny: Callable[..., Any], plain: Path, tmp_path: Path
 ) -> None:
@@ -60,7 +68,8 @@ def test_runs_that_are_not_the_folds_of_one_corpus_are_refused(
     assert "must name the runs" in said()
     assert "was not trained on folds" in said(finished)
     assert "fold 0: 1, fold 1: 0" in said(folds[0])
-    assert "same fold and seed" in said(folds[0], folds[1], folds[0], folds[1])
+    copies = [Path(shutil.copytree(one, tmp_path / "copies" / str(fold))) for fold, one in enumerate(folds)]
+    assert "same fold and seed" in said(*folds, *copies)
     assert "by ('colour') must be taken from" in said(*folds, by=["colour"])
     asked = ("data.folds=2", "data.fold=0", "data.test_share=0", f"data.path={plain}")
     best = Path(train(tiny(tmp_path / "best", *asked)).directory)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import glob
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -131,6 +133,28 @@ def load(directory: str | Path, place: Place | None = None) -> Run:
         # Recurrent layers alone are rounded there by default.
         torch.backends.cudnn.rnn.fp32_precision = "ieee"  # type: ignore[attr-defined]
     return run
+
+
+def run_directories(named: Sequence[str]) -> list[str]:
+    """The directories that a list of runs names: an entry with `*` or `?` stands for all that it matches, sorted.
+
+    Raises:
+        UserError: a pattern matches no directory, or one is named twice.
+    """
+    found: list[str] = []
+    for entry in named:
+        if "*" not in entry and "?" not in entry:
+            found.append(entry)
+            continue
+        matched = sorted(path for path in glob.glob(entry.replace("[", "[[]")) if Path(path).is_dir())
+        if not matched:
+            raise UserError(f"runs ({entry}) matches no directory")
+        found += matched
+    places = [Path(one).resolve() for one in found]
+    for number, place in enumerate(places):
+        if place in places[:number]:
+            raise UserError(f"runs ([{', '.join(named)}]) must name each run once; {found[number]} is there twice")
+    return found
 
 
 def _stored_run(directory: str | Path) -> Run:

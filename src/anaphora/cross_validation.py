@@ -17,7 +17,7 @@ from anaphora.analysis.answered import MODEL, NONE_OF_THEM, Answered, answers_of
 from anaphora.analysis.baselines import Floats, per_item
 from anaphora.analysis.settings import CrossValidation
 from anaphora.analysis.study import Progress, silent
-from anaphora.checkpoint import Layout, Run, load
+from anaphora.checkpoint import Layout, Run, load, run_directories
 from anaphora.config import Config
 from anaphora.data.example import Example
 from anaphora.data.settings import Divided
@@ -34,7 +34,7 @@ def cross_validate(asked: CrossValidation) -> list[dict[str, Any]]:
     Raises:
         UserError: the runs are not the folds of one corpus, or one of them has seen what it would be asked.
     """
-    runs = [load(directory, asked.trainer) for directory in asked.runs]
+    runs = [load(directory, asked.trainer) for directory in run_directories(asked.runs)]
     check_folds(runs)
     with console.status("reading the data") as status:
         found = answered(runs, status.update)

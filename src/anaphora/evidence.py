@@ -26,7 +26,7 @@ from anaphora.analysis.seeds import divergences
 from anaphora.analysis.settings import Analysis, Evidence, Protocol, Report
 from anaphora.analysis.study import Measurement, Progress, Study, study
 from anaphora.analysis.verdict import verdict
-from anaphora.checkpoint import Run, load, training_record
+from anaphora.checkpoint import Run, load, run_directories, training_record
 from anaphora.config import Config
 from anaphora.data.example import Example, to_record
 from anaphora.errors import UserError
@@ -69,7 +69,7 @@ def report(asked: Report) -> Path:
         UserError: a run is not finished, or two runs have one name.
     """
     # Measuring takes minutes: what cannot be reported is told before.
-    runs = [load(directory, asked.trainer) for directory in asked.runs or [asked.run]]
+    runs = [load(directory, asked.trainer) for directory in run_directories(asked.runs) or [asked.run]]
     twice = [name for name, count in Counter(run.name for run in runs).items() if count > 1]
     if twice:
         raise UserError(

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from anaphora.analysis.classification import bag_of_tokens, bag_of_words, label_answers, label_table, labels_of
 from anaphora.analysis.settings import LabelTable
-from anaphora.checkpoint import load
+from anaphora.checkpoint import load, run_directories
 from anaphora.cross_validation import console, refuse_unlike
 from anaphora.data.store import load as load_corpus
 from anaphora.data.text import thinned
@@ -27,7 +27,7 @@ def label(asked: LabelTable) -> list[dict[str, Any]]:
     Raises:
         UserError: a run gives no labels, the runs differ in more than the seed, or the split holds no text.
     """
-    runs = [load(directory, asked.trainer) for directory in asked.runs]
+    runs = [load(directory, asked.trainer) for directory in run_directories(asked.runs)]
     for run in runs:
         if not isinstance(run.config.task.readout, Label):
             raise UserError(f"runs ({run.directory}) gives no labels (task.readout={run.config.task.readout.kind})")

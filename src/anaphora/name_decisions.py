@@ -30,7 +30,7 @@ from anaphora.analysis.gap_scores import (
 from anaphora.analysis.probe import head_features, out_of_fold
 from anaphora.analysis.settings import NameDecisions
 from anaphora.analysis.words import mention_mass
-from anaphora.checkpoint import Run, load
+from anaphora.checkpoint import Run, load, run_directories
 from anaphora.cross_validation import check_folds, fold_of
 from anaphora.data.batch import Encoded
 from anaphora.data.corpora.division import fold_numbers
@@ -69,7 +69,7 @@ def decide(asked: NameDecisions) -> list[dict[str, Any]]:
     Raises:
         UserError: the data are not of two names each with a gender, or a run answers nothing.
     """
-    runs = [load(run, asked.trainer) for run in asked.runs]
+    runs = [load(directory, asked.trainer) for directory in run_directories(asked.runs)]
     for run in runs:
         _refuse_silent(run)
     told: Told | None = None

@@ -12,7 +12,7 @@ from anaphora.analysis.answered import Answered, answers_of, check_factors, refu
 from anaphora.analysis.baselines import LEARNED_FROM_FEW_CANDIDATES, Floats, per_item
 from anaphora.analysis.settings import Transfer
 from anaphora.analysis.study import Progress, silent
-from anaphora.checkpoint import Run, load
+from anaphora.checkpoint import Run, load, run_directories
 from anaphora.cross_validation import console, refuse_unlike, shown
 from anaphora.data.corpora.division import fold_numbers
 from anaphora.data.example import Example
@@ -32,7 +32,7 @@ def transfer(asked: Transfer) -> list[dict[str, Any]]:
         UserError: the runs differ in more than fold and seed, they answer no pronoun question, or there is no item
             that they have not seen.
     """
-    runs = [load(directory, asked.trainer) for directory in asked.runs]
+    runs = [load(directory, asked.trainer) for directory in run_directories(asked.runs)]
     for run in runs:
         refuse_silent(run)
     refuse_unlike(runs)

@@ -27,7 +27,7 @@ from anaphora.analysis.settings import Analysis, Comparison, Description
 from anaphora.analysis.study import Study, study
 from anaphora.analysis.summary import heads_frame, templates
 from anaphora.analysis.words import word_map
-from anaphora.checkpoint import Layout, Run, load, training_record
+from anaphora.checkpoint import Layout, Run, load, run_directories, training_record
 from anaphora.config import Config, read
 from anaphora.data.batch import Encoded
 from anaphora.data.controlled.describe import table as describe_table
@@ -292,7 +292,7 @@ def _written(value: Any) -> str:
 
 def compare(asked: Comparison) -> None:
     """Print the median and spread of every measure over several runs, and keep them as CSV where a file is named."""
-    rows = comparison(read_metrics(asked.runs))
+    rows = comparison(read_metrics(run_directories(asked.runs)))
     console.print(comparison_table(rows))
     if asked.output:
         write_table(Path(asked.output), rows)
