@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from safetensors.torch import save_file
@@ -14,8 +14,27 @@ from tokenizers import models, normalizers, pre_tokenizers, processors
 from torch import Tensor
 from torch.nn import functional
 
-KINDS = ("bert", "roberta", "distilbert")
-WIDTH, LAYERS, HEADS, HIDDEN, PLACES = 16, 2, 2, 24, 60
+KINDS = ("bert", "roberta", "distilbert", "minilm")
+PLACES = 60
+
+
+class Shape(NamedTuple):
+    """How large such a model is."""
+
+    width: int
+    layers: int
+    heads: int
+    hidden: int
+
+
+_SMALL, _MANY_HEADS = Shape(width=16, layers=2, heads=2, hidden=24), Shape(width=24, layers=3, heads=6, hidden=96)
+
+
+def shape_of(kind: str) -> Shape:
+    """MiniLM has the heads of BERT in half of its width."""
+    return _MANY_HEADS if kind == "minilm" else _SMALL
+
+
 _WORDS = ("anna", "met", "tom", "mary", "peter", "before", "she", "he", "went", "to", "the", "shop", "park", "##s")
 _LETTERS = "abcdefghijklmnopqrstuvwxyz.,'王芳李强她他去了"
 
@@ -49,20 +68,21 @@ def byte_pairs() -> Backend:
 
 def config_of(kind: str, vocabulary: int) -> dict[str, Any]:
     """What config.json says."""
+    width, layers, heads, hidden = shape_of(kind)
     if kind == "distilbert":
-        shape = {"dim": WIDTH, "n_layers": LAYERS, "n_heads": HEADS, "hidden_dim": HIDDEN, "activation": "gelu"}
+        shape = {"dim": width, "n_layers": layers, "n_heads": heads, "hidden_dim": hidden, "activation": "gelu"}
         return {"model_type": kind, "vocab_size": vocabulary, "max_position_embeddings": PLACES, **shape}
     shape = {
-        "hidden_size": WIDTH,
-        "num_hidden_layers": LAYERS,
-        "num_attention_heads": HEADS,
-        "intermediate_size": HIDDEN,
-        "layer_norm_eps": 1e-12 if kind == "bert" else 1e-5,
-        "type_vocab_size": 2 if kind == "bert" else 1,
-        "pad_token_id": 0 if kind == "bert" else 1,
+        "hidden_size": width,
+        "num_hidden_layers": layers,
+        "num_attention_heads": heads,
+        "intermediate_size": hidden,
+        "layer_norm_eps": 1e-5 if kind == "roberta" else 1e-12,
+        "type_vocab_size": 1 if kind == "roberta" else 2,
+        "pad_token_id": 1 if kind == "roberta" else 0,
     }
     return {
-        "model_type": kind,
+        "model_type": "bert" if kind == "minilm" else kind,
         "vocab_size": vocabulary,
         "max_position_embeddings": PLACES,
         "hidden_act": "gelu",
@@ -73,29 +93,33 @@ def config_of(kind: str, vocabulary: int) -> dict[str, Any]:
 def tensors_of(kind: str, vocabulary: int) -> dict[str, Tensor]:
     """Random tensors under the published names."""
     draw = torch.Generator().manual_seed(3)
+    width, layers, _, hidden = shape_of(kind)
 
     def linear(name: str, rows: int, columns: int) -> dict[str, Tensor]:
         weight = torch.randn(rows, columns, generator=draw) / math.sqrt(columns)
         return {f"{name}.weight": weight, f"{name}.bias": torch.randn(rows, generator=draw) / 4}
 
     def norm(name: str) -> dict[str, Tensor]:
-        weight = 1 + torch.randn(WIDTH, generator=draw) / 4
-        return {f"{name}.weight": weight, f"{name}.bias": torch.randn(WIDTH, generator=draw) / 4}
+        weight = 1 + torch.randn(width, generator=draw) / 4
+        return {f"{name}.weight": weight, f"{name}.bias": torch.randn(width, generator=draw) / 4}
 
     found = {
-        "embeddings.word_embeddings.weight": torch.randn(vocabulary, WIDTH, generator=draw),
-        "embeddings.position_embeddings.weight": torch.randn(PLACES, WIDTH, generator=draw),
+        "embeddings.word_embeddings.weight": torch.randn(vocabulary, width, generator=draw),
+        "embeddings.position_embeddings.weight": torch.randn(PLACES, width, generator=draw),
         **norm("embeddings.LayerNorm"),
     }
     if kind != "distilbert":
-        types = torch.randn(2 if kind == "bert" else 1, WIDTH, generator=draw)
+        types = torch.randn(1 if kind == "roberta" else 2, width, generator=draw)
         found["embeddings.token_type_embeddings.weight"] = types
-    for layer in range(LAYERS):
+    if kind == "minilm":  # sentence-transformers stores the numbers of the places and the layer over [CLS] too
+        found["embeddings.position_ids"] = torch.arange(PLACES)[None]
+        found |= linear("pooler.dense", width, width)
+    for layer in range(layers):
         block = NAMES[kind]["block"].format(layer)
         for name in ("query", "key", "value", "output"):
-            found |= linear(block + NAMES[kind][name], WIDTH, WIDTH)
-        found |= linear(block + NAMES[kind]["widen"], HIDDEN, WIDTH) | linear(
-            block + NAMES[kind]["narrow"], WIDTH, HIDDEN
+            found |= linear(block + NAMES[kind][name], width, width)
+        found |= linear(block + NAMES[kind]["widen"], hidden, width) | linear(
+            block + NAMES[kind]["narrow"], width, hidden
         )
         found |= norm(block + NAMES[kind]["first_norm"]) | norm(block + NAMES[kind]["second_norm"])
     return found
@@ -113,6 +137,7 @@ _BERT = {
 NAMES = {
     "bert": _BERT,
     "roberta": _BERT,
+    "minilm": _BERT,
     "distilbert": {
         "block": "transformer.layer.{}.",
         **{name: f"attention.{name[0]}_lin" for name in ("query", "key", "value")},
@@ -145,13 +170,14 @@ def computed(kind: str, ids: list[int]) -> tuple[Tensor, list[Tensor]]:
     """
     vocabulary = (byte_pairs() if kind == "roberta" else word_pieces()).get_vocab_size() + 2
     tensors, names = tensors_of(kind, vocabulary), NAMES[kind]
+    width, layers, heads, _ = shape_of(kind)
     epsilon = 1e-5 if kind == "roberta" else 1e-12
 
     def linear(name: str, values: Tensor) -> Tensor:
         return functional.linear(values, tensors[f"{name}.weight"], tensors[f"{name}.bias"])
 
     def norm(name: str, values: Tensor) -> Tensor:
-        return functional.layer_norm(values, (WIDTH,), tensors[f"{name}.weight"], tensors[f"{name}.bias"], epsilon)
+        return functional.layer_norm(values, (width,), tensors[f"{name}.weight"], tensors[f"{name}.bias"], epsilon)
 
     first = 2 if kind == "roberta" else 0
     hidden = tensors["embeddings.word_embeddings.weight"][ids]
@@ -160,13 +186,13 @@ def computed(kind: str, ids: list[int]) -> tuple[Tensor, list[Tensor]]:
         hidden = hidden + tensors["embeddings.token_type_embeddings.weight"][0]
     hidden = norm("embeddings.LayerNorm", hidden)
     maps = []
-    for layer in range(LAYERS):
+    for layer in range(layers):
         block = names["block"].format(layer)
         query, key, value = (
-            linear(block + names[name], hidden).view(len(ids), HEADS, -1).transpose(0, 1)
+            linear(block + names[name], hidden).view(len(ids), heads, -1).transpose(0, 1)
             for name in ("query", "key", "value")
         )
-        maps.append((query @ key.mT / math.sqrt(WIDTH // HEADS)).softmax(dim=-1))
+        maps.append((query @ key.mT / math.sqrt(width // heads)).softmax(dim=-1))
         mixed = (maps[-1] @ value).transpose(0, 1).flatten(1)
         hidden = norm(block + names["first_norm"], hidden + linear(block + names["output"], mixed))
         inner = linear(block + names["narrow"], functional.gelu(linear(block + names["widen"], hidden)))
