@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -451,8 +453,44 @@ def test_an_output_that_bert_has_not_or_that_learned_nothing_is_refused(
 def test_what_has_no_counterpart_is_not_exported(finished: Path, tmp_path: Path, script: Callable[..., Any]) -> None:
     status, _, err = script("export", f"run={finished}", f"output={tmp_path / 'out'}")
     assert status == 2
-    assert "model.position (rotary) has no counterpart in BERT, which needs learned" in err
+    assert err == (
+        "error: BERT has no counterpart of model/position (rotary), model.norm.placement (pre), model.norm.embedding "
+        "(false); what can be exported is trained with model/position=learned model.norm.placement=post "
+        "model.norm.embedding=true\n"
+    )
     assert not (tmp_path / "out").exists()
+
+
+def test_scores_without_their_scale_are_not_exported(
+    tiny: Callable[..., Any], tmp_path: Path, script: Callable[..., Any]
+) -> None:
+    run = train(tiny(tmp_path, *BERT_LIKE, "model.attention.scaled=false", "trainer.limit_steps=1")).directory
+    status, _, err = script("export", f"run={run}", f"output={tmp_path / 'out'}")
+    assert status == 2
+    assert "no counterpart of model.attention.scaled (false); what can be exported is trained with" in err
+
+
+def test_an_encoder_pre_trained_by_the_documented_command_is_exported(
+    tmp_path: Path, script: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = (Path(__file__).parent.parent / "docs" / "pretrained.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"```bash\n([^`]*name=bert [^`]*)```", page)
+    lines = re.findall(r"scripts/(\w+)\.py (.*)", block)
+    assert [name for name, _ in lines] == ["train", "export"]
+    text = "\n\n".join(f"{TEXTS[0]} It was number {number}." for number in range(40))
+    (tmp_path / "text.txt").write_text(text, encoding="utf-8")
+    small = ("trainer=smoke", "trainer.limit_steps=2", "model.width=16", "model.layers=2", "vocabulary.size=60")
+    shares = ("data.path=text.txt", "data.dev_share=0.2", "batching.tokens=256", "batching.row_tokens=64")
+    monkeypatch.chdir(tmp_path)
+    for name, asked in lines:
+        status, _, err = script(name, *shlex.split(asked), *((*small, *shares) if name == "train" else ()))
+        assert status == 0, err
+    told = json.loads((tmp_path / "exported_bert" / "config.json").read_text(encoding="utf-8"))
+    assert told["architectures"] == ["BertForMaskedLM"]
+    run, again = load(tmp_path / "outputs" / "bert"), load(tmp_path / "exported_bert")
+    ids = run.tokenizer.encode(TEXTS[0]).ids
+    assert again.tokenizer.encode(TEXTS[0]).ids == ids
+    torch.testing.assert_close(logits(again, ids), logits(run, ids), atol=1e-5, rtol=0)
 
 
 def test_the_norm_of_the_embedding_is_a_setting(tiny: Callable[..., Any], tmp_path: Path) -> None:

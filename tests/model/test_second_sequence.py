@@ -107,7 +107,7 @@ def test_what_needs_the_pronoun_in_the_text_is_refused_in_one_sentence() -> None
     with pytest.raises(UserError, match="asks one pronoun of a text, and here every mention is asked"):
         next(Passages([EXAMPLE], TOKENIZER).records(resolver().encoder, ROWS))
     bert = {"position": settings.Learned(max_length=9), "norm": settings.LayerNorm(placement="post", embedding=True)}
-    with pytest.raises(UserError, match=r"model.second_sequence \(true\) has no counterpart in BERT"):
+    with pytest.raises(UserError, match=r"BERT has no counterpart of model.second_sequence \(true\)"):
         exported(encoder(second_sequence=True, **bert))
     for network in RECURRENT:
         with pytest.raises(ValueError, match=f"and model.attention={network.kind} reads one alone"):

@@ -131,24 +131,27 @@ def exported(encoder: Encoder, output: VocabularyOutput | None = None) -> tuple[
         output: the vocabulary's output, to be written too, as BertForMaskedLM.
 
     Raises:
-        UserError: the encoder or the output lacks what BERT has, or has something that BERT has not; the setting is
-            named.
+        UserError: the encoder or the output lacks what BERT has, or has something that BERT has not; every such
+            setting is named, and what a run that can be exported is trained with.
     """
     chosen = encoder.settings
     attention, feed_forward = chosen.attention, chosen.feed_forward
     wanted = {
-        "model.position": (chosen.position.kind, ("learned",)),
-        "model.attention": (attention.kind, ("multi_head", "single_head", "shared_query_key")),
-        "model.feed_forward": (feed_forward.kind, tuple(ACTIVATIONS)),
-        "model.norm": (chosen.norm.kind, ("layer_norm",)),
+        "model/position": (chosen.position.kind, ("learned",)),
+        "model/attention": (attention.kind, ("multi_head", "single_head", "shared_query_key")),
+        "model.attention.scaled": (str(getattr(attention, "scaled", True)).lower(), ("true",)),
+        "model/feed_forward": (feed_forward.kind, tuple(ACTIVATIONS)),
+        "model/norm": (chosen.norm.kind, ("layer_norm",)),
         "model.norm.placement": (chosen.norm.placement, ("post",)),
         "model.norm.embedding": (str(chosen.norm.embedding).lower(), ("true",)),
         "model.values": (chosen.values, ("hidden",)),
         "model.second_sequence": (str(chosen.second_sequence).lower(), ("false",)),
     }
-    for name, (value, allowed) in wanted.items():
-        if value not in allowed:
-            raise UserError(f"{name} ({value}) has no counterpart in BERT, which needs {' or '.join(allowed)}")
+    others = {name: value for name, (value, allowed) in wanted.items() if value not in allowed}
+    if others:
+        told = ", ".join(f"{name} ({value})" for name, value in others.items())
+        needed = " ".join(f"{name}={' or '.join(wanted[name][1])}" for name in others)
+        raise UserError(f"BERT has no counterpart of {told}; what can be exported is trained with {needed}")
     if output is not None and not chosen.output_transform:
         raise UserError(
             "model.output_transform (false) has no counterpart in BertForMaskedLM, which needs true; "
