@@ -42,7 +42,7 @@ from anaphora.errors import UserError
 from anaphora.model.settings import NoReadout, check_length
 from anaphora.report.write import write_table
 
-console = Console(width=max(140, Console().width))
+console = Console(width=max(170, Console().width))
 
 BOTH_WAYS = ", both ways"
 """Behind the name of a row whose answers are the mean over the text as it is and with its names exchanged."""
