@@ -158,6 +158,10 @@ def test_words_tell_places_and_pairs_tell_what_single_words_do_not() -> None:
     assert focal_correctness(baselines.words(always), asked).mean() == pytest.approx(4 / 12)
     three = example("Al met Bo and Cy 3 times and he ran wept .", "he", [["Al"], ["Bo"], ["Cy"]], antecedents=(1,))
     assert baselines.words_and_pairs(items)(three).tolist()[2] == 0
+    # A place that one item has teaches nothing, and does not keep the penalty from being chosen.
+    with_one = baselines.words_and_pairs([*items, replace(three, antecedents=(2,))])
+    assert with_one(three).tolist()[2] == 0
+    assert focal_correctness(with_one, asked).mean() == 1
 
 
 def test_places_are_learned_where_candidates_are_few() -> None:

@@ -439,9 +439,10 @@ def _learned(kind: str, known: Sequence[Example]) -> Mapping[str, Callable[[Sequ
 def _placer(train: Sequence[Example], longest: int) -> Policy:
     """Which place the answer has (first, second, ...): a logistic regression on what the text holds.
 
-    It sees each text once and nothing of the candidates, and its penalty is chosen by folds by group inside training;
-    on items of two candidates that is stronger than a ranker of candidates, which sees every text twice. Of Chinese,
-    characters are the words. An item of several answers teaches the first of them.
+    It sees each text once and is not told which words are the candidates'; its penalty is chosen by folds by group
+    inside training. On items of two candidates that is stronger than a ranker of candidates, which sees every text
+    twice. Of Chinese, characters are the words. An item of several answers teaches the first of them; places too rare
+    to be in every fold are not taught.
 
     Args:
         train: of these at most `_PLACED`, evenly spread.
@@ -454,13 +455,20 @@ def _placer(train: Sequence[Example], longest: int) -> Policy:
     shown = _thinned(train, _PLACED)
     places = np.array([min(example.antecedents) for example in shown])
     groups = np.array([together(example) for example in shown])
-    known = sorted(set(places.tolist()))
+    often = [place for place in sorted(set(places.tolist())) if len(set(groups[places == place])) >= 2 * _INNER]
+    known = often if len(often) > 1 else sorted(set(places.tolist()))
+    taught = np.isin(places, known)
+    places, groups, shown = (
+        places[taught],
+        groups[taught],
+        [one for one, here in zip(shown, taught, strict=True) if here],
+    )
     if len(known) < 2:
         return lambda example: (np.arange(len(example.candidates)) == known[0]).astype(np.float64)
     least = 2 if len(shown) >= _MANY else 1
     counter = CountVectorizer(token_pattern=_WORDS.pattern, ngram_range=(1, longest), binary=True, min_df=least)
     counted = counter.fit_transform(example.text for example in shown)
-    if min(len(set(groups[places == place])) for place in known) < 2 * _INNER:  # too few to choose by
+    if known != often:  # too few items to choose by
         model = LogisticRegression(C=_STRENGTHS[0])
     else:
         model = LogisticRegressionCV(
