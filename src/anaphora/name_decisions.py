@@ -279,9 +279,9 @@ def _cells(score: NameScore) -> dict[str, Any]:
         "bias": score.bias,
         "bias_low": score.bias_interval[0],
         "bias_high": score.bias_interval[1],
-        "weighted": score.weighted_bias,
-        "weighted_low": score.weighted_bias_interval[0],
-        "weighted_high": score.weighted_bias_interval[1],
+        "weighted_bias": score.weighted_bias,
+        "weighted_bias_low": score.weighted_bias_interval[0],
+        "weighted_bias_high": score.weighted_bias_interval[1],
     }
 
 

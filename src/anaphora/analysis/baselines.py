@@ -204,10 +204,7 @@ LEARNED: Mapping[str, Callable[[Sequence[Example]], Policy]] = {
 }
 """The shortcuts that are fitted on the training split."""
 
-LEARNED_FROM_FOUND_TEXT: Mapping[str, Callable[[Sequence[Example]], Policy]] = {
-    **LEARNED,
-    "bag_by_place": bag_by_place,
-}
+LEARNED_FROM_FOUND_TEXT: Mapping[str, Callable[[Sequence[Example]], Policy]] = {**LEARNED, "bag_by_place": bag_by_place}
 """The same for items without a kind of cue, which no block balances."""
 
 LEARNED_FROM_FEW_CANDIDATES: Mapping[str, Callable[[Sequence[Example]], Policy]] = {
@@ -453,18 +450,15 @@ def _placer(train: Sequence[Example], longest: int) -> Policy:
     from sklearn.model_selection import StratifiedGroupKFold
 
     shown = _thinned(train, _PLACED)
-    places = np.array([min(example.antecedents) for example in shown])
-    groups = np.array([together(example) for example in shown])
-    often = [place for place in sorted(set(places.tolist())) if len(set(groups[places == place])) >= 2 * _INNER]
-    known = often if len(often) > 1 else sorted(set(places.tolist()))
-    taught = np.isin(places, known)
-    places, groups, shown = (
-        places[taught],
-        groups[taught],
-        [one for one, here in zip(shown, taught, strict=True) if here],
-    )
+    groups: dict[int, set[str]] = {}
+    for example in shown:
+        groups.setdefault(min(example.antecedents), set()).add(together(example))
+    often = sorted(place for place, found in groups.items() if len(found) >= 2 * _INNER)
+    known = often if len(often) > 1 else sorted(groups)
     if len(known) < 2:
         return lambda example: (np.arange(len(example.candidates)) == known[0]).astype(np.float64)
+    shown = [example for example in shown if min(example.antecedents) in known]
+    places = [min(example.antecedents) for example in shown]
     least = 2 if len(shown) >= _MANY else 1
     counter = CountVectorizer(token_pattern=_WORDS.pattern, ngram_range=(1, longest), binary=True, min_df=least)
     counted = counter.fit_transform(example.text for example in shown)
@@ -473,7 +467,7 @@ def _placer(train: Sequence[Example], longest: int) -> Policy:
     else:
         model = LogisticRegressionCV(
             Cs=list(_STRENGTHS),
-            cv=list(StratifiedGroupKFold(_INNER).split(counted, places, groups)),
+            cv=list(StratifiedGroupKFold(_INNER).split(counted, places, list(map(together, shown)))),
             scoring="neg_log_loss",
             l1_ratios=(0,),
             use_legacy_attributes=False,
