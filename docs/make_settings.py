@@ -18,25 +18,26 @@ from typing import Any
 
 from omegaconf import MISSING, OmegaConf
 
-from anaphora.analysis.settings import (
+from anaphora.base.device import Device, RunsDevice
+from anaphora.settings.commands.analysis import (
     Analysis,
     AntecedentSelection,
-    Comparison,
     CrossValidation,
-    Evidence,
     Export,
     LabelTable,
     NameDecisions,
     Protocol,
     Report,
+    RunComparison,
+    TrainedControls,
     Transfer,
 )
-from anaphora.benchmark.settings import Benchmark
-from anaphora.config import GROUPS, VARIANTS, Config
-from anaphora.explain.settings import Explanation
-from anaphora.place import Place, PlaceOfRuns
-from anaphora.replication.settings import Replication
-from anaphora.studies.settings import Plan, Rule
+from anaphora.settings.commands.benchmark import Benchmark
+from anaphora.settings.commands.explanation import Explanation
+from anaphora.settings.commands.replication import Replication
+from anaphora.settings.commands.study import StudyPlan, VerdictRule
+from anaphora.settings.run import Config
+from anaphora.settings.variants import GROUPS, VARIANTS
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "settings.md"
@@ -44,11 +45,11 @@ PAGE = ROOT / "docs" / "settings.md"
 MEANINGS = {
     "Benchmark.lengths": "`lognormal`, `corpus` (as the built-in one's) or `long` (2,048 tokens each)",
     "Config.output": "the folder of the run directories",
-    "Config.seed": "of the weights' start and of the order of the training items",
-    "Controlled.languages": "`en`, `zh` or both",
-    "Divided.path": "the file or folder; `~` is expanded",
+    "Config.seed": "of the initial weights and of the order of the training items",
+    "ControlledCorpus.languages": "`en`, `zh` or both",
+    "ExternalCorpus.path": "the file or folder; `~` is expanded",
     "Sinusoidal.base": "the wave lengths grow up to 2 pi times this",
-    "Learned.max_length": "places that have a vector; longer texts are refused",
+    "Learned.max_length": "positions that have a vector; longer texts are refused",
     "Rotary.base": "the wave lengths grow up to 2 pi times this",
     "T5Relative.buckets": "of distances, half of them for each direction",
     "T5Relative.max_distance": "all distances from here on share the last bucket",
@@ -62,16 +63,16 @@ MEANINGS = {
     "Model.layers": "blocks of attention and feed-forward",
     "Pointer.head": "which head of that layer",
     "Supervision.heads": "heads of those layers",
-    "Task.hidden_words_weight": "weight of that loss",
+    "Task.masked_lm_weight": "weight of that loss",
     "Optimizer.steps": "of training; one batch each",
     "Optimizer.learning_rate": "the highest, after the warm-up",
     "Optimizer.beta2": "decay of AdamW's second moments; the first is 0.9",
     "Trainer.device": "`auto`, `cpu`, `cuda` or `mps`; `auto` takes the first of cuda, mps, cpu that is there",
-    "Place.device": "`cpu` or `cuda`",
+    "Device.device": "`cpu` or `cuda`",
     "Trainer.compile": "compile the encoder with torch before training",
     "Trainer.progress": "show a progress bar",
     "NameDecisions.data": "as in training; `gap` by default",
-    "NameDecisions.split": "which split the fine-tuned runs answer: `train`, `dev` or `test`",
+    "NameDecisions.split": "the split that the fine-tuned runs are evaluated on: `train`, `dev` or `test`",
     "Analysis.split": "`train`, `dev` or `test`",
     "Analysis.head": "goes with `layer`",
     "Report.split": "`train`, `dev` or `test`",
@@ -81,15 +82,16 @@ MEANINGS = {
     "AntecedentSelection.formats": "of figures: `png`, `svg`, `pdf`",
     "CrossValidation.output": "a CSV file",
     "LabelTable.split": "which split of the runs' data: `train`, `dev` or `test`",
-    "Transfer.data": "what is asked, as in training; `knowref` by default",
+    "Transfer.data": "what the runs are evaluated on, as in training; `knowref` by default",
     "Transfer.split": "which split of it: `train`, `dev` or `test`",
     "Replication.layers": "blocks; the paper's 6",
     "Replication.heads": "of each layer; the paper's 8",
     "Replication.width": "features of a token; the paper's 128",
-    "Plan.seeds": "one run of every cell for each",
-    "Plan.measures": "`scores`, `forms`, `distance`, `roles`, `shuffled`; untrained `scaling`, `symmetry`, `time`",
-    "Rule.at_least": "the smallest median that holds",
-    "Rule.at_most": "the largest median that holds",
+    "StudyPlan.seeds": "one run of every cell for each",
+    "StudyPlan.measures": "`scores`, `forms`, `distance`, `roles`, `permuted`, `knockout`, `labels`; without training"
+    " `scaling`, `symmetry`, `time`",
+    "VerdictRule.at_least": "the smallest median that holds",
+    "VerdictRule.at_most": "the largest median that holds",
     "Benchmark.seed": "of the invented sentences and the weights",
 }
 
@@ -101,11 +103,12 @@ def page() -> str:
         "",
         "<!-- Written by docs/make_settings.py from the source; do not edit by hand. -->",
         "",
-        "Settings are given as `name=value` behind a script. A variant is chosen with a slash, as in",
+        "Settings are given as `name=value` behind a command. A variant is chosen with a slash, as in",
         "`model/position=learned`, and set with dots, `model.position.max_length=128`. `--cfg job` prints all settings",
-        "of a run without starting it, `--help` lists the groups. Unknown names and wrong values are refused.",
+        "of a run without starting it, `--help` lists the groups. An unknown name or an invalid value ends the command",
+        "with one line that names it.",
         "In a list of runs `*` stands for any characters and `?` for any one, as in a shell: `'runs=[outputs/dpr_*]'`.",
-        "What matches no directory is refused, and so is a run that is named twice.",
+        "A pattern that matches no directory is refused, and so is a run that is named twice.",
         "",
         "## Training: `scripts/train.py` and `scripts/demo.py`",
         "",
@@ -122,7 +125,7 @@ def page() -> str:
         "model/norm",
         "model/initialisation",
         "task",
-        "task/readout",
+        "task/prediction",
         "task/supervision",
         "optimizer",
         "validation",
@@ -132,17 +135,25 @@ def page() -> str:
     for section in sections:
         parts += ["", f"### `{section}`", ""]
         parts += _group(section, defaults.get(section)) if section in GROUPS else _plain(section)
-    parts += ["", "### Ready-made choices", "", *_choices()]
+    parts += [
+        "",
+        "### Ready-made choices",
+        "",
+        "A recipe is how a model is trained, on any data that its prediction head can answer. An experiment is a",
+        "question: a recipe, data, and what differs.",
+        "",
+        *_choices(),
+    ]
     parts += ["", "The files lie in [configs](../configs); the demo is [one of them](../configs/experiment/demo.yaml)."]
-    parts += ["", "## Looking at a run: `evaluate`, `extract_attention`, `score_attention`, `plot_attention`", ""]
+    parts += ["", "## Analysing a run: `evaluate`, `extract_attention`, `score_attention`, `plot_attention`", ""]
     parts += _table(Analysis, "")
     parts += ["", "Other data are chosen as in training, for instance `data=jsonl data.path=items.jsonl`.", ""]
     parts += [
-        "### `trainer`, here and where a model is run below",
+        "### `trainer`, here and for every command below that runs a model",
         "",
-        _summary(Place),
+        _summary(Device),
         "",
-        *_table(Place, "trainer."),
+        *_table(Device, "trainer."),
         "",
     ]
     parts += ["## The report: `scripts/report.py`", "", *_table(Report, ""), ""]
@@ -150,8 +161,8 @@ def page() -> str:
     parts += [
         "## The trained controls of a run: `scripts/evidence.py`",
         "",
-        *_table(Evidence, ""),
-        *_table(PlaceOfRuns, "trainer.")[2:],
+        *_table(TrainedControls, ""),
+        *_table(RunsDevice, "trainer.")[2:],
         "",
     ]
     parts += ["## Heads as antecedent selectors: `scripts/antecedents.py`", ""]
@@ -162,26 +173,26 @@ def page() -> str:
     parts += ["## Another corpus than the runs' own: `scripts/transfer.py`", "", *_table(Transfer, ""), ""]
     parts += ["## Labels of texts: `scripts/labels.py`", "", *_table(LabelTable, ""), ""]
     parts += ["## Step by step: `scripts/explain.py`", "", *_table(Explanation, ""), ""]
-    parts += ["## Several runs: `scripts/compare.py`", "", *_table(Comparison, "")]
+    parts += ["## Several runs: `scripts/compare.py`", "", *_table(RunComparison, "")]
     parts += ["", "## Speed: `scripts/benchmark.py`", "", *_table(Benchmark, "")]
-    parts += ["", "`scale=smoke` is the smallest comparison that goes all the way."]
+    parts += ["", "`scale=smoke` is the smallest comparison that runs every step."]
     parts += ["", "## A published table again: `scripts/replicate.py`", "", *_table(Replication, ""), ""]
     parts += [
         "## Studies over many runs: `scripts/study.py`",
         "",
-        *_table(Plan, ""),
-        *_table(PlaceOfRuns, "trainer.")[2:],
+        *_table(StudyPlan, ""),
+        *_table(RunsDevice, "trainer.")[2:],
         "",
     ]
-    parts += ["### `rules`", "", _summary(Rule), "", *_table(Rule, "rules."), ""]
+    parts += ["### `rules`", "", _summary(VerdictRule), "", *_table(VerdictRule, "rules."), ""]
     return "\n".join(parts)
 
 
 def _plain(section: str) -> list[str]:
-    found: Any = Config
+    settings: Any = Config
     for name in section.split("/"):
-        found = typing.get_type_hints(found)[name]
-    return [_summary(found), "", *_table(found, section.replace("/", ".") + ".")]
+        settings = typing.get_type_hints(settings)[name]
+    return [_summary(settings), "", *_table(settings, section.replace("/", ".") + ".")]
 
 
 def _group(group: str, default: str | None) -> list[str]:
@@ -219,50 +230,54 @@ def _table(settings: type[Any], prefix: str) -> list[str]:
     """One row a setting; groups of settings and `kind`, which the choice of a variant decides, are left out."""
     rows = []
     hints = typing.get_type_hints(settings)
-    for one in dataclasses.fields(settings):
-        fixed = one.name == "kind" and settings in {each for all_ in VARIANTS.values() for each in all_.values()}
-        if fixed or dataclasses.is_dataclass(hints[one.name]) or "Data" in str(hints[one.name]):
+    variants = {variant for options in VARIANTS.values() for variant in options.values()}
+    for field in dataclasses.fields(settings):
+        fixed = field.name == "kind" and settings in variants
+        if fixed or dataclasses.is_dataclass(hints[field.name]) or "Data" in str(hints[field.name]):
             continue
-        rows.append(f"| `{prefix}{one.name}` | {_default(one)} | {_meaning(settings, one.name)} |")
+        rows.append(f"| `{prefix}{field.name}` | {_default(field)} | {_meaning(settings, field.name)} |")
     return ["| setting | default | meaning |", "|---|---|---|", *rows] if rows else []
 
 
-def _default(one: dataclasses.Field[Any]) -> str:
-    value = one.default
-    if one.default_factory is not dataclasses.MISSING:
-        value = one.default_factory()
+def _default(field: dataclasses.Field[Any]) -> str:
+    value = field.default
+    if field.default_factory is not dataclasses.MISSING:
+        value = field.default_factory()
     if value is dataclasses.MISSING or value == MISSING:
         return "to be given"
     if isinstance(value, list):
-        return f"`[{','.join(str(each) for each in value)}]`"
+        return f"`[{','.join(str(item) for item in value)}]`"
     return f"`{'null' if value is None else str(value).lower() if isinstance(value, bool) else value}`"
 
 
 def _meaning(settings: type[Any], name: str) -> str:
-    """The comment behind a field, looked for along the classes that declare it."""
+    """What a setting means: the comment behind its field, our own text, or the comment above, by declaring class."""
     for declaring in settings.__mro__:
         if name in inspect.get_annotations(declaring):
-            key = f"{declaring.__name__}.{name}"
-            found = _comments(declaring).get(name) or MEANINGS.get(key)
-            if found:
-                return found.replace("|", "\\|")
+            behind, above = _comments(declaring, name)
+            meaning = behind or MEANINGS.get(f"{declaring.__name__}.{name}") or above
+            if meaning:
+                return meaning.replace("|", "\\|")
     raise SystemExit(f"{settings.__name__}.{name} has no comment in the source and none in MEANINGS")
 
 
-def _comments(settings: type[Any]) -> dict[str, str]:
+def _comments(settings: type[Any], name: str) -> tuple[str, str]:
+    """The comment behind a field and the lines of comment above it, "" where there is none."""
     source = inspect.getsource(settings)
-    behind = {
+    comments = {
         token.start[0]: token.string.lstrip("# ")
         for token in tokenize.generate_tokens(io.StringIO(source).readline)
         if token.type == tokenize.COMMENT
     }
     body = ast.parse(source).body[0]
     assert isinstance(body, ast.ClassDef)
-    return {
-        node.target.id: behind[node.lineno]
-        for node in body.body
-        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.lineno in behind
-    }
+    (field,) = (node for node in body.body if isinstance(node, ast.AnnAssign) and ast.unparse(node.target) == name)
+    behind = " ".join(comments[line] for line in range(field.lineno, (field.end_lineno or 0) + 1) if line in comments)
+    lines, first = source.splitlines(), field.lineno
+    while lines[first - 2].lstrip().startswith("#"):
+        first -= 1
+    above = " ".join(comments[line] for line in range(first, field.lineno))
+    return behind, above[:1].lower() + above[1:].rstrip(".")
 
 
 def _summary(settings: type[Any]) -> str:

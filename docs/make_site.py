@@ -1,7 +1,7 @@
 """What the site takes from outside docs/, or in another form: a hook of mkdocs, run by make docs.
 
 README and its neighbours become pages, notebooks become pages of their cells. Links between all of them are written as
-a reader of the repository needs them, and led to the site's pages here.
+a reader of the repository needs them, and pointed at the site's pages here.
 """
 
 from __future__ import annotations
@@ -45,31 +45,31 @@ def on_files(files: Files, config: MkDocsConfig) -> None:
 
 
 def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
-    """Lead every link to a page of the site; what only the repository has is named without a link."""
+    """Point every link at a page of the site; what only the repository has is named without a link."""
     uri = page.file.src_uri
     origin = {new: old for old, new in FROM_ROOT.items()}.get(uri, f"{DOCS}/{uri}")
 
-    def led(match: re.Match[str]) -> str:
+    def site_link(match: re.Match[str]) -> str:
         image, text, target, anchor = match[1], match[2], match[3], match[4] or ""
         if ":" in target or not target:
             return match[0]
-        place = posixpath.normpath(posixpath.join(posixpath.dirname(origin), target))
-        if place in FROM_ROOT:
-            place = f"{DOCS}/{FROM_ROOT[place]}"
-        if not place.startswith(f"{DOCS}/"):
+        path = posixpath.normpath(posixpath.join(posixpath.dirname(origin), target))
+        if path in FROM_ROOT:
+            path = f"{DOCS}/{FROM_ROOT[path]}"
+        if not path.startswith(f"{DOCS}/"):
             return text
-        there = re.sub(r"\.ipynb$", ".md", posixpath.relpath(place, DOCS))
-        return f"{image}[{text}]({posixpath.relpath(there, posixpath.dirname(uri) or '.')}{anchor})"
+        page_uri = re.sub(r"\.ipynb$", ".md", posixpath.relpath(path, DOCS))
+        return f"{image}[{text}]({posixpath.relpath(page_uri, posixpath.dirname(uri) or '.')}{anchor})"
 
     parts = _CODE.split(markdown)  # text and blocks of code in turn
-    parts[::2] = [_BREAK.sub("", _LINK.sub(led, text)) for text in parts[::2]]
+    parts[::2] = [_BREAK.sub("", _LINK.sub(site_link, text)) for text in parts[::2]]
     return "".join(parts)
 
 
 def cells(path: Path) -> str:
     """A notebook as Markdown: its text, and its code as blocks of Python."""
-    told = []
+    parts = []
     for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
         source = "".join(cell["source"])
-        told.append(source if cell["cell_type"] == "markdown" else f"```python\n{source}\n```")
-    return "\n\n".join(told) + "\n"
+        parts.append(source if cell["cell_type"] == "markdown" else f"```python\n{source}\n```")
+    return "\n\n".join(parts) + "\n"

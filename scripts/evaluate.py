@@ -1,25 +1,6 @@
 """Answer every item of a split: python scripts/evaluate.py run=outputs/demo split=dev."""
 
-from __future__ import annotations
-
-import hydra
-from omegaconf import DictConfig
-
-from anaphora.analysis.settings import Analysis
-from anaphora.command import guarded, launch
-from anaphora.config import resolve
-
-
-@hydra.main(version_base="1.3", config_path="../configs", config_name="analysis")
-@guarded
-def main(composed: DictConfig) -> None:
-    """Hand the question over."""
-    asked = resolve(composed, Analysis)
-
-    from anaphora.workflow import evaluate
-
-    evaluate(asked)
-
+from anaphora.cli import run_command
 
 if __name__ == "__main__":
-    launch(main)
+    run_command("evaluate")

@@ -3,27 +3,7 @@
 Finished runs are used again, unfinished ones resumed.
 """
 
-from __future__ import annotations
-
-import hydra
-from omegaconf import DictConfig
-
-from anaphora.command import config_folder, guarded, launch
-from anaphora.config import resolve
-from anaphora.studies.settings import Plan
-
-
-@hydra.main(version_base="1.3", config_path="../configs", config_name="study")
-@guarded
-def main(composed: DictConfig) -> None:
-    """Check the plan and hand it over."""
-    plan = resolve(composed, Plan)
-    folder = config_folder()
-
-    from anaphora.studies.run import run_study
-
-    run_study(plan, folder)
-
+from anaphora.cli import run_command
 
 if __name__ == "__main__":
-    launch(main)
+    run_command("study")

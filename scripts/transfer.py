@@ -3,26 +3,7 @@
 python scripts/transfer.py runs=[outputs/dpr_0] data=knowref data.path=knowref_test.json
 """
 
-from __future__ import annotations
-
-import hydra
-from omegaconf import DictConfig
-
-from anaphora.analysis.settings import Transfer
-from anaphora.command import guarded, launch
-from anaphora.config import resolve
-
-
-@hydra.main(version_base="1.3", config_path="../configs", config_name="transfer")
-@guarded
-def main(composed: DictConfig) -> None:
-    """Hand the question over."""
-    asked = resolve(composed, Transfer)
-
-    from anaphora.transfer import transfer
-
-    transfer(asked)
-
+from anaphora.cli import run_command
 
 if __name__ == "__main__":
-    launch(main)
+    run_command("transfer")

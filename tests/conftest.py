@@ -60,8 +60,8 @@ def corpus_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 @pytest.fixture
 def own_parts() -> Iterator[Callable[[], None]]:
     """What a test registers is unknown again afterwards, or when what this gives is called, as in a new process."""
-    from anaphora.config import VARIANTS
-    from anaphora.parts import PARTS
+    from anaphora.settings.extensions import PARTS
+    from anaphora.settings.variants import VARIANTS
 
     variants, parts = {base: dict(options) for base, options in VARIANTS.items()}, dict(PARTS)
 
@@ -82,10 +82,11 @@ def compose() -> Compose:
     from hydra import compose as hydra_compose
     from hydra import initialize_config_dir
 
-    from anaphora.config import register_configs
+    from anaphora.cli import COMMANDS
+    from anaphora.settings.compose import register_configs
 
     def composed(*overrides: str, primary: str = "train", folder: Path = ROOT / "configs") -> Any:
-        register_configs()
+        register_configs({each.config: each.schema for each in COMMANDS.values()})
         with initialize_config_dir(str(folder), version_base="1.3"):
             return hydra_compose(primary, overrides=list(overrides))
 
@@ -95,7 +96,8 @@ def compose() -> Compose:
 @pytest.fixture(scope="session")
 def settings(compose: Compose) -> Callable[..., Any]:
     """Overrides -> checked settings of a training run."""
-    from anaphora.config import Config, resolve
+    from anaphora.settings.run import Config
+    from anaphora.settings.typed import resolve
 
     return lambda *overrides: resolve(compose(*overrides), Config)
 
@@ -110,7 +112,7 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def rows(count: int) -> list[dict[str, Any]]:
     """Plain examples: two names, a pronoun that fits one of them, a split for each."""
-    found = []
+    examples = []
     for number in range(count):
         right = number % 2
         if number % 4 < 2:
@@ -123,7 +125,7 @@ def rows(count: int) -> list[dict[str, Any]]:
             text = f"{names[0]}碰到{names[1]}以后,{pronoun}去了{('商店', '公园', '银行')[number % 3]}。"
         spans = [[text.index(name), text.index(name) + len(name)] for name in names]
         begin = text.index(f" {pronoun} ") + 1 if pronoun.isascii() else text.index(pronoun)
-        found.append(
+        examples.append(
             {
                 "text": text,
                 "language": "en" if pronoun.isascii() else "zh",
@@ -135,18 +137,18 @@ def rows(count: int) -> list[dict[str, Any]]:
                 "split": ("train", "train", "train", "dev", "test")[number // 2 % 5],
             }
         )
-    return found
+    return examples
 
 
 @pytest.fixture(scope="session")
 def tiny(settings: Callable[..., Any], table: Path) -> Callable[..., Any]:
     """(output, overrides) -> settings of a run on the table that takes a second."""
 
-    def made(output: Path, *overrides: str) -> Any:
+    def composed(output: Path, *overrides: str) -> Any:
         places = (f"output={output}", "name=run", "data=jsonl", f"data.path={table}")
         return settings(*places, *TINY, *overrides)
 
-    return made
+    return composed
 
 
 @pytest.fixture(scope="session")
@@ -160,29 +162,29 @@ def finished(tmp_path_factory: pytest.TempPathFactory, tiny: Callable[..., Any])
 @pytest.fixture(scope="session")
 def unfinished(finished: Path, tmp_path_factory: pytest.TempPathFactory, tiny: Callable[..., Any]) -> Path:
     """The finished run as it lay there a moment before it was done: checkpoints, no weights. Nobody writes into it."""
-    from anaphora.checkpoint import Layout
-    from anaphora.training.callbacks import History
+    from anaphora.runs.directory import RunFiles
+    from anaphora.training.callbacks import ValidationCheckpoint
     from anaphora.training.run import train
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(History, "forget", as_before)
+        patched.setattr(ValidationCheckpoint, "forget", as_before)
         directory = Path(train(tiny(tmp_path_factory.mktemp("unfinished"))).directory)
-    assert Layout(directory).weights.read_bytes() == Layout(finished).weights.read_bytes()
-    Layout(directory).weights.unlink()
+    assert RunFiles(directory).weights.read_bytes() == RunFiles(finished).weights.read_bytes()
+    RunFiles(directory).weights.unlink()
     return directory
 
 
 def as_before(history: Any) -> None:
-    """In place of `History.forget`: the checkpoints as they were before the best weights became the run's."""
+    """In place of `ValidationCheckpoint.forget`: the checkpoints as they were before the best weights were kept."""
     shutil.copy(history.layout.weights, history.layout.checkpoints / "best.safetensors")
 
 
 @pytest.fixture
 def checkpoints_stay(monkeypatch: pytest.MonkeyPatch) -> None:
     """Finished runs keep what they were resumed from, so that a test can see it."""
-    from anaphora.training.callbacks import History
+    from anaphora.training.callbacks import ValidationCheckpoint
 
-    monkeypatch.setattr(History, "forget", as_before)
+    monkeypatch.setattr(ValidationCheckpoint, "forget", as_before)
 
 
 @pytest.fixture(scope="session")
@@ -237,12 +239,12 @@ def folds(tmp_path_factory: pytest.TempPathFactory, tiny: Callable[..., Any], pl
     """Two finished runs, one a fold."""
     from anaphora.training.run import train
 
-    made = []
+    directories = []
     for fold in range(2):
-        asked = ("data.folds=2", f"data.fold={fold}", "data.test_share=0", "validation.keep=last")
+        arguments = ("data.folds=2", f"data.fold={fold}", "data.test_share=0", "validation.keep=last")
         folder = tmp_path_factory.mktemp("fold")
-        made.append(Path(train(tiny(folder, f"data.path={plain}", *asked)).directory))
-    return made
+        directories.append(Path(train(tiny(folder, f"data.path={plain}", *arguments)).directory))
+    return directories
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.nn import functional
 
 KINDS = ("bert", "roberta", "distilbert", "minilm")
-PLACES = 60
+POSITIONS = 60
 
 
 class Shape(NamedTuple):
@@ -41,9 +41,9 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyz.,'王芳李强她他去了"
 
 def word_pieces() -> Backend:
     """BERT's way of cutting text, with few pieces."""
-    pieces = ["[PAD]", "[unused0]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *_WORDS, *_LETTERS]
-    pieces += [f"##{letter}" for letter in _LETTERS if f"##{letter}" not in pieces]
-    backend = Backend(models.WordPiece({piece: place for place, piece in enumerate(pieces)}, unk_token="[UNK]"))
+    subwords = ["[PAD]", "[unused0]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *_WORDS, *_LETTERS]
+    subwords += [f"##{letter}" for letter in _LETTERS if f"##{letter}" not in subwords]
+    backend = Backend(models.WordPiece({subword: number for number, subword in enumerate(subwords)}, unk_token="[UNK]"))
     backend.normalizer = normalizers.BertNormalizer()
     backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     backend.add_special_tokens(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"])
@@ -56,10 +56,10 @@ def word_pieces() -> Backend:
 
 def byte_pairs() -> Backend:
     """RoBERTa's way of cutting text, with few merges."""
-    pieces = ["<s>", "<pad>", "</s>", "<unk>", *sorted(pre_tokenizers.ByteLevel.alphabet())]
+    subwords = ["<s>", "<pad>", "</s>", "<unk>", *sorted(pre_tokenizers.ByteLevel.alphabet())]
     merges = [("Ġ", "t"), ("Ġt", "o"), ("s", "h"), ("sh", "e"), ("Ġ", "she"), ("n", "n")]
-    pieces += [first + second for first, second in merges] + ["<mask>"]
-    backend = Backend(models.BPE({piece: place for place, piece in enumerate(pieces)}, merges))
+    subwords += [first + second for first, second in merges] + ["<mask>"]
+    backend = Backend(models.BPE({subword: number for number, subword in enumerate(subwords)}, merges))
     backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     backend.add_special_tokens(["<s>", "<pad>", "</s>", "<unk>", "<mask>"])
     backend.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0), add_prefix_space=False)
@@ -71,7 +71,7 @@ def config_of(kind: str, vocabulary: int) -> dict[str, Any]:
     width, layers, heads, hidden = shape_of(kind)
     if kind == "distilbert":
         shape = {"dim": width, "n_layers": layers, "n_heads": heads, "hidden_dim": hidden, "activation": "gelu"}
-        return {"model_type": kind, "vocab_size": vocabulary, "max_position_embeddings": PLACES, **shape}
+        return {"model_type": kind, "vocab_size": vocabulary, "max_position_embeddings": POSITIONS, **shape}
     shape = {
         "hidden_size": width,
         "num_hidden_layers": layers,
@@ -84,7 +84,7 @@ def config_of(kind: str, vocabulary: int) -> dict[str, Any]:
     return {
         "model_type": "bert" if kind == "minilm" else kind,
         "vocab_size": vocabulary,
-        "max_position_embeddings": PLACES,
+        "max_position_embeddings": POSITIONS,
         "hidden_act": "gelu",
         **shape,
     }
@@ -103,26 +103,26 @@ def tensors_of(kind: str, vocabulary: int) -> dict[str, Tensor]:
         weight = 1 + torch.randn(width, generator=draw) / 4
         return {f"{name}.weight": weight, f"{name}.bias": torch.randn(width, generator=draw) / 4}
 
-    found = {
+    tensors = {
         "embeddings.word_embeddings.weight": torch.randn(vocabulary, width, generator=draw),
-        "embeddings.position_embeddings.weight": torch.randn(PLACES, width, generator=draw),
+        "embeddings.position_embeddings.weight": torch.randn(POSITIONS, width, generator=draw),
         **norm("embeddings.LayerNorm"),
     }
     if kind != "distilbert":
         types = torch.randn(1 if kind == "roberta" else 2, width, generator=draw)
-        found["embeddings.token_type_embeddings.weight"] = types
+        tensors["embeddings.token_type_embeddings.weight"] = types
     if kind == "minilm":  # sentence-transformers stores the numbers of the places and the layer over [CLS] too
-        found["embeddings.position_ids"] = torch.arange(PLACES)[None]
-        found |= linear("pooler.dense", width, width)
+        tensors["embeddings.position_ids"] = torch.arange(POSITIONS)[None]
+        tensors |= linear("pooler.dense", width, width)
     for layer in range(layers):
         block = NAMES[kind]["block"].format(layer)
         for name in ("query", "key", "value", "output"):
-            found |= linear(block + NAMES[kind][name], width, width)
-        found |= linear(block + NAMES[kind]["widen"], hidden, width) | linear(
+            tensors |= linear(block + NAMES[kind][name], width, width)
+        tensors |= linear(block + NAMES[kind]["widen"], hidden, width) | linear(
             block + NAMES[kind]["narrow"], width, hidden
         )
-        found |= norm(block + NAMES[kind]["first_norm"]) | norm(block + NAMES[kind]["second_norm"])
-    return found
+        tensors |= norm(block + NAMES[kind]["first_norm"]) | norm(block + NAMES[kind]["second_norm"])
+    return tensors
 
 
 _BERT = {

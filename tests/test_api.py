@@ -11,14 +11,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 
 import anaphora
-from anaphora.analysis.scores import Head
-from anaphora.analysis.words import SPECIAL
+from anaphora.analysis.maps.words import SPECIAL
+from anaphora.analysis.scores.heads import Head
 from anaphora.api import Attention, OpenRun
-from anaphora.errors import UserError
-from anaphora.report.figures import Picture
+from anaphora.base.errors import UserError
+from anaphora.report.figures.sheet import NotebookFigure
 
 ROOT = Path(__file__).parent.parent
 NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
@@ -50,32 +51,73 @@ def test_importing_the_package_loads_nothing_heavy() -> None:
 
 
 def test_the_axes_name_what_the_weights_hold(unscored: OpenRun) -> None:
-    seen = unscored.attention(TEXT)
-    assert [len(labels) for labels in seen.axes.values()] == list(seen.weights.shape)
-    assert list(seen.axes) == ["layer", "head", "from", "to"]
-    assert seen.words == (SPECIAL, *TEXT[:-1].split(), ".")
-    np.testing.assert_allclose(seen.weights.sum(axis=-1), 1, atol=1e-5)
-    assert (unscored.layers, unscored.heads) == seen.weights.shape[:2] == (2, 2)
+    attention = unscored.attention(TEXT)
+    assert [len(labels) for labels in attention.axes.values()] == list(attention.weights.shape)
+    assert list(attention.axes) == ["layer", "head", "from", "to"]
+    assert attention.words == (SPECIAL, *TEXT[:-1].split(), ".")
+    np.testing.assert_allclose(attention.weights.sum(axis=-1), 1, atol=1e-5)
+    assert (unscored.layers, unscored.heads) == attention.weights.shape[:2] == (2, 2)
 
 
-def test_words_merge_the_pieces_and_tokens_do_not(unscored: OpenRun) -> None:
+def test_words_merge_the_subwords_and_tokens_do_not(unscored: OpenRun) -> None:
     text = "Tom met Mariam."
     words, tokens = (unscored.attention(text, by=unit) for unit in ("word", "token"))
     assert words.words == (SPECIAL, "Tom", "met", "Mariam", ".")
     assert len(tokens.words) > len(words.words)
-    pieces = [place for place, (start, end) in enumerate(tokens.spans) if start >= 8 and end <= 14 and start < end]
-    np.testing.assert_allclose(words.map(1, 0)[1, 3], tokens.map(1, 0)[1, pieces].sum(), atol=1e-6)
+    subwords = [number for number, (start, end) in enumerate(tokens.spans) if start >= 8 and end <= 14 and start < end]
+    np.testing.assert_allclose(words.map(1, 0)[1, 3], tokens.map(1, 0)[1, subwords].sum(), atol=1e-6)
 
 
-def test_a_row_is_found_by_word_place_or_characters(scored: OpenRun) -> None:
-    seen = scored.attention("Tom met Anna and Tom met Mary.")
-    np.testing.assert_array_equal(seen.row("anna").weights, seen.weights[1, 0, 3])
-    np.testing.assert_array_equal(seen.row("Tom").weights, seen.weights[1, 0, 1])
-    np.testing.assert_array_equal(seen.row("17:20").weights, seen.weights[1, 0, 5])
-    np.testing.assert_array_equal(seen.row(5, layer=0, head=1).weights, seen.weights[0, 1, 5])
-    np.testing.assert_array_equal(seen.row("Tom", head=1).weights, seen.weights[1, 1, 1])
+def test_a_row_is_found_by_word_position_or_characters(scored: OpenRun) -> None:
+    attention = scored.attention("Tom met Anna and Tom met Mary.")
+    np.testing.assert_array_equal(attention.row("anna").weights, attention.weights[1, 0, 3])
+    np.testing.assert_array_equal(attention.row("Tom").weights, attention.weights[1, 0, 1])
+    np.testing.assert_array_equal(attention.row("17:20").weights, attention.weights[1, 0, 5])
+    np.testing.assert_array_equal(attention.row(5, layer=0, head=1).weights, attention.weights[0, 1, 5])
+    np.testing.assert_array_equal(attention.row("Tom", head=1).weights, attention.weights[1, 1, 1])
     chinese = scored.attention("王芳碰到李强以后,她去了商店。")
     assert chinese.row("她").word == "她"
+
+
+@pytest.mark.parametrize("unit", ["word", "token"])
+@pytest.mark.parametrize(
+    ("text", "mention"),
+    [("The old man met Mariam before he left.", "the old man"), ("王芳碰到李强以后,她去了商店。", "李强以后")],
+)
+def test_the_row_of_a_mention_is_the_mean_of_its_words_and_the_weight_on_it_their_sum(
+    text: str, mention: str, unit: str, scored: OpenRun
+) -> None:
+    attention = scored.attention(text, by=unit)
+    start = text.lower().index(mention)
+    end = start + len(mention)
+    covered = [position for position, (left, right) in enumerate(attention.spans) if start <= left < right <= end]
+    assert len(covered) > 1
+    for name in (mention, f"{start}:{end}"):
+        row = attention.row(name)
+        assert row.positions == tuple(covered) and row.word == text[start:end]
+        np.testing.assert_allclose(row.weights, attention.map()[covered].mean(axis=0), rtol=1e-6)
+        assert row.weights.sum() == pytest.approx(1, abs=1e-5)
+        assert row.to(name) == pytest.approx(row.weights[covered].sum())
+    other = attention.row(0)
+    assert other.to(mention) == pytest.approx(attention.map()[0, covered].sum())
+    assert other.to(covered[0]) == attention.map()[0, covered[0]]
+
+
+def test_the_row_of_a_word_is_the_mean_of_its_subwords(scored: OpenRun) -> None:
+    text = "Tom met Mariam."
+    tokens = scored.attention(text, by="token").row("Mariam")
+    assert len(tokens.positions) > 1 and tokens.word == "Mariam"
+    words = scored.attention(text).row("Mariam")
+    assert words.to("Mariam") == pytest.approx(tokens.to("Mariam"), abs=1e-6)
+    assert words.to("met") == pytest.approx(tokens.to("met"), abs=1e-6)
+
+
+def test_pictures_of_a_mention_frame_all_its_words(scored: OpenRun) -> None:
+    attention = scored.attention("The old man met Mariam before he left.")
+    frames = [patch for patch in attention.plot(row="The old man").findobj(Rectangle) if patch.get_width() == 10]
+    assert [(frame.get_y(), frame.get_height()) for frame in frames] == [(1, 3)]
+    texts = {text.get_text() for text in attention.row("The old man").plot().findobj(Text)}
+    assert {"The", "old", "man"} <= texts
 
 
 def test_the_heaviest_words_come_first(scored: OpenRun) -> None:
@@ -86,48 +128,50 @@ def test_the_heaviest_words_come_first(scored: OpenRun) -> None:
     assert row.head == Head(1, 0)
 
 
-def test_what_is_not_there_is_told(scored: OpenRun, unscored: OpenRun) -> None:
-    seen = scored.attention(TEXT)
-    for asked, told in (
-        (lambda: seen.row("dinner"), r"word \('dinner'\) is not in the text"),
-        (lambda: seen.row(99), r"word \(99\) must be a place from 0 to 10"),
-        (lambda: seen.row("she", layer=2), r"layer \(2\) must be from 0 to 1"),
-        (lambda: seen.map(head=5), r"head \(5\) must be from 0 to 1"),
+def test_an_error_names_what_is_not_there(scored: OpenRun, unscored: OpenRun) -> None:
+    attention = scored.attention(TEXT)
+    for query, message in (
+        (lambda: attention.row("dinner"), r"word \('dinner'\) is not in the text"),
+        (lambda: attention.row("4:5"), r"word \(4:5\) covers no word"),
+        (lambda: attention.row("she").to("dinner"), r"word \('dinner'\) is not in the text"),
+        (lambda: attention.row(99), r"word \(99\) must be a position from 0 to 10"),
+        (lambda: attention.row("she", layer=2), r"layer \(2\) must be from 0 to 1"),
+        (lambda: attention.map(head=5), r"head \(5\) must be from 0 to 1"),
         (lambda: unscored.attention(TEXT).row("she"), "no head has been chosen yet; give layer= and head="),
         (lambda: scored.attention(TEXT, by="letter"), r"by \('letter'\) must be one of word, token"),
         (lambda: scored.attention(TEXT, candidates=["Anna"]), "candidates go with a pronoun"),
         (lambda: scored.answer(TEXT, "she", []), "needs a pronoun and its candidates"),
         (lambda: anaphora.load("/nowhere"), "there is no run here"),
     ):
-        with pytest.raises(UserError, match=told):
-            asked()
-    assert unscored.chosen is None
+        with pytest.raises(UserError, match=message):
+            query()
+    assert unscored.chosen_head is None
     assert unscored.attention(TEXT).row("she", layer=0, head=1).head == Head(0, 1)
 
 
 def test_the_table_holds_every_weight_once(scored: OpenRun) -> None:
-    seen = scored.attention("Tom met Anna.")
-    frame = seen.frame()
-    assert len(frame) == seen.weights.size
+    attention = scored.attention("Tom met Anna.")
+    frame = attention.frame()
+    assert len(frame) == attention.weights.size
     one = frame[(frame.layer == 1) & (frame["head"] == 0) & (frame["from"] == "Tom") & (frame["to"] == "Anna")]
-    assert one["weight"].tolist() == [seen.weights[1, 0, 1, 3]]
+    assert one["weight"].tolist() == [attention.weights[1, 0, 1, 3]]
 
 
 def test_what_a_notebook_shows_is_small_and_escaped(scored: OpenRun) -> None:
-    seen = scored.attention("Tom <script> met & Anna.")
-    for html in (seen._repr_html_(), seen.row("Tom")._repr_html_()):
+    attention = scored.attention("Tom <script> met & Anna.")
+    for html in (attention._repr_html_(), attention.row("Tom")._repr_html_()):
         assert "<script>" not in html and "&lt;" in html and "&amp;" in html
     long = scored.attention("Tom met Anna. " * 30)._repr_html_()
     assert len(long) < 60_000 and "the first 24 of 121 words" in long
-    assert "2 layers x 2 heads" in repr(seen) and repr(scored) == "<run own: 2 layers of 2 heads>"
-    assert "attends to" in repr(seen.row("Tom"))
+    assert "2 layers x 2 heads" in repr(attention) and repr(scored) == "<run own: 2 layers of 2 heads>"
+    assert "attends to" in repr(attention.row("Tom"))
 
 
 def test_pictures_are_figures_of_the_words(scored: OpenRun) -> None:
-    seen = scored.attention(TEXT)
-    for figure in (seen.plot(row="she"), seen.row("she").plot()):
-        said = {text.get_text() for text in figure.findobj(Text)}
-        assert {"Anna", "she"} <= said
+    attention = scored.attention(TEXT)
+    for figure in (attention.plot(row="she"), attention.row("she").plot()):
+        texts = {text.get_text() for text in figure.findobj(Text)}
+        assert {"Anna", "she"} <= texts
 
 
 @pytest.mark.parametrize("text", [TEXT, "小红见到美玲以后，她走了。"])
@@ -135,11 +179,9 @@ def test_a_notebook_shows_a_picture_with_all_of_its_characters(
     text: str, scored: OpenRun, recwarn: pytest.WarningsRecorder
 ) -> None:
     figure = scored.attention(text).plot()
-    assert isinstance(figure, Picture)
-    data, shown = figure._repr_png_()
-    assert data.startswith(b"\x89PNG") and int.from_bytes(data[16:20], "big") == pytest.approx(
-        2 * shown["width"], abs=2
-    )
+    assert isinstance(figure, NotebookFigure)
+    data, size = figure._repr_png_()
+    assert data.startswith(b"\x89PNG") and int.from_bytes(data[16:20], "big") == pytest.approx(2 * size["width"], abs=2)
     assert not [one for one in recwarn if "Glyph" in str(one.message)]
 
 
@@ -147,8 +189,8 @@ def test_the_answer_and_the_walk_are_the_models_own(scored: OpenRun) -> None:
     answer = scored.answer(TEXT, "she", ["Anna", "Tom"])
     walk = scored.explain(TEXT, "she", ["Anna", "Tom"])
     assert f"The model answers: {answer}." in walk.about
-    seen = scored.attention(TEXT, "she", ["Anna", "Tom"], by="token")
-    np.testing.assert_allclose(walk.step("weights").result.values, seen.map(), atol=1e-5)
+    attention = scored.attention(TEXT, "she", ["Anna", "Tom"], by="token")
+    np.testing.assert_allclose(walk.step("weights").result.values, attention.map(), atol=1e-5)
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
@@ -170,7 +212,7 @@ def test_every_notebook_runs_and_is_stored_without_output(
     for cell in codes:
         exec("".join(cell["source"]), names)
     assert opened == ["outputs/demo"]
-    assert isinstance(names["seen"], Attention)
+    assert isinstance(names["attention"], Attention)
 
 
 def test_both_notebooks_do_the_same() -> None:

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
 import ast
-import re
+import functools
+import importlib
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from anaphora.cli import COMMANDS
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "anaphora"
@@ -18,16 +21,17 @@ def name_of(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
+@functools.cache
 def imports(path: Path, at_start: bool = False) -> set[str]:
     """What a file imports, as dotted names; of `from a import b` both `a` and `a.b`. Types alone do not count."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    found: set[str] = set()
+    names: set[str] = set()
     for node in _statements(tree, at_start):
         if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
+            names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
-            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
-    return found
+            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return names
 
 
 def _statements(node: ast.AST, at_start: bool) -> Iterator[ast.AST]:
@@ -51,95 +55,155 @@ def inside(*folders: str) -> list[Path]:
 def test_there_is_something_to_look_at() -> None:
     assert len(SOURCES) > 40
     assert len(SCRIPTS) > 5
-    assert "hydra" in imports(SCRIPTS[0])
 
 
-@pytest.mark.parametrize(
-    ("folder", "forbidden"),
-    [
-        ("model", ("data", "training", "analysis", "report", "benchmark", "checkpoint", "workflow", "config")),
-        ("data", ("analysis", "training", "report", "benchmark", "model", "checkpoint", "workflow", "config")),
-        ("analysis", ("training", "report", "benchmark", "workflow")),
-        ("report", ("training", "benchmark", "model", "workflow")),
-        ("training", ("benchmark", "workflow", "studies")),
-        ("explain", ("training", "benchmark")),
-    ],
-)
-def test_each_folder_knows_only_what_is_below_it(folder: str, forbidden: tuple[str, ...]) -> None:
-    wrong = [
-        (name_of(path), other) for path in inside(folder) for other in forbidden if uses(path, f"anaphora.{other}")
-    ]
+BELOW: dict[str, tuple[str, ...]] = {
+    "base": (),
+    "settings": ("base",),
+    "data": ("base", "settings"),
+    "model": ("base", "settings"),
+    "runs": ("base", "settings", "data", "model"),
+    "analysis.maps": ("base", "settings", "data", "model", "runs"),
+    "analysis.scores": ("base", "data", "analysis.maps"),
+    "analysis.causal": ("base", "settings", "data", "model", "runs", "analysis.maps", "analysis.scores"),
+    "analysis.evidence": (
+        *("base", "settings", "data", "runs"),
+        *("analysis.maps", "analysis.scores", "analysis.causal"),
+    ),
+    "analysis.tasks": (
+        *("base", "settings", "data", "model", "runs"),
+        *("analysis.maps", "analysis.scores", "analysis.evidence"),
+    ),
+    "report": ("base", "data", "analysis.maps", "analysis.scores", "analysis.evidence"),
+    "training": ("base", "settings", "data", "model", "runs", "analysis.maps", "report"),
+    "explain": ("base", "settings", "data", "model", "runs", "analysis.evidence", "report"),
+    "replication": ("base", "settings", "data", "model", "analysis.maps", "analysis.scores", "training", "report"),
+    "benchmark": ("base", "settings", "data", "model", "analysis.maps", "training"),
+    "studies": (
+        *("base", "settings", "data", "model", "runs", "training", "report"),
+        *("analysis.maps", "analysis.scores", "analysis.causal", "analysis.evidence", "analysis.tasks"),
+    ),
+    "commands": (
+        *("base", "settings", "data", "model", "runs", "training", "report"),
+        *("explain", "replication", "benchmark", "studies"),
+        *("analysis.maps", "analysis.scores", "analysis.causal", "analysis.evidence", "analysis.tasks"),
+    ),
+    "api": (
+        *("base", "settings", "data", "runs", "explain", "report"),
+        *("analysis.maps", "analysis.scores", "analysis.evidence"),
+    ),
+    "cli": ("base", "settings", "runs"),
+    "__init__": ("api", "cli", "settings"),
+    "__main__": ("cli",),
+}
+"""What each room may import; a room that is not named here may import nothing."""
+
+
+def room_of(module: str) -> str:
+    """The room of a dotted name without "anaphora."; analysis has five."""
+    parts = module.split(".")
+    return ".".join(parts[: 2 if parts[0] == "analysis" else 1])
+
+
+def rooms_used(path: Path) -> set[str]:
+    names = {name.removeprefix("anaphora.") for name in imports(path) if name.startswith("anaphora.")}
+    places = {name for name in names if (PACKAGE / name.replace(".", "/")).exists() or module_file(name).exists()}
+    return {room_of(name) for name in places}
+
+
+def module_file(name: str) -> Path:
+    return PACKAGE / f"{name.replace('.', '/')}.py"
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=name_of)
+def test_each_room_imports_only_the_rooms_below_it(path: Path) -> None:
+    room = room_of(".".join(path.relative_to(PACKAGE).with_suffix("").parts))
+    assert rooms_used(path) - {room, "analysis"} <= set(BELOW.get(room, ())), room
+
+
+def test_every_room_has_its_line() -> None:
+    rooms = {room_of(".".join(path.relative_to(PACKAGE).with_suffix("").parts)) for path in SOURCES}
+    assert rooms - {"analysis.__init__"} == set(BELOW)
+
+
+def test_what_a_run_is_made_of_knows_nothing_of_what_commands_ask() -> None:
+    asking = ("anaphora.settings.commands", "anaphora.settings.compose")
+    rooms = [path for path in inside("data", "model", "runs", "training", "settings") if "commands" not in path.parts]
+    wrong = [name_of(path) for path in rooms if any(uses(path, one) for one in asking) and path.name != "compose.py"]
     assert wrong == []
 
 
 @pytest.mark.parametrize(
     ("package", "allowed"),
     [
-        ("pytorch_lightning", ("training", "benchmark")),
+        ("pytorch_lightning", ("training",)),
         ("datasets", ("data",)),
         ("tokenizers", ("data",)),
-        ("matplotlib", ("report",)),
-        ("PIL", ("report",)),
+        ("matplotlib", ("report", "studies/figures.py", "replication/figure.py")),
+        ("PIL", ("training/tensorboard",)),
         ("tensorboard", ("training",)),
         ("transformers", ("benchmark",)),
-        ("hydra", ("config.py", "command.py")),
+        ("hydra", ("settings/compose.py", "cli.py")),
     ],
 )
 def test_each_library_stays_in_its_folder(package: str, allowed: tuple[str, ...]) -> None:
-    elsewhere = [path for path in SOURCES if path.relative_to(PACKAGE).parts[0] not in allowed]
+    places = [(path, path.relative_to(PACKAGE)) for path in SOURCES]
+    elsewhere = [path for path, place in places if not any(place.is_relative_to(room) for room in allowed)]
     assert [name_of(path) for path in elsewhere if uses(path, package)] == []
 
 
-def test_of_training_only_what_it_shows_knows_analysis_and_report() -> None:
-    knowing = {path.name for path in inside("training") if any(uses(path, f"anaphora.{one}") for one in ROOMS)}
-    assert knowing == {"curves.py"}
+def test_of_training_only_tensorboard_knows_analysis_and_report() -> None:
+    knowing = [path for path in inside("training") if rooms_used(path) & {"analysis.maps", "report"}]
+    assert {path.parent.name for path in knowing} == {"tensorboard"}
 
 
-ROOMS = ("analysis", "report")
+def test_no_two_modules_import_each_other() -> None:
+    graph = {path: [file for file in SOURCES if file != path and _imports_file(path, file)] for path in SOURCES}
+    left = set(graph)
+    while free := {path for path in left if not any(other in left for other in graph[path])}:
+        left -= free
+    assert sorted(map(name_of, left)) == []
 
 
-def test_only_scripts_use_hydra_main() -> None:
-    assert [name_of(path) for path in SOURCES if re.search(r"^@hydra\.main", path.read_text(), re.MULTILINE)] == []
-    assert all("@hydra.main(version_base=" in path.read_text() for path in SCRIPTS)
+def _imports_file(path: Path, file: Path) -> bool:
+    return ".".join(file.relative_to(PACKAGE.parent).with_suffix("").parts) in imports(path, at_start=True)
+
+
+def test_each_script_is_its_question_and_one_call_of_the_command_table() -> None:
+    assert {path.stem for path in SCRIPTS} == set(COMMANDS)
+    for path in SCRIPTS:
+        question, *code = ast.parse(path.read_text(encoding="utf-8")).body
+        assert isinstance(question, ast.Expr), name_of(path)
+        assert [ast.unparse(line) for line in code] == [
+            "from anaphora.cli import run_command",
+            f"if __name__ == '__main__':\n    run_command('{path.stem}')",
+        ], name_of(path)
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_every_command_has_its_configuration_and_its_work(name: str) -> None:
+    command = COMMANDS[name]
+    module, _, function = command.work.partition(":")
+    assert (ROOT / "configs" / f"{command.config}.yaml").exists()
+    assert callable(getattr(importlib.import_module(f"anaphora.commands.{module}"), function))
 
 
 @pytest.mark.parametrize(
     "path",
-    [*PACKAGE.rglob("settings.py"), PACKAGE / "config.py", PACKAGE / "command.py", PACKAGE / "data" / "example.py"],
+    [*inside("settings"), PACKAGE / "cli.py", PACKAGE / "runs" / "warm_start.py", PACKAGE / "data" / "example.py"],
     ids=name_of,
 )
 def test_settings_and_config_import_nothing_heavy(path: Path) -> None:
-    seen: set[Path] = set()
+    read_files: set[Path] = set()
     waiting = [path]
     while waiting:
         here = waiting.pop()
-        if here in seen or not here.exists():
+        if here in read_files or not here.exists():
             continue
-        seen.add(here)
+        read_files.add(here)
         names = imports(here, at_start=True)
         assert [one for one in HEAVY if any(name.split(".")[0] == one for name in names)] == [], name_of(here)
         waiting += [ROOT / "src" / f"{name.replace('.', '/')}.py" for name in names if name.startswith("anaphora")]
-
-
-@pytest.mark.parametrize("path", SCRIPTS, ids=name_of)
-def test_scripts_import_what_is_heavy_after_the_settings_are_checked(path: Path) -> None:
-    names = imports(path, at_start=True)
-    assert [one for one in HEAVY if any(name.split(".")[0] == one for name in names)] == []
-    assert {one for one in names if one.startswith("anaphora.")} - {"anaphora.errors"} <= {
-        f"anaphora.{one}"
-        for module in (
-            *("command", "config", "start"),
-            *(f"{room}.settings" for room in ("analysis", "benchmark", "explain", "replication", "studies")),
-        )
-        for one in (module, *(f"{module}.{name}" for name in WORDS))
-    }
-
-
-WORDS = (
-    *("config_folder", "guarded", "launch", "Config", "resolve", "settle", "CrossValidation", "Export"),
-    *("Analysis", "AntecedentSelection", "Benchmark", "Comparison", "Description", "Evidence", "Explanation"),
-    *("NameDecisions", "Plan", "Replication", "Report", "Transfer", "LabelTable"),
-)
 
 
 def test_nothing_runs_code_from_a_file() -> None:
@@ -200,4 +264,13 @@ def test_every_module_and_public_class_and_function_says_what_it_is() -> None:
 
 def test_no_file_is_too_long_to_read() -> None:
     long = {name_of(path): len(path.read_text(encoding="utf-8").splitlines()) for path in [*SOURCES, *SCRIPTS]}
-    assert {name: lines for name, lines in long.items() if lines > 800} == {}
+    assert {name: lines for name, lines in long.items() if lines > 400} == {}
+
+
+def test_no_room_is_too_full_to_find_something_in() -> None:
+    folders = {path.parent for path in SOURCES} - {PACKAGE / "data" / "corpora", PACKAGE / "commands"}
+    files = {name_of(folder): len(list(folder.glob("*.py"))) for folder in folders}
+    assert {name: count for name, count in files.items() if count > 12} == {}
+    children = [path for path in PACKAGE.iterdir() if path.name not in ("__pycache__", "py.typed")]
+    assert len(children) <= 18
+    assert len([path for path in children if path.is_file()]) <= 5

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import json
 import os
@@ -19,36 +20,18 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 from hydra.core.override_parser.overrides_parser import OverridesParser
+from test_architecture import BELOW
 
-from anaphora.analysis.settings import (
-    Analysis,
-    AntecedentSelection,
-    Comparison,
-    CrossValidation,
-    Description,
-    Evidence,
-    Export,
-    LabelTable,
-    NameDecisions,
-    Report,
-    Transfer,
-)
-from anaphora.benchmark.settings import Benchmark
-from anaphora.config import Config, resolve
+from anaphora import cli
+from anaphora.base.device import Device, RunsDevice
 from anaphora.data.example import from_record
-from anaphora.explain.settings import Explanation
-from anaphora.place import Place, PlaceOfRuns
-from anaphora.replication.settings import Replication
-from anaphora.studies.settings import Plan, Rule
+from anaphora.settings.commands.study import VerdictRule
+from anaphora.settings.typed import resolve
 
 ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "src" / "anaphora"
 READMES = ("README.md", "README.zh.md")
 PAGES = [ROOT / name for name in (*READMES, "CONTRIBUTING.md", "CHANGELOG.md")] + sorted((ROOT / "docs").glob("*.md"))
-ASKED = (
-    *(Analysis, AntecedentSelection, Comparison, CrossValidation, Description, Benchmark),
-    *(Evidence, Explanation, Export, NameDecisions, Plan, Report, Replication, Transfer, LabelTable),
-)
-SETTINGS = {each.__name__: each for each in (Config, *ASKED)}
 COMMAND = re.compile(r"\.venv/bin/python (scripts/\w+\.py[^`\n]*)")
 PICTURE = re.compile(r"!\[[^]]+\]\(([^)]+)\)")
 
@@ -60,8 +43,8 @@ def commands(page: Path) -> list[str]:
 def commands_of_headers() -> list[str]:
     """What the first lines of configurations and scripts say to type, placeholders for paths aside."""
     files = [*(ROOT / "configs").rglob("*.yaml"), *(ROOT / "scripts").glob("*.py")]
-    found = [match[1] for path in files for match in HEADER.finditer(path.read_text(encoding="utf-8"))]
-    return [command.strip().removesuffix('"""').rstrip(".") for command in found if "..." not in command]
+    written = [match[1] for path in files for match in HEADER.finditer(path.read_text(encoding="utf-8"))]
+    return [command.strip().removesuffix('"""').rstrip(".") for command in written if "..." not in command]
 
 
 HEADER = re.compile(r"python (scripts/\w+\.py[^\n;:`]*)")
@@ -86,12 +69,9 @@ def test_every_relative_link_leads_to_a_file(page: Path) -> None:
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_composes_into_settings_that_pass_their_checks(command: str, compose: Callable[..., Any]) -> None:
     script, *words = shlex.split(command, comments=True)
-    source = (ROOT / script).read_text(encoding="utf-8")
-    primary, kind = (re.search(pattern, source) for pattern in (r'config_name="(\w+)"', r"resolve\(composed, (\w+)\)"))
-    assert primary is not None
-    assert kind is not None
+    named = cli.COMMANDS[Path(script).stem]
     overrides = [first_of_a_sweep(word) for word in words if not word.startswith("-") and word != "job"]
-    assert resolve(compose(*overrides, primary=primary[1]), SETTINGS[kind[1]])
+    assert resolve(compose(*overrides, primary=named.config), named.schema)
 
 
 IN_BOTH_LANGUAGES = ("README", "docs/gallery")
@@ -114,8 +94,8 @@ def test_the_first_commands_of_the_readme_are_three_and_end_with_a_sentence_of_o
     text = (ROOT / readme).read_text(encoding="utf-8")
     first = re.search(r"```bash\n(.*?)```", text, re.DOTALL)
     assert first is not None
-    clone, demo, asked = first[1].splitlines()
-    assert clone.startswith("git clone ") and demo == "make demo" and "explain.py" in asked and "text=" in asked
+    clone, demo, question = first[1].splitlines()
+    assert clone.startswith("git clone ") and demo == "make demo" and "explain.py" in question and "text=" in question
     assert text[: first.start()].count("\n") < 20
     assert PICTURE.search(text[: first.start()])
 
@@ -133,22 +113,38 @@ def test_no_text_is_taken_for_html(page: Path) -> None:
 
 
 def test_every_example_row_of_the_docs_is_a_valid_example_about_a_pronoun() -> None:
-    found = []
+    examples = []
     for page in PAGES:
         for block in re.findall(r"```json\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL):
-            found += [from_record(json.loads(line)) for line in block.splitlines()]
-    assert found
-    assert {one.text[slice(*one.pronoun)] for one in found} == {"she", "她"}
-    assert {one.words(one.antecedents[0]) for one in found} == {"Emma", "美玲"}
+            examples += [from_record(json.loads(line)) for line in block.splitlines()]
+    assert examples
+    assert {example.text[slice(*example.pronoun)] for example in examples} == {"she", "她"}
+    assert {example.words(example.antecedents[0]) for example in examples} == {"Emma", "美玲"}
+
+
+def architecture() -> str:
+    return (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+
+
+def test_the_rooms_of_the_architecture_page_are_those_of_the_import_test() -> None:
+    rows = re.findall(r"^\| `([\w.]+)` \| [^|]+ \| ([^|]+) \|$", architecture(), re.MULTILINE)
+    rooms = {room: set(re.findall(r"`([\w.]+)`", allowed)) for room, allowed in rows}
+    assert rooms == {room: set(below) for room, below in BELOW.items() if not room.startswith("__")}
+
+
+def test_every_file_and_folder_that_the_architecture_page_names_exists() -> None:
+    names = set(re.findall(r"(?<![\w/>.])(?:\w+/)+(?:\w+(?:\.\w+)+)?(?![\w<*])", architecture()))
+    assert len(names) > 40
+    assert [name for name in sorted(names) if not any((root / name).exists() for root in (ROOT, PACKAGE))] == []
 
 
 def test_the_page_of_settings_is_current() -> None:
-    written = make_settings()
-    assert written.PAGE.read_text(encoding="utf-8") == written.page(), "run python docs/make_settings.py"
+    script = make_settings()
+    assert script.PAGE.read_text(encoding="utf-8") == script.page(), "run python docs/make_settings.py"
 
 
 def test_the_page_of_settings_explains_no_setting_that_has_gone() -> None:
-    classes = {each.__name__: each for each in every_settings_class()}
+    classes = {settings.__name__: settings for settings in every_settings_class()}
     for name in make_settings().MEANINGS:
         owner, _, setting = name.partition(".")
         assert setting in classes[owner].__dataclass_fields__, name
@@ -163,39 +159,43 @@ def make_settings() -> ModuleType:
     return module
 
 
-def every_settings_class() -> list[Any]:
-    from anaphora.data import settings as data
-    from anaphora.model import settings as model
-    from anaphora.training import settings as training
+SETTINGS_OF_RUNS = (
+    *("data", "vocabulary", "batching", "training"),
+    *("model.encoder", "model.position", "model.attention", "model.prediction"),
+)
 
-    found = [each for module in (data, model, training) for each in vars(module).values() if isinstance(each, type)]
-    return [*found, Place, PlaceOfRuns, Rule, *SETTINGS.values()]
+
+def every_settings_class() -> list[Any]:
+    modules = [importlib.import_module(f"anaphora.settings.{name}") for name in SETTINGS_OF_RUNS]
+    of_runs = [value for module in modules for value in vars(module).values() if isinstance(value, type)]
+    of_commands = [command.schema for command in cli.COMMANDS.values()]
+    return [*of_runs, *of_commands, Device, RunsDevice, VerdictRule]
 
 
 class Page(HTMLParser):
-    """A page of the site: what it asks for, where its links lead, and the places that links may name."""
+    """A page of the site: what it requests, where its links lead, and the anchors that links may name."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()
         self.links: list[str] = []
-        self.asked_for: list[str] = []
-        self.places: set[str] = set()
+        self.requests: list[str] = []
+        self.anchors: set[str] = set()
         self.classes: set[str] = set()
         self.language = ""
         self.feed(path.read_text(encoding="utf-8"))
 
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
-        found = {name: value or "" for name, value in attributes}
-        asked_for = [found[name] for name in ("src", "data", "poster") if name in found]
+        values = {name: value or "" for name, value in attributes}
+        requests = [values[name] for name in ("src", "data", "poster") if name in values]
         if tag == "link":
-            asked_for.append(found["href"])
+            requests.append(values["href"])
         if tag == "a":
-            self.links += [found[name] for name in ("href",) if name in found]
+            self.links += [values[name] for name in ("href",) if name in values]
         if tag == "html":
-            self.language = found["lang"]
-        self.asked_for += asked_for
-        self.places |= {found[name] for name in ("id", "name") if name in found}
-        self.classes |= set(found.get("class", "").split())
+            self.language = values["lang"]
+        self.requests += requests
+        self.anchors |= {values[name] for name in ("id", "name") if name in values}
+        self.classes |= set(values.get("class", "").split())
 
 
 @pytest.fixture(scope="module")
@@ -213,10 +213,10 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_the_site_asks_no_other_host_for_anything(site: Path) -> None:
+def test_the_site_requests_nothing_from_another_host(site: Path) -> None:
     pages = {path: Page(path) for path in site.rglob("*.html")}
     assert len(pages) > len(list((ROOT / "docs").glob("*.md")))
-    outside = {(path.name, url) for path, page in pages.items() for url in page.asked_for if urlsplit(url).netloc}
+    outside = {(path.name, url) for path, page in pages.items() for url in page.requests if urlsplit(url).netloc}
     assert not outside
     # The theme's script fetches a library for diagrams, and nothing else, where a page has one.
     assert not any("mermaid" in page.classes for page in pages.values())
@@ -225,16 +225,16 @@ def test_the_site_asks_no_other_host_for_anything(site: Path) -> None:
         assert not re.findall(r"@import|url\([\"']?(?:https?:)?//[^)]*\)", text), path.name
 
 
-def test_every_link_of_the_site_leads_to_a_page_and_a_place_on_it(site: Path) -> None:
+def test_every_link_of_the_site_leads_to_a_page_and_an_anchor_on_it(site: Path) -> None:
     pages = {path: Page(path) for path in site.rglob("*.html") if path.name != "404.html"}
     missing = []
     for path, page in pages.items():
-        for url in (*page.links, *page.asked_for):
-            scheme, host, place, _, anchor = urlsplit(url)
+        for url in (*page.links, *page.requests):
+            scheme, host, target, _, anchor = urlsplit(url)
             if scheme or host:
                 continue
-            there = (path.parent / unquote(place)).resolve() if place else path
-            if not there.is_file() or (anchor and unquote(anchor) not in pages[there].places):
+            page_path = (path.parent / unquote(target)).resolve() if target else path
+            if not page_path.is_file() or (anchor and unquote(anchor) not in pages[page_path].anchors):
                 missing.append((path.name, url))
     assert not missing
 

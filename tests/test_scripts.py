@@ -12,8 +12,9 @@ import pyarrow
 import pytest
 from pyarrow import parquet
 
-from anaphora.analysis.settings import Report
-from anaphora.report.rows import COLUMNS
+from anaphora.analysis.evidence import measurement
+from anaphora.analysis.maps.rows import COLUMNS
+from anaphora.settings.commands.analysis import Report
 
 Script = Callable[..., tuple[int, str, str]]
 SMALL = ("trainer=smoke", "model.width=16", "model.layers=2", "trainer.limit_items=24")
@@ -51,14 +52,14 @@ def test_rows_are_a_parquet_table_with_the_documented_columns_and_sum_to_one(
 
 def test_scoring_writes_the_documented_keys_and_tables(own_run: Path, done: Callable[..., str]) -> None:
     done("score_attention", f"run={own_run}", "untrained=2")
-    found = metrics(own_run)
+    content = metrics(own_run)
     assert {"seed", "split", "head", "languages", "strata", "dropped", "untrained_models", "train_seconds"} <= set(
-        found
+        content
     )
     assert {"items", "task_accuracy", "candidate_accuracy", "chance", "baselines", "intervals", "set"} <= set(
-        found["languages"]["en"]
+        content["languages"]["en"]
     )
-    assert set(found["languages"]) == {"en", "zh"}
+    assert set(content["languages"]) == {"en", "zh"}
     assert all(
         (own_run / "tables" / f"{name}.csv").stat().st_size for name in ("heads_dev", "heads_test", "templates_test")
     )
@@ -79,7 +80,7 @@ def test_plotting_draws_every_figure_in_every_format(own_run: Path, done: Callab
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "arguments",
     [
         ("text='Anna met Tom before she left.'", "pronoun=she"),
         ("text='Anna met Tom before she left.'", "pronoun=she", "candidates=[Anna,Tom]", "antecedent=Anna"),
@@ -87,11 +88,13 @@ def test_plotting_draws_every_figure_in_every_format(own_run: Path, done: Callab
         ("text='王芳碰到李强以后,她走了。'", "pronoun='她'", "candidates=['王芳','李强']", "antecedent='王芳'"),
     ],
 )
-def test_one_sentence_is_drawn_and_extracted(asked: tuple[str, ...], own_run: Path, done: Callable[..., str]) -> None:
-    done("plot_attention", f"run={own_run}", "layer=0", "head=1", "formats=[png]", *asked)
-    drawn = {path.name for path in (own_run / "figures" / "sentence").iterdir()}
-    assert drawn == {"heat_map.png", "pronoun_row.png"}
-    done("extract_attention", f"run={own_run}", *asked)
+def test_one_sentence_is_drawn_and_extracted(
+    arguments: tuple[str, ...], own_run: Path, done: Callable[..., str]
+) -> None:
+    done("plot_attention", f"run={own_run}", "layer=0", "head=1", "formats=[png]", *arguments)
+    files = {path.name for path in (own_run / "figures" / "sentence").iterdir()}
+    assert files == {"heat_map.png", "pronoun_row.png"}
+    done("extract_attention", f"run={own_run}", *arguments)
     assert set(parquet.read_table(own_run / "attention" / "sentence.parquet")["item"].to_pylist()) == {0}
 
 
@@ -151,7 +154,7 @@ def test_own_data_and_public_corpora_go_all_the_way(
     folder.mkdir()
     path = {"dpr": dpr, "gap": gap}.get(source, lambda where: table_as(source, table, where))(folder)
     kind = source if source in ("dpr", "gap") else "jsonl"
-    more = ("task/readout=slot", "task.readout.none_of_them=true") if source == "gap" else ()
+    more = ("task/prediction=slot", "task.prediction.none_of_them=true") if source == "gap" else ()
     done(
         "train",
         f"data={kind}",
@@ -172,7 +175,7 @@ def test_own_data_and_public_corpora_go_all_the_way(
 def test_the_demonstration_trains_then_reuses_and_resumes(
     tmp_path: Path, done: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from anaphora import demonstration, evidence
+    from anaphora.commands import demo as demonstration
 
     class AskedError(Exception): ...
 
@@ -182,25 +185,25 @@ def test_the_demonstration_trains_then_reuses_and_resumes(
     # The demo asks for the whole report, which takes long on the smallest run too.
     small = partial(Report, items=40, untrained=2, sentences=8, formats=["svg"])
     monkeypatch.setattr(demonstration, "Report", small)
-    asked = (f"output={tmp_path}", "name=demo", "data.train_items=100", "data.test_items=40", "trainer=smoke")
-    first = done("demo", *asked)
+    arguments = (f"output={tmp_path}", "name=demo", "data.train_items=100", "data.test_items=40", "trainer=smoke")
+    first = done("demo", *arguments)
     assert "demo: training" in first and "metrics.json" in first
     assert (tmp_path / "demo" / "attention" / "test.parquet").exists()
     assert {"causal", "verdict", "head_roles"} <= set(metrics(tmp_path / "demo"))
     assert "report.html" in first.splitlines()[-1]
     page = (tmp_path / "demo" / "report.html").read_text(encoding="utf-8")
     assert "The same words, another reading" in page and "en-1" in page and "zh-1" in page
-    drawn = {path.name for path in (tmp_path / "demo" / "figures" / "report").iterdir()}
-    assert {"quad_0.svg", "effects.svg", "knock_out.svg"} <= drawn
+    files = {path.name for path in (tmp_path / "demo" / "figures").iterdir()}
+    assert {"quad_en_role.svg", "effects.svg", "knockout.svg", "row_en_right.svg"} <= files
     # Drawing takes longest, and was just seen to work.
-    monkeypatch.setattr(demonstration, "plot_study", lambda *_: [])
-    monkeypatch.setattr(demonstration, "write", lambda told, asked: tmp_path / "demo" / "report.html")
-    monkeypatch.setattr(evidence, "examine", refuse)
+    monkeypatch.setattr(demonstration, "plot_examples", lambda *_: [])
+    monkeypatch.setattr(demonstration, "write_page", lambda evidence, settings: tmp_path / "demo" / "report.html")
+    monkeypatch.setattr(measurement, "measure_evidence", refuse)
     weights = (tmp_path / "demo" / "model.safetensors").read_bytes()
     (tmp_path / "demo" / "model.safetensors").unlink()
-    assert "demo: unfinished; it is resumed" in done("demo", *asked)
+    assert "demo: unfinished; it is resumed" in done("demo", *arguments)
     assert (tmp_path / "demo" / "model.safetensors").read_bytes() == weights
-    assert "its weights are re-used" in done("demo", *asked)
+    assert "its weights are re-used" in done("demo", *arguments)
 
 
 def test_the_demonstration_does_not_mix_settings(tmp_path: Path, own_run: Path, script: Script) -> None:
@@ -210,8 +213,8 @@ def test_the_demonstration_does_not_mix_settings(tmp_path: Path, own_run: Path, 
 
 
 def test_the_report_is_offline_and_says_what_is_missing(own_run: Path, done: Callable[..., str]) -> None:
-    asked = ("items=4", "untrained=0", "sentences=2", "formats=[]", "split=dev")
-    out = done("report", f"run={own_run}", *asked)
+    arguments = ("items=4", "untrained=0", "sentences=2", "formats=[]", "split=dev")
+    out = done("report", f"run={own_run}", *arguments)
     assert "English, set cues: not yet controlled" in out and "trained controls" in out
     assert f"report    {own_run / 'report_dev.html'}" in out
     assert not re.search(r"https?:", (own_run / "report_dev.html").read_text(encoding="utf-8"))

@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from anaphora.analysis.record import from_arrays
-from anaphora.errors import UserError
+from anaphora.analysis.maps.record import from_arrays
+from anaphora.base.errors import UserError
 
 ROOT = Path(__file__).parent.parent
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -31,7 +31,7 @@ SMALL = {
 
 
 class Block(NamedTuple):
-    """A fenced block: its language, its lines, and the file that the words before it tell to save it as."""
+    """A fenced block: its language, its lines, and the file that the text before it saves it as."""
 
     language: str
     code: str
@@ -40,12 +40,12 @@ class Block(NamedTuple):
 
 def blocks(page: str) -> list[Block]:
     text = (ROOT / "docs" / page).read_text(encoding="utf-8")
-    found, before = [], 0
+    page_blocks, before = [], 0
     for match in FENCE.finditer(text):
         saved = SAVED.findall(text[before : match.start()])
-        found.append(Block(match[1], match[2], saved[-1] if saved else None))
+        page_blocks.append(Block(match[1], match[2], saved[-1] if saved else None))
         before = match.end()
-    return found
+    return page_blocks
 
 
 @pytest.fixture
@@ -77,8 +77,8 @@ def ran(monkeypatch: pytest.MonkeyPatch, own_parts: Callable[[], None]) -> Calla
     return run
 
 
-def obey(line: str, monkeypatch: pytest.MonkeyPatch, ran: Callable[..., None]) -> None:
-    """Do what one line of a shell says, as far as the tutorial uses one."""
+def run_shell_line(line: str, monkeypatch: pytest.MonkeyPatch, ran: Callable[..., None]) -> None:
+    """Run one line of a shell, as far as the tutorial uses one."""
     command, *words = shlex.split(line)
     if command == "mkdir":
         Path(words[0]).mkdir()
@@ -107,7 +107,7 @@ def test_the_tutorial_can_be_followed_from_its_first_block_to_its_last(
         elif block.language == "bash":
             for line in block.code.splitlines():
                 if line not in done:
-                    obey(line, monkeypatch, ran)
+                    run_shell_line(line, monkeypatch, ran)
                 done.add(line)  # the report after the controls is the command that ran before them
         elif block.language == "python":
             file = Path(f"block_{number}.py")
@@ -138,19 +138,19 @@ def test_both_languages_have_the_same_blocks_and_sections(page: str) -> None:
 
 
 def test_every_python_answer_of_the_faq_runs(demo: Path, ran: Callable[..., None]) -> None:
-    found = [block for block in blocks("faq.md") if block.language == "python"]
-    assert len(found) == 6
-    for number, block in enumerate(found):
+    answers = [block for block in blocks("faq.md") if block.language == "python"]
+    assert len(answers) == 6
+    for number, block in enumerate(answers):
         (demo / f"answer_{number}.py").write_text(block.code, encoding="utf-8")
         ran(demo / f"answer_{number}.py")
     assert (demo / "she.pdf").read_bytes().startswith(b"%PDF")
 
 
-def test_the_shape_error_of_the_faq_is_the_one_that_is_told() -> None:
-    (told,) = (block.code.strip() for block in blocks("faq.md") if block.language == "text")
+def test_the_shape_error_of_the_faq_is_the_one_that_is_raised() -> None:
+    (message,) = (block.code.strip() for block in blocks("faq.md") if block.language == "text")
     spans = [(0, 4), (5, 8), (9, 13), (14, 20), (21, 24), (25, 29), (29, 30)]
     maps = np.full((1, 2, 8, 8), 1 / 8)
-    with pytest.raises(UserError, match=re.escape(told)):
+    with pytest.raises(UserError, match=re.escape(message)):
         from_arrays(
             "Anna met Emma before she left.", spans, maps, (21, 24), [(0, 4), (9, 13)], antecedents=[1], language="en"
         )

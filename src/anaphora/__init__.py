@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from anaphora.api import load as load
-    from anaphora.command import main as main
-    from anaphora.config import register as register
+    from anaphora.cli import main as main
+    from anaphora.settings.variants import register as register
 
-_HOMES = {"load": "api", "main": "command", "register": "config"}
+_HOMES = {"load": "api", "main": "cli", "register": "settings.variants"}
 
 __all__ = ["load", "main", "register"]
 

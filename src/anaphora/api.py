@@ -1,10 +1,11 @@
 """What a notebook needs: open a run, look at a sentence, read a row, draw it.
 
     run = anaphora.load("outputs/demo")
-    seen = run.attention("Anna was helped by Emma because she was very weak.")
-    seen.row("she").top(3)
+    attention = run.attention("Anna was helped by Emma because she was very weak.")
+    attention.row("she").top(3)
 
-L layers, H heads, W words (or tokens). Layers and heads are counted from 0.
+L layers, H heads, W words (or tokens). Layers and heads are counted from 0. Everywhere the weight to several tokens or
+words is the sum of their weights, and the weight from them the mean of their rows (Clark et al. 2019, section 4.1).
 """
 
 from __future__ import annotations
@@ -18,22 +19,23 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora import checkpoint
-from anaphora.analysis.capture import text_maps, whole_maps
-from anaphora.analysis.scores import Head
-from anaphora.analysis.settings import Analysis
-from anaphora.analysis.words import SPECIAL, word_map
+from anaphora.analysis.maps.capture import text_maps, whole_maps
+from anaphora.analysis.maps.words import SPECIAL, word_map
+from anaphora.analysis.scores.heads import Head
+from anaphora.base.device import Device
+from anaphora.base.errors import UserError
 from anaphora.data.example import Example
-from anaphora.errors import UserError
-from anaphora.model.settings import check_length, heads_of
-from anaphora.place import Place
-from anaphora.question import example_of
+from anaphora.data.own_sentence import example_from_query
+from anaphora.runs.directory import Run
+from anaphora.runs.directory import load as load_run
+from anaphora.settings.model.attention import heads_of
+from anaphora.settings.model.encoder import check_length
 
 if TYPE_CHECKING:
     import pandas
     from matplotlib.figure import Figure
 
-    from anaphora.explain.walk import Walk
+    from anaphora.explain.walk import Walkthrough
 
 _UNITS = ("word", "token")
 
@@ -47,13 +49,13 @@ def load(directory: str | Path, device: str = "cpu") -> OpenRun:
     """
     if device not in ("cpu", "cuda"):
         raise UserError(f"device ({device!r}) must be one of cpu, cuda")
-    return OpenRun(checkpoint.load(directory, Place(device=device)))
+    return OpenRun(load_run(directory, Device(device=device)))
 
 
 class OpenRun:
-    """A trained run that can be asked about sentences."""
+    """A trained run: the attention, the answers and the walk-throughs of any sentence."""
 
-    def __init__(self, run: checkpoint.Run) -> None:
+    def __init__(self, run: Run) -> None:
         self.run = run
 
     @property
@@ -72,12 +74,11 @@ class OpenRun:
         return heads_of(self.run.config.model.attention)
 
     @cached_property
-    def chosen(self) -> Head | None:
+    def chosen_head(self) -> Head | None:
         """The head that was chosen on the development split, or None if scores were never taken."""
-        from anaphora.workflow import read_scores
+        from anaphora.analysis.evidence.storage import find_head
 
-        head = read_scores(self.run.directory, "test").get("head")
-        return None if head is None else Head(int(head["layer"]), int(head["head"]))
+        return find_head(self.run.directory)
 
     def attention(
         self, text: str, pronoun: str | None = None, candidates: Sequence[str] = (), by: str = "word"
@@ -87,8 +88,8 @@ class OpenRun:
         Args:
             text: English or Chinese.
             pronoun: a word of the text, or its characters as "start:end"; needed only with candidates.
-            candidates: what it may mean; models that read candidates' marks are then shown them.
-            by: "word" merges the pieces of split words (summed to, averaged from), "token" does not.
+            candidates: what it may refer to; models that read the candidates' marks then get them.
+            by: "word" merges the subwords of split words (summed to, averaged from), "token" does not.
 
         Raises:
             UserError: a word is not in the text, or the text does not fit the model.
@@ -96,34 +97,36 @@ class OpenRun:
         if by not in _UNITS:
             raise UserError(f"by ({by!r}) must be one of {', '.join(_UNITS)}")
         example = self._example(text, pronoun, candidates)
-        resolver, tokenizer = self.run.resolver, self.run.tokenizer
+        model, tokenizer = self.run.model, self.run.tokenizer
         check_length(self.run.config.model, len(tokenizer.encode(text).ids))
         if example is None:
-            tokens, maps = text_maps(resolver, tokenizer, text)
+            tokens, maps = text_maps(model, tokenizer, text)
         else:
-            tokens, maps = whole_maps(resolver, tokenizer, example, self.run.config.task.readout)
+            tokens, maps = whole_maps(model, tokenizer, example, self.run.config.task.prediction)
         spans = list(tokens.spans)
         if by == "word":
             maps = word_map(maps, tokens.words)
             spans = _word_spans(tokens.spans, tokens.words)
         words = tuple(text[start:end] if start < end else SPECIAL for start, end in spans)
-        return Attention(text, words, tuple(spans), maps, self.chosen, self.name)
+        return Attention(text, words, tuple(spans), maps, self.chosen_head, self.name)
 
     def answer(self, text: str, pronoun: str, candidates: Sequence[str]) -> str | None:
         """The candidate that the model names, or None for "none of them".
 
         Raises:
-            UserError: a word is not in the text, or the run was trained without a read-out.
+            UserError: a word is not in the text, or the run was trained without a prediction head.
         """
-        from anaphora.analysis.capture import seen_by
+        from anaphora.analysis.maps.answers import NO_CANDIDATE
+        from anaphora.analysis.maps.capture import capture_run
 
         example = self._example(text, pronoun, candidates)
         if example is None or not example.candidates:
             raise UserError("an answer needs a pronoun and its candidates")
-        answer = int(seen_by(self.run, [example]).answers[0])
-        if answer == -2:
-            raise UserError("this run was trained without a read-out (task.readout=no_readout): it answers nothing")
-        return None if answer == -1 else example.words(answer)
+        answers = capture_run(self.run, [example]).answers
+        if answers is None:
+            raise UserError("this run was trained without a prediction head (task.prediction=none): it answers nothing")
+        named = int(answers.candidates[0])
+        return None if named == NO_CANDIDATE else example.words(named)
 
     def explain(
         self,
@@ -133,24 +136,23 @@ class OpenRun:
         layer: int | None = None,
         head: int | None = None,
         language: str | None = None,
-    ) -> Walk:
+    ) -> Walkthrough:
         """The walk-through of one head, as scripts/explain.py shows it; the numbers stand in its steps' matrices."""
-        from anaphora.explain.encoding import Sentence, walk
+        from anaphora.base.language import language_of
+        from anaphora.explain.encoding import SentenceQuery, walk_through_run
         from anaphora.explain.phrases import Phrases
-        from anaphora.question import language_of
 
-        place = _which(layer, head, self.chosen, self.layers, self.heads, self.name)
+        requested = _requested_head(layer, head, self.chosen_head, self.layers, self.heads, self.name)
+        query = SentenceQuery(text, self._example(text, pronoun, candidates))
         words = Phrases(language or language_of(text))
-        return walk(
-            self.run, Sentence(text, self._example(text, pronoun, candidates)), place.layer, place.head, None, words
-        )
+        return walk_through_run(self.run, query, requested.layer, requested.head, None, words)
 
     def _example(self, text: str, pronoun: str | None, candidates: Sequence[str]) -> Example | None:
         if pronoun is None:
             if candidates:
                 raise UserError("candidates go with a pronoun")
             return None
-        return example_of(Analysis(text=text, pronoun=pronoun, candidates=list(candidates)))
+        return example_from_query(text, pronoun, candidates)
 
     def __repr__(self) -> str:
         return f"<run {self.name}: {self.layers} layers of {self.heads} heads>"
@@ -184,57 +186,53 @@ class Attention:
 
     def map(self, layer: int | None = None, head: int | None = None) -> NDArray[np.float32]:
         """(W, W): one head's map; by default the chosen head's."""
-        place = self._place(layer, head)
-        chosen: NDArray[np.float32] = self.weights[place.layer, place.head]
-        return chosen
+        requested = self._head(layer, head)
+        weights: NDArray[np.float32] = self.weights[requested.layer, requested.head]
+        return weights
 
-    def row(self, word: str | int, layer: int | None = None, head: int | None = None) -> Row:
-        """What one word attends to in one head; by default the chosen head.
+    def row(self, mention: str | int, layer: int | None = None, head: int | None = None) -> Row:
+        """What a word, or a mention of several words, attends to in one head; by default the chosen head.
 
         Args:
-            word: as the text writes it, its first occurrence; its characters as "start:end"; or its place in `words`.
+            mention: as the text writes it, its first occurrence; its characters as "start:end"; or one word's position
+                in `words`.
+
+        Returns:
+            The word's row; of several words (or tokens) the mean of their rows.
 
         Raises:
-            UserError: the word is not in the text, or there is no such head.
+            UserError: the mention is not in the text, or there is no such head.
         """
-        place = self._place(layer, head)
-        number = self._number(word)
-        return Row(self.words, number, self.weights[place.layer, place.head, number], place)
+        requested = self._head(layer, head)
+        positions = self._positions(mention)
+        rows = self.weights[requested.layer, requested.head, positions]
+        return Row(self.text, self.words, self.spans, tuple(positions), rows.mean(axis=0), requested)
 
     def frame(self) -> pandas.DataFrame:
-        """Every weight as a row of a table: layer, head, from, to, and the places of both words."""
+        """Every weight as a row of a table: layer, head, from, to, and the positions of both words."""
         import pandas
 
         grid = np.indices(self.weights.shape).reshape(4, -1)
         names = np.array(self.words, dtype=object)
-        columns = {"layer": grid[0], "head": grid[1], "from_place": grid[2], "to_place": grid[3]}
+        columns = {"layer": grid[0], "head": grid[1], "from_position": grid[2], "to_position": grid[3]}
         return pandas.DataFrame(
             {**columns, "from": names[grid[2]], "to": names[grid[3]], "weight": self.weights.reshape(-1)}
         )
 
     def plot(self, layer: int | None = None, head: int | None = None, row: str | int | None = None) -> Figure:
-        """The heat map of one head; the row of `row` is framed."""
-        from anaphora.report.figures import heat_map
+        """The heat map of one head; the row of `row`, or the rows where it is a mention of several words, is framed."""
+        from anaphora.report.figures.maps import heat_map_figure
 
-        place = self._place(layer, head)
-        title = f"Attention, layer {place.layer} head {place.head}"
-        return heat_map(self.words, self.map(layer, head), title, None if row is None else self._number(row))
+        requested = self._head(layer, head)
+        title = f"Attention, layer {requested.layer} head {requested.head}"
+        return heat_map_figure(self.words, self.map(layer, head), title, None if row is None else self._positions(row))
 
-    def _place(self, layer: int | None, head: int | None) -> Head:
+    def _head(self, layer: int | None, head: int | None) -> Head:
         layers, heads = self.weights.shape[:2]
-        return _which(layer, head, self.chosen, layers, heads, self.run)
+        return _requested_head(layer, head, self.chosen, layers, heads, self.run)
 
-    def _number(self, word: str | int) -> int:
-        if isinstance(word, int):
-            if not 0 <= word < len(self.words):
-                raise UserError(f"word ({word}) must be a place from 0 to {len(self.words) - 1}")
-            return word
-        if word in self.words:
-            return self.words.index(word)
-        from anaphora.question import find
-
-        start, end = find(self.text, word, "word")
-        return next(place for place, (left, right) in enumerate(self.spans) if left < end and start < right)
+    def _positions(self, mention: str | int) -> list[int]:
+        return _positions_of(mention, self.text, self.words, self.spans)
 
     def __repr__(self) -> str:
         layers, heads, count, _ = self.weights.shape
@@ -248,93 +246,128 @@ class Attention:
 
 @dataclass(frozen=True, eq=False)
 class Row:
-    """What one word attends to in one head.
+    """What one word, or one mention of several words, attends to in one head.
 
     Attributes:
+        text: the sentence.
         words: W words.
-        place: which of them attends.
-        weights: (W,), summing to 1.
+        spans: their W character spans.
+        positions: which of them attend.
+        weights: (W,), summing to 1; the mean of the rows of `positions`.
         head: layer and head.
     """
 
+    text: str
     words: tuple[str, ...]
-    place: int
+    spans: tuple[tuple[int, int], ...]
+    positions: tuple[int, ...]
     weights: NDArray[np.float32]
     head: Head
 
     @property
     def word(self) -> str:
-        """The word that attends."""
-        return self.words[self.place]
+        """The word or words that attend, as the text writes them."""
+        first, last = self.positions[0], self.positions[-1]
+        return self.words[first] if first == last else self.text[self.spans[first][0] : self.spans[last][1]]
+
+    def to(self, mention: str | int) -> float:
+        """The weight on a word, or on a mention of several words: the sum over them.
+
+        Args:
+            mention: named as in `Attention.row`.
+
+        Raises:
+            UserError: the mention is not in the text.
+        """
+        return float(self.weights[_positions_of(mention, self.text, self.words, self.spans)].sum())
 
     def top(self, count: int = 3) -> list[tuple[str, float]]:
         """The words with most weight, heaviest first; of equal ones the earlier."""
         order = np.argsort(-self.weights, kind="stable")[:count]
-        return [(self.words[place], float(self.weights[place])) for place in order]
+        return [(self.words[position], float(self.weights[position])) for position in order]
 
     def plot(self) -> Figure:
         """The sentence with a bar for the weight of every word."""
-        from anaphora.report.figures import pronoun_row
+        from anaphora.report.figures.maps import pronoun_row_figure
 
         title = f"What “{self.word}” attends to, layer {self.head.layer} head {self.head.head}"
-        return pronoun_row(self.words, self.weights, self.place, [], [], title)
+        return pronoun_row_figure(self.words, self.weights, self.positions, [], [], title)
 
     def __repr__(self) -> str:
-        told = ", ".join(f"{word} {weight:.2f}" for word, weight in self.top())
-        return f"<{self.word!r} attends to: {told} (layer {self.head.layer}, head {self.head.head})>"
+        heaviest = ", ".join(f"{word} {weight:.2f}" for word, weight in self.top())
+        return f"<{self.word!r} attends to: {heaviest} (layer {self.head.layer}, head {self.head.head})>"
 
     def _repr_html_(self) -> str:
         title = f"{self.word}: layer {self.head.layer}, head {self.head.head}"
         return _table(self.words, self.weights[None], title, (self.word,))
 
 
-def _which(layer: int | None, head: int | None, chosen: Head | None, layers: int, heads: int, run: str) -> Head:
-    """The head that is asked for, what is not said being taken from the chosen one."""
+def _positions_of(mention: str | int, text: str, words: Sequence[str], spans: Sequence[tuple[int, int]]) -> list[int]:
+    """The words of a mention by their positions, in text order."""
+    if isinstance(mention, int):
+        if not 0 <= mention < len(words):
+            raise UserError(f"word ({mention}) must be a position from 0 to {len(words) - 1}")
+        return [mention]
+    if mention in words:
+        return [words.index(mention)]
+    from anaphora.data.own_sentence import find_span
+
+    start, end = find_span(text, mention, "word")
+    positions = [position for position, (left, right) in enumerate(spans) if left < end and start < right]
+    if not positions:
+        raise UserError(f"word ({mention}) covers no word of the text {text!r}")
+    return positions
+
+
+def _requested_head(
+    layer: int | None, head: int | None, chosen: Head | None, layers: int, heads: int, run: str
+) -> Head:
+    """The requested head; a layer or head that is None is the chosen one's."""
     if chosen is None and (layer is None or head is None):
         raise UserError(
             f"run {run}: no head has been chosen yet; give layer= and head=, "
             "or choose one with scripts/score_attention.py"
         )
-    found = Head(
+    requested = Head(
         chosen.layer if layer is None and chosen is not None else int(layer or 0),
         chosen.head if head is None and chosen is not None else int(head or 0),
     )
-    for name, value, count in (("layer", found.layer, layers), ("head", found.head, heads)):
+    for name, value, count in (("layer", requested.layer, layers), ("head", requested.head, heads)):
         if not 0 <= value < count:
             raise UserError(f"{name} ({value}) must be from 0 to {count - 1}")
-    return found
+    return requested
 
 
 def _word_spans(spans: Sequence[tuple[int, int]], words: Sequence[int]) -> list[tuple[int, int]]:
     """The characters of every word; a special token stays one of its own."""
-    found: dict[int, tuple[int, int]] = {}
-    for place, (span, word) in enumerate(zip(spans, words, strict=True)):
-        key = word if word >= 0 else -1 - place
-        found[key] = (found[key][0], span[1]) if key in found else span
-    return list(found.values())
+    merged: dict[int, tuple[int, int]] = {}
+    for position, (span, word) in enumerate(zip(spans, words, strict=True)):
+        key = word if word >= 0 else -1 - position
+        merged[key] = (merged[key][0], span[1]) if key in merged else span
+    return list(merged.values())
 
 
-_SHOWN = 24
+_MAX_TABLE_WORDS = 24
 """Words that a table in a notebook has at most; a picture shows all."""
 
 
 def _table(words: Sequence[str], weights: NDArray[np.float32], title: str, rows: Sequence[str] | None = None) -> str:
     """A small table in the colours of the figures; text is escaped."""
-    from anaphora.report.offline import ramp
+    from anaphora.report.page.offline import weight_colours
 
-    colours = ramp()
-    few = list(words)[:_SHOWN]
+    colours = weight_colours()
+    columns = list(words)[:_MAX_TABLE_WORDS]
     lines = []
-    for name, line in zip(few if rows is None else rows, weights[:_SHOWN], strict=False):
+    for name, line in zip(columns if rows is None else rows, weights[:_MAX_TABLE_WORDS], strict=False):
         cells = []
-        for weight in line[:_SHOWN]:
-            step = round(63 * min(1.0, float(weight)))
-            ink = "#fff" if colours["light"][step] else "#000"
-            style = f"background:{colours['ramp'][step]};color:{ink};text-align:center"
+        for weight in line[:_MAX_TABLE_WORDS]:
+            shade = round(63 * min(1.0, float(weight)))
+            ink = "#fff" if colours["light"][shade] else "#000"
+            style = f"background:{colours['ramp'][shade]};color:{ink};text-align:center"
             cells.append(f'<td style="{style}">{weight:.2f}</td>')
         lines.append(f"<tr><th>{_escaped(name)}</th>{''.join(cells)}</tr>")
-    head = "".join(f"<th>{_escaped(word)}</th>" for word in few)
-    more = "" if len(words) <= _SHOWN else f" (the first {_SHOWN} of {len(words)} words)"
+    head = "".join(f"<th>{_escaped(word)}</th>" for word in columns)
+    more = "" if len(words) <= _MAX_TABLE_WORDS else f" (the first {_MAX_TABLE_WORDS} of {len(words)} words)"
     return f"<table><caption>{_escaped(title + more)}</caption><tr><th></th>{head}</tr>{''.join(lines)}</table>"
 
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from anaphora.base.errors import UserError
 from anaphora.data.example import Example, from_record, in_text_order, to_record
-from anaphora.errors import UserError
 
 TEXT = "Anna met Berta because she was free."
 
@@ -23,8 +23,14 @@ def record(**changes: Any) -> dict[str, Any]:
 
 
 def test_a_record_survives_the_way_there_and_back() -> None:
-    example = from_record(record(group="g", twin="t", factors={"focal": "0,1", "cue": "free"}))
+    example = from_record(record(group="g", minimal_pair="t", factors={"focal": "0,1", "cue": "free"}))
     assert from_record(json.loads(json.dumps(to_record(example)))) == example
+
+
+def test_the_older_name_of_minimal_pair_is_read_but_not_beside_the_present_one() -> None:
+    assert from_record(record(twin="t")).minimal_pair == "t"
+    with pytest.raises(UserError, match="twin: unknown field"):
+        from_record(record(twin="t", minimal_pair="t"))
 
 
 def test_spans_cut_the_words() -> None:

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as draw
 
 from anaphora.data.example import Example
-from anaphora.data.names import renamed, with_exchanged_names, with_other_names
+from anaphora.data.names import with_exchanged_names, with_names, with_other_names
 
 TEXT = "Anna Lee saw Tom before he met Anna Lee."
 EXAMPLE = Example(
@@ -18,12 +18,12 @@ EXAMPLE = Example(
 
 
 def test_every_mention_is_renamed_and_the_question_stays() -> None:
-    found = renamed(EXAMPLE, ["Jo", "Maximilian"])
-    assert found.text == "Jo saw Maximilian before he met Jo."
-    assert found.text[slice(*found.pronoun)] == "he"
-    assert [found.words(index) for index in range(2)] == ["Jo", "Maximilian"]
-    assert [found.text[slice(*span)] for span in found.candidates[0]] == ["Jo", "Jo"]
-    assert (found.antecedents, found.factors) == (EXAMPLE.antecedents, EXAMPLE.factors)
+    renamed = with_names(EXAMPLE, ["Jo", "Maximilian"])
+    assert renamed.text == "Jo saw Maximilian before he met Jo."
+    assert renamed.text[slice(*renamed.pronoun)] == "he"
+    assert [renamed.words(index) for index in range(2)] == ["Jo", "Maximilian"]
+    assert [renamed.text[slice(*span)] for span in renamed.candidates[0]] == ["Jo", "Jo"]
+    assert (renamed.antecedents, renamed.factors) == (EXAMPLE.antecedents, EXAMPLE.factors)
 
 
 def test_exchanging_two_names_twice_gives_the_first_text() -> None:
@@ -34,9 +34,9 @@ def test_exchanging_two_names_twice_gives_the_first_text() -> None:
 
 @given(draw.lists(draw.text(min_size=1, max_size=12), min_size=2, max_size=2))
 def test_any_names_leave_valid_spans(names: list[str]) -> None:
-    found = renamed(EXAMPLE, names)
-    assert [found.words(index) for index in range(2)] == names
-    assert found.text[slice(*found.pronoun)] == "he"
+    renamed = with_names(EXAMPLE, names)
+    assert [renamed.words(index) for index in range(2)] == names
+    assert renamed.text[slice(*renamed.pronoun)] == "he"
 
 
 def test_the_parts_of_a_name_are_renamed_where_they_stand_alone() -> None:
@@ -44,18 +44,18 @@ def test_the_parts_of_a_name_are_renamed_where_they_stand_alone() -> None:
     start = text.index(" her,") + 1
     candidates = (((0, 8),), ((13, 20),))
     example = Example(text=text, language="en", pronoun=(start, start + 3), candidates=candidates, antecedents=(0,))
-    found = renamed(example, ["Ida B. Wells", "Max Orr"])
-    assert found.text == (
+    renamed = with_names(example, ["Ida B. Wells", "Max Orr"])
+    assert renamed.text == (
         "Ida B. Wells met Max Orr. Wells's friend Orr said that Leeds had pleased her, and Ida laughed."
     )
-    assert found.text[slice(*found.pronoun)] == "her"
-    assert [found.words(index) for index in range(2)] == ["Ida B. Wells", "Max Orr"]
+    assert renamed.text[slice(*renamed.pronoun)] == "her"
+    assert [renamed.words(index) for index in range(2)] == ["Ida B. Wells", "Max Orr"]
 
 
 def test_a_part_that_two_names_share_stays() -> None:
     text = "Anna Lee met Bo Lee, and Lee said that she knew."
     example = Example(text=text, language="en", pronoun=(39, 42), candidates=(((0, 8),), ((13, 19),)), antecedents=(0,))
-    assert renamed(example, ["Ida Orr", "Eve Ray"]).text == "Ida Orr met Eve Ray, and Lee said that she knew."
+    assert with_names(example, ["Ida Orr", "Eve Ray"]).text == "Ida Orr met Eve Ray, and Lee said that she knew."
 
 
 def asked(first: str, second: str, gender: str) -> Example:

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from anaphora.data import store
+from anaphora.base.errors import UserError
+from anaphora.data import records, store
 from anaphora.data.controlled import corpus
 from anaphora.data.corpora import dpr
-from anaphora.data.settings import Controlled, Data, Dpr, LabelledText, Table
-from anaphora.errors import UserError
+from anaphora.settings.data import ControlledCorpus, Data, Dpr, LabelledText, OwnExamples
 
-SMALL = Controlled(languages=["zh"], train_items=100, test_items=20)
+SMALL = ControlledCorpus(languages=["zh"], train_items=100, test_items=20)
 BLOCK = "she met Anna after Berta {}.\nshe\nAnna,Berta\nAnna\n\n"
 
 
@@ -32,17 +32,17 @@ def dpr_file(tmp_path: Path) -> Path:
 
 
 def test_what_is_read_back_is_what_was_made() -> None:
-    made = corpus.generate(SMALL)
+    splits = corpus.generate(SMALL)
     for _ in range(2):
         loaded = store.load(SMALL)
-        assert {split: loaded.examples(split) for split in loaded.splits} == made
-    assert loaded.report.rows == sum(map(len, made.values()))
+        assert {split: loaded.examples(split) for split in loaded.splits} == splits
+    assert loaded.report.rows == sum(map(len, splits.values()))
     assert set(corpus.words("zh")) <= set(loaded.words)
 
 
 def test_the_splits_are_arrow_datasets_with_the_schema() -> None:
     split = store.load(SMALL).splits["train"]
-    assert split.features == store.schema()
+    assert split.features == records.example_schema()
     assert json.loads(split[0]["factors"])["template"]
 
 
@@ -63,9 +63,9 @@ def asked(tmp_path: Path) -> Path:
 
 
 def test_items_that_share_words_with_evaluation_data_are_left_out_with_their_twins(tmp_path: Path, asked: Path) -> None:
-    twins = BLOCK.format("slept") + BLOCK.format(SHARED)
+    pair_rows = BLOCK.format("slept") + BLOCK.format(SHARED)
     path = tmp_path / "train.c.txt"
-    path.write_text(twins + BLOCK.format("ran a mile") * 2)
+    path.write_text(pair_rows + BLOCK.format("ran a mile") * 2)
     whole, apart = (
         store.load(Dpr(path=str(path), without=without, test_share=0, dev_share=0)) for without in ([], [str(asked)])
     )
@@ -75,22 +75,22 @@ def test_items_that_share_words_with_evaluation_data_are_left_out_with_their_twi
     assert apart.report.reasons == {"it or one of its group shares 8 words in a row with asked.txt": 2}
 
 
-def test_an_item_is_left_out_with_a_twin_that_has_no_group(tmp_path: Path, asked: Path) -> None:
+def test_an_item_is_left_out_with_a_minimal_pair_that_has_no_group(tmp_path: Path, asked: Path) -> None:
     rows = [
         {
             "text": f"Ann met Eve {way} and she sat.",
             "pronoun": [len(f"Ann met Eve {way} and "), len(f"Ann met Eve {way} and she")],
             "candidates": [[0, 3], [8, 11]],
             "antecedents": [0],
-            "twin": twin,
+            "minimal_pair": pair_name,
             "language": "en",
         }
-        for way, twin in ((SHARED, "a"), ("late", "a"), ("early", "b"))
+        for way, pair_name in ((SHARED, "a"), ("late", "a"), ("early", "b"))
     ]
     path = tmp_path / "items.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    loaded = store.load(Table(path=str(path), without=[str(asked)], test_share=0, dev_share=0))
-    assert [one.twin for one in loaded.examples("train")] == ["b"]
+    loaded = store.load(OwnExamples(path=str(path), without=[str(asked)], test_share=0, dev_share=0))
+    assert [one.minimal_pair for one in loaded.examples("train")] == ["b"]
 
 
 def test_labelled_texts_that_share_words_with_evaluation_data_are_left_out_alone(tmp_path: Path, asked: Path) -> None:
@@ -197,7 +197,7 @@ def test_the_report_survives_the_cache(tmp_path: Path) -> None:
 
 def test_a_missing_file_a_missing_split_and_an_unknown_kind_are_named(tmp_path: Path, dpr_file: Path) -> None:
     with pytest.raises(UserError, match=r"data.path .*none.jsonl\): there is no such file"):
-        store.load(Table(path=str(tmp_path / "none.jsonl")))
+        store.load(OwnExamples(path=str(tmp_path / "none.jsonl")))
     with pytest.raises(UserError, match=r"split \('valid'\) must be one of train, dev, test"):
         store.load(Dpr(path=str(dpr_file))).examples("valid")
     with pytest.raises(UserError, match=r"data.kind \('other'\)"):
@@ -218,10 +218,10 @@ def test_reading_back_is_fast(tmp_path: Path) -> None:
 def test_importing_the_store_imports_nothing_heavy() -> None:
     heavy = "datasets, torch, pandas, pyarrow, sklearn"
     code = f"import sys, anaphora.data.store; print([n for n in '{heavy}'.split(', ') if n in sys.modules])"
-    found = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, env={"PYTHONPATH": ":".join(sys.path)}
     )
-    assert found.stdout.strip() == "[]"
+    assert process.stdout.strip() == "[]"
 
 
 def test_folds_take_turns_as_the_dev_split_and_leave_the_test_split_alone(tmp_path: Path) -> None:
@@ -231,19 +231,19 @@ def test_folds_take_turns_as_the_dev_split_and_leave_the_test_split_alone(tmp_pa
         for number in range(40)
     ]
     path.write_text("\n".join(json.dumps({**row, "antecedents": [0]}) for row in rows), encoding="utf-8")
-    whole = [store.load(Table(path=str(path), folds=4, fold=fold, test_share=0.2)) for fold in range(4)]
+    whole = [store.load(OwnExamples(path=str(path), folds=4, fold=fold, test_share=0.2)) for fold in range(4)]
     test = {example.text for example in whole[0].examples("test")}
-    seen: list[str] = []
+    texts: list[str] = []
     for each in whole:
         train, dev = ({example.text for example in each.examples(name)} for name in ("train", "dev"))
         assert not train & dev
         assert len(train | dev) == 16
         assert {example.text for example in each.examples("test")} == test
-        seen += dev
-    assert len(seen) == len(set(seen)) == 16
+        texts += dev
+    assert len(texts) == len(set(texts)) == 16
 
 
 @pytest.mark.parametrize(("folds", "fold"), [(1, 0), (4, 4), (4, -1), (None, 1)])
 def test_folds_that_do_not_exist_are_refused(folds: int | None, fold: int) -> None:
     with pytest.raises(UserError, match=r"data\.fold"):
-        Table(path="items.jsonl", folds=folds, fold=fold)
+        OwnExamples(path="items.jsonl", folds=folds, fold=fold)

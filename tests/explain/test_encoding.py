@@ -11,16 +11,17 @@ import numpy as np
 import pytest
 import torch
 
-from anaphora.analysis.settings import Analysis
-from anaphora.checkpoint import Run, fresh, load
-from anaphora.data.batch import one, unasked
-from anaphora.errors import UserError
-from anaphora.explain.encoding import Sentence, walk
+from anaphora.base.errors import UserError
+from anaphora.data.batches.batching import encode_plain_text, single_batch
+from anaphora.data.own_sentence import example_from_query
+from anaphora.explain.encoding import SentenceQuery, walk_through_run
 from anaphora.explain.phrases import Phrases
-from anaphora.explain.walk import Walk
-from anaphora.model import settings as model_settings
-from anaphora.model.settings import slots_of
-from anaphora.question import example_of
+from anaphora.explain.walk import Walkthrough
+from anaphora.runs.directory import Run, load, randomly_initialised
+from anaphora.settings.model import attention as attention_settings
+from anaphora.settings.model import encoder as model_settings
+from anaphora.settings.model import prediction as prediction_settings
+from anaphora.settings.model.prediction import slots_of
 
 TEXT = "Anna met Tom before she went to the park."
 CHINESE = "王芳碰到李强以后,她去了商店。"
@@ -30,9 +31,14 @@ VARIANTS = [
     *({"norm": each} for each in encoders.NORMS),
     {"feed_forward": model_settings.SwiGlu()},
     {"values": "token"},
-    {"dropout": 0.3, "attention": model_settings.MultiHead(heads=2, dropout=0.3)},
+    {"dropout": 0.3, "attention": attention_settings.MultiHead(heads=2, dropout=0.3)},
 ]
-READOUTS = [model_settings.Word(), model_settings.Slot(), model_settings.Bilinear(), model_settings.Pointer()]
+PREDICTION_HEADS = [
+    prediction_settings.Word(),
+    prediction_settings.Slot(),
+    prediction_settings.Bilinear(),
+    prediction_settings.Pointer(),
+]
 
 
 @pytest.fixture(scope="module")
@@ -40,49 +46,47 @@ def run(finished: Path) -> Run:
     return load(finished)
 
 
-def asked(text: str = TEXT, pronoun: str = "she", candidates: tuple[str, ...] = ("Anna", "Tom")) -> Sentence:
-    return Sentence(text, example_of(Analysis(text=text, pronoun=pronoun, candidates=list(candidates))))
+def query_of(text: str = TEXT, pronoun: str = "she", candidates: tuple[str, ...] = ("Anna", "Tom")) -> SentenceQuery:
+    return SentenceQuery(text, example_from_query(text=text, pronoun=pronoun, candidates=list(candidates)))
 
 
-def told(run: Run, sentence: Sentence, layer: int = 0, head: int = 0, language: str = "en") -> Walk:
-    return walk(run, sentence, layer, head, None, Phrases(language))
+def walk_of(run: Run, sentence: SentenceQuery, layer: int = 0, head: int = 0, language: str = "en") -> Walkthrough:
+    return walk_through_run(run, sentence, layer, head, None, Phrases(language))
 
 
-def own_output(run: Run, sentence: Sentence) -> Any:
+def own_output(run: Run, sentence: SentenceQuery) -> Any:
     """What the run's own encoder puts out in float64."""
-    resolver = copy.deepcopy(run.resolver).double()
+    model = copy.deepcopy(run.model).double()
     with torch.inference_mode():
         if sentence.example is None:
-            return resolver.encoder(*unasked(sentence.text, run.tokenizer)[0])[0].numpy()
-        batch, _ = one(sentence.example, run.tokenizer, slots_of(run.config.task.readout))
-        marks = resolver.readout.marks(batch.slots)
-        second = resolver.second(batch)
-        return resolver.encoder(batch.inputs, batch.places, batch.segments, marks, second=second)[0].numpy()
+            return model.encoder(encode_plain_text(sentence.text, run.tokenizer)[0])[0].numpy()
+        batch, _ = single_batch(sentence.example, run.tokenizer, slots_of(run.config.task.prediction))
+        return model.encoder(model.encoder_input(batch))[0].numpy()
 
 
-def varied(run: Run, changes: dict[str, object], readout: model_settings.Readout | None = None) -> Run:
+def varied(run: Run, changes: dict[str, object], prediction: prediction_settings.Prediction | None = None) -> Run:
     """The run with other settings, at its random start, with wide weights, so that nothing is equal by being small."""
-    task = dataclasses.replace(run.config.task, readout=readout or run.config.task.readout, hidden_words=0.2)
+    task = dataclasses.replace(run.config.task, prediction=prediction or run.config.task.prediction, masked_lm=0.2)
     config = dataclasses.replace(run.config, model=encoders.shape(**changes), task=task)
-    return dataclasses.replace(run, config=config, resolver=fresh(config, run.tokenizer.size, seed=0))
+    return dataclasses.replace(run, config=config, model=randomly_initialised(config, run.tokenizer.size, seed=0))
 
 
-def follows(told: Walk) -> int:
-    """How many steps' sums and products of matrices are what stands behind the sign; none may differ."""
+def follows(walk: Walkthrough) -> int:
+    """How many steps state a sum or a product of matrices; each must be what the matrices before the sign give."""
     checked = 0
-    for step in told.steps:
+    for step in walk.steps:
         match [part if isinstance(part, str) else part.values for part in step.parts]:
             case [left, "×", right, "+", bias, "=", result]:
-                found: Any = left @ right + bias  # type: ignore[operator]
+                computed: Any = left @ right + bias  # type: ignore[operator]
             case [left, "×", right, "=", result]:
-                found = left @ right  # type: ignore[operator]
+                computed = left @ right  # type: ignore[operator]
             case [left, "+", right, "=", result]:
-                found = left + right  # type: ignore[operator]
+                computed = left + right  # type: ignore[operator]
             case [left, "−", right, "=", result]:
-                found = left - right  # type: ignore[operator]
+                computed = left - right  # type: ignore[operator]
             case _:
                 continue
-        np.testing.assert_allclose(found, np.asarray(result), rtol=0, atol=1e-10)
+        np.testing.assert_allclose(computed, np.asarray(result), rtol=0, atol=1e-10)
         checked += 1
     return checked
 
@@ -91,107 +95,119 @@ def follows(told: Walk) -> int:
 def test_the_stated_output_is_the_encoders_own_in_every_variant(changes: dict[str, object], run: Run) -> None:
     other = varied(run, changes)
     for layer in (0, 1):
-        found = told(other, Sentence(TEXT), layer=layer)
-        own = own_output(other, Sentence(TEXT))
-        np.testing.assert_allclose(found.steps[-1].result.values, own, rtol=0, atol=1e-10)
-        assert follows(found) >= 5
+        walk = walk_of(other, SentenceQuery(TEXT), layer=layer)
+        own = own_output(other, SentenceQuery(TEXT))
+        np.testing.assert_allclose(walk.steps[-1].result.values, own, rtol=0, atol=1e-10)
+        assert follows(walk) >= 5
 
 
-@pytest.mark.parametrize("readout", READOUTS, ids=lambda readout: type(readout).__name__)
-def test_candidates_and_their_marks_are_told_as_the_encoder_reads_them(
-    readout: model_settings.Readout, run: Run
+@pytest.mark.parametrize("prediction", PREDICTION_HEADS, ids=lambda prediction: type(prediction).__name__)
+def test_candidates_and_their_marks_are_those_that_the_encoder_reads(
+    prediction: prediction_settings.Prediction, run: Run
 ) -> None:
-    other = varied(run, {}, readout)
-    found = told(other, asked(), layer=1)
-    np.testing.assert_allclose(found.step("after").result.values, own_output(other, asked()), rtol=0, atol=1e-10)
-    assert found.step("answer").result.values.sum() == pytest.approx(1)
+    other = varied(run, {}, prediction)
+    walk = walk_of(other, query_of(), layer=1)
+    np.testing.assert_allclose(walk.step("after").result.values, own_output(other, query_of()), rtol=0, atol=1e-10)
+    assert walk.step("answer").result.values.sum() == pytest.approx(1)
 
 
-@pytest.mark.parametrize("sentence", [asked(), asked(CHINESE, "她", ("王芳", "李强"))])
-def test_a_pronoun_that_reads_the_text_as_a_second_sequence_is_told_so(sentence: Sentence, run: Run) -> None:
+@pytest.mark.parametrize("sentence", [query_of(), query_of(CHINESE, "她", ("王芳", "李强"))])
+def test_a_pronoun_may_read_the_text_as_a_second_sequence(sentence: SentenceQuery, run: Run) -> None:
     other = varied(run, {"second_sequence": True})
-    found = told(other, sentence, layer=1)
-    np.testing.assert_allclose(found.step("after").result.values, own_output(other, sentence), rtol=0, atol=1e-10)
-    weights = found.step("weights").result.values
-    assert np.isfinite(weights).all() and not weights[:, found.row].any()
+    walk = walk_of(other, sentence, layer=1)
+    np.testing.assert_allclose(walk.step("after").result.values, own_output(other, sentence), rtol=0, atol=1e-10)
+    weights = walk.step("weights").result.values
+    assert np.isfinite(weights).all() and not weights[:, walk.row].any()
     with pytest.raises(UserError, match=r"second sequence \(model.second_sequence\): name the pronoun"):
-        told(other, Sentence(sentence.text))
-
-
-@pytest.mark.parametrize("sentence", [asked(), asked(CHINESE, "她", ("王芳", "李强")), Sentence("The park met Tom.")])
-def test_a_trained_run_is_told_to_the_tenth_digit(run: Run, sentence: Sentence) -> None:
-    for layer in (0, 1):
-        found = told(run, sentence, layer=layer, head=1)
-        np.testing.assert_allclose(found.step("after").result.values, own_output(run, sentence), rtol=0, atol=1e-10)
-
-
-def test_every_head_is_told_with_its_own_weights(run: Run) -> None:
-    resolver = copy.deepcopy(run.resolver).double()
-    (ids, places, segments), _ = unasked(TEXT, run.tokenizer)
-    with torch.inference_mode():
-        maps = torch.stack(list(resolver.encoder.maps(ids, places, segments)))[:, 0].numpy()
-    for layer in (0, 1):
-        for head in (0, 1):
-            found = told(run, Sentence(TEXT), layer, head)
-            np.testing.assert_allclose(found.step("weights").result.values, maps[layer, head], rtol=0, atol=1e-12)
-
-
-def test_the_answer_is_the_models_own(run: Run) -> None:
-    found = told(run, asked())
-    share = found.step("answer").result
-    assert share.columns == ("Anna", "Tom")
-    assert share.values.sum() == pytest.approx(1)
-    batch, _ = one(example_of(Analysis(text=TEXT, pronoun="she", candidates=["Anna", "Tom"])), run.tokenizer)
-    with torch.inference_mode():
-        own = run.resolver.readout.scores(run.resolver.see(batch), batch)[0, :2].softmax(0).numpy()
-    np.testing.assert_allclose(share.values[0], own, atol=1e-5)
-    assert f"The model answers: {share.columns[own.argmax()]}." in found.about
-
-
-def test_a_run_without_readout_or_a_sentence_without_candidates_answers_nothing(run: Run) -> None:
-    silent = varied(run, {}, model_settings.NoReadout())
-    for which, sentence in ((silent, asked()), (run, asked(candidates=())), (run, Sentence(TEXT))):
-        assert "answer" not in {step.name for step in told(which, sentence).steps}
-
-
-def test_the_row_in_hand_is_the_pronoun_the_last_word_or_the_one_asked_for(run: Run) -> None:
-    assert told(run, asked()).tokens[told(run, asked()).row] == "she"
-    last = told(run, Sentence("Tom met Anna."))
-    assert last.tokens == ("[start]", "Tom", "met", "Anna", ".")
-    assert last.tokens[last.row] == "Anna"
-    assert walk(run, Sentence("Tom met Anna."), 0, 0, "tom", Phrases("en")).row == 1
-    assert walk(run, Sentence("Tom met Anna."), 0, 0, "2", Phrases("en")).row == 2
-    cut = walk(run, Sentence("Tom met Mariam."), 0, 0, "Mariam", Phrases("en"))
-    assert cut.row == 3 and cut.tokens[3] != "Mariam"
-    for row, message in (("dinner", "is not in the text"), ("5", r"must be one of \[start\], Tom, met, Anna, \.")):
-        with pytest.raises(UserError, match=rf"row \('{row}'\) {message}"):
-            walk(run, Sentence("Tom met Anna."), 0, 0, row, Phrases("en"))
-
-
-def test_a_read_out_that_compares_the_candidates_states_is_named(tmp_path: Path, tiny: Callable[..., Any]) -> None:
-    from anaphora.training.run import train
-
-    pairs = load(train(tiny(tmp_path, "task/readout=bilinear", "trainer.limit_steps=2")).directory)
-    assert told(pairs, asked()).notes == (Phrases("en")("run", "compared"),)
-    assert told(pairs, asked(), language="zh").notes == (Phrases("zh")("run", "compared"),)
+        walk_of(other, SentenceQuery(sentence.text))
 
 
 @pytest.mark.parametrize(
-    ("readout", "reads"),
+    "sentence", [query_of(), query_of(CHINESE, "她", ("王芳", "李强")), SentenceQuery("The park met Tom.")]
+)
+def test_the_numbers_of_a_trained_run_are_right_to_the_tenth_digit(run: Run, sentence: SentenceQuery) -> None:
+    for layer in (0, 1):
+        walk = walk_of(run, sentence, layer=layer, head=1)
+        np.testing.assert_allclose(walk.step("after").result.values, own_output(run, sentence), rtol=0, atol=1e-10)
+
+
+def test_every_head_has_its_own_weights(run: Run) -> None:
+    model = copy.deepcopy(run.model).double()
+    tokens, _ = encode_plain_text(TEXT, run.tokenizer)
+    with torch.inference_mode():
+        maps = torch.stack(list(model.encoder.maps(tokens)))[:, 0].numpy()
+    for layer in (0, 1):
+        for head in (0, 1):
+            walk = walk_of(run, SentenceQuery(TEXT), layer, head)
+            np.testing.assert_allclose(walk.step("weights").result.values, maps[layer, head], rtol=0, atol=1e-12)
+
+
+def test_the_answer_is_the_models_own(run: Run) -> None:
+    walk = walk_of(run, query_of())
+    share = walk.step("answer").result
+    assert share.columns == ("Anna", "Tom")
+    assert share.values.sum() == pytest.approx(1)
+    batch, _ = single_batch(example_from_query(text=TEXT, pronoun="she", candidates=["Anna", "Tom"]), run.tokenizer)
+    with torch.inference_mode():
+        own = run.model.prediction_head.scores(run.model(batch), batch)[0, :2].softmax(0).numpy()
+    np.testing.assert_allclose(share.values[0], own, atol=1e-5)
+    assert f"The model answers: {share.columns[own.argmax()]}." in walk.about
+
+
+def test_a_run_without_prediction_head_or_a_sentence_without_candidates_answers_nothing(run: Run) -> None:
+    silent = varied(run, {}, prediction_settings.NoPrediction())
+    for which, sentence in (
+        (silent, query_of()),
+        (run, query_of(candidates=())),
+        (run, SentenceQuery(TEXT)),
+    ):
+        assert "answer" not in {step.name for step in walk_of(which, sentence).steps}
+
+
+def test_the_current_row_is_the_pronouns_the_last_words_or_the_named_one(run: Run) -> None:
+    assert walk_of(run, query_of()).tokens[walk_of(run, query_of()).row] == "she"
+    last = walk_of(run, SentenceQuery("Tom met Anna."))
+    assert last.tokens == ("[CLS]", "Tom", "met", "Anna", ".")
+    assert last.tokens[last.row] == "Anna"
+    assert walk_through_run(run, SentenceQuery("Tom met Anna."), 0, 0, "tom", Phrases("en")).row == 1
+    assert walk_through_run(run, SentenceQuery("Tom met Anna."), 0, 0, "2", Phrases("en")).row == 2
+    split = walk_through_run(run, SentenceQuery("Tom met Mariam."), 0, 0, "Mariam", Phrases("en"))
+    assert split.row == 3 and split.tokens[3] != "Mariam"
+    for row, message in (("dinner", "is not in the text"), ("5", r"must be one of \[CLS\], Tom, met, Anna, \.")):
+        with pytest.raises(UserError, match=rf"row \('{row}'\) {message}"):
+            walk_through_run(run, SentenceQuery("Tom met Anna."), 0, 0, row, Phrases("en"))
+    with pytest.raises(UserError, match=r"row \('met Anna'\) has several words, .* name one word"):
+        walk_through_run(run, SentenceQuery("Tom met Anna."), 0, 0, "met Anna", Phrases("en"))
+
+
+def test_a_prediction_head_that_compares_the_candidates_states_is_named(
+    tmp_path: Path, tiny: Callable[..., Any]
+) -> None:
+    from anaphora.training.run import train
+
+    pairs = load(train(tiny(tmp_path, "task/prediction=bilinear", "trainer.limit_steps=2")).directory)
+    assert walk_of(pairs, query_of()).notes == (Phrases("en")("run", "compared"),)
+    assert walk_of(pairs, query_of(), language="zh").notes == (Phrases("zh")("run", "compared"),)
+
+
+@pytest.mark.parametrize(
+    ("prediction", "reads"),
     [
-        (model_settings.Word(), False),
-        (model_settings.Bilinear(), True),
-        (model_settings.Pair(), True),
-        (model_settings.Pair(attention=True), False),
+        (prediction_settings.Word(), False),
+        (prediction_settings.Bilinear(), True),
+        (prediction_settings.Pair(), True),
+        (prediction_settings.Pair(attention=True), False),
     ],
 )
-def test_read_outs_that_need_no_attention_are_told_from_others(readout: model_settings.Readout, reads: bool) -> None:
-    assert model_settings.reads_candidates(readout) is reads
+def test_prediction_heads_that_need_no_attention_are_known(
+    prediction: prediction_settings.Prediction, reads: bool
+) -> None:
+    assert prediction_settings.reads_candidates(prediction) is reads
 
 
 def test_words_that_the_model_does_not_know_are_named(run: Run) -> None:
-    assert told(run, Sentence(TEXT)).notes == ()
-    noted = " ".join(told(run, Sentence("Anna met zebra 7.")).notes)
+    assert walk_of(run, SentenceQuery(TEXT)).notes == ()
+    noted = " ".join(walk_of(run, SentenceQuery("Anna met zebra 7.")).notes)
     assert "7" in noted and "z" in noted
 
 
@@ -204,13 +220,13 @@ def test_words_that_the_model_does_not_know_are_named(run: Run) -> None:
         ("Tom met Anna. " * 40, 0, 0, "text has 161 tokens; at most 96 can be shown"),
     ],
 )
-def test_what_cannot_be_explained_is_told(text: str, layer: int, head: int, message: str, run: Run) -> None:
+def test_what_cannot_be_explained_is_an_error(text: str, layer: int, head: int, message: str, run: Run) -> None:
     with pytest.raises(UserError, match=message):
-        told(run, Sentence(text), layer, head)
+        walk_of(run, SentenceQuery(text), layer, head)
 
 
 def test_explaining_leaves_the_run_as_it_was(run: Run) -> None:
-    before = {name: value.clone() for name, value in run.resolver.state_dict().items()}
-    told(run, asked())
-    assert all(torch.equal(before[name], value) for name, value in run.resolver.state_dict().items())
-    assert next(run.resolver.parameters()).dtype == torch.float32
+    before = {name: value.clone() for name, value in run.model.state_dict().items()}
+    walk_of(run, query_of())
+    assert all(torch.equal(before[name], value) for name, value in run.model.state_dict().items())
+    assert next(run.model.parameters()).dtype == torch.float32

@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from anaphora.errors import UserError
-from anaphora.explain.calculation import calculate
-from anaphora.explain.matrices import LONGEST, read
+from anaphora.base.errors import UserError
+from anaphora.explain.calculation import walk_through_calculation
+from anaphora.explain.matrices import MAX_TOKENS, load_calculation
 from anaphora.explain.phrases import Phrases
 
 TWO = "X: [[1, 0], [0, 1]]\n"
@@ -20,7 +20,7 @@ def mine(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "message"),
     [
         ("W_Q: [[1, 0], [0, 1]]", "give either X"),
         (TWO + "Q: [[1, 0]]", "give either X"),
@@ -41,7 +41,7 @@ def mine(tmp_path: Path) -> Path:
         ("X: [[1, true]]", "is True; expected a finite number"),
         ("X: 3", "X must be a list of rows"),
         ("X: []", "X must be a list of rows"),
-        (f"X: {[[1]] * (LONGEST + 1)}", "at most 96 tokens"),
+        (f"X: {[[1]] * (MAX_TOKENS + 1)}", "at most 96 tokens"),
         (TWO + "tokens: [a]", r"tokens \(1 entries\) must be a list of 2 labels"),
         (TWO + "heads: 3", r"heads \(3\) must divide the 2 features of the queries"),
         (TWO + "heads: 0", r"heads \(0\) must be a whole number"),
@@ -58,37 +58,37 @@ def mine(tmp_path: Path) -> Path:
     ],
 )
 def test_what_does_not_fit_is_told_with_file_field_shape_and_what_was_expected(
-    content: str, told: str, mine: Path
+    content: str, message: str, mine: Path
 ) -> None:
     mine.write_text(content, encoding="utf-8")
-    with pytest.raises(UserError, match=told) as error:
-        read(mine, "en")
+    with pytest.raises(UserError, match=message) as error:
+        load_calculation(mine, "en")
     assert str(error.value).startswith(f"{mine}: ") and "\n" not in str(error.value)
 
 
 def test_a_file_that_is_not_there_is_told(mine: Path) -> None:
     with pytest.raises(UserError, match=r"mine.yaml: there is no such file"):
-        read(mine, "en")
+        load_calculation(mine, "en")
 
 
 def test_a_slip_at_a_step_that_does_not_happen_is_told(mine: Path) -> None:
     mine.write_text(TWO + "scale: false\nslips: [{step: scale, published: a, right: b}]", encoding="utf-8")
     with pytest.raises(UserError, match="step 'scale' is not one of inputs, queries"):
-        calculate(read(mine, "en"), Phrases("en"))
+        walk_through_calculation(load_calculation(mine, "en"), Phrases("en"))
 
 
 def test_words_may_be_given_once_or_by_language(mine: Path) -> None:
     mine.write_text(
         TWO + "title: {en: Mine, zh: 我的}\ntokens: {en: [a, b], zh: [甲, 乙]}\nabout: same\n", encoding="utf-8"
     )
-    english, chinese = (read(mine, language) for language in ("en", "zh"))
+    english, chinese = (load_calculation(mine, language) for language in ("en", "zh"))
     assert (english.title, english.tokens, english.about) == ("Mine", ("a", "b"), "same")
     assert (chinese.title, chinese.tokens, chinese.about) == ("我的", ("甲", "乙"), "same")
 
 
 def test_a_line_break_in_chinese_leaves_no_blank(mine: Path) -> None:
     mine.write_text(TWO + "about: >-\n  猫追蝴蝶，\n  忘了饭。 a\n  b\n", encoding="utf-8")
-    assert read(mine, "zh").about == "猫追蝴蝶，忘了饭。 a b"
+    assert load_calculation(mine, "zh").about == "猫追蝴蝶，忘了饭。 a b"
 
 
 def test_heads_split_the_features_and_an_output_projection_mixes_them(mine: Path) -> None:
@@ -96,24 +96,24 @@ def test_heads_split_the_features_and_an_output_projection_mixes_them(mine: Path
         "X: [[1, 0, 2, 1], [0, 1, 1, 3], [1, 1, 0, 0]]\nheads: 2\nW_O: [[1], [2], [3], [4]]\nrow: x2\n",
         encoding="utf-8",
     )
-    asked = read(mine, "en")
-    first, second = (calculate(asked, Phrases("en"), head) for head in (0, 1))
+    calculation = load_calculation(mine, "en")
+    first, second = (walk_through_calculation(calculation, Phrases("en"), head) for head in (0, 1))
     assert first.row == 1
-    for number, told in enumerate((first, second)):
-        maps = [part.values for part in told.step("heads").parts if not isinstance(part, str)]
-        np.testing.assert_array_equal(told.step("weights").result.values, maps[number])
+    for number, walk in enumerate((first, second)):
+        maps = [part.values for part in walk.step("heads").parts if not isinstance(part, str)]
+        np.testing.assert_array_equal(walk.step("weights").result.values, maps[number])
         columns = slice(2 * number, 2 * number + 2)
-        together = told.step("together").result.values
-        np.testing.assert_array_equal(together[:, columns], told.step("output").result.values)
-        np.testing.assert_allclose(told.step("projected").result.values, together @ [[1], [2], [3], [4]])
+        together = walk.step("together").result.values
+        np.testing.assert_array_equal(together[:, columns], walk.step("output").result.values)
+        np.testing.assert_allclose(walk.step("projected").result.values, together @ [[1], [2], [3], [4]])
     with pytest.raises(UserError, match=r"head \(2\) must be below heads \(2\)"):
-        calculate(asked, Phrases("en"), 2)
+        walk_through_calculation(calculation, Phrases("en"), 2)
 
 
 def test_the_matrices_of_the_docs_are_explained(mine: Path) -> None:
-    page = Path(__file__).parent.parent.parent / "docs" / "explain.md"
+    page = Path(__file__).parents[2] / "docs" / "explain.md"
     (block,) = re.findall(r"```yaml\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
     mine.write_text(block, encoding="utf-8")
-    told = calculate(read(mine, "en"), Phrases("en"))
-    assert told.tokens[told.row] == "cold"
-    assert 15 < told.step("output").result.values[1, 0] < 20
+    walk = walk_through_calculation(load_calculation(mine, "en"), Phrases("en"))
+    assert walk.tokens[walk.row] == "cold"
+    assert 15 < walk.step("output").result.values[1, 0] < 20

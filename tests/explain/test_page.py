@@ -12,35 +12,35 @@ import numpy as np
 import pytest
 from fontTools.ttLib import TTFont
 
-from anaphora.explain.calculation import calculate
-from anaphora.explain.matrices import example
-from anaphora.explain.page import write_page
+from anaphora.explain.calculation import walk_through_calculation
+from anaphora.explain.matrices import load_example
+from anaphora.explain.page import write_walkthrough_page
 from anaphora.explain.phrases import Phrases
-from anaphora.explain.walk import Matrix, Slip, Step, Walk
+from anaphora.explain.walk import Erratum, Matrix, Step, Walkthrough
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
 HOSTILE = "</script><script>document.title='owned'</script><img src=x onerror=alert(1)>\u2028'\"&"
 
 
-def written(folder: Path, told: Walk, digits: int = 4) -> str:
-    write_page(folder / "walk.html", told, digits)
+def written(folder: Path, walk: Walkthrough, digits: int = 4) -> str:
+    write_walkthrough_page(folder / "walk.html", walk, digits)
     return (folder / "walk.html").read_text(encoding="utf-8")
 
 
-def by_hand(language: str = "en") -> Walk:
-    return calculate(example("by_hand", language), Phrases(language))
+def by_hand(language: str = "en") -> Walkthrough:
+    return walk_through_calculation(load_example("by_hand", language), Phrases(language))
 
 
-def hostile() -> Walk:
+def hostile() -> Walkthrough:
     part = Matrix(HOSTILE, np.ones((1, 2)), (HOSTILE,), (HOSTILE, "b"), ("tokens", "tokens"))
-    step = Step("inputs", HOSTILE, HOSTILE, (part,), (Slip(HOSTILE, HOSTILE),))
-    return Walk("x", HOSTILE, HOSTILE, "en", (HOSTILE,), 0, (step,), (HOSTILE,))
+    step = Step("inputs", HOSTILE, HOSTILE, (part,), (Erratum(HOSTILE, HOSTILE),))
+    return Walkthrough("x", HOSTILE, HOSTILE, "en", (HOSTILE,), 0, (step,), (HOSTILE,))
 
 
 def stored(html: str) -> dict[str, object]:
-    found = re.search(r'<script type="application/json" id="walk">(.*?)</script>', html, re.DOTALL)
-    assert found is not None
-    return dict(json.loads(found[1]))
+    match = re.search(r'<script type="application/json" id="walk">(.*?)</script>', html, re.DOTALL)
+    assert match is not None
+    return dict(json.loads(match[1]))
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
@@ -65,18 +65,18 @@ def test_text_is_text_wherever_it_stands(tmp_path: Path) -> None:
 
 
 def test_the_page_holds_every_step_in_the_numbers_of_the_walk(tmp_path: Path) -> None:
-    told = by_hand()
-    steps = stored(written(tmp_path, told))["steps"]
+    walk = by_hand()
+    steps = stored(written(tmp_path, walk))["steps"]
     assert isinstance(steps, list)
-    assert [step["name"] for step in steps] == [step.name for step in told.steps]
+    assert [step["name"] for step in steps] == [step.name for step in walk.steps]
     values = next(step for step in steps if step["name"] == "scale")["parts"][-1]["values"]
-    np.testing.assert_allclose(values, told.step("scale").result.values, rtol=1e-6)
-    exact = next(step for step in stored(written(tmp_path, told, 12))["steps"] if step["name"] == "scale")  # type: ignore[attr-defined]
-    np.testing.assert_allclose(exact["parts"][-1]["values"], told.step("scale").result.values, rtol=1e-14)
+    np.testing.assert_allclose(values, walk.step("scale").result.values, rtol=1e-6)
+    exact = next(step for step in stored(written(tmp_path, walk, 12))["steps"] if step["name"] == "scale")  # type: ignore[attr-defined]
+    np.testing.assert_allclose(exact["parts"][-1]["values"], walk.step("scale").result.values, rtol=1e-14)
 
 
 def test_every_chinese_character_has_a_glyph_inside_the_page(tmp_path: Path) -> None:
-    html = written(tmp_path, calculate(example("starving_kitten", "zh"), Phrases("zh")))
+    html = written(tmp_path, walk_through_calculation(load_example("starving_kitten", "zh"), Phrases("zh")))
     faces = re.findall(r"font-weight:(\d+);src:url\(data:font/woff;base64,([^)]*)\)", html)
     assert [weight for weight, _ in faces] == ["400", "700"]
     used = {ord(character) for character in html if "\u4e00" <= character <= "\u9fff"}
@@ -86,7 +86,7 @@ def test_every_chinese_character_has_a_glyph_inside_the_page(tmp_path: Path) -> 
     assert "font-face" not in written(tmp_path, by_hand())
 
 
-def shown(path: Path, view: str = "") -> str:
+def rendered(path: Path, view: str = "") -> str:
     assert CHROMIUM is not None
     command = [CHROMIUM, "--headless=new", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--dump-dom"]
     done = subprocess.run(
@@ -98,15 +98,15 @@ def shown(path: Path, view: str = "") -> str:
 
 
 def element(html: str, name: str) -> str:
-    found = re.search(rf'<(\w+) id="{name}"[^>]*>(.*?)</\1>', html, re.DOTALL)
-    assert found is not None
-    return re.sub("<[^>]*>", "", found[2])
+    match = re.search(rf'<(\w+) id="{name}"[^>]*>(.*?)</\1>', html, re.DOTALL)
+    assert match is not None
+    return re.sub("<[^>]*>", "", match[2])
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here")
 def test_an_address_opens_a_step_and_a_cell_is_spelled_out(tmp_path: Path) -> None:
-    write_page(tmp_path / "walk.html", by_hand(), 4)
-    html = shown(tmp_path / "walk.html", "#step=5&row=1")
+    write_walkthrough_page(tmp_path / "walk.html", by_hand(), 4)
+    html = rendered(tmp_path / "walk.html", "#step=5&row=1")
     assert element(html, "count") == "5 / 11"
     assert element(html, "said").startswith("S[B, C] = 9 × 21 + 13 × 17 = 410")
     assert html.count("<canvas") == 3
@@ -115,7 +115,7 @@ def test_an_address_opens_a_step_and_a_cell_is_spelled_out(tmp_path: Path) -> No
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here")
 def test_arrow_keys_and_buttons_go_forward_and_back(tmp_path: Path) -> None:
-    write_page(tmp_path / "walk.html", by_hand(), 4)
+    write_walkthrough_page(tmp_path / "walk.html", by_hand(), 4)
     presses = "".join(
         f"dispatchEvent(new KeyboardEvent('keydown',{{key:'{key}'}}));"
         for key in ("ArrowRight", "ArrowRight", "ArrowRight", "ArrowLeft", "ArrowDown", "ArrowDown", "ArrowUp")
@@ -123,14 +123,14 @@ def test_arrow_keys_and_buttons_go_forward_and_back(tmp_path: Path) -> None:
     html = (tmp_path / "walk.html").read_text(encoding="utf-8")
     pressed = f"<script>{presses}document.getElementById('next').click();</script></body>"
     (tmp_path / "walk.html").write_text(html.replace("</body>", pressed), encoding="utf-8")
-    html = shown(tmp_path / "walk.html")
+    html = rendered(tmp_path / "walk.html")
     assert element(html, "count") == "4 / 11"
     assert re.search(r'aria-checked="true"[^>]*>B<', html)
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here")
 def test_hostile_text_is_shown_and_not_run(tmp_path: Path) -> None:
-    write_page(tmp_path / "walk.html", hostile(), 4)
-    html = shown(tmp_path / "walk.html")
+    write_walkthrough_page(tmp_path / "walk.html", hostile(), 4)
+    html = rendered(tmp_path / "walk.html")
     assert "<title>owned" not in html and "<img" not in html
     assert element(html, "count") == "1 / 1"

@@ -5,47 +5,50 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from anaphora.model import settings
+from anaphora.base.batch import EncoderInput
 from anaphora.model.encoder import Encoder
+from anaphora.settings.model import attention as attention_settings
+from anaphora.settings.model import encoder as model_settings
+from anaphora.settings.model import position as position_settings
 
 VOCABULARY = 50
 POSITIONS = [
-    settings.NoPosition(),
-    settings.Sinusoidal(),
-    settings.Learned(max_length=32),
-    settings.Rotary(),
-    settings.Alibi(),
-    settings.T5Relative(buckets=8, max_distance=16),
+    position_settings.NoPosition(),
+    position_settings.Sinusoidal(),
+    position_settings.Learned(max_length=32),
+    position_settings.Rotary(),
+    position_settings.Alibi(),
+    position_settings.T5Relative(buckets=8, max_distance=16),
 ]
 ATTENTIONS = [
-    settings.MultiHead(heads=2),
-    settings.SingleHead(),
-    settings.SharedQueryKey(heads=2),
-    settings.Uniform(heads=2),
-    settings.ParameterFree(heads=2),
+    attention_settings.MultiHead(heads=2),
+    attention_settings.SingleHead(),
+    attention_settings.SharedQueryKey(heads=2),
+    attention_settings.Uniform(heads=2),
+    attention_settings.ParameterFree(heads=2),
 ]
-RECURRENT = [settings.Gru(), settings.Lstm()]
-FEED_FORWARDS = [settings.Relu(), settings.Gelu(), settings.SwiGlu()]
+RECURRENT = [attention_settings.Gru(), attention_settings.Lstm()]
+FEED_FORWARDS = [model_settings.Relu(), model_settings.Gelu(), model_settings.SwiGlu()]
 NORMS = [
-    settings.LayerNorm(placement="pre"),
-    settings.LayerNorm(placement="post"),
-    settings.RmsNorm(placement="pre"),
-    settings.RmsNorm(placement="post"),
+    model_settings.LayerNorm(placement="pre"),
+    model_settings.LayerNorm(placement="post"),
+    model_settings.RmsNorm(placement="pre"),
+    model_settings.RmsNorm(placement="post"),
 ]
 
 
-def shape(**changes: object) -> settings.Model:
+def shape(**changes: object) -> model_settings.Model:
     """Settings of a tiny encoder; wide weights, so that nothing is equal merely because all is small."""
     chosen: dict[str, object] = {
         "width": 16,
         "layers": 2,
-        "position": settings.Rotary(),
-        "attention": settings.MultiHead(heads=2),
-        "feed_forward": settings.Gelu(),
-        "norm": settings.LayerNorm(),
-        "initialisation": settings.Normal(deviation=0.5),
+        "position": position_settings.Rotary(),
+        "attention": attention_settings.MultiHead(heads=2),
+        "feed_forward": model_settings.Gelu(),
+        "norm": model_settings.LayerNorm(),
+        "initialisation": model_settings.Normal(deviation=0.5),
     }
-    return settings.Model(**(chosen | changes))  # type: ignore[arg-type]
+    return model_settings.Model(**(chosen | changes))  # type: ignore[arg-type]
 
 
 def encoder(**changes: object) -> Encoder:
@@ -59,11 +62,11 @@ def sentence(length: int, seed: int = 0) -> Tensor:
     return torch.randint(5, VOCABULARY, (length,), generator=torch.Generator().manual_seed(seed))
 
 
-def pack(sentences: list[Tensor], padding: int = 0) -> tuple[Tensor, Tensor, Tensor]:
-    """One row: ids, places, segments, each (1, T)."""
+def pack(sentences: list[Tensor], padding: int = 0) -> EncoderInput:
+    """One row of sentences, one behind the other: (1, T)."""
     ids = torch.cat([*sentences, torch.zeros(padding, dtype=torch.long)])
-    places = torch.cat([*(torch.arange(len(one)) for one in sentences), torch.zeros(padding, dtype=torch.long)])
+    positions = torch.cat([*(torch.arange(len(words)) for words in sentences), torch.zeros(padding, dtype=torch.long)])
     segments = torch.cat(
-        [*(torch.full((len(one),), number) for number, one in enumerate(sentences)), torch.full((padding,), -1)]
+        [*(torch.full((len(words),), number) for number, words in enumerate(sentences)), torch.full((padding,), -1)]
     )
-    return ids[None], places[None], segments[None]
+    return EncoderInput(ids[None], positions[None], segments[None])

@@ -8,10 +8,15 @@ import torch
 from encoders import ATTENTIONS, FEED_FORWARDS, NORMS, POSITIONS, encoder, pack, sentence, shape
 from torch import Tensor
 
-from anaphora.errors import UserError
-from anaphora.model import settings
-from anaphora.model.attention import attend, attention_weights, same_sentence
+from anaphora.base.batch import EncoderInput
+from anaphora.base.errors import UserError
+from anaphora.model.attention import Attention, attend, attention_weights
+from anaphora.model.block import Block
 from anaphora.model.encoder import Encoder
+from anaphora.model.mixer import same_sentence_mask
+from anaphora.settings.model import attention as attention_settings
+from anaphora.settings.model import encoder as model_settings
+from anaphora.settings.model import position as position_settings
 
 
 def kind(value: object) -> str:
@@ -24,27 +29,27 @@ every_attention = pytest.mark.parametrize("attention", ATTENTIONS, ids=kind)
 
 @every_position
 @every_attention
-def test_packing_changes_nothing(position: settings.Position, attention: settings.Attention) -> None:
+def test_packing_changes_nothing(position: position_settings.Position, attention: attention_settings.Attention) -> None:
     first, second = sentence(5, 1), sentence(9, 2)
     model = encoder(position=position, attention=attention)
-    packed, alone = model(*pack([first, second])), model(*pack([second]))
+    packed, alone = model(pack([first, second])), model(pack([second]))
     torch.testing.assert_close(packed[0, 5:], alone[0])
 
 
 @every_position
 @every_attention
-def test_padding_changes_nothing(position: settings.Position, attention: settings.Attention) -> None:
+def test_padding_changes_nothing(position: position_settings.Position, attention: attention_settings.Attention) -> None:
     model = encoder(position=position, attention=attention)
-    padded, alone = model(*pack([sentence(7)], padding=4)), model(*pack([sentence(7)]))
+    padded, alone = model(pack([sentence(7)], padding=4)), model(pack([sentence(7)]))
     torch.testing.assert_close(padded[0, :7], alone[0])
     assert padded.isfinite().all()
 
 
 @pytest.mark.parametrize("feed_forward", FEED_FORWARDS, ids=kind)
 @pytest.mark.parametrize("norm", NORMS, ids=lambda norm: f"{norm.kind}-{norm.placement}")
-def test_every_block_trains(feed_forward: settings.FeedForward, norm: settings.Norm) -> None:
+def test_every_block_trains(feed_forward: model_settings.FeedForward, norm: model_settings.Norm) -> None:
     model = encoder(feed_forward=feed_forward, norm=norm).train()
-    model(*pack([sentence(6)], padding=2))[:, :6].square().sum().backward()
+    torch.autograd.backward(model(pack([sentence(6)], padding=2))[:, :6].square().sum())
     untouched = [name for name, weight in model.named_parameters() if weight.grad is None or not weight.grad.any()]
     # A key's bias adds the same to every score of a row, which softmax does not see.
     assert [name for name in untouched if not name.endswith("key.bias")] == []
@@ -53,95 +58,94 @@ def test_every_block_trains(feed_forward: settings.FeedForward, norm: settings.N
 
 def test_without_positions_a_sentence_is_a_bag() -> None:
     words, order = sentence(8), torch.tensor([3, 0, 7, 5, 1, 6, 2, 4])
-    model = encoder(position=settings.NoPosition())
-    torch.testing.assert_close(model(*pack([words[order]]))[0], model(*pack([words]))[0, order])
+    model = encoder(position=position_settings.NoPosition())
+    torch.testing.assert_close(model(pack([words[order]]))[0], model(pack([words]))[0, order])
 
 
 @pytest.mark.parametrize("position", POSITIONS[1:], ids=kind)
-def test_with_positions_order_matters(position: settings.Position) -> None:
+def test_with_positions_order_matters(position: position_settings.Position) -> None:
     words, order = sentence(8), torch.tensor([3, 0, 7, 5, 1, 6, 2, 4])
     model = encoder(position=position)
-    assert (model(*pack([words[order]]))[0] - model(*pack([words]))[0, order]).abs().max() > 1e-3
+    assert (model(pack([words[order]]))[0] - model(pack([words]))[0, order]).abs().max() > 1e-3
 
 
 @pytest.mark.parametrize("position", POSITIONS[3:], ids=kind)
-def test_relative_positions_ignore_a_shift(position: settings.Position) -> None:
-    ids, places, segments = pack([sentence(8)])
+def test_relative_positions_ignore_a_shift(position: position_settings.Position) -> None:
+    tokens = pack([sentence(8)])
     model = encoder(position=position)
-    torch.testing.assert_close(model(ids, places + 11, segments), model(ids, places, segments), atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(model(shifted(tokens)), model(tokens), atol=1e-5, rtol=1e-5)
 
 
 @pytest.mark.parametrize("position", POSITIONS[1:3], ids=kind)
-def test_absolute_positions_see_a_shift(position: settings.Position) -> None:
-    ids, places, segments = pack([sentence(8)])
+def test_absolute_positions_see_a_shift(position: position_settings.Position) -> None:
+    tokens = pack([sentence(8)])
     model = encoder(position=position)
-    assert (model(ids, places + 11, segments) - model(ids, places, segments)).abs().max() > 1e-3
+    assert (model(shifted(tokens)) - model(tokens)).abs().max() > 1e-3
 
 
-def explicit_weights(model: Encoder, ids: Tensor, places: Tensor, segments: Tensor, layer: int) -> Tensor:
+def shifted(tokens: EncoderInput) -> EncoderInput:
+    """The same tokens eleven positions on."""
+    return replace(tokens, positions=tokens.positions + 11)
+
+
+def attention_of(block: Block) -> Attention:
+    assert isinstance(block.attention, Attention)
+    return block.attention
+
+
+def explicit_weights(model: Encoder, tokens: EncoderInput, layer: int) -> Tensor:
     """softmax(q k^T / sqrt(D) + bias) of one layer, written out in float64 one query at a time."""
-    context = model.begin(ids, places, segments)
-    hidden = context.embedded
-    for number, block in enumerate(model._blocks()):
-        if number == layer:
-            query, key, _ = block.project(hidden, context)
-            bias = block.attention.score_bias(context).expand(query.shape[0], query.shape[1], -1, -1)
-            rows = torch.zeros(*query.shape[:3], key.shape[2], dtype=torch.float64)
-            for row, head, token in torch.cartesian_prod(*(torch.arange(size) for size in query.shape[:3])):
-                scores = [
-                    (query[row, head, token].double() * key[row, head, other].double()).sum()
-                    / math.sqrt(query.shape[-1])
-                    + bias[row, head, token, other].double()
-                    for other in range(key.shape[2])
-                ]
-                high = max(scores)
-                if high > -math.inf:
-                    powers = torch.stack([torch.exp(score - high) for score in scores])
-                    rows[row, head, token] = powers / powers.sum()
-            return rows
-        hidden = block(hidden, context)
-    raise AssertionError("no such layer")
+    working = list(model.passes(tokens))[layer]
+    query, key = working.query, working.key
+    bias = attention_of(working.block).score_bias(working.context).expand(query.shape[0], query.shape[1], -1, -1)
+    rows = torch.zeros(*query.shape[:3], key.shape[2], dtype=torch.float64)
+    for row, head, token in torch.cartesian_prod(*(torch.arange(size) for size in query.shape[:3])):
+        scores = [
+            (query[row, head, token].double() * key[row, head, other].double()).sum() / math.sqrt(query.shape[-1])
+            + bias[row, head, token, other].double()
+            for other in range(key.shape[2])
+        ]
+        high = max(scores)
+        if high > -math.inf:
+            powers = torch.stack([torch.exp(score - high) for score in scores])
+            rows[row, head, token] = powers / powers.sum()
+    return rows
 
 
 @every_position
 @every_attention
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
 def test_rows_equal_an_explicit_softmax(
-    position: settings.Position, attention: settings.Attention, dtype: torch.dtype
+    position: position_settings.Position, attention: attention_settings.Attention, dtype: torch.dtype
 ) -> None:
     model = encoder(position=position, attention=attention).to(dtype)
     packed = pack([sentence(4, 1), sentence(6, 2)], padding=2)
-    asked = (torch.zeros(12, dtype=torch.long), torch.arange(12))
+    queries = (torch.zeros(12, dtype=torch.long), torch.arange(12))
     with torch.no_grad():
-        _, rows = model.with_rows(*packed, asked)
+        _, rows = model.forward_with_rows(packed, queries)
         for layer in range(2):
-            wanted = explicit_weights(model, *packed, layer)[0].transpose(0, 1)  # (Q, H, T)
+            wanted = explicit_weights(model, packed, layer)[0].transpose(0, 1)  # (Q, H, T)
             assert (rows[layer].double() - wanted).abs().max() < 1e-5
-            whole = list(model.maps(*packed))[layer][0].transpose(0, 1)
+            whole = list(model.maps(packed))[layer][0].transpose(0, 1)
             assert (whole.double() - wanted).abs().max() < 1e-5
 
 
 @every_position
 @every_attention
 def test_mixing_with_the_rows_gives_the_layers_own_output(
-    position: settings.Position, attention: settings.Attention
+    position: position_settings.Position, attention: attention_settings.Attention
 ) -> None:
     model = encoder(position=position, attention=attention)
-    ids, places, segments = pack([sentence(4, 1), sentence(6, 2)], padding=2)
-    context = model.begin(ids, places, segments)
-    hidden = context.embedded
-    block = next(model._blocks())
-    query, key, value = block.project(hidden, context)
-    weights = block.attention.maps(query, key, context)
-    by_hand = (weights @ value).transpose(1, 2).flatten(2)
-    torch.testing.assert_close(by_hand, block.attention.mix(query, key, value, context))
+    layer = next(model.passes(pack([sentence(4, 1), sentence(6, 2)], padding=2)))
+    by_hand = (layer.maps() @ layer.value).transpose(1, 2).flatten(2)
+    torch.testing.assert_close(by_hand, layer.mixed)
 
 
 @pytest.mark.parametrize("norm", NORMS, ids=lambda norm: f"{norm.kind}-{norm.placement}")
-def test_states_that_are_needed_are_those_of_the_whole_pass_and_the_others_zeros(norm: settings.Norm) -> None:
+def test_states_that_are_needed_are_those_of_the_whole_pass_and_the_others_zeros(norm: model_settings.Norm) -> None:
     model = encoder(norm=norm)
     batch, needed = pack([sentence(4, 1), sentence(6, 2)]), torch.tensor([1, 7])
-    whole, some = model(*batch)[0], model(*batch, needed=needed)[0]
+    whole, some = model(batch)[0], model(batch, needed=needed)[0]
     torch.testing.assert_close(some[needed], whole[needed])
     assert some.abs().sum(dim=1).nonzero().flatten().tolist() == needed.tolist()
 
@@ -149,34 +153,33 @@ def test_states_that_are_needed_are_those_of_the_whole_pass_and_the_others_zeros
 @every_position
 @every_attention
 def test_a_row_of_one_whole_sentence_mixes_the_same_without_a_bias_of_zeros(
-    position: settings.Position, attention: settings.Attention
+    position: position_settings.Position, attention: attention_settings.Attention
 ) -> None:
     model = encoder(position=position, attention=attention)
-    context = model.begin(*pack([sentence(6)]))
-    assert context.plain == (position.kind not in ("alibi", "t5_relative"))
-    assert not model.begin(*pack([sentence(6)], padding=1)).plain
-    assert not model.begin(*pack([sentence(3), sentence(3)])).plain
-    block = next(model._blocks())
-    projected = block.project(context.embedded, context)
+    context = model.make_context(pack([sentence(6)]))
+    assert context.is_unbiased == (position.kind not in ("alibi", "t5_relative"))
+    assert not model.make_context(pack([sentence(6)], padding=1)).is_unbiased
+    assert not model.make_context(pack([sentence(3), sentence(3)])).is_unbiased
+    block = model.layers[0]
+    projected = block.project(context.embeddings, context)
     torch.testing.assert_close(
-        block.attention.mix(*projected, context), block.attention.mix(*projected, replace(context, plain=False))
+        block.attention.mix(*projected, context), block.attention.mix(*projected, replace(context, is_unbiased=False))
     )
 
 
 def test_rows_without_states_are_those_with_states() -> None:
     model, packed = encoder(), pack([sentence(4, 1), sentence(6, 2)])
-    asked = (torch.tensor([0, 0]), torch.tensor([1, 7]))
-    hidden, rows = model.with_rows(*packed, asked, needed=torch.tensor([], dtype=torch.long))
+    queries = (torch.tensor([0, 0]), torch.tensor([1, 7]))
+    hidden, rows = model.forward_with_rows(packed, queries, needed=torch.tensor([], dtype=torch.long))
     assert hidden.abs().sum() == 0
-    torch.testing.assert_close(rows, model.with_rows(*packed, asked)[1])
+    torch.testing.assert_close(rows, model.forward_with_rows(packed, queries)[1])
 
 
 @every_position
-def test_attending_over_the_identity_returns_the_weights(position: settings.Position) -> None:
+def test_attending_over_the_identity_returns_the_weights(position: position_settings.Position) -> None:
     model = encoder(position=position)
-    ids, places, segments = pack([sentence(4, 1), sentence(6, 2)], padding=2)
-    context = model.begin(ids, places, segments)
-    query, key, _ = next(model._blocks()).project(context.embedded, context)
+    context = model.make_context(pack([sentence(4, 1), sentence(6, 2)], padding=2))
+    query, key, _ = model.layers[0].project(context.embeddings, context)
     identity = torch.eye(12, dtype=torch.float64).expand(1, 2, 12, 12)
     torch.testing.assert_close(attend(query, key, identity, context.bias), attention_weights(query, key, context.bias))
 
@@ -184,8 +187,8 @@ def test_attending_over_the_identity_returns_the_weights(position: settings.Posi
 def test_a_sentence_of_padding_attends_to_nothing() -> None:
     segments = torch.tensor([[0, 0, -1, -1], [-1, -1, -1, -1]])
     query = torch.randn(2, 1, 4, 8, generator=torch.Generator().manual_seed(0), requires_grad=True)
-    weights = attention_weights(query, query, same_sentence(segments))
-    mixed = attend(query, query, query, same_sentence(segments))
+    weights = attention_weights(query, query, same_sentence_mask(segments))
+    mixed = attend(query, query, query, same_sentence_mask(segments))
     assert (
         weights[0, 0, :2, :2].sum().item() == pytest.approx(2)
         and weights[0, 0, 2:].sum() == 0
@@ -203,15 +206,15 @@ def test_bfloat16_on_the_cpu_mixes_as_float32_does_at_every_length(tokens: int) 
     bias = torch.randn(2, 1, tokens, tokens)
     bias[0, 0, :, 3] = -torch.inf
     bias[1, 0, 2] = -torch.inf  # a query that may attend to nothing
-    for asked in (None, bias):
-        exact = attend(query, key, value, asked)
-        found = attend(query.bfloat16(), key.bfloat16(), value.bfloat16(), asked)
-        torch.testing.assert_close(found.float(), exact, atol=0.03, rtol=0.03)
+    for added in (None, bias):
+        exact = attend(query, key, value, added)
+        rounded = attend(query.bfloat16(), key.bfloat16(), value.bfloat16(), added)
+        torch.testing.assert_close(rounded.float(), exact, atol=0.03, rtol=0.03)
         exact_gradients = torch.autograd.grad(exact.square().sum(), (query, key, value))
-        gradients = torch.autograd.grad(found.float().square().sum(), (query, key, value))
+        gradients = torch.autograd.grad(rounded.float().square().sum(), (query, key, value))
         for gradient, exact_gradient in zip(gradients, exact_gradients, strict=True):
             torch.testing.assert_close(gradient, exact_gradient, atol=0.1, rtol=0.1)
-    assert torch.equal(found[1, :, 2], torch.zeros_like(found[1, :, 2]))
+    assert torch.equal(rounded[1, :, 2], torch.zeros_like(rounded[1, :, 2]))
 
 
 def test_bfloat16_on_the_cpu_drops_weights() -> None:
@@ -224,34 +227,34 @@ def test_bfloat16_on_the_cpu_drops_weights() -> None:
 
 
 def test_rows_are_taken_before_dropout() -> None:
-    model = encoder(attention=settings.MultiHead(heads=2, dropout=0.9, head_dropout=0.9)).train()
-    asked = (torch.zeros(6, dtype=torch.long), torch.arange(6))
-    _, rows = model.with_rows(*pack([sentence(6)]), asked)
+    model = encoder(attention=attention_settings.MultiHead(heads=2, dropout=0.9, head_dropout=0.9)).train()
+    queries = (torch.zeros(6, dtype=torch.long), torch.arange(6))
+    _, rows = model.forward_with_rows(pack([sentence(6)]), queries)
     torch.testing.assert_close(rows.sum(dim=-1), torch.ones_like(rows[..., 0]))
 
 
 @pytest.mark.parametrize(("single", "whole"), [(0.5, 0.0), (0.0, 0.5)])
 def test_dropout_acts_in_training_alone(single: float, whole: float) -> None:
-    model = encoder(attention=settings.MultiHead(heads=2, dropout=single, head_dropout=whole))
+    model = encoder(attention=attention_settings.MultiHead(heads=2, dropout=single, head_dropout=whole))
     packed = pack([sentence(6)])
-    torch.testing.assert_close(model(*packed), model(*packed))
+    torch.testing.assert_close(model(packed), model(packed))
     model.train()
-    assert not torch.equal(model(*packed), model(*packed))
+    assert not torch.equal(model(packed), model(packed))
 
 
-def test_silenced_blocks_pass_the_embedding_through() -> None:
-    model = encoder(norm=settings.LayerNorm(placement="pre"))
-    for block in model._blocks():
+def test_blocks_that_add_zeros_pass_the_embedding_through() -> None:
+    model = encoder(norm=model_settings.LayerNorm(placement="pre"))
+    for block in model.layers:
         for name, weight in block.named_parameters():
             if name.startswith(("attention.output", "feed_forward.narrow")):
                 torch.nn.init.zeros_(weight)
-    ids, places, segments = pack([sentence(6)])
-    torch.testing.assert_close(model(ids, places, segments), model.norm(model.tokens(ids)))
+    tokens = pack([sentence(6)])
+    torch.testing.assert_close(model(tokens), model.norm(model.tokens(tokens.ids)))
 
 
 def test_uniform_attention_weighs_every_token_of_the_sentence_alike() -> None:
-    model = encoder(attention=settings.Uniform(heads=2), position=settings.Alibi())
-    weights = next(model.maps(*pack([sentence(4, 1), sentence(5, 2)])))
+    model = encoder(attention=attention_settings.Uniform(heads=2), position=position_settings.Alibi())
+    weights = next(model.maps(pack([sentence(4, 1), sentence(5, 2)])))
     torch.testing.assert_close(weights[0, :, :4, :4], torch.full((2, 4, 4), 0.25, dtype=torch.float64))
     assert weights[0, :, :4, 4:].sum() == 0
 
@@ -260,16 +263,16 @@ def test_uniform_attention_weighs_every_token_of_the_sentence_alike() -> None:
 def test_token_values_let_nothing_pass_through_a_third_token(values: str, relays: bool) -> None:
     """Token 3 sees token 0 only through token 1 and 2, whose own rows may look anywhere."""
     model = encoder(values=values, layers=2)
-    ids, places, segments = pack([sentence(4)])
-    changed = ids.clone()
-    changed[0, 0] = 5 + (ids[0, 0] - 4) % 40
+    tokens = pack([sentence(4)])
+    changed = tokens.ids.clone()
+    changed[0, 0] = 5 + (tokens.ids[0, 0] - 4) % 40
     outputs = []
-    for words in (ids, changed):
-        context = model.begin(words, places, segments)
-        first = model.begin(ids, places, segments)  # queries and keys as if nothing had changed
-        hidden = context.embedded
-        for block in model._blocks():
-            query, key, _ = block.project(first.embedded, first)
+    for words in (tokens, replace(tokens, ids=changed)):
+        context = model.make_context(words)
+        first = model.make_context(tokens)  # queries and keys as if nothing had changed
+        hidden = context.embeddings
+        for block in model.layers:
+            query, key, _ = block.project(first.embeddings, first)
             cut = context.mask.clone()
             cut[..., 3, 0] = -math.inf
             value = block.project(hidden, context)[2]
@@ -281,7 +284,7 @@ def test_token_values_let_nothing_pass_through_a_third_token(values: str, relays
 
 def test_a_text_longer_than_learned_positions_is_refused() -> None:
     with pytest.raises(UserError, match=r"40 tokens .* model.position.max_length \(32\)"):
-        encoder(position=settings.Learned(max_length=32))(*pack([sentence(40)]))
+        encoder(position=position_settings.Learned(max_length=32))(pack([sentence(40)]))
 
 
 @pytest.mark.parametrize(
@@ -300,10 +303,10 @@ def test_impossible_shapes_are_refused_in_the_users_words(changes: dict[str, obj
 
 
 def test_waves_are_added_to_embeddings_of_their_own_size() -> None:
-    model = encoder(position=settings.Sinusoidal())
-    ids, places, _ = pack([sentence(6)])
-    waves = model.embed(ids, places) - model.tokens(ids) * 4  # the square root of the width, 16
-    angles = places[0, :, None] * 10_000 ** (-torch.arange(8).double() / 8)
+    model = encoder(position=position_settings.Sinusoidal())
+    tokens = pack([sentence(6)])
+    waves = model.embed(tokens) - model.tokens(tokens.ids) * 4  # the square root of the width, 16
+    angles = tokens.positions[0, :, None] * 10_000 ** (-torch.arange(8).double() / 8)
     torch.testing.assert_close(waves[0], torch.cat((angles.sin(), angles.cos()), dim=-1))
-    plain = encoder(position=settings.Rotary())
-    assert torch.equal(plain.looked_up(ids), plain.tokens(ids))
+    plain = encoder(position=position_settings.Rotary())
+    assert torch.equal(plain.token_embeddings(tokens.ids), plain.tokens(tokens.ids))

@@ -5,9 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from anaphora.replication.number_agreement import ADJECTIVES, DETERMINERS, LONGEST, NOUNS, SHORTEST, VERBS, number_items
+from anaphora.replication.number_agreement import (
+    ADJECTIVES,
+    DETERMINERS,
+    LONGEST,
+    NOUNS,
+    SHORTEST,
+    VERBS,
+    generate_items,
+)
 
-ITEMS = number_items(2000, seed=3)
+ITEMS = generate_items(2000, seed=3)
 NUMBER = {form: bool(many) for pair in NOUNS for many, form in enumerate(pair)}
 
 
@@ -42,13 +50,13 @@ def test_every_noun_phrase_agrees_within_itself() -> None:
 
 def test_the_verb_of_a_subject_relative_agrees_with_the_subject() -> None:
     forms = {form: many for singular, plural, _ in VERBS for many, form in ((False, singular), (True, plural))}
-    seen = 0
+    checked = 0
     for item in ITEMS:
         words = item.text.split()
         if words[item.subject + 1 : item.subject + 2] == ["that"] and words[item.subject + 2] in forms:
-            seen += 1
+            checked += 1
             assert forms[words[item.subject + 2]] == item.plural, item.text
-    assert seen > 50
+    assert checked > 50
 
 
 def test_sentences_differ_keep_their_lengths_and_come_again_with_the_seed() -> None:
@@ -56,12 +64,12 @@ def test_sentences_differ_keep_their_lengths_and_come_again_with_the_seed() -> N
     assert len(set(texts)) == len(texts)
     assert {SHORTEST, SHORTEST + 5} < {len(text.split()) for text in texts}
     assert all(SHORTEST <= len(text.split()) <= LONGEST for text in texts)
-    assert number_items(20, seed=3) == ITEMS[:20]
-    assert number_items(20, seed=4) != ITEMS[:20]
+    assert generate_items(20, seed=3) == ITEMS[:20]
+    assert generate_items(20, seed=4) != ITEMS[:20]
 
 
 def test_a_test_sentence_is_no_training_sentence() -> None:
     apart = set(texts := [item.text for item in ITEMS[:200]])
     assert apart == set(texts)
-    again = number_items(300, seed=3, apart_from=apart)
+    again = generate_items(300, seed=3, apart_from=apart)
     assert not apart & {item.text for item in again}

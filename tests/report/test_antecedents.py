@@ -7,13 +7,13 @@ import pytest
 from rich.console import Console
 from rich.table import Table
 
-from anaphora.analysis import antecedent_rules, antecedent_selection
+from anaphora.analysis.tasks import antecedent_rules, antecedent_selection
 from anaphora.report import antecedents
-from anaphora.report.antecedents import drawn, sentence, shown
+from anaphora.report.antecedents import antecedent_figure, comparison_sentence, terminal_tables
 
 
 def metrics(
-    head: float = 0.6, nearest: float = 0.3, width: float = 0.05, columns: tuple[str, ...] = antecedents.COLUMNS
+    head: float = 0.6, nearest: float = 0.3, width: float = 0.05, columns: tuple[str, ...] = antecedents.MENTION_TYPES
 ) -> Any:
     rows: list[dict[str, Any]] = []
 
@@ -29,7 +29,7 @@ def metrics(
     for column in columns:
         for number, name in enumerate(antecedents.RULES):
             row(name, "mentions", column, nearest + number / 10, None)
-        for field in antecedents.FIELDS:
+        for field in antecedents.CANDIDATE_SETS:
             row("best head", field, column, head, 3)
             row("one head", field, column, head - 0.1, 11)
             row("untrained", field, column, 0.1, None)
@@ -37,16 +37,16 @@ def metrics(
 
 
 def printed(told: Any) -> str:
-    console = Console(file=io.StringIO(), width=antecedents.WIDTH)
-    for line in shown(told):
+    console = Console(file=io.StringIO(), width=antecedents.TABLE_WIDTH)
+    for line in terminal_tables(told):
         console.print(line)
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
 
 
 def test_names_agree_with_the_measures() -> None:
-    assert tuple(antecedents.FIELDS) == antecedent_selection.FIELDS
-    assert antecedents.COLUMNS == antecedent_selection.COLUMNS
+    assert tuple(antecedents.CANDIDATE_SETS) == antecedent_selection.CHOICE_SETS
+    assert antecedents.MENTION_TYPES == antecedent_selection.FORM_COLUMNS
     assert tuple(antecedent_rules.RULES) == antecedents.RULES
 
 
@@ -61,11 +61,11 @@ def test_the_table_shows_every_row_in_full_and_the_papers_below() -> None:
 
 
 def test_missing_columns_are_left_out() -> None:
-    tables = [line for line in shown(metrics(columns=("all", "pronoun"))) if isinstance(line, Table)]
+    tables = [line for line in terminal_tables(metrics(columns=("all", "pronoun"))) if isinstance(line, Table)]
     assert [str(column.header).split("\n")[0] for column in tables[0].columns] == ["", "all", "pronoun"]
 
 
-@pytest.mark.parametrize("field", antecedents.FIELDS)
+@pytest.mark.parametrize("field", antecedents.CANDIDATE_SETS)
 @pytest.mark.parametrize(
     ("head", "width", "told"),
     [
@@ -76,11 +76,11 @@ def test_missing_columns_are_left_out() -> None:
     ],
 )
 def test_the_sentence_says_what_the_intervals_say(head: float, width: float, told: str, field: str) -> None:
-    assert told in sentence(metrics(head=head, width=width), field)
+    assert told in comparison_sentence(metrics(head=head, width=width), field)
 
 
 def test_the_figure_names_heads_rules_and_columns() -> None:
-    figure = drawn(metrics())
+    figure = antecedent_figure(metrics())
     written = {text.get_text() for axes in figure.axes for text in [*axes.texts, *axes.get_yticklabels()]}
     assert {"nearest", "head match", "sieve", "best untrained head", "best head among words before"} <= written
-    assert {f"{column} (1,234)" for column in antecedents.COLUMNS} <= written
+    assert {f"{column} (1,234)" for column in antecedents.MENTION_TYPES} <= written

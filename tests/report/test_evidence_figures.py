@@ -1,36 +1,54 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, get_args, get_type_hints
 
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from anaphora.report import evidence_figures as drawn
+from anaphora.analysis.evidence.schema.causal import KnockoutLoss
+from anaphora.analysis.evidence.schema.evidence import Evidence
+from anaphora.analysis.evidence.schema.scores import Effect, Effects
+from anaphora.analysis.evidence.schema.typed_json import Interval
+from anaphora.report.figures import causal, heads, measures
+from anaphora.report.wording import label, labels
 
-Metrics = dict[str, Any]
-PARTS: dict[str, Callable[[Metrics], Figure | None]] = {
-    "effects": lambda m: drawn.effects(m["effects"]),
-    "knock-out": lambda m: drawn.knock_out(m["causal"]),
-    "ablation": lambda m: drawn.ablation(m["causal"]),
-    "patch": lambda m: drawn.patch(m["causal"]),
-    "dose-response": lambda m: drawn.dose_response(m["causal"]),
-    "maps": lambda m: drawn.maps(m["maps"]),
-    "controls": lambda m: drawn.controls(m["controls"], m),
-    "strata": lambda m: drawn.strata(m["strata"]),
-    "factors": lambda m: drawn.factors(m["factors"]),
+OPTIONAL: dict[str, Any] = {each.name: None for each in fields(Evidence) if each.default is None}
+"""The parts that need not have been measured."""
+
+Draw = Callable[[Evidence], Figure | None]
+PARTS: dict[str, Draw] = {
+    "effects": lambda evidence: measures.effects_figure(evidence.effects),
+    "knockout": lambda evidence: causal.knockout_figure(evidence.causal_cells),
+    "ablation": lambda evidence: causal.ablation_figure(evidence.causal_cells),
+    "patching": lambda evidence: causal.patching_figure(evidence.causal_cells),
+    "dose-response": lambda evidence: causal.dose_response_figure(evidence.causal_cells),
+    "maps": lambda evidence: measures.maps_figure(evidence.maps),
+    "controls": measures.controls_figure,
+    "strata": lambda evidence: measures.strata_figure(evidence.strata),
+    "factors": lambda evidence: measures.factors_figure(evidence.factors),
 }
 every_part = pytest.mark.parametrize("draw", PARTS.values(), ids=PARTS)
 
 
-def hollow(value: Any, depth: int) -> Any:
-    """`value` with null for all that stands deeper than `depth` keys."""
-    if depth == 0:
-        return None
+def hollow(value: Any) -> Any:
+    """A part of the evidence with None for every number and interval that may be None."""
+    if is_dataclass(value) and not isinstance(value, type):
+        hints = get_type_hints(type(value))
+        plain = {each.name: getattr(value, each.name) for each in fields(value)}
+        empty = {
+            name: None
+            for name, hint in hints.items()
+            if name in plain and type(None) in get_args(hint) and isinstance(plain[name], int | float | Interval)
+        }
+        return replace(value, **{name: hollow(inner) for name, inner in plain.items() if name not in empty}, **empty)
     if isinstance(value, dict):
-        return {key: hollow(one, depth - 1) for key, one in value.items()}
+        return {name: hollow(inner) for name, inner in value.items()}
+    if isinstance(value, tuple) and not isinstance(value, Interval):
+        return tuple(map(hollow, value))
     return value
 
 
@@ -44,10 +62,8 @@ def words_of(figure: Figure) -> set[str]:
 
 @pytest.mark.filterwarnings("error")
 @every_part
-def test_every_part_is_drawn_whole_and_in_type_of_six_points_or_more(
-    draw: Callable[[Metrics], Figure | None], metrics: Metrics
-) -> None:
-    figure = draw(metrics)
+def test_every_part_is_drawn_whole_and_in_type_of_six_points_or_more(draw: Draw, evidence: Evidence) -> None:
+    figure = draw(evidence)
     assert figure is not None
     figure.draw_without_rendering()
     inked = figure.get_tightbbox()
@@ -59,50 +75,53 @@ def test_every_part_is_drawn_whole_and_in_type_of_six_points_or_more(
 
 
 @every_part
-@pytest.mark.parametrize("depth", [1, 3, 5])
-def test_what_was_not_measured_is_no_figure_and_no_fault(
-    draw: Callable[[Metrics], Figure | None], depth: int, metrics: Metrics
-) -> None:
-    figure = draw(hollow(metrics, depth))
-    assert depth > 1 or figure is None
+def test_what_was_not_measured_is_no_figure_and_no_fault(draw: Draw, evidence: Evidence) -> None:
+    assert draw(replace(evidence, strata={}, **OPTIONAL)) is None
+    assert draw(hollow(evidence)) is None
 
 
 def test_a_group_of_all_cues_stands_in_where_kinds_are_not_told_apart() -> None:
-    part = {"zh": {"all": {"meaning": {"value": 0.5, "interval": None}}}}
-    figure = drawn.effects(part)
+    effect = Effect(value=0.5, interval=None, quads=1)
+    figure = measures.effects_figure({"zh": {"all": Effects(meaning=effect, position=effect, entity=effect)}})
     assert figure is not None
     assert "Chinese" in words_of(figure)
 
 
-def test_bars_are_as_long_as_the_accuracy_that_is_lost(metrics: Metrics) -> None:
-    figure = drawn.knock_out(metrics["causal"])
+def test_bars_are_as_long_as_the_accuracy_that_is_lost(evidence: Evidence) -> None:
+    figure = causal.knockout_figure(evidence.causal_cells)
     assert figure is not None
     longest = max(patch.get_width() for axes in figure.axes for patch in axes.patches)  # type: ignore[attr-defined]
-    cells = [
-        cell for language in metrics["causal"]["languages"].values() for kind, cell in language.items() if kind != "all"
+    drops = [
+        cell.knockout["all_layers"].edges["gold"].drop or 0
+        for kinds in evidence.causal_cells.values()
+        for kind, cell in kinds.items()
+        if kind != "all"
     ]
-    assert longest == max(cell["knock_out"]["everywhere"]["gold"]["drop"] for cell in cells)
+    assert longest == max(drops)
 
 
-def test_negative_drops_stay_inside_the_axis(metrics: Metrics) -> None:
-    cell = metrics["causal"]["languages"]["en"]["set"]["knock_out"]["head"]
-    cell["distractor"] = {"drop": -0.4, "interval": [-0.6, -0.2], "mass_removed": 0.1}
-    figure = drawn.knock_out(metrics["causal"])
+def test_negative_drops_stay_inside_the_axis(evidence: Evidence) -> None:
+    cells = {language: dict(kinds) for language, kinds in evidence.causal_cells.items()}
+    cell = cells["en"]["set"]
+    edges = cell.knockout["head"].edges
+    edges = edges | {"distractor": KnockoutLoss(drop=-0.4, interval=Interval(-0.6, -0.2), mass_removed=0.1)}
+    cells["en"]["set"] = replace(cell, knockout={**cell.knockout, "head": replace(cell.knockout["head"], edges=edges)})
+    figure = causal.knockout_figure(cells)
     assert figure is not None
     assert all(axes.get_xlim()[0] < -0.6 for axes in figure.axes[1:])
 
 
-def test_every_scope_and_matched_edge_is_named(metrics: Metrics) -> None:
-    figure = drawn.knock_out(metrics["causal"])
+def test_every_scope_and_matched_edge_is_named(evidence: Evidence) -> None:
+    figure = causal.knockout_figure(evidence.causal_cells)
     assert figure is not None
-    edges = {name.replace("’", "'") for name in drawn.EDGES.values()}
-    assert {*drawn.SCOPES.values(), *edges} <= words_of(figure)
+    edges = {label("edges", edge).replace("’", "'") for edge in causal.EDGES}
+    assert {*labels("scopes").values(), *edges} <= words_of(figure)
 
 
 def test_the_broken_line_surrounds_the_heads_above_untrained_models() -> None:
     scores = np.full((3, 4), 0.45)  # above chance, and no more than an untrained model reaches
     scores[1, 2] = 0.9
-    figure = drawn.contoured_grid(scores, 0.4, 0.5, (1, 2), "")
+    figure = heads.contoured_head_grid(scores, 0.4, 0.5, (1, 2), "")
     ways = {
         tuple(map(tuple, np.column_stack([line.get_xdata(), line.get_ydata()]).astype(int).tolist()))
         for line in figure.axes[1].lines
@@ -111,13 +130,13 @@ def test_the_broken_line_surrounds_the_heads_above_untrained_models() -> None:
 
 
 def test_without_untrained_models_no_line_is_drawn() -> None:
-    figure = drawn.contoured_grid(np.ones((2, 2)), 0.4, None, (0, 0), "")
+    figure = heads.contoured_head_grid(np.ones((2, 2)), 0.4, None, (0, 0), "")
     assert not figure.axes[1].lines
 
 
-def test_controls_that_have_not_run_are_not_drawn(metrics: Metrics) -> None:
-    figure = drawn.controls(metrics["controls"], metrics)
+def test_controls_that_have_not_run_are_not_drawn(evidence: Evidence) -> None:
+    figure = measures.controls_figure(evidence)
     assert figure is not None
     assert {"this run", "uniform attention"} <= words_of(figure)
     assert "shuffled labels" not in words_of(figure)
-    assert drawn.controls(dict.fromkeys(drawn.CONTROLS), metrics) is None
+    assert measures.controls_figure(replace(evidence, controls=dict.fromkeys(labels("controls")))) is None

@@ -1,17 +1,22 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from anaphora.analysis.exhibits import Exhibit
-from anaphora.analysis.record import from_arrays
-from anaphora.analysis.words import word_map, word_weights
-from anaphora.report.explorer import explorer
-from anaphora.report.packing import unpack_map
-from anaphora.report.page import write_report
+from anaphora.analysis.evidence.exhibits import ExampleSentence
+from anaphora.analysis.evidence.schema.evidence import ChosenHead, Evidence
+from anaphora.analysis.maps.answers import NO_CANDIDATE
+from anaphora.analysis.maps.record import from_arrays
+from anaphora.analysis.maps.words import word_map, word_weights
+from anaphora.report.page.elements import ReportRun
+from anaphora.report.page.explorer import explorer_data
+from anaphora.report.page.packing import unpack_map
+from anaphora.report.page.write import write_report
 
 ENGLISH = ("The old king saw Berta when she sang.", [(0, 12), (17, 22)], (28, 31), 1)
 CHINESE = ("小红遇见李强时她很高兴。", [(0, 2), (4, 6)], (7, 8), 0)
@@ -22,8 +27,8 @@ SPANS = {
 
 
 def exhibit(
-    sentence: tuple[str, list[tuple[int, int]], tuple[int, int], int], answer: int = 0, right: bool | None = True
-) -> Exhibit:
+    sentence: tuple[str, list[tuple[int, int]], tuple[int, int], int], answer: int | None = 0, right: bool | None = True
+) -> ExampleSentence:
     text, candidates, pronoun, antecedent = sentence
     spans = SPANS[text]
     random = np.random.default_rng(0)
@@ -32,11 +37,11 @@ def exhibit(
     factors = {"kind": "role", "type": "voice"}
     record = from_arrays(text, spans, maps, pronoun, candidates, [antecedent], language=language, factors=factors)
     whole = {"raw": word_map(maps, record.words), "rollout": word_map(maps[:, :1], record.words)}
-    return Exhibit(record, word_weights(record), whole, answer, right, True)
+    return ExampleSentence(record, word_weights(record), whole, answer, right, True)
 
 
-def entries(*shown: Exhibit) -> list[dict[str, Any]]:
-    found = explorer(shown)
+def entries(*shown: ExampleSentence) -> list[dict[str, Any]]:
+    found = explorer_data(shown)
     assert json.loads(json.dumps(found)) == found
     return list(found["sentences"])
 
@@ -74,19 +79,17 @@ def test_sentences_are_counted_by_language_so_that_a_link_stays_valid() -> None:
 
 @pytest.mark.parametrize(
     ("answer", "right", "told"),
-    [(0, False, "The old king"), (1, True, "Berta"), (-1, False, "none of them"), (-2, None, None)],
+    [(0, False, "The old king"), (1, True, "Berta"), (NO_CANDIDATE, False, "none of them"), (None, None, None)],
 )
-def test_the_answer_is_told_in_the_sentences_words(answer: int, right: bool | None, told: str | None) -> None:
+def test_the_answer_is_told_in_the_sentences_words(answer: int | None, right: bool | None, told: str | None) -> None:
     (one,) = entries(exhibit(ENGLISH, answer, right))
     assert (one["answer"], one["right"], one["head_right"]) == (told, right, True)
 
 
-def test_the_page_takes_the_entries_and_names_what_has_no_answer(tmp_path: Any) -> None:
-    from anaphora.report.blocks import ReportRun
-
-    run = ReportRun(name="one", metrics={"head": {"layer": 1, "head": 2}})
-    told = explorer([exhibit(ENGLISH, 1, True), exhibit(CHINESE, -2, None)])
-    write_report(tmp_path / "report.html", [run], told, "A page")
+def test_the_page_takes_the_entries_and_names_what_has_no_answer(tmp_path: Path, evidence: Evidence) -> None:
+    run = ReportRun(name="one", evidence=replace(evidence, head=ChosenHead(layer=1, head=2, chosen_on="dev")))
+    entries = explorer_data([exhibit(ENGLISH, 1, True), exhibit(CHINESE, None, None)])
+    write_report(tmp_path / "report.html", [run], entries, "A page")
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "Right: the head points at the antecedent and the model answers rightly" in page
     assert "The head points at the antecedent; the model gives no answer" in page

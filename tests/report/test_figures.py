@@ -10,9 +10,10 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from numpy.typing import NDArray
 
-from anaphora.errors import UserError
-from anaphora.report import figures
-from anaphora.report.figures import Dot, QuadCell
+from anaphora.base.errors import UserError
+from anaphora.report.figures import bars, heads, maps, sheet
+from anaphora.report.figures.bars import SharePoint
+from anaphora.report.figures.maps import QuadCell
 
 PRICED = "last week , the album showed the lamp and the king . someone said that he was $5 hungry and cost $9 ."
 ENGLISH = PRICED.split()
@@ -49,42 +50,48 @@ def grid(layers: int, heads: int) -> NDArray[np.float64]:
 
 
 GALLERY: dict[str, Callable[[], Figure]] = {
-    "heat map, English": lambda: figures.heat_map(
+    "heat map, English": lambda: maps.heat_map_figure(
         ENGLISH, np.eye(len(ENGLISH)), "layer 2 head 0", 14, [[9, 10]], [[6, 7]]
     ),
-    "heat map, long Chinese": lambda: figures.heat_map(LONG, np.eye(len(LONG)), "第 2 层", 12, [3], [9]),
-    "heat map, odd words": lambda: figures.heat_map(ODD, np.eye(6), "A title that is a good deal wider than the map"),
-    "heat map, one word": lambda: figures.heat_map(["她"], [[1.0]], ""),
-    "row, English": lambda: figures.pronoun_row(
+    "heat map, long Chinese": lambda: maps.heat_map_figure(LONG, np.eye(len(LONG)), "第 2 层", 12, [3], [9]),
+    "heat map, odd words": lambda: maps.heat_map_figure(
+        ODD, np.eye(6), "A title that is a good deal wider than the map"
+    ),
+    "heat map, one word": lambda: maps.heat_map_figure(["她"], [[1.0]], ""),
+    "row, English": lambda: maps.pronoun_row_figure(
         ENGLISH, favouring(len(ENGLISH), [10]), 14, [[9, 10]], [[6, 7]], "he, layer 2 head 0"
     ),
-    "row, Chinese": lambda: figures.pronoun_row(CHINESE, favouring(len(CHINESE), [3]), 12, [3], [9], "代词“她”"),
-    "row, three lines": lambda: figures.pronoun_row(
+    "row, Chinese": lambda: maps.pronoun_row_figure(CHINESE, favouring(len(CHINESE), [3]), 12, [3], [9], "代词“她”"),
+    "row, three lines": lambda: maps.pronoun_row_figure(
         LONG * 2, favouring(len(LONG) * 2, [0]), 12, [[3, 41]], [9], "长句"
     ),
-    "row, nothing attended": lambda: figures.pronoun_row(ODD, np.zeros(6), 5, [0], [1], ""),
-    "grid, 3 x 2": lambda: figures.head_grid(grid(3, 2), 0.45, (2, 0), "Candidate accuracy of every head, development"),
-    "grid, 6 x 12": lambda: figures.head_grid(grid(6, 12), 0.02, (4, 7), "", label="准确率"),
-    "grid, 12 x 12 with intervals": lambda: figures.head_grid(
+    "row, nothing attended": lambda: maps.pronoun_row_figure(ODD, np.zeros(6), 5, [0], [1], ""),
+    "grid, 3 x 2": lambda: heads.head_grid_figure(
+        grid(3, 2), 0.45, (2, 0), "Candidate accuracy of every head, development"
+    ),
+    "grid, 6 x 12": lambda: heads.head_grid_figure(grid(6, 12), 0.02, (4, 7), "", label="准确率"),
+    "grid, 12 x 12 with intervals": lambda: heads.head_grid_figure(
         grid(12, 12), 0.5, (11, 11), "", intervals=np.stack([grid(12, 12)] * 2, axis=-1)
     ),
-    "grid, 1 x 1": lambda: figures.head_grid([[0.97]], 0.5, (0, 0), "One"),
-    "quad": lambda: figures.quad([cell(CHINESE, 3, 9, 3), cell(CHINESE, 9, 3, 9)] * 2, "因果"),
-    "quad, 3 x 3": lambda: figures.quad([cell(ENGLISH, 7, 10, 10)] * 9),
-    "quad, one cell": lambda: figures.quad([cell(ENGLISH, 7, 10, 10)]),
-    "training": lambda: figures.alignment_through_training(
+    "grid, 1 x 1": lambda: heads.head_grid_figure([[0.97]], 0.5, (0, 0), "One"),
+    "quad": lambda: maps.quad_figure([cell(CHINESE, 3, 9, 3), cell(CHINESE, 9, 3, 9)] * 2, "因果"),
+    "quad, 3 x 3": lambda: maps.quad_figure([cell(ENGLISH, 7, 10, 10)] * 9),
+    "quad, one cell": lambda: maps.quad_figure([cell(ENGLISH, 7, 10, 10)]),
+    "training": lambda: heads.alignment_figure(
         range(0, 5000, 1000), np.stack([grid(3, 2)] * 5), 0.45, (2, 0), np.linspace(0.4, 1, 5), "Development split"
     ),
-    "training, one step": lambda: figures.alignment_through_training([100], grid(1, 1)[None], 0.5, (0, 0)),
-    "strata": lambda: figures.strata_bars(
+    "training, one step": lambda: heads.alignment_figure([100], grid(1, 1)[None], 0.5, (0, 0)),
+    "strata": lambda: bars.share_points_figure(
         [
-            Dot(label=label, value=0.9, low=0.8, high=1.0, baselines={"chance": 0.5, "未训练": 0.6}, measure=measure)
+            SharePoint(
+                label=label, value=0.9, low=0.8, high=1.0, baselines={"chance": 0.5, "未训练": 0.6}, measure=measure
+            )
             for label in ("English, set cues", "中文，角色线索")
             for measure in ("task accuracy", "candidate accuracy")
         ],
         "Scoreboard",
     ),
-    "strata, bare": lambda: figures.strata_bars([Dot(label="all", value=1.0)]),
+    "strata, bare": lambda: bars.share_points_figure([SharePoint(label="all", value=1.0)]),
 }
 
 
@@ -126,7 +133,7 @@ def test_a_heat_map_names_rows_columns_and_unit() -> None:
 def test_a_rows_shading_is_the_attending_words() -> None:
     weights = np.zeros((3, 3))
     weights[2, 0] = 1.0
-    figure = figures.heat_map(["she", "saw", "him"], weights, "")
+    figure = maps.heat_map_figure(["she", "saw", "him"], weights, "")
     canvas = FigureCanvasAgg(figure)
     canvas.draw()  # type: ignore[no-untyped-call]
     picture = np.asarray(canvas.buffer_rgba())  # type: ignore[no-untyped-call]
@@ -144,7 +151,7 @@ def test_a_rows_shading_is_the_attending_words() -> None:
 
 def test_the_sum_over_a_candidates_words_stands_under_it() -> None:
     weights = [0.3, 0.3, 0.0, 0.15, 0.25]
-    drawn = words_of(figures.pronoun_row(["the", "king", "saw", "Ann", "he"], weights, 4, [[0, 1]], [3], ""))
+    drawn = words_of(maps.pronoun_row_figure(["the", "king", "saw", "Ann", "he"], weights, 4, [[0, 1]], [3], ""))
     assert drawn.count("0.60") == 1
     assert drawn.count("0.15") == 1
     assert "0.00" not in drawn
@@ -158,7 +165,7 @@ def test_a_long_sentence_goes_on_in_the_next_line_within_the_page() -> None:
 
 def test_a_candidates_words_stay_in_one_line() -> None:
     words = ["word"] * 30
-    figure = figures.pronoun_row(words, even(30), 0, [list(range(10, 18))], [], "")
+    figure = maps.pronoun_row_figure(words, even(30), 0, [list(range(10, 18))], [], "")
     figure.draw_without_rendering()
     heights = [round(text.get_position()[1], 3) for text in texts(figure) if text.get_text() == "word"]
     assert len(set(heights)) > 1
@@ -174,14 +181,14 @@ def marks(figure: Figure) -> list[str]:
 def test_a_cell_is_right_where_an_antecedent_beats_every_distractor() -> None:
     right, wrong = cell(CHINESE, 3, 9, 3), cell(CHINESE, 3, 9, 9)
     tie = QuadCell(words=["a", "b", "she"], weights=[0.4, 0.4, 0.2], pronoun=2, antecedents=[0], distractors=[1])
-    assert marks(figures.quad([right, wrong, tie, right])) == ["right", "right", "wrong", "wrong"]
+    assert marks(maps.quad_figure([right, wrong, tie, right])) == ["right", "right", "wrong", "wrong"]
 
 
 def test_a_cell_compares_sums_over_candidates_not_single_words() -> None:
     split = QuadCell(
         words=["the", "king", "Ann", "he"], weights=[0.3, 0.3, 0.4, 0], pronoun=3, antecedents=[[0, 1]], distractors=[2]
     )
-    assert marks(figures.quad([split])) == ["right"]
+    assert marks(maps.quad_figure([split])) == ["right"]
 
 
 def test_the_grid_prints_each_score_and_names_the_chosen_head() -> None:
@@ -192,7 +199,7 @@ def test_the_grid_prints_each_score_and_names_the_chosen_head() -> None:
 
 
 def test_labels_of_equal_heights_are_moved_apart() -> None:
-    moved = figures._spread([1.0, 1.0, 0.98, 0.0], gap=0.1, low=0.0, high=1.0)
+    moved = sheet.spread_labels([1.0, 1.0, 0.98, 0.0], gap=0.1, low=0.0, high=1.0)
     ordered = sorted(moved)
     assert min(above - below for below, above in pairwise(ordered)) >= 0.1 - 1e-9
     assert ordered[0] >= 0
@@ -202,18 +209,18 @@ def test_labels_of_equal_heights_are_moved_apart() -> None:
 @pytest.mark.parametrize(
     ("draw", "message"),
     [
-        (lambda: figures.heat_map(["a", "b"], np.zeros((3, 3)), ""), "weights must have shape 2 x 2, got 3 x 3"),
-        (lambda: figures.heat_map(["a"], [[np.nan]], ""), "must be finite; 1 of 1"),
-        (lambda: figures.heat_map([], [], ""), "at least one word"),
-        (lambda: figures.pronoun_row(["a"], [-0.5], 0, [], [], ""), "at least 0, got -0.5"),
-        (lambda: figures.pronoun_row(["a"], [1], 1, [], [], ""), "pronoun 1 is outside the sentence"),
-        (lambda: figures.pronoun_row(["a"], [1], 0, [[0, 3]], [], ""), r"antecedent \[0, 3\] is outside"),
-        (lambda: figures.head_grid(grid(2, 2), 0.5, (2, 0), ""), r"chosen head \(2, 0\) is outside the grid of 2"),
-        (lambda: figures.head_grid(0.5, 0.5, (0, 0), ""), "any x any, got a single number"),
-        (lambda: figures.quad([cell(CHINESE, 3, 9, 3)] * 3), "m x m cells"),
-        (lambda: figures.alignment_through_training([2, 1], np.zeros((2, 1, 1)), 0.5, (0, 0)), "steps must rise"),
-        (lambda: figures.strata_bars([Dot(label="x", value=97.0)]), "'x': 97.0 is outside"),
-        (lambda: figures.strata_bars([]), "at least one row"),
+        (lambda: maps.heat_map_figure(["a", "b"], np.zeros((3, 3)), ""), "weights must have shape 2 x 2, got 3 x 3"),
+        (lambda: maps.heat_map_figure(["a"], [[np.nan]], ""), "must be finite; 1 of 1"),
+        (lambda: maps.heat_map_figure([], [], ""), "at least one word"),
+        (lambda: maps.pronoun_row_figure(["a"], [-0.5], 0, [], [], ""), "at least 0, got -0.5"),
+        (lambda: maps.pronoun_row_figure(["a"], [1], 1, [], [], ""), "pronoun 1 is outside the sentence"),
+        (lambda: maps.pronoun_row_figure(["a"], [1], 0, [[0, 3]], [], ""), r"antecedent \[0, 3\] is outside"),
+        (lambda: heads.head_grid_figure(grid(2, 2), 0.5, (2, 0), ""), r"chosen head \(2, 0\) is outside the grid of 2"),
+        (lambda: heads.head_grid_figure(0.5, 0.5, (0, 0), ""), "any x any, got a single number"),
+        (lambda: maps.quad_figure([cell(CHINESE, 3, 9, 3)] * 3), "m x m cells"),
+        (lambda: heads.alignment_figure([2, 1], np.zeros((2, 1, 1)), 0.5, (0, 0)), "steps must rise"),
+        (lambda: bars.share_points_figure([SharePoint(label="x", value=97.0)]), "'x': 97.0 is outside"),
+        (lambda: bars.share_points_figure([]), "at least one row"),
     ],
 )
 def test_a_wrong_argument_is_told_in_one_line(draw: Callable[[], Figure], message: str) -> None:

@@ -9,8 +9,8 @@ import pytest
 from matplotlib import font_manager
 from matplotlib.figure import Figure
 
-from anaphora.report import fonts
-from anaphora.report.style import house_style
+from anaphora.report.figures import fonts
+from anaphora.report.figures.style import figure_style
 
 HIEROGLYPH = "\U00013000"
 
@@ -18,7 +18,7 @@ HIEROGLYPH = "\U00013000"
 @pytest.fixture
 def no_chinese_font(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A machine without the font package."""
-    caches = (fonts.faces, fonts.families, fonts._character_maps)
+    caches = (fonts.font_files, fonts.font_families, fonts._character_maps)
     find_spec = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "mpl_font" else find_spec(name))
     for cache in caches:
@@ -30,19 +30,19 @@ def no_chinese_font(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def test_importing_the_figures_opens_no_font_and_leaves_pyplot_alone() -> None:
     code = (
-        "import sys, anaphora.report.figures, anaphora.report.write\n"
-        "from anaphora.report import fonts\n"
-        "assert fonts.families.cache_info().currsize == fonts._character_maps.cache_info().currsize == 0\n"
+        "import sys, anaphora.report.figures.maps, anaphora.report.figures.files\n"
+        "from anaphora.report.figures import fonts\n"
+        "assert fonts.font_families.cache_info().currsize == fonts._character_maps.cache_info().currsize == 0\n"
         "assert not {'matplotlib.pyplot', 'mpl_font', 'torch'} & set(sys.modules)\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, env={"PYTHONPATH": "src"})
 
 
 def test_both_weights_of_the_chinese_font_are_found() -> None:
-    for weight, file in fonts.faces().items():
-        face = font_manager.FontProperties(family=list(fonts.families()), weight=weight)
+    for weight, file in fonts.font_files().items():
+        face = font_manager.FontProperties(family=list(fonts.font_families()), weight=weight)
         assert font_manager.findfont(face) == str(file)
-    assert set(fonts.faces()) == {400, 700}
+    assert set(fonts.font_files()) == {400, 700}
 
 
 def test_chinese_and_english_have_glyphs_and_hieroglyphs_have_none() -> None:
@@ -51,23 +51,23 @@ def test_chinese_and_english_have_glyphs_and_hieroglyphs_have_none() -> None:
 
 
 def test_a_missing_glyph_is_drawn_as_its_code_point() -> None:
-    assert fonts.drawable(f"王{HIEROGLYPH}") == "王U+13000"
+    assert fonts.drawable_text(f"王{HIEROGLYPH}") == "王U+13000"
 
 
 def test_quotes_are_narrow_in_english_and_wide_in_chinese() -> None:
-    assert fonts.drawable("don’t “go”…") == 'don\'t "go"...'
-    assert fonts.drawable("“他”") == "“他”"
+    assert fonts.drawable_text("don’t “go”…") == 'don\'t "go"...'
+    assert fonts.drawable_text("“他”") == "“他”"
 
 
 @pytest.mark.usefixtures("no_chinese_font")
 def test_without_the_font_package_chinese_becomes_code_points() -> None:
-    assert fonts.families() == (fonts.FALLBACK,)
-    assert fonts.drawable("he 他") == "he U+4ED6"
+    assert fonts.font_families() == (fonts.FALLBACK,)
+    assert fonts.drawable_text("he 他") == "he U+4ED6"
 
 
 @pytest.mark.filterwarnings("error")
 def test_embedding_leaves_the_texts_and_the_font_manager_as_they_were() -> None:
-    with house_style():
+    with figure_style():
         figure = Figure()
         text = figure.text(0, 0, "他", fontweight="bold")
     before = text.get_fontfamily(), list(font_manager.fontManager.ttflist)
@@ -77,6 +77,6 @@ def test_embedding_leaves_the_texts_and_the_font_manager_as_they_were() -> None:
         assert small.endswith("700.ttf")
         raise RuntimeError("on purpose")
 
-    with pytest.raises(RuntimeError, match="on purpose"), fonts.embeddable(figure):
+    with pytest.raises(RuntimeError, match="on purpose"), fonts.embeddable_fonts(figure):
         look_and_fail()
     assert (text.get_fontfamily(), font_manager.fontManager.ttflist) == before

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import time
 import zlib
-from collections.abc import Callable
+from dataclasses import fields, replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -18,15 +18,17 @@ import pytest
 from fontTools.ttLib import TTFont
 from matplotlib.figure import Figure
 
-from anaphora.errors import UserError
-from anaphora.report.blocks import Table
-from anaphora.report.figures import QuadCell
-from anaphora.report.fonts import is_chinese
-from anaphora.report.packing import unpack_map
-from anaphora.report.page import ReportRun, pack_map, write_attention_page, write_report
-from anaphora.report.sections import facts, opening, sections, side_by_side
+from anaphora.analysis.evidence.comparison import compare_runs
+from anaphora.analysis.evidence.schema.evidence import Evidence
+from anaphora.base.errors import UserError
+from anaphora.report.figures.fonts import is_chinese
+from anaphora.report.figures.maps import QuadCell
+from anaphora.report.page.elements import ReportRun, TableElement
+from anaphora.report.page.packing import pack_map, unpack_map
+from anaphora.report.page.sections.all import run_sections
+from anaphora.report.page.sections.opening import comparison_section, run_facts, run_headline
+from anaphora.report.page.write import write_attention_page, write_report
 
-Metrics = dict[str, Any]
 HOSTILE = "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">'\"&\u2028</script>"
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
 
@@ -59,16 +61,25 @@ class Page(HTMLParser):
 @pytest.fixture(scope="module")
 def report(
     tmp_path_factory: pytest.TempPathFactory,
-    invent: Callable[[], Metrics],
+    evidence: Evidence,
     explorer: dict[str, Any],
     validations: list[dict[str, float]],
 ) -> tuple[Path, dict[str, dict[str, Figure]]]:
     """A report of invented evidence, in which some of what comes from data is hostile; and its figures."""
-    metrics = invent()
-    metrics["factors"]["template"]["en"][0] |= {"value": HOSTILE, "candidate_accuracy": 0.0}
-    metrics["factors"]["type"]["en"][0]["value"] = HOSTILE
-    metrics["controls"]["uniform"]["seen"] = HOSTILE
-    metrics["protocol"]["hash"] = HOSTILE
+    assert evidence.factors
+    assert evidence.controls
+    assert evidence.controls["uniform"]
+    assert evidence.protocol
+    factors = {factor: dict(languages) for factor, languages in evidence.factors.items()}
+    for factor, accuracy in (("template", 0.0), ("type", 0.9)):
+        first, *others = factors[factor]["en"]
+        factors[factor]["en"] = (replace(first, value=HOSTILE, candidate_accuracy=accuracy), *others)
+    evidence = replace(
+        evidence,
+        factors=factors,
+        controls=evidence.controls | {"uniform": replace(evidence.controls["uniform"], observed=HOSTILE)},
+        protocol=replace(evidence.protocol, hash=HOSTILE),
+    )
     words = ["[CLS]", HOSTILE, "saw", "him", "[SEP]"]
     cell = QuadCell(words=words, weights=[0.1, 0.6, 0.1, 0.1, 0.1], pronoun=3, antecedents=[1], distractors=[0])
     even = pack_map(np.full((3, 4, 5, 5), 0.2))
@@ -79,10 +90,11 @@ def report(
     }  # fmt: skip
     run = ReportRun(
         name=HOSTILE,
-        metrics=metrics,
+        evidence=evidence,
         validations=validations,
         heads={language: np.linspace(0.3, 1, 12).reshape(3, 4) for language in ("en", "zh")},
-        quads=[("A block", [cell] * 4)],
+        chance=0.45,
+        quads=[("en", "role", [cell] * 4)],
     )
     path = tmp_path_factory.mktemp("report") / "report.html"
     drawn = write_report(path, [run], {"sentences": [bad, *explorer["sentences"][1:]]}, f"The report {HOSTILE}")
@@ -160,7 +172,8 @@ def test_every_figure_is_told_in_words_and_handed_back(
     figures = report[1][HOSTILE]
     assert len(told) == len(figures)
     assert all(told)
-    assert {"scoreboard", "effects", "knock_out", "ablation", "patch", "dose_response", "emergence"} <= set(figures)
+    assert {"scoreboard", "effects", "knockout", "ablation", "pattern_patching", "dose_response"} <= set(figures)
+    assert {"quad_en_role", "alignment_through_training"} <= set(figures)
 
 
 def test_failed_rules_and_controls_that_have_not_run_are_printed(page: Page) -> None:
@@ -185,57 +198,54 @@ def test_in_a_browser_nothing_hostile_runs_and_nothing_fails(
     assert len(shown.scripts) == 2
 
 
-OLD = ("seed", "split", "head", "languages", "strata", "dropped", "untrained_models", "train_seconds")
+OPTIONAL: dict[str, Any] = {each.name: None for each in fields(Evidence) if each.default is None}
+"""The parts that need not have been measured."""
 
 
-def unmeasured(metrics: Metrics) -> set[str]:
-    return {one.name for one in sections(ReportRun(name="a", metrics=metrics), []) if not one.blocks}
+def unmeasured(evidence: Evidence) -> set[str]:
+    return {
+        section.name for section in run_sections(ReportRun(name="a", evidence=evidence), []) if not section.elements
+    }
 
 
-def test_metrics_of_an_older_version_say_what_was_not_measured(invent: Callable[[], Metrics]) -> None:
-    metrics = invent()
-    old = {name: metrics[name] for name in OLD}
-    missing = {"verdict", "effects", "knock-out", "ablation", "patch", "dose-response", "roles", "maps"}
-    assert missing <= unmeasured(old)
-    assert missing <= unmeasured(old | dict.fromkeys(set(metrics) - set(OLD)))
-    assert not {"scoreboard", "baselines", "strata", "controls"} & unmeasured(old)
+def test_parts_that_were_not_measured_are_said_to_be_missing(evidence: Evidence) -> None:
+    scores = replace(evidence, **OPTIONAL)
+    missing = {"verdict", "effects", "knockout", "ablation", "pattern-patching", "dose-response", "roles", "maps"}
+    assert missing <= unmeasured(scores)
+    assert not {"scoreboard", "baselines", "strata", "controls"} & unmeasured(scores)
 
 
-@pytest.mark.parametrize("depth", [1, 2, 3, 4])
-def test_null_at_any_depth_is_not_measured_and_no_fault(depth: int, invent: Callable[[], Metrics]) -> None:
-    def hollow(value: Any, depth: int) -> Any:
-        if isinstance(value, dict):
-            return {key: hollow(one, depth - 1) if depth else None for key, one in value.items()}
-        return value
-
-    metrics = hollow(invent(), depth) | {"head": {"layer": 2, "head": 2}}
-    run = ReportRun(name="a", metrics=metrics)
-    assert facts(run)[0] == ("run", "a")
-    assert "English" in opening(metrics) or depth < 3
-    assert side_by_side([run, run]).blocks or depth < 3
-    assert "knock-out" in unmeasured(metrics) or depth > 3
+@pytest.mark.parametrize("part", OPTIONAL)
+def test_each_part_may_be_missing_alone(part: str, evidence: Evidence) -> None:
+    run = ReportRun(name="a", evidence=replace(evidence, **{part: OPTIONAL[part]}))
+    assert run_facts(run)[0] == ("run", "a")
+    assert "English" in run_headline(run.evidence)
+    assert len(unmeasured(run.evidence)) >= len(unmeasured(evidence))
 
 
-def test_a_report_of_nothing_is_a_report(tmp_path: Path) -> None:
-    write_report(tmp_path / "a.html", [ReportRun(name="empty", metrics={})], {"sentences": []}, "Nothing")
+def test_a_report_of_nothing_is_a_report(tmp_path: Path, evidence: Evidence) -> None:
+    nothing = replace(evidence, languages={}, strata={}, **OPTIONAL)
+    write_report(tmp_path / "a.html", [ReportRun(name="empty", evidence=nothing)], {"sentences": []}, "Nothing")
     text = Page((tmp_path / "a.html").read_text(encoding="utf-8")).text
     assert text.count("Not measured in this run.") > 10
     assert "No sentences were given." in text
 
 
-def test_several_runs_are_put_together_and_each_is_told(invent: Callable[[], Metrics]) -> None:
-    runs = [ReportRun(name=name, metrics=invent()) for name in ("first", "second")]
-    runs[1].metrics["languages"]["en"]["task_accuracy"] = 0.90
-    verdicts, spread = side_by_side(runs).blocks
-    assert isinstance(verdicts, Table)
-    assert isinstance(spread, Table)
+def test_several_runs_are_put_together_with_the_verdict_of_each(evidence: Evidence) -> None:
+    english = replace(evidence.languages["en"], task_accuracy=0.90)
+    other = replace(evidence, languages={**evidence.languages, "en": english})
+    runs = [ReportRun(name="first", evidence=evidence), ReportRun(name="second", evidence=other)]
+    verdicts, spread = comparison_section(runs, compare_runs([evidence, other])).elements
+    assert isinstance(verdicts, TableElement)
+    assert isinstance(spread, TableElement)
     assert verdicts.columns == ["", "first", "second"]
+    assert [row[0] for row in spread.rows[:3]] == ["English", "English, set cues", "English, role cues"]
     assert spread.rows[0][1] == "93.0 (90.0 to 96.0)"
 
 
-def test_two_runs_of_one_name_are_refused(tmp_path: Path) -> None:
+def test_two_runs_of_one_name_are_refused(tmp_path: Path, evidence: Evidence) -> None:
     with pytest.raises(UserError, match="a name for each"):
-        write_report(tmp_path / "a.html", [ReportRun(name="a", metrics={})] * 2, {"sentences": []}, "")
+        write_report(tmp_path / "a.html", [ReportRun(name="a", evidence=evidence)] * 2, {"sentences": []}, "")
 
 
 def test_a_map_that_does_not_fit_its_sentence_is_refused(tmp_path: Path) -> None:

@@ -8,11 +8,12 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
-from anaphora.analysis.record import AttentionRecord
+from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.data.example import from_record
-from anaphora.data.words import word_numbers
-from anaphora.report import fonts, probe_pictures
-from anaphora.report.probe_pictures import Picture, maps_picture, rows_picture
+from anaphora.data.tokens.words import word_numbers
+from anaphora.report.figures import fonts
+from anaphora.training.tensorboard import pictures as probe_pictures
+from anaphora.training.tensorboard.pictures import PngImage, head_maps_image, pronoun_rows_image
 
 ENGLISH = (("Ada", "met", "Eve", "before", "she", "left", "."), "en", "Ada met Eve before she left.")
 CHINESE = (("小兰", "遇见", "阿梅", "以后", "，", "她", "走", "了", "。"), "zh", "小兰遇见阿梅以后，她走了。")
@@ -40,7 +41,7 @@ def sentence(
     return AttentionRecord(example, tuple(spans), word_numbers(text, spans), rows), maps.astype(np.float32)
 
 
-def pixels(picture: Picture) -> NDArray[np.uint8]:
+def pixels(picture: PngImage) -> NDArray[np.uint8]:
     image = Image.open(BytesIO(picture.png))
     assert image.size == (picture.width, picture.height)
     return np.asarray(image.convert("RGB"))
@@ -52,7 +53,7 @@ def test_both_pictures_hold_all_heads_and_stay_small(
     case: tuple[tuple[str, ...], str, str], layers: int, heads: int
 ) -> None:
     record, maps = sentence(*case, layers, heads)
-    for picture in (rows_picture(record, 10), maps_picture(record, maps, 10)):
+    for picture in (pronoun_rows_image(record, 10), head_maps_image(record, maps, 10)):
         assert 200 < picture.width <= 1500
         assert 100 < picture.height <= 1500
         assert len(picture.png) < 250_000
@@ -67,45 +68,45 @@ def test_every_character_is_drawn_from_a_face_that_has_it(
     from matplotlib.ft2font import FT2Font
 
     drawn: list[tuple[str, str]] = []
-    pieces = probe_pictures._pieces
+    pieces = probe_pictures._font_runs
 
     def noted(text: str, bold: bool) -> tuple[tuple[str, Path], ...]:
         found = pieces(text, bold)
         drawn.extend((character, str(file)) for piece, file in found for character in piece)
         return found
 
-    monkeypatch.setattr(probe_pictures, "_pieces", noted)
+    monkeypatch.setattr(probe_pictures, "_font_runs", noted)
     record, maps = sentence(*case, 2, 2)
-    rows_picture(record, 1000)
-    maps_picture(record, maps, 1000)
+    pronoun_rows_image(record, 1000)
+    head_maps_image(record, maps, 1000)
     assert set(case[2]) <= {character for character, _ in drawn}
     faces = {file: FT2Font(file) for _, file in drawn}
     assert [one for one in set(drawn) if not one[0].isspace() and not faces[one[1]].get_char_index(ord(one[0]))] == []
 
 
 def test_a_character_that_noto_lacks_is_drawn_from_the_fallback() -> None:
-    assert fonts.face_of("兰").name.startswith("Noto")
-    lacking = next(chr(code) for code in range(0x2190, 0x2BFF) if "DejaVu" in fonts.face_of(chr(code)).name
+    assert fonts.font_file_of("兰").name.startswith("Noto")
+    lacking = next(chr(code) for code in range(0x2190, 0x2BFF) if "DejaVu" in fonts.font_file_of(chr(code)).name
                    and not fonts.missing_glyphs(chr(code)))  # fmt: skip
-    assert [file.name for _, file in probe_pictures._pieces(f"a{lacking}", bold=True)] == [
-        fonts.face_of("a", bold=True).name,
+    assert [file.name for _, file in probe_pictures._font_runs(f"a{lacking}", bold=True)] == [
+        fonts.font_file_of("a", bold=True).name,
         "DejaVuSans-Bold.ttf",
     ]
 
 
 def test_a_heavier_weight_is_darker_and_the_scale_is_the_same_in_every_picture() -> None:
-    shades = probe_pictures._shades(np.array([0.0, 0.01, 0.2, 0.5, 1.0])).sum(axis=-1).astype(int)
+    shades = probe_pictures._weight_colours(np.array([0.0, 0.01, 0.2, 0.5, 1.0])).sum(axis=-1).astype(int)
     assert (np.diff(shades) < 0).all()
     (first, _), (second, _) = (sentence(*ENGLISH, 1, 1, seed=seed) for seed in (1, 2))
-    one, other = (pixels(rows_picture(record, 5))[-50:] for record in (first, second))
+    one, other = (pixels(pronoun_rows_image(record, 5))[-50:] for record in (first, second))
     assert np.array_equal(one, other)
-    assert not np.array_equal(pixels(rows_picture(first, 5)), pixels(rows_picture(second, 5)))
+    assert not np.array_equal(pixels(pronoun_rows_image(first, 5)), pixels(pronoun_rows_image(second, 5)))
 
 
 def test_a_picture_of_the_same_weights_is_the_same_but_for_the_step() -> None:
     record, maps = sentence(*CHINESE, 2, 2)
-    assert rows_picture(record, 5) == rows_picture(record, 5)
-    one, other = pixels(maps_picture(record, maps, 5)), pixels(maps_picture(record, maps, 9))
+    assert pronoun_rows_image(record, 5) == pronoun_rows_image(record, 5)
+    one, other = pixels(head_maps_image(record, maps, 5)), pixels(head_maps_image(record, maps, 9))
     changed = np.argwhere((one != other).any(axis=-1))
     assert len(changed)
     assert changed[:, 0].max() < 40

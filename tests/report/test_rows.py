@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from pyarrow import parquet
 
-from anaphora.analysis.record import AttentionRecord, from_arrays
+from anaphora.analysis.maps import rows as module
+from anaphora.analysis.maps.record import AttentionRecord, from_arrays
+from anaphora.analysis.maps.rows import COLUMNS, attention_table, write_attention_rows
 from anaphora.data.example import from_record
-from anaphora.report import rows as module
-from anaphora.report.rows import COLUMNS, rows_table, write_rows
 
 
 def record(text: str, seed: int) -> AttentionRecord:
@@ -26,7 +26,7 @@ RECORDS = [record("甲乙遇她", 0), record("甲乙丙丁遇她", 1)]
 
 
 def test_each_weight_stands_at_its_own_item_layer_head_and_token() -> None:
-    frame = rows_table(RECORDS).to_pandas()
+    frame = attention_table(RECORDS).to_pandas()
     assert len(frame) == sum(one.weights.size for one in RECORDS)
     for number, one in enumerate(RECORDS):
         for layer, head in np.ndindex(2, 3):
@@ -37,7 +37,7 @@ def test_each_weight_stands_at_its_own_item_layer_head_and_token() -> None:
 
 
 def test_the_file_explains_its_columns_and_lies_beside_its_items(tmp_path: Path) -> None:
-    write_rows(tmp_path / "test.parquet", RECORDS)
+    write_attention_rows(tmp_path / "test.parquet", RECORDS)
     schema = parquet.read_schema(tmp_path / "test.parquet")
     assert {field.name: field.metadata[b"description"].decode() for field in schema} == COLUMNS
     lines = [json.loads(line) for line in (tmp_path / "test_items.jsonl").read_text(encoding="utf-8").splitlines()]
@@ -48,14 +48,14 @@ def test_the_file_explains_its_columns_and_lies_beside_its_items(tmp_path: Path)
 
 def test_a_failed_write_leaves_the_old_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "test.parquet"
-    write_rows(path, RECORDS)
+    write_attention_rows(path, RECORDS)
     before = path.read_bytes()
 
     def broken(records: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr(module, "rows_table", broken)
+    monkeypatch.setattr(module, "attention_table", broken)
     with pytest.raises(MemoryError):
-        write_rows(path, RECORDS[:1])
+        write_attention_rows(path, RECORDS[:1])
     assert path.read_bytes() == before
     assert sorted(each.name for each in tmp_path.iterdir()) == ["test.parquet", "test_items.jsonl"]

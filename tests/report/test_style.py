@@ -8,7 +8,7 @@ import pytest
 from matplotlib.colors import to_rgb
 from numpy.typing import NDArray
 
-from anaphora.report import style
+from anaphora.report.figures import style
 
 # Machado, Oliveira and Fernandes 2009, table 1, severity 1.0.
 VISIONS = {
@@ -50,7 +50,7 @@ def test_weights_darken_evenly_from_near_white() -> None:
 
 
 def test_chance_is_white_and_both_sides_are_equally_deep() -> None:
-    below, middle, above = (cielab(style.AGAINST_CHANCE(place)) for place in (0.1, 0.5, 0.9))
+    below, middle, above = (cielab(style.DIVERGING(place)) for place in (0.1, 0.5, 0.9))
     assert middle[0] > 97
     assert below[0] == pytest.approx(above[0], abs=4)
 
@@ -58,13 +58,13 @@ def test_chance_is_white_and_both_sides_are_equally_deep() -> None:
 @pytest.mark.parametrize("shade", np.linspace(0, 1, 11))
 def test_text_on_a_shaded_word_has_contrast(shade: float) -> None:
     ground = style._luminance(style.WEIGHTS(shade))
-    ink = style._luminance(to_rgb(style.ink_on(style.WEIGHTS(shade))))
+    ink = style._luminance(to_rgb(style.text_colour_on(style.WEIGHTS(shade))))
     assert (max(ground, ink) + 0.05) / (min(ground, ink) + 0.05) > 3.5
 
 
 def test_the_house_style_ignores_the_users_settings_and_gives_them_back() -> None:
     with matplotlib.rc_context({"axes.facecolor": "black", "font.size": 30}):
-        with style.house_style():
+        with style.figure_style():
             assert matplotlib.rcParams["axes.facecolor"] == "white"
             assert matplotlib.rcParams["font.size"] == style.TEXT
         assert matplotlib.rcParams["axes.facecolor"] == "black"

@@ -1,47 +1,71 @@
 from __future__ import annotations
 
 import io
+from dataclasses import fields, replace
 from typing import Any
 
 import pytest
 from rich.console import Console
 
-from anaphora.report.tables import headline, honest_sentence
+from anaphora.analysis.evidence.schema.evidence import ChosenHead, Evidence
+from anaphora.analysis.evidence.schema.scores import Cell, LanguageScores, ScoreIntervals
+from anaphora.analysis.evidence.schema.typed_json import Interval
+from anaphora.report.headline import headline_sentence, headline_table
 
 
-def cell(task: float = 0.99, candidate: float = 0.95, untrained: float | None = 0.58, **more: Any) -> dict[str, Any]:
+def cell(task: float = 0.99, candidate: float = 0.95, untrained: float | None = 0.58, **more: Any) -> Cell:
     """What one language or kind of cue measured, with intervals of one point to both sides."""
-    return {
+    nothing: dict[str, Any] = dict.fromkeys((each.name for each in fields(ScoreIntervals)), None)
+    ends = {
+        "task_accuracy": Interval(task - 0.01, min(task + 0.01, 1.0)),
+        "candidate_accuracy": Interval(candidate - 0.01, min(candidate + 0.01, 1.0)),
+    }
+    measured: dict[str, Any] = {
         "items": 123456,
         "task_accuracy": task,
         "candidate_accuracy": candidate,
         "quad_accuracy": 0.9,
+        "minimal_pair_accuracy": 0.9,
+        "open_accuracy": 0.9,
+        "focal_accuracy": 0.9,
         "antecedent_mass": 0.873,
         "lift": 12.31,
         "chance": 0.45,
-        "intervals": {
-            "task_accuracy": [task - 0.01, min(task + 0.01, 1.0)],
-            "candidate_accuracy": [candidate - 0.01, min(candidate + 0.01, 1.0)],
-        },
+        "intervals": ScoreIntervals(**nothing | ends),
         "baselines": {"nearest": 0.46, "most_mentioned": 0.48, "random_init": 0.47, "random_init_95": untrained},
-        **more,
     }
+    return Cell(**measured | more)
 
 
-def metrics(split: str = "test", **languages: dict[str, Any]) -> dict[str, Any]:
-    return {"seed": 0, "split": split, "head": {"layer": 2, "head": 0, "chosen_on": "dev"}, "languages": languages}
+def language(whole: Cell, **kinds: Cell) -> LanguageScores:
+    values: dict[str, Any] = {each.name: getattr(whole, each.name) for each in fields(Cell)}
+    return LanguageScores(**values | kinds)
 
 
-def lines(summary: dict[str, Any], width: int = 100) -> list[str]:
+def evidence(split: str = "test", **languages: Cell) -> Evidence:
+    return Evidence(
+        seed=0,
+        split=split,
+        head=ChosenHead(layer=2, head=0, chosen_on="dev"),
+        languages={
+            name: each if isinstance(each, LanguageScores) else language(each) for name, each in languages.items()
+        },
+        strata={},
+        dropped={},
+        untrained_models=20,
+    )
+
+
+def lines(summary: Evidence, width: int = 100) -> list[str]:
     console = Console(file=io.StringIO(), width=width)
-    console.print(headline(summary))
+    console.print(headline_table(summary))
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue().splitlines()
 
 
 def test_the_table_has_a_row_for_each_language_and_kind_and_wraps_none_at_100_columns() -> None:
-    whole = cell(1.0, 1.0, set=cell(), role=cell(candidate=0.55))
-    drawn = lines(metrics(en=whole, zh=whole))
+    whole = language(cell(1.0, 1.0), set=cell(), role=cell(candidate=0.55))
+    drawn = lines(evidence(en=whole, zh=whole))
     assert len(drawn) == 4 + 6
     assert max(map(len, drawn)) <= 100
     assert drawn[0].strip() == "test split, layer 2 head 0 (chosen on dev), shares in %"
@@ -51,21 +75,24 @@ def test_the_table_has_a_row_for_each_language_and_kind_and_wraps_none_at_100_co
 
 
 def test_the_best_baseline_is_never_an_untrained_model() -> None:
-    assert "most mentioned 48.0" in lines(metrics(en=cell(untrained=0.99)))[-1]
+    assert "most mentioned 48.0" in lines(evidence(en=cell(untrained=0.99)))[-1]
 
 
 def test_a_measure_that_does_not_apply_is_a_dash() -> None:
-    bare = dict.fromkeys(cell(), None)
-    assert set(lines(metrics(en=bare))[-1].split()) == {"English", "–"}
+    numbers = [each.name for each in fields(Cell) if each.name not in ("items", "intervals", "baselines")]
+    nothing = ScoreIntervals(**dict.fromkeys((each.name for each in fields(ScoreIntervals)), None))
+    unknown: dict[str, Any] = dict.fromkeys(numbers)
+    bare = replace(cell(items=0, baselines={}, intervals=nothing), **unknown)
+    assert set(lines(evidence(en=bare))[-1].split()) == {"English", "0", "–"}
 
 
 def test_a_long_baseline_name_is_cut_rather_than_wrapped() -> None:
-    drawn = lines(metrics(en=cell(baselines={"bag_with_interactions": 0.6})))
+    drawn = lines(evidence(en=cell(baselines={"bag_with_interactions": 0.6})))
     assert "bag with inte… 60.0" in drawn[-1]
 
 
 def test_languages_of_one_case_share_a_sentence() -> None:
-    said = honest_sentence(metrics(en=cell(candidate=0.97), zh=cell()))
+    said = headline_sentence(evidence(en=cell(candidate=0.97), zh=cell()))
     assert said == (
         "In English and Chinese the pronoun's strongest candidate at layer 2 head 0 is the antecedent in 97 % "
         "(English) and 95 % (Chinese) of unseen items (chance 45 %), above every baseline and 95 % of untrained "
@@ -74,56 +101,56 @@ def test_languages_of_one_case_share_a_sentence() -> None:
 
 
 def test_a_head_below_untrained_models_is_no_evidence() -> None:
-    said = honest_sentence(metrics(en=cell(candidate=0.55)))
+    said = headline_sentence(evidence(en=cell(candidate=0.55)))
     assert "not clearly above the 95th percentile of untrained models (58 %): no evidence" in said
     assert "causal" not in said
 
 
 def test_a_head_whose_interval_reaches_a_baseline_is_no_evidence() -> None:
-    said = honest_sentence(metrics(en=cell(candidate=0.65, baselines={"nearest": 0.645, "random_init_95": 0.5})))
+    said = headline_sentence(evidence(en=cell(candidate=0.65, baselines={"nearest": 0.645, "random_init_95": 0.5})))
     assert "not clearly above nearest (64 %)" in said or "not clearly above nearest (65 %)" in said
 
 
 def test_without_untrained_models_nothing_is_found() -> None:
-    assert "untrained models were not measured" in honest_sentence(metrics(en=cell(untrained=None)))
+    assert "untrained models were not measured" in headline_sentence(evidence(en=cell(untrained=None)))
 
 
 @pytest.mark.parametrize("task", [0.44, 0.6])
 def test_alignment_is_not_read_where_the_task_is_unsolved(task: float) -> None:
-    said = honest_sentence(metrics(en=cell(task=task)))
+    said = headline_sentence(evidence(en=cell(task=task)))
     assert said.startswith(f"In English the model answers {100 * task:.0f} % of unseen items rightly (chance 45 %, ")
     assert "should not be read as alignment" in said
     assert "strongest candidate" not in said
 
 
 def test_a_baseline_that_solves_the_task_leaves_it_unsolved() -> None:
-    assert "should not be read" in honest_sentence(metrics(en=cell(baselines={"bag_of_words": 0.985})))
+    assert "should not be read" in headline_sentence(evidence(en=cell(baselines={"bag_of_words": 0.985})))
 
 
 def test_a_kind_of_cue_that_fails_is_named() -> None:
-    said = honest_sentence(metrics(zh=cell(set=cell(), role=cell(task=0.5))))
+    said = headline_sentence(evidence(zh=language(cell(), set=cell(), role=cell(task=0.5))))
     assert "In Chinese the pronoun's" in said
     assert "In Chinese role cues the model answers 50 %" in said
     assert "set cues" not in said
 
 
 def test_items_that_chose_the_head_are_not_called_unseen() -> None:
-    said = honest_sentence(metrics("dev", en=cell()))
+    said = headline_sentence(evidence("dev", en=cell()))
     assert "unseen" not in said
     assert "dev items (the head was chosen on dev items)" in said
 
 
 def test_nearly_all_is_not_rounded_to_all() -> None:
-    assert "99.7 %" in honest_sentence(metrics(en=cell(candidate=0.997)))
+    assert "99.7 %" in headline_sentence(evidence(en=cell(candidate=0.997)))
 
 
 def test_answers_below_chance_are_called_that() -> None:
-    assert "In English that is below chance" in honest_sentence(metrics(en=cell(task=0.1)))
-    assert "below chance" not in honest_sentence(metrics(en=cell(task=0.45)))
+    assert "In English that is below chance" in headline_sentence(evidence(en=cell(task=0.1)))
+    assert "below chance" not in headline_sentence(evidence(en=cell(task=0.45)))
 
 
-def test_a_read_out_that_needs_no_attention_to_the_candidates_is_named() -> None:
+def test_a_prediction_head_that_needs_no_attention_to_the_candidates_is_named() -> None:
     named = "its answers need no attention between them"
-    assert named in honest_sentence({**metrics(en=cell(candidate=0.97)), "reads_candidates": True})
-    assert named not in honest_sentence({**metrics(en=cell(candidate=0.97)), "reads_candidates": False})
-    assert named not in honest_sentence({**metrics(en=cell(task=0.5)), "reads_candidates": True})
+    assert named in headline_sentence(replace(evidence(en=cell(candidate=0.97)), reads_candidates=True))
+    assert named not in headline_sentence(replace(evidence(en=cell(candidate=0.97)), reads_candidates=False))
+    assert named not in headline_sentence(replace(evidence(en=cell(task=0.5)), reads_candidates=True))

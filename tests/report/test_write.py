@@ -10,9 +10,11 @@ from pathlib import Path
 import pytest
 from matplotlib.figure import Figure
 
-from anaphora.errors import UserError
-from anaphora.report import figures
-from anaphora.report.write import save, write_json, write_table
+from anaphora.base.errors import UserError
+from anaphora.base.files import write_json
+from anaphora.base.tables import write_csv
+from anaphora.report.figures import maps
+from anaphora.report.figures.files import save_figure
 
 TEXT = "那天 下午 ， 小红 遇见 了 Bella ， 因为 她 很 高兴 。"
 SENTENCE = TEXT.split()
@@ -21,12 +23,12 @@ SENTENCE = TEXT.split()
 @pytest.fixture(scope="module")
 def figure() -> Figure:
     weights = [0.05] * len(SENTENCE)
-    return figures.pronoun_row(SENTENCE, weights, 9, [3], [6], "代词“她” layer 2 head 0")
+    return maps.pronoun_row_figure(SENTENCE, weights, 9, [3], [6], "代词“她” layer 2 head 0")
 
 
 @pytest.fixture(scope="module")
 def files(figure: Figure, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
-    return {path.suffix: path.read_bytes() for path in save(figure, tmp_path_factory.mktemp("a") / "row.v1")}
+    return {path.suffix: path.read_bytes() for path in save_figure(figure, tmp_path_factory.mktemp("a") / "row.v1")}
 
 
 def streams(pdf: bytes) -> list[bytes]:
@@ -42,7 +44,7 @@ def streams(pdf: bytes) -> list[bytes]:
 
 @pytest.mark.filterwarnings("error")
 def test_a_figure_is_written_in_all_three_formats(figure: Figure, tmp_path: Path) -> None:
-    paths = save(figure, tmp_path / "new" / "row")
+    paths = save_figure(figure, tmp_path / "new" / "row")
     assert [path.name for path in paths] == ["row.png", "row.svg", "row.pdf"]
     assert [path.read_bytes()[:4] for path in paths] == [b"\x89PNG", b"<?xm", b"%PDF"]
     assert sorted(os.listdir(tmp_path / "new")) == ["row.pdf", "row.png", "row.svg"]
@@ -53,7 +55,7 @@ def test_the_same_figure_gives_the_same_bytes_at_any_hour(
 ) -> None:
     hour = time.time() + 100_000
     monkeypatch.setattr(time, "time", lambda: hour)
-    assert {path.suffix: path.read_bytes() for path in save(figure, tmp_path / "again")} == files
+    assert {path.suffix: path.read_bytes() for path in save_figure(figure, tmp_path / "again")} == files
 
 
 def test_no_date_is_written(files: dict[str, bytes]) -> None:
@@ -74,7 +76,9 @@ def test_a_pdf_embeds_small_truetype_fonts_that_copy_as_text(files: dict[str, by
 
 def test_a_large_heat_map_is_a_small_pdf(tmp_path: Path) -> None:
     words = SENTENCE * 3
-    (path,) = save(figures.heat_map(words, [[0.5] * len(words)] * len(words), "图"), tmp_path / "map", ["pdf"])
+    (path,) = save_figure(
+        maps.heat_map_figure(words, [[0.5] * len(words)] * len(words), "图"), tmp_path / "map", ["pdf"]
+    )
     assert path.stat().st_size < 200_000
 
 
@@ -98,7 +102,7 @@ def test_a_figure_that_fails_leaves_the_old_files(
 
     monkeypatch.setattr(Figure, "savefig", fail_on_pdf)
     with pytest.raises(OSError, match="disk full"):
-        save(figure, tmp_path / "row")
+        save_figure(figure, tmp_path / "row")
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"row.png": b"old"}
 
 
@@ -115,18 +119,18 @@ def test_a_write_that_fails_leaves_the_old_files(
 
     monkeypatch.setattr(Path, "write_bytes", fail_on_svg)
     with pytest.raises(OSError, match="disk full"):
-        save(figure, tmp_path / "row")
+        save_figure(figure, tmp_path / "row")
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"row.png": b"old"}
 
 
 def test_an_unknown_format_is_told(figure: Figure, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="'gif' is not known; choose among png, svg, pdf"):
-        save(figure, tmp_path / "row", ["png", "gif"])
+        save_figure(figure, tmp_path / "row", ["png", "gif"])
     assert not list(tmp_path.iterdir())
 
 
 def test_a_table_holds_every_key_and_leaves_none_empty(tmp_path: Path) -> None:
-    write_table(tmp_path / "t.csv", [{"模板": "甲,乙", "n": 1}, {"模板": "丙", "n": None, "more": 0.5}])
+    write_csv(tmp_path / "t.csv", [{"模板": "甲,乙", "n": 1}, {"模板": "丙", "n": None, "more": 0.5}])
     assert (tmp_path / "t.csv").read_text(encoding="utf-8") == '模板,n,more\n"甲,乙",1,\n丙,,0.5\n'
 
 

@@ -4,34 +4,37 @@ from __future__ import annotations
 
 from typing import Any
 
-from anaphora.config import Config
+from anaphora.settings.commands.study import StudyPlan, VerdictRule
+from anaphora.settings.run import Config
 from anaphora.studies.grid import Cell
-from anaphora.studies.measures import Record
-from anaphora.studies.settings import Plan, Rule
+from anaphora.studies.measures import RunRecord
 from anaphora.studies.summary import summarise
 
 
-def plan(**changes: Any) -> Plan:
+def plan(**changes: Any) -> StudyPlan:
     """Two factors with a cell each, and both together."""
     chosen: dict[str, Any] = {
         "name": "invented",
         "question": "Does it?",
         "prediction": "It does.",
-        "factors": {"read-out": {"bilinear": ["task/readout=bilinear"]}, "heads": {"one": ["model.attention.heads=1"]}},
+        "factors": {
+            "prediction head": {"bilinear": ["task/prediction=bilinear"]},
+            "heads": {"one": ["model.attention.heads=1"]},
+        },
         "pairs": [["bilinear", "one"]],
         "seeds": [0, 1, 2],
     }
-    return Plan(**(chosen | changes))
+    return StudyPlan(**(chosen | changes))
 
 
 def cells(config: Config | None = None) -> list[Cell]:
     """The cells of `plan`; what is put together asks for no settings."""
-    named = [("base", "", ()), ("bilinear", "read-out", ("bilinear",)), ("one", "heads", ("one",))]
+    named = [("base", "", ()), ("bilinear", "prediction head", ("bilinear",)), ("one", "heads", ("one",))]
     named.append(("bilinear+one", "pairs", ("bilinear", "one")))
     return [Cell(name, factor, parts, (f"{name}=1",), config) for name, factor, parts in named]  # type: ignore[arg-type]
 
 
-def record(cell: str, seed: int, task: float, candidate: float, group: str = "set", language: str = "en") -> Record:
+def record(cell: str, seed: int, task: float, candidate: float, group: str = "set", language: str = "en") -> RunRecord:
     """A finished run with one group of items."""
     values: dict[str, float | None] = {
         "task_accuracy": task,
@@ -39,24 +42,26 @@ def record(cell: str, seed: int, task: float, candidate: float, group: str = "se
         "antecedent_mass": candidate / 2,
         "items": 9.0,
     }
-    return Record(cell=cell, seed=seed, status="finished", groups={language: {group: values}}, head=(1, 0), seconds=3.0)
+    return RunRecord(
+        cell=cell, seed=seed, status="finished", groups={language: {group: values}}, head=(1, 0), seconds=3.0
+    )
 
 
-def records() -> list[Record]:
+def records() -> list[RunRecord]:
     """Base and `one` solve the task; `bilinear` solves it without pointing; both together fail, once altogether."""
-    found = []
+    listed = []
     for seed in range(3):
-        found.append(record("base", seed, 0.99, 0.90 + seed / 100))
-        found.append(record("bilinear", seed, 1.0, 0.40 + seed / 100))
-        found.append(record("one", seed, 0.99, 0.95 + seed / 100))
-    found += [record("bilinear+one", seed, 0.60, 0.30) for seed in range(2)]
-    found.append(Record(cell="bilinear+one", seed=2, status="failed", error="it broke", groups={}))
-    return found
+        listed.append(record("base", seed, 0.99, 0.90 + seed / 100))
+        listed.append(record("bilinear", seed, 1.0, 0.40 + seed / 100))
+        listed.append(record("one", seed, 0.99, 0.95 + seed / 100))
+    listed += [record("bilinear+one", seed, 0.60, 0.30) for seed in range(2)]
+    listed.append(RunRecord(cell="bilinear+one", seed=2, status="failed", error="it broke", groups={}))
+    return listed
 
 
-def rule(**changes: Any) -> Rule:
+def rule(**changes: Any) -> VerdictRule:
     """A condition on the base cell's set cues."""
-    return Rule(**({"says": "it points", "cell": "base", "group": "set"} | changes))
+    return VerdictRule(**({"statement": "it points", "cell": "base", "group": "set"} | changes))
 
 
 def study(**changes: Any) -> dict[str, Any]:

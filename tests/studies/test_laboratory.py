@@ -39,16 +39,16 @@ def test_what_an_encoder_makes_of_order_and_of_a_shift(
 ) -> None:
     # Wide weights, so that nothing is equal merely because all is small.
     config = settings(f"model/position={position}", "model.width=16", "model.initialisation.deviation=0.5")
-    found = laboratory.symmetry(config, 0)["any"]["all"]
-    assert (found["permutation_change"] > 1e-6) is order_is_seen  # type: ignore[operator]
-    assert (found["shift_change"] > 1e-6) is shift_is_seen  # type: ignore[operator]
+    measures = laboratory.symmetry(config, 0)["any"]["all"]
+    assert (measures["permutation_change"] > 1e-6) is order_is_seen  # type: ignore[operator]
+    assert (measures["shift_change"] > 1e-6) is shift_is_seen  # type: ignore[operator]
 
 
 @pytest.mark.parametrize("attention", ["multi_head", "gru"])
 def test_the_time_of_a_step_is_the_median_without_the_first(
     attention: str, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(laboratory, "LENGTHS", (4, 8))
+    monkeypatch.setattr(laboratory, "SENTENCE_LENGTHS", (4, 8))
     monkeypatch.setattr(laboratory, "BATCH_TOKENS", 16)
     ticks = count()
     stops = [100.0, 3.0, 1.0, 2.0] * 2  # the first step of each length is slow
@@ -57,5 +57,5 @@ def test_the_time_of_a_step_is_the_median_without_the_first(
         tick = next(ticks)
         return 1000.0 * (tick // 2) + (stops[tick // 2] if tick % 2 else 0.0)
 
-    found = laboratory.step_time(settings(f"model/attention={attention}", "model.width=16"), 0, clock)["any"]
-    assert found == {"tokens 4": {"seconds_per_step": 2.0}, "tokens 8": {"seconds_per_step": 2.0}}
+    measures = laboratory.step_time(settings(f"model/attention={attention}", "model.width=16"), 0, clock)["any"]
+    assert measures == {"tokens 4": {"seconds_per_step": 2.0}, "tokens 8": {"seconds_per_step": 2.0}}

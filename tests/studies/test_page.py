@@ -7,11 +7,11 @@ import pytest
 from invented import cells, plan, record, rule, study
 from matplotlib.figure import Figure
 
-from anaphora.files import write_json
-from anaphora.report.study_figures import place_of
-from anaphora.report.study_index import telling_figures, write_index
-from anaphora.report.study_page import conclusions, drawn, write_study_page
-from anaphora.studies.measures import Groups, Record
+from anaphora.base.files import write_json
+from anaphora.studies.figures import axis_value
+from anaphora.studies.index import verdict_figures, write_study_index
+from anaphora.studies.measures import GroupMeasures, RunRecord
+from anaphora.studies.page import conclusions, draw_study_figures, write_study_page
 from anaphora.studies.summary import summarise
 
 
@@ -25,50 +25,57 @@ def nothing_is_cut(figure: Figure) -> bool:
         for axis in (axes.xaxis, axes.yaxis) if axes.axison else ():
             low, high = sorted(axis.get_view_interval())
             labels = zip(axis.get_majorticklocs(), axis.get_ticklabels(), strict=True)
-            shown = [label for place, label in labels if low <= place <= high] + [axis.label]
-            boxes += [label.get_window_extent(renderer) for label in shown if label.get_text()]
+            labels_in_view = [label for place, label in labels if low <= place <= high] + [axis.label]
+            boxes += [label.get_window_extent(renderer) for label in labels_in_view if label.get_text()]
     return all(box.x0 >= -1 and box.y0 >= -1 and box.x1 <= edge.x1 + 1 and box.y1 <= edge.y1 + 1 for box in boxes)
 
 
 def test_the_page_needs_nothing_and_answers_question_verdict_and_runs(tmp_path: Path) -> None:
-    found = study(rules=[rule(measure="candidate_accuracy", at_least=0.9)])
-    write_study_page(tmp_path / "study.html", found, drawn(found))
+    result = study(rules=[rule(measure="candidate_accuracy", at_least=0.9)])
+    write_study_page(tmp_path / "study.html", result, draw_study_figures(result))
     page = (tmp_path / "study.html").read_text(encoding="utf-8")
     assert not re.search(r"https?://(?!www\.w3\.org)", page)
-    for said in ("Does it?", "It does.", "It holds: 1 of 1 conditions", "failed: it broke", "bilinear + one", "~30.0"):
-        assert said in page, said
+    for sentence in (
+        "Does it?",
+        "It does.",
+        "It holds: 1 of 1 conditions",
+        "failed: it broke",
+        "bilinear + one",
+        "~30.0",
+    ):
+        assert sentence in page, sentence
 
 
 def test_a_study_of_which_nothing_has_run_still_has_a_page(tmp_path: Path) -> None:
     empty = summarise(plan(seeds=[0]), cells(), not_begun())
-    assert drawn(empty) == {}
+    assert draw_study_figures(empty) == {}
     write_study_page(tmp_path / "study.html", empty, {})
     assert "Nothing has been measured yet." in (tmp_path / "study.html").read_text(encoding="utf-8")
 
 
 def test_the_index_has_every_study_with_its_verdict_and_the_figures_of_its_conditions(tmp_path: Path) -> None:
-    numbers: Groups = {"any": {f"d_k {size}": {"score_variance": float(size)} for size in (4, 8)}}
-    measured = [Record(cell=cell.name, seed=0, status="finished", groups=numbers) for cell in cells()]
+    numbers: GroupMeasures = {"any": {f"d_k {size}": {"score_variance": float(size)} for size in (4, 8)}}
+    measured = [RunRecord(cell=cell.name, seed=0, status="finished", groups=numbers) for cell in cells()]
     rules = [rule(group="d_k 8", measure="score_variance", at_most=1)]
     curve = summarise(plan(name="curve", question="Does it grow?", seeds=[0], rules=rules), cells(), measured)
     empty = summarise(plan(name="empty", question="Who knows?", seeds=[0]), cells(), not_begun())
-    for found in (study(rules=[rule(at_least=0.9)]), curve, empty):
-        write_json(tmp_path / found["name"] / "study.json", found)
-    page = write_index(tmp_path).read_text(encoding="utf-8")
+    for result in (study(rules=[rule(at_least=0.9)]), curve, empty):
+        write_json(tmp_path / result["name"] / "study.json", result)
+    page = write_study_index(tmp_path).read_text(encoding="utf-8")
     assert page.index("Does it grow?") < page.index("Who knows?") < page.index("Does it?")
-    for said in ("It holds: 1 of 1 conditions", "Not so: 0 of 1", "Nothing has been measured yet."):
-        assert said in page, said
+    for sentence in ("It holds: 1 of 1 conditions", "Not so: 0 of 1", "Nothing has been measured yet."):
+        assert sentence in page, sentence
     assert page.count("<figure") == 2 and not re.search(r"https?://(?!www\.w3\.org)", page)
-    assert list(telling_figures(curve)) == ["d_k_score_variance"]
-    assert list(telling_figures(study(rules=[rule(at_least=0.9)]))) == ["cells_en"]
+    assert list(verdict_figures(curve)) == ["d_k_score_variance"]
+    assert list(verdict_figures(study(rules=[rule(at_least=0.9)]))) == ["cells_en"]
 
 
-def not_begun() -> list[Record]:
-    return [Record(cell=cell.name, seed=0, status="not begun", groups={}) for cell in cells()]
+def not_begun() -> list[RunRecord]:
+    return [RunRecord(cell=cell.name, seed=0, status="not begun", groups={}) for cell in cells()]
 
 
 def test_cells_that_do_not_solve_the_task_are_hatched_where_alignment_is_shown() -> None:
-    figure = drawn(study())["cells_en"]
+    figure = draw_study_figures(study())["cells_en"]
     task, candidate, mass = figure.axes[1:]
     assert [len([patch for patch in axes.patches if patch.get_hatch()]) for axes in (task, candidate, mass)] == [
         0,
@@ -79,7 +86,7 @@ def test_cells_that_do_not_solve_the_task_are_hatched_where_alignment_is_shown()
 
 
 def test_a_measure_that_runs_along_an_axis_is_drawn_as_a_curve() -> None:
-    found = []
+    listed = []
     for cell in cells():
         for seed in range(3):
             one = record(cell.name, seed, 0.9, 0.5, group="distance 0")
@@ -87,9 +94,9 @@ def test_a_measure_that_runs_along_an_axis_is_drawn_as_a_curve() -> None:
                 one.groups["en"].update(
                     record("", 0, 0.9 - distance / 50, 0.5, group=f"distance {distance}").groups["en"]
                 )
-            found.append(one)
-    made = drawn(summarise(plan(), cells(), found))
-    figure = made["distance_task_accuracy"]
+            listed.append(one)
+    figures = draw_study_figures(summarise(plan(), cells(), listed))
+    figure = figures["distance_task_accuracy"]
     line = next(line for line in figure.axes[1].lines if len(line.get_xdata()) == 3)  # type: ignore[arg-type]
     assert list(line.get_ydata()) == pytest.approx([0.9, 0.84, 0.78])  # type: ignore[arg-type]
     assert figure.axes[1].get_xlabel() == "distance (words)"
@@ -97,24 +104,24 @@ def test_a_measure_that_runs_along_an_axis_is_drawn_as_a_curve() -> None:
 
 
 def test_models_with_something_done_to_them_stand_beside_the_same_as_trained() -> None:
-    found = []
+    listed = []
     for cell in cells():
         one = record(cell.name, 0, 0.9, 0.5)
-        for place, change in enumerate(("query shuffled", "no candidate seen")):
+        for place, change in enumerate(("query permuted", "candidates knocked out")):
             one.groups["en"][f"{change}, set"] = {"task_accuracy": 0.2 + place / 10}
-        found.append(one)
-    assert "changes" not in drawn(
+        listed.append(one)
+    assert "changes" not in draw_study_figures(
         summarise(plan(seeds=[0]), cells(), [record(cell.name, 0, 0.9, 0.5) for cell in cells()])
     )
-    figure = drawn(summarise(plan(seeds=[0]), cells(), found))["changes"]
-    shown = {line.get_xdata()[0] for line in figure.axes[1].lines if line.get_marker() != "None"}  # type: ignore[index]
-    assert shown == {0.9, 0.2, 0.3}
+    figure = draw_study_figures(summarise(plan(seeds=[0]), cells(), listed))["changes"]
+    positions = {line.get_xdata()[0] for line in figure.axes[1].lines if line.get_marker() != "None"}  # type: ignore[index]
+    assert positions == {0.9, 0.2, 0.3}
     assert nothing_is_cut(figure)
 
 
 def test_what_grows_a_hundredfold_is_drawn_on_a_scale_of_plain_powers() -> None:
-    found = [
-        Record(
+    listed = [
+        RunRecord(
             cell=cell.name,
             seed=0,
             status="finished",
@@ -122,22 +129,23 @@ def test_what_grows_a_hundredfold_is_drawn_on_a_scale_of_plain_powers() -> None:
         )
         for cell in cells()
     ]
-    figure = drawn(summarise(plan(seeds=[0]), cells(), found))["d_k_score_variance"]
+    figure = draw_study_figures(summarise(plan(seeds=[0]), cells(), listed))["d_k_score_variance"]
     assert nothing_is_cut(figure)
     axis = figure.axes[1].yaxis
-    shown = {text.get_text() for text in axis.get_ticklabels()}
-    assert {"10", "100"} <= shown
+    labels = {text.get_text() for text in axis.get_ticklabels()}
+    assert {"10", "100"} <= labels
 
 
 @pytest.mark.parametrize(
     ("group", "place"), [("distance 3", ("distance", 3.0)), ("d_k 64", ("d_k", 64.0)), ("set", None)]
 )
 def test_a_group_with_a_number_stands_on_an_axis(group: str, place: object) -> None:
-    assert place_of(group) == place
+    assert axis_value(group) == place
 
 
 def test_conclusions_name_what_is_not_solved_and_what_differs() -> None:
-    said = " ".join(conclusions(study()))
-    assert "3 of 4 cells solve the task (median from 98 % on); not bilinear + one." in said
-    assert "the chosen head points best with one, 96.0 (95.0 to 97.0) %, and worst with bilinear, 41.0" in said
-    assert "candidate accuracy differs from the base's, in points: bilinear −50.0 [−50.0, −50.0]; one 5.0" in said
+    text = " ".join(conclusions(study()))
+    assert "3 of 4 cells solve the task (median from 98 % on); not bilinear + one." in text
+    accuracy = "the chosen head's candidate accuracy is highest with one, 96.0 (95.0 to 97.0) %"
+    assert f"{accuracy}, and lowest with bilinear, 41.0" in text
+    assert "candidate accuracy differs from the base's, in points: bilinear −50.0 [−50.0, −50.0]; one 5.0" in text

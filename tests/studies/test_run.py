@@ -13,25 +13,25 @@ import torch
 from published import write_folder
 from safetensors.torch import load_file
 
-from anaphora.checkpoint import Layout
-from anaphora.errors import UserError
+from anaphora.base.errors import UserError
+from anaphora.runs.directory import RunFiles
+from anaphora.settings.commands.study import StudyPlan
 from anaphora.studies import run as engine
 from anaphora.studies import worker
 from anaphora.studies.grid import Job, cells_of, jobs_of
-from anaphora.studies.measures import FAILURE, MEASURED, Asked, record_of
-from anaphora.studies.settings import Plan
+from anaphora.studies.measures import FAILURE_FILE, MEASURED_FILE, Query, read_record
 
-ROOT = Path(__file__).parent.parent.parent
+ROOT = Path(__file__).parents[2]
 CONFIGS = ROOT / "configs"
 
 
 @pytest.fixture
-def asked(table: Path, tmp_path: Path) -> Callable[..., Plan]:
+def planned(table: Path, tmp_path: Path) -> Callable[..., StudyPlan]:
     """Changes -> a study of two cells on the small table, runs of two steps."""
     base = ["trainer=smoke", "data=jsonl", f"data.path={table}", "model.width=16", "model.layers=2",
             "batching.tokens=96", "batching.row_tokens=32", "optimizer.steps=4", "validation.every=2"]  # fmt: skip
 
-    def made(**changes: Any) -> Plan:
+    def made(**changes: Any) -> StudyPlan:
         chosen: dict[str, Any] = {
             "name": "small",
             "question": "Does it?",
@@ -42,17 +42,17 @@ def asked(table: Path, tmp_path: Path) -> Callable[..., Plan]:
             "output": str(tmp_path),
             "formats": ["png"],
         }
-        return Plan(**(chosen | changes))
+        return StudyPlan(**(chosen | changes))
 
     return made
 
 
-def jobs(plan: Plan) -> list[Job]:
+def jobs(plan: StudyPlan) -> list[Job]:
     return jobs_of(plan, cells_of(plan, CONFIGS))
 
 
 @pytest.mark.parametrize(
-    ("cell", "told"),
+    ("cell", "message"),
     [
         (["model.layrs=1"], "study small, cell wrong: .*layrs"),
         (["model.width=7"], r"study small, cell wrong: model.width \(7\) must be a multiple"),
@@ -61,49 +61,49 @@ def jobs(plan: Plan) -> list[Job]:
     ],
 )
 def test_a_wrong_cell_stops_the_study_before_anything_runs(
-    cell: list[str], told: str, asked: Callable[..., Plan], monkeypatch: pytest.MonkeyPatch
+    cell: list[str], message: str, planned: Callable[..., StudyPlan], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine, "work", lambda *_: pytest.fail("something ran"))
-    with pytest.raises(UserError, match=told):
-        engine.run_study(asked(factors={"x": {"wrong": cell}}), CONFIGS)
+    monkeypatch.setattr(engine, "train_and_measure", lambda *_: pytest.fail("something ran"))
+    with pytest.raises(UserError, match=message):
+        engine.run_study(planned(factors={"x": {"wrong": cell}}), CONFIGS)
 
 
 @pytest.mark.usefixtures("checkpoints_stay")
-def test_runs_are_ordinary_run_directories_taken_up_where_a_kill_left_them(asked: Callable[..., Plan]) -> None:
-    plan = asked()
-    found = engine.run_study(plan, CONFIGS)
+def test_runs_are_ordinary_run_directories_taken_up_where_a_kill_left_them(planned: Callable[..., StudyPlan]) -> None:
+    plan = planned()
+    summary = engine.run_study(plan, CONFIGS)
     root = Path(plan.output) / "small"
     assert {path.name for path in root.iterdir()} >= {"base", "one", "study.json", "study.csv", "study.html"}
-    base, one = (Layout(root / name / "seed_0") for name in ("base", "one"))
+    base, one = (RunFiles(root / name / "seed_0") for name in ("base", "one"))
     weights = base.weights.read_bytes(), one.weights.read_bytes()
-    measured = (one.directory / MEASURED).stat().st_mtime_ns
+    measured = (one.directory / MEASURED_FILE).stat().st_mtime_ns
     # A kill during the base's training: its last checkpoint is there, its weights are not.
     base.weights.unlink()
-    (base.directory / MEASURED).unlink()
-    assert record_of(jobs(plan)[0], Asked.of(plan)).status == "unfinished"
-    assert engine.run_study(plan, CONFIGS) == found
+    (base.directory / MEASURED_FILE).unlink()
+    assert read_record(jobs(plan)[0], Query.from_plan(plan)).status == "unfinished"
+    assert engine.run_study(plan, CONFIGS) == summary
     assert (base.weights.read_bytes(), one.weights.read_bytes()) == weights
-    assert (one.directory / MEASURED).stat().st_mtime_ns == measured
+    assert (one.directory / MEASURED_FILE).stat().st_mtime_ns == measured
     with pytest.raises(UserError, match=r"one/seed_0 holds a run of other settings; choose another output="):
-        engine.run_study(asked(factors={"layers": {"one": ["model.layers=1"]}}), CONFIGS)
+        engine.run_study(planned(factors={"layers": {"one": ["model.layers=1"]}}), CONFIGS)
 
 
 def test_a_run_that_fails_is_told_and_the_others_go_on(
-    asked: Callable[..., Plan], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    planned: Callable[..., StudyPlan], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def broken(config: Any, *_: Any, **__: Any) -> Any:
         raise RuntimeError(f"no memory for {config.model.attention.heads} heads")
 
-    monkeypatch.setattr(worker, "trained", broken)
-    plan = asked()
-    found = engine.run_study(plan, CONFIGS)
-    assert [cell["runs"][0]["status"] for cell in found["cells"]] == ["failed", "failed"]
-    assert found["cells"][1]["runs"][0]["error"] == "no memory for 1 heads"
+    monkeypatch.setattr(worker, "load_or_train", broken)
+    plan = planned()
+    summary = engine.run_study(plan, CONFIGS)
+    assert [cell["runs"][0]["status"] for cell in summary["cells"]] == ["failed", "failed"]
+    assert summary["cells"][1]["runs"][0]["error"] == "no memory for 1 heads"
     assert "one, seed 0: failed: no memory for 1 heads" in capsys.readouterr().out
 
 
 def test_a_study_that_would_take_too_long_stops_after_its_first_run(
-    asked: Callable[..., Plan], monkeypatch: pytest.MonkeyPatch
+    planned: Callable[..., StudyPlan], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     worked: list[str] = []
 
@@ -112,51 +112,51 @@ def test_a_study_that_would_take_too_long_stops_after_its_first_run(
         worked.append(directory.parent.name)
         directory.mkdir(parents=True)
         known = {"measures": ["scores"], "split": "test", "items": None}
-        content = {"asked": known, "head": None, "train_seconds": 1.0, "groups": {}}
-        (directory / MEASURED).write_text(json.dumps(content))
+        content = {"query": known, "head": None, "train_seconds": 1.0, "groups": {}}
+        (directory / MEASURED_FILE).write_text(json.dumps(content))
 
-    monkeypatch.setattr(engine, "work", quick)
+    monkeypatch.setattr(engine, "train_and_measure", quick)
     seconds = iter(range(0, 6000, 60))
     monkeypatch.setattr("anaphora.studies.run.time.perf_counter", lambda: float(next(seconds)))
     with pytest.raises(UserError, match=r"it would take \d+ minutes, more than minutes=1; raise that"):
-        engine.run_study(asked(minutes=1, seeds=[0, 1, 2]), CONFIGS)
+        engine.run_study(planned(minutes=1, seeds=[0, 1, 2]), CONFIGS)
     assert worked == ["base"]
 
 
-def test_only_names_the_cells_to_run_and_seeds_come_in_turn(asked: Callable[..., Plan]) -> None:
-    plan = asked(seeds=[3, 5])
+def test_only_names_the_cells_to_run_and_seeds_come_in_turn(planned: Callable[..., StudyPlan]) -> None:
+    plan = planned(seeds=[3, 5])
     assert [(job.cell, job.seed) for job in jobs(plan)] == [("base", 3), ("one", 3), ("base", 5), ("one", 5)]
     assert {job.cell for job in jobs(replace(plan, only=["one"]))} == {"one"}
     assert [job.config.seed for job in jobs(plan)] == [3, 3, 5, 5]
 
 
-def test_a_process_of_its_own_measures_what_has_finished(asked: Callable[..., Plan], finished: Path) -> None:
-    from anaphora.config import read
+def test_a_process_of_its_own_measures_what_has_finished(planned: Callable[..., StudyPlan], finished: Path) -> None:
+    from anaphora.settings.stored import read
 
-    plan = asked(side_by_side=2, train=False)
+    plan = planned(side_by_side=2, train=False)
     config = replace(read(finished / "config.yaml"), name="seed_0", output=str(Path(plan.output) / "small" / "base"))
     job = Job("base", 0, config, Path(config.output) / "seed_0")
     shutil.copytree(finished, job.directory)
-    engine.work_through(plan, [job], Asked.of(plan))
-    record = record_of(job, Asked.of(plan))
+    engine.run_jobs(plan, [job], Query.from_plan(plan))
+    record = read_record(job, Query.from_plan(plan))
     assert record.status == "finished", (Path(plan.output) / "small" / "logs" / "base_seed_0.log").read_text()
     assert set(record.groups) == {"en", "zh"}
-    assert not (job.directory / FAILURE).exists()
+    assert not (job.directory / FAILURE_FILE).exists()
 
 
 def test_a_process_ends_when_whoever_started_it_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
     left: list[int] = []
     monkeypatch.setattr("anaphora.studies.worker.os._exit", left.append)
-    worker._end_with(io.StringIO(""))
+    worker._exit_when_closed(io.StringIO(""))
     assert left == [1]
 
 
 @pytest.mark.parametrize("path", sorted((CONFIGS / "study").rglob("*.yaml")), ids=lambda path: path.stem)
 def test_every_study_composes_with_all_its_cells(path: Path, compose: Callable[..., Any]) -> None:
-    from anaphora.config import resolve
+    from anaphora.settings.typed import resolve
 
     name = str(path.relative_to(CONFIGS / "study").with_suffix(""))
-    plan = resolve(compose(f"study={name}", primary="study"), Plan)
+    plan = resolve(compose(f"study={name}", primary="study"), StudyPlan)
     assert path.read_text().splitlines()[0] == "# @package _global_"
     assert plan.name == path.stem
     assert plan.rules
@@ -169,7 +169,7 @@ def test_every_study_composes_with_all_its_cells(path: Path, compose: Callable[.
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "message"),
     [
         ({"pairs": [["one", "two"]]}, r"pairs \('two'\) must be one of the factors' cells: one"),
         ({"only": ["two"]}, "'two' is no cell of the study small"),
@@ -179,29 +179,29 @@ def test_every_study_composes_with_all_its_cells(path: Path, compose: Callable[.
         ({"solved": 1.5}, r"solved \(1.5\) must be from 0 to 1"),
     ],
 )
-def test_an_impossible_plan_is_told(changes: dict[str, Any], told: str, asked: Callable[..., Plan]) -> None:
-    with pytest.raises(UserError, match=told):
-        asked(**changes)
+def test_an_impossible_plan_is_told(changes: dict[str, Any], message: str, planned: Callable[..., StudyPlan]) -> None:
+    with pytest.raises(UserError, match=message):
+        planned(**changes)
 
 
 def test_cells_start_from_pretrained_weights_and_heads_by_number_are_supervised(
     table: Path, tmp_path: Path, compose: Callable[..., Any]
 ) -> None:
-    from anaphora.config import resolve
+    from anaphora.settings.typed import resolve
 
     folder = write_folder(tmp_path / "bert", "bert")
     smoke = ["data=jsonl", f"data.path={table}", f"start={folder}", "trainer=smoke"]
     smoke += ["task.supervision.layers=[1]", "task.supervision.heads=[1]", "optimizer.frozen_layers=1"]
-    asked = ("study=supervision_links", f"more=[{','.join(map(repr, smoke))}]", "seeds=[0]", "side_by_side=1")
-    plan = resolve(compose(*asked, f"output={tmp_path}", "formats=[png]", primary="study"), Plan)
-    found = engine.run_study(plan, CONFIGS)
-    assert [cell["runs"][0]["status"] for cell in found["cells"]] == ["finished", "finished"]
-    for cell in found["cells"]:
+    planned = ("study=supervision_links", f"more=[{','.join(map(repr, smoke))}]", "seeds=[0]", "side_by_side=1")
+    plan = resolve(compose(*planned, f"output={tmp_path}", "formats=[png]", primary="study"), StudyPlan)
+    summary = engine.run_study(plan, CONFIGS)
+    assert [cell["runs"][0]["status"] for cell in summary["cells"]] == ["finished", "finished"]
+    for cell in summary["cells"]:
         measured = cell["groups"]["en"]["pronoun"]["measures"]
         assert {"task_accuracy", "candidate_accuracy"} <= set(measured)
-    base, supervised = (load_file(Layout(job.directory).weights) for job in jobs(plan))
+    base, supervised = (load_file(RunFiles(job.directory).weights) for job in jobs(plan))
     name = "encoder.blocks.0.attention.query.weight"
     assert torch.equal(base[name], supervised[name])  # frozen
     last = "encoder.blocks.1.attention.key.weight"
     assert not torch.equal(base[last], supervised[last])
-    assert engine.run_study(plan, CONFIGS) == found
+    assert engine.run_study(plan, CONFIGS) == summary

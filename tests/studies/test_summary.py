@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 from invented import cells, plan, record, records, rule, study
 
-from anaphora.studies.summary import rows_of, summarise
+from anaphora.studies.summary import summarise, table_rows
 
 
-def of(found: dict[str, Any], name: str) -> dict[str, Any]:
+def of(summary: dict[str, Any], name: str) -> dict[str, Any]:
     """The groups of a cell, by language."""
-    return next(dict(cell["groups"]) for cell in found["cells"] if cell["name"] == name)
+    return next(dict(cell["groups"]) for cell in summary["cells"] if cell["name"] == name)
 
 
 def test_a_cell_shows_the_median_and_the_spread_over_its_seeds() -> None:
@@ -32,11 +32,11 @@ def test_differences_to_the_base_are_taken_seed_by_seed_with_an_interval() -> No
 
 
 def test_alignment_of_runs_that_do_not_solve_the_task_is_compared_with_nothing() -> None:
-    found = study()
-    group = of(found, "bilinear+one")["en"]["set"]
+    summary = study()
+    group = of(summary, "bilinear+one")["en"]["set"]
     assert group["is_solved"] is False
     assert set(group["against_base"]) == {"task_accuracy"}
-    assert {one["measure"] for one in found["interactions"]} == {"task_accuracy"}
+    assert {one["measure"] for one in summary["interactions"]} == {"task_accuracy"}
 
 
 def test_an_interaction_is_what_both_changes_do_beyond_their_sum() -> None:
@@ -54,36 +54,36 @@ def test_an_interaction_is_what_both_changes_do_beyond_their_sum() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "outcome"),
     [
         ({"measure": "candidate_accuracy", "at_least": 0.9}, "holds"),
         ({"measure": "candidate_accuracy", "at_least": 0.92}, "not so"),
-        ({"measure": "candidate_accuracy", "of_seeds": "highest", "at_least": 0.92}, "holds"),
-        ({"measure": "candidate_accuracy", "of_seeds": "lowest", "at_least": 0.91}, "not so"),
-        ({"measure": "candidate_accuracy", "cell": "bilinear", "against": "base", "at_most": -0.4}, "holds"),
+        ({"measure": "candidate_accuracy", "seed_statistic": "highest", "at_least": 0.92}, "holds"),
+        ({"measure": "candidate_accuracy", "seed_statistic": "lowest", "at_least": 0.91}, "not so"),
+        ({"measure": "candidate_accuracy", "cell": "bilinear", "baseline_cell": "base", "at_most": -0.4}, "holds"),
         ({"measure": "candidate_accuracy", "cell": "bilinear+one", "at_least": 0.1}, "open"),
         ({"measure": "task_accuracy", "cell": "bilinear+one", "at_least": 0.9}, "not so"),
         ({"group": "role", "at_least": 0.1}, "open"),
         ({"languages": ["zh"], "at_least": 0.1}, "open"),
     ],
 )
-def test_a_rule_is_checked_by_code(changes: dict[str, object], said: str) -> None:
-    found = study(rules=[rule(**changes)])["verdict"]
-    assert found["verdict"] == said
-    assert found["rules"][0]["passed"] is {"holds": True, "not so": False, "open": None}[said]
+def test_a_rule_is_checked_by_code(changes: dict[str, object], outcome: str) -> None:
+    verdict = study(rules=[rule(**changes)])["verdict"]
+    assert verdict["verdict"] == outcome
+    assert verdict["rules"][0]["passed"] is {"holds": True, "not so": False, "open": None}[outcome]
 
 
 def test_one_language_that_fails_makes_it_not_so() -> None:
-    asked = plan(rules=[rule(at_least=0.9)])
+    chosen = plan(rules=[rule(at_least=0.9)])
     chinese = [record("base", seed, 0.5, 0.5, language="zh") for seed in range(3)]
     merged = [one if one.cell != "base" else record("base", one.seed, 0.99, 0.9) for one in records()]
     for one, other in zip([one for one in merged if one.cell == "base"], chinese, strict=True):
         one.groups.update(other.groups)
-    assert summarise(asked, cells(), merged)["verdict"]["verdict"] == "not so"
+    assert summarise(chosen, cells(), merged)["verdict"]["verdict"] == "not so"
 
 
 def test_failed_runs_stand_in_the_table_like_the_others() -> None:
-    rows = rows_of(study())
+    rows = table_rows(study())
     assert len(rows) == 12
     failed = [row for row in rows if row["status"] == "failed"]
     assert failed == [{"cell": "bilinear+one", "factor": "pairs", "seed": 2, "status": "failed", "error": "it broke"}]

@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 import torch
 
-from anaphora.checkpoint import fresh, load, training_record
-from anaphora.config import Config
-from anaphora.data.batch import Batch, Encoded
-from anaphora.data.settings import Table
+from anaphora.base.batch import Batch
+from anaphora.data.batches.encoded import EncodedSplit
 from anaphora.data.store import load as load_corpus
-from anaphora.data.vocabulary import of_words
-from anaphora.model.settings import PROJECTIONS, projections_of
+from anaphora.data.tokens.vocabulary import word_vocabulary
+from anaphora.runs.directory import load, randomly_initialised, training_record
+from anaphora.settings.data import OwnExamples
+from anaphora.settings.model.attention import PROJECTIONS, projections_of
+from anaphora.settings.run import Config
 from anaphora.training.controls import freeze, shuffle_labels
 from anaphora.training.module import TrainingModule, step_seed
 from anaphora.training.run import train
@@ -34,7 +35,7 @@ EVERY_ATTENTION = ("multi_head", "single_head", "shared_query_key", "uniform", "
 @pytest.mark.parametrize("kind", EVERY_ATTENTION)
 def test_the_settings_know_which_projections_a_layer_has(kind: str, settings: Callable[..., Config]) -> None:
     config = settings(f"model/attention={kind}", "model.width=8")
-    block = fresh(config, 10, 0).encoder.blocks[0]
+    block = randomly_initialised(config, 10, 0).encoder.blocks[0]
     there = {name for name, _ in block.get_submodule("attention").named_children()}
     assert there == set(projections_of(config.model.attention))
 
@@ -47,8 +48,8 @@ def test_frozen_projections_stay_at_their_start_in_every_layer_and_all_else_lear
     frozen = [name for name in ("query", "key") if kind != "shared_query_key" or name == "query"]
     config = tiny(tmp_path, *attention, f"optimizer.frozen=[{','.join(frozen)}]", "trainer.limit_steps=2")
     run = load(train(config).directory)
-    start = fresh(config, run.tokenizer.size, config.seed).state_dict()
-    same = {name for name, value in run.resolver.state_dict().items() if torch.equal(value, start[name])}
+    start = randomly_initialised(config, run.tokenizer.size, config.seed).state_dict()
+    same = {name for name, value in run.model.state_dict().items() if torch.equal(value, start[name])}
     expected = {
         f"encoder.blocks.{layer}.attention.{name}.{part}"
         for layer in (0, 1)
@@ -63,21 +64,21 @@ def test_frozen_projections_stay_at_their_start_in_every_layer_and_all_else_lear
 def test_each_projection_can_be_frozen_alone(settings: Callable[..., Config]) -> None:
     config = settings("model.width=8")
     for name in PROJECTIONS:
-        resolver = fresh(config, 10, 0)
-        freeze(resolver, [name], None)
-        left = {path for path, weight in resolver.named_parameters() if not weight.requires_grad}
+        model = randomly_initialised(config, 10, 0)
+        freeze(model, [name], None)
+        left = {path for path, weight in model.named_parameters() if not weight.requires_grad}
         assert left == {
             f"encoder.blocks.{layer}.attention.{name}.{part}" for layer in range(3) for part in ("weight", "bias")
         }
 
 
 @pytest.fixture(scope="module")
-def encoded(table: Path) -> Encoded:
-    examples = load_corpus(Table(path=str(table))).examples("train")
-    return Encoded(examples, of_words([one.text for one in examples], (), 1))
+def encoded(table: Path) -> EncodedSplit:
+    examples = load_corpus(OwnExamples(path=str(table))).examples("train")
+    return EncodedSplit(examples, word_vocabulary([one.text for one in examples], (), 1))
 
 
-def test_shuffled_labels_are_drawn_among_the_candidates_of_each_item(encoded: Encoded) -> None:
+def test_shuffled_labels_are_drawn_among_the_candidates_of_each_item(encoded: EncodedSplit) -> None:
     true, counts = encoded.gold.copy(), []
     for seed in range(40):
         encoded.gold = true.copy()
@@ -89,30 +90,30 @@ def test_shuffled_labels_are_drawn_among_the_candidates_of_each_item(encoded: En
     assert np.mean(counts) == pytest.approx(0.5, abs=0.05)
 
 
-def test_absent_candidates_are_never_drawn_and_none_of_them_stays(encoded: Encoded) -> None:
+def test_absent_candidates_are_never_drawn_and_none_of_them_stays(encoded: EncodedSplit) -> None:
     data = copy(encoded)
     data.present = np.array([[True, True, False, False], [True, True, True, True], [True, True, False, False]])
     data.gold = np.array([[True, False, False, False], [True, True, False, False], [False] * 4])
-    drawn = set()
+    answers = set()
     for seed in range(60):
         other = copy(data)
         shuffle_labels(other, (seed, 1))
-        drawn.add(tuple(map(tuple, other.gold.tolist())))
+        answers.add(tuple(map(tuple, other.gold.tolist())))
         assert not other.gold[0, 2:].any()
         assert not other.gold[2].any()
-    assert {rows[0][:2] for rows in drawn} == {(True, False), (False, True)}
-    assert len({rows[1] for rows in drawn}) == 6
+    assert {rows[0][:2] for rows in answers} == {(True, False), (False, True)}
+    assert len({rows[1] for rows in answers}) == 6
 
 
-def test_shuffled_labels_are_a_function_of_seed_and_split(encoded: Encoded) -> None:
-    def drawn(*seed: int) -> Any:
+def test_shuffled_labels_are_a_function_of_seed_and_split(encoded: EncodedSplit) -> None:
+    def labels_of(*seed: int) -> Any:
         data = copy(encoded)
         shuffle_labels(data, seed)
         return data.gold.tolist()
 
-    assert drawn(0, 0) == drawn(0, 0)
-    assert drawn(0, 0) != drawn(1, 0)
-    assert drawn(0, 0) != drawn(0, 1)
+    assert labels_of(0, 0) == labels_of(0, 0)
+    assert labels_of(0, 0) != labels_of(1, 0)
+    assert labels_of(0, 0) != labels_of(0, 1)
 
 
 def test_training_and_validation_both_see_shuffled_labels(tiny: Callable[..., Config], tmp_path: Path) -> None:
@@ -126,9 +127,13 @@ def test_training_and_validation_both_see_shuffled_labels(tiny: Callable[..., Co
             step = TrainingModule.training_step
 
             def noted(
-                module: TrainingModule, batch: Batch, batch_idx: int, seen: list[Batch] = batches, inner: Any = step
+                module: TrainingModule,
+                batch: Batch,
+                batch_idx: int,
+                seen_batches: list[Batch] = batches,
+                inner: Any = step,
             ) -> Any:
-                seen.append(batch)
+                seen_batches.append(batch)
                 return inner(module, batch, batch_idx)
 
             patched.setattr(TrainingModule, "training_step", noted)

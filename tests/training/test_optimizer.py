@@ -6,15 +6,15 @@ import pytest
 import torch
 from torch import nn
 
-from anaphora.training.optimizer import Muon, build, learning_rate_shape, orthogonalised
-from anaphora.training.settings import Optimizer
+from anaphora.settings.training import Optimizer
+from anaphora.training.optimizer import Muon, build_optimizer, learning_rate_schedule, orthogonalise
 
 
 @pytest.mark.parametrize(
     ("decay", "halfway", "last"), [("linear", 0.5, 0.0), ("cosine", 0.5, 0.0), ("constant", 1.0, 1.0)]
 )
 def test_the_learning_rate_warms_up_and_then_takes_its_shape(decay: str, halfway: float, last: float) -> None:
-    share = learning_rate_shape(Optimizer(steps=120, warmup=1 / 6, decay=decay))
+    share = learning_rate_schedule(Optimizer(steps=120, warmup=1 / 6, decay=decay))
     assert [share(step) for step in (0, 9, 19)] == pytest.approx([0.05, 0.5, 1.0])
     assert share(20) == pytest.approx(1.0)
     assert share(70) == pytest.approx(halfway)
@@ -22,7 +22,9 @@ def test_the_learning_rate_warms_up_and_then_takes_its_shape(decay: str, halfway
 
 
 def test_a_cosine_is_above_a_line_first_and_below_it_later() -> None:
-    line, wave = (learning_rate_shape(Optimizer(steps=100, warmup=0.0, decay=decay)) for decay in ("linear", "cosine"))
+    line, wave = (
+        learning_rate_schedule(Optimizer(steps=100, warmup=0.0, decay=decay)) for decay in ("linear", "cosine")
+    )
     assert wave(25) > line(25)
     assert wave(75) < line(75)
     # The one step of warm-up leaves 99 to decay over; at step 25 there are 75 of them left.
@@ -31,7 +33,7 @@ def test_a_cosine_is_above_a_line_first_and_below_it_later() -> None:
 
 def test_weights_decay_on_matrices_alone() -> None:
     module = nn.Sequential(nn.Linear(2, 2), nn.LayerNorm(2))
-    optimizer = build(module, Optimizer(weight_decay=0.5, beta2=0.9))
+    optimizer = build_optimizer(module, Optimizer(weight_decay=0.5, beta2=0.9))
     decays = {id(weight): group["weight_decay"] for group in optimizer.param_groups for weight in group["params"]}
     assert {name: decays[id(weight)] for name, weight in module.named_parameters()} == {
         "0.weight": 0.5,
@@ -51,14 +53,14 @@ class Encoder(nn.Module):
 
     @property
     def wide(self) -> nn.Linear:
-        found = self.blocks[1]
-        assert isinstance(found, nn.Linear)
-        return found
+        block = self.blocks[1]
+        assert isinstance(block, nn.Linear)
+        return block
 
 
 def test_muon_takes_the_matrices_of_the_blocks_and_nothing_else() -> None:
     encoder = Encoder()
-    optimizer = build(encoder, Optimizer(matrices="muon"))
+    optimizer = build_optimizer(encoder, Optimizer(matrices="muon"))
     names = {id(weight): name for name, weight in encoder.named_parameters()}
     orthogonal = {
         names[id(weight)] for group in optimizer.param_groups if group["orthogonal"] for weight in group["params"]
@@ -72,7 +74,7 @@ def test_frozen_weights_are_left_out() -> None:
     encoder = Encoder()
     encoder.wide.weight.requires_grad_(False)
     for matrices in ("adamw", "muon"):
-        optimizer = build(encoder, Optimizer(matrices=matrices))
+        optimizer = build_optimizer(encoder, Optimizer(matrices=matrices))
         held = {id(weight) for group in optimizer.param_groups for weight in group["params"]}
         assert id(encoder.wide.weight) not in held
         assert len(held) == len(list(encoder.parameters())) - 1
@@ -83,9 +85,9 @@ def test_orthogonalising_keeps_the_directions_and_evens_the_strengths(shape: tup
     torch.manual_seed(1)
     matrices = torch.randn(shape)
     left, strengths, right = torch.linalg.svd(matrices, full_matrices=False)
-    made = orthogonalised(matrices, steps=6)
+    orthogonal = orthogonalise(matrices, steps=6)
     # The same singular vectors: in their basis what was made is diagonal.
-    inside = left.mT @ made @ right.mT
+    inside = left.mT @ orthogonal @ right.mT
     strong = inside.diagonal(dim1=1, dim2=2)
     assert (inside - torch.diag_embed(strong)).abs().max() < 1e-4
     usual = strengths / strengths.amax(dim=1, keepdim=True) > 0.1
@@ -99,7 +101,7 @@ def test_muon_multiplies_in_the_type_that_training_has() -> None:
         torch.manual_seed(0)
         encoder.wide.weight.grad = torch.randn(16, 8)
         before = encoder.wide.weight.detach().clone()
-        build(encoder, Optimizer(matrices="muon", weight_decay=0.0), products).step()
+        build_optimizer(encoder, Optimizer(matrices="muon", weight_decay=0.0), products).step()
         moved[products] = encoder.wide.weight.detach() - before
         assert moved[products].dtype == torch.float32
     assert not torch.equal(moved[torch.float32], moved[torch.bfloat16])
@@ -108,8 +110,8 @@ def test_muon_multiplies_in_the_type_that_training_has() -> None:
 
 def test_muon_is_adamw_for_the_rest() -> None:
     ours, theirs = Encoder(), Encoder()
-    muon = build(ours, Optimizer(matrices="muon", learning_rate=0.01))
-    adamw = build(theirs, Optimizer(matrices="adamw", learning_rate=0.01))
+    muon = build_optimizer(ours, Optimizer(matrices="muon", learning_rate=0.01))
+    adamw = build_optimizer(theirs, Optimizer(matrices="adamw", learning_rate=0.01))
     for encoder, optimizer in ((ours, muon), (theirs, adamw)):
         for step in range(3):
             torch.manual_seed(step)
@@ -127,11 +129,11 @@ def test_a_step_of_muon_by_hand() -> None:
     before = encoder.wide.weight.detach().clone()
     gradient = torch.randn(16, 8)
     encoder.wide.weight.grad = gradient.clone()
-    optimizer = build(encoder, Optimizer(matrices="muon", learning_rate=0.1, weight_decay=0.5))
+    optimizer = build_optimizer(encoder, Optimizer(matrices="muon", learning_rate=0.1, weight_decay=0.5))
     assert isinstance(optimizer, Muon)
     optimizer.step()
     # The first momentum is 0.05 gradient, and looking ahead 0.05 of the gradient and 0.95 of that: a positive multiple.
-    expected = before * (1 - 0.1 * 0.5) - 0.1 * 0.2 * 4 * orthogonalised(gradient[None])[0]
+    expected = before * (1 - 0.1 * 0.5) - 0.1 * 0.2 * 4 * orthogonalise(gradient[None])[0]
     assert torch.allclose(encoder.wide.weight, expected, atol=1e-5)
 
 
@@ -140,7 +142,7 @@ def test_the_matrices_have_a_learning_rate_of_their_own() -> None:
     for rate in (None, 0.2):
         encoder = Encoder()
         before = [weight.detach().clone() for weight in (encoder.wide.weight, encoder.tokens.weight)]
-        optimizer = build(encoder, Optimizer(matrices="muon", learning_rate=0.1, matrices_learning_rate=rate))
+        optimizer = build_optimizer(encoder, Optimizer(matrices="muon", learning_rate=0.1, matrices_learning_rate=rate))
         for weight in encoder.parameters():
             weight.grad = torch.ones_like(weight)
         optimizer.step()
@@ -153,7 +155,7 @@ def test_the_matrices_have_a_learning_rate_of_their_own() -> None:
 def test_a_closure_sees_every_group() -> None:
     """Lightning clears and clips inside the closure: a group missing there would add up its gradients for ever."""
     encoder = Encoder()
-    optimizer = build(encoder, Optimizer(matrices="muon"))
+    optimizer = build_optimizer(encoder, Optimizer(matrices="muon"))
     for weight in encoder.parameters():
         weight.grad = torch.full_like(weight, 1e6)
 

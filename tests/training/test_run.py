@@ -13,16 +13,16 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor
 
-from anaphora.checkpoint import Layout
-from anaphora.config import Config
-from anaphora.data.batch import Batch
-from anaphora.errors import UserError
-from anaphora.files import held
-from anaphora.training import run as training
-from anaphora.training.callbacks import History
+from anaphora.base.batch import Batch
+from anaphora.base.errors import UserError
+from anaphora.base.files import locked_directory
+from anaphora.runs.directory import RunFiles
+from anaphora.settings.run import Config
+from anaphora.settings.training import Validation
+from anaphora.training import run
+from anaphora.training.callbacks import ValidationCheckpoint
 from anaphora.training.module import TrainingModule
 from anaphora.training.run import train
-from anaphora.training.settings import Validation
 
 Tiny = Callable[..., Config]
 GOLDEN = [4.27591, 3.91288, 3.71905, 3.07339, 2.37620]
@@ -34,7 +34,7 @@ def files(directory: Path) -> dict[str, bytes]:
 
 
 def record(directory: Path) -> dict[str, Any]:
-    return dict(json.loads(Layout(directory).training.read_text()))
+    return dict(json.loads(RunFiles(directory).training.read_text()))
 
 
 class KilledError(Exception):
@@ -54,18 +54,18 @@ def stop_at(step: int, patched: pytest.MonkeyPatch, error: type[BaseException] =
 
 
 def losses_of(config: Config, patched: pytest.MonkeyPatch) -> list[float]:
-    found: list[float] = []
+    losses: list[float] = []
     whole_step = TrainingModule.training_step
 
     def noted(module: TrainingModule, batch: Batch, batch_idx: int) -> Tensor:
         loss = whole_step(module, batch, batch_idx)
-        found.append(loss.item())
+        losses.append(loss.item())
         return loss
 
     patched.setattr(TrainingModule, "training_step", noted)
     train(config)
     patched.undo()
-    return found
+    return losses
 
 
 @pytest.mark.usefixtures("checkpoints_stay")
@@ -73,8 +73,8 @@ def losses_of(config: Config, patched: pytest.MonkeyPatch) -> list[float]:
 def test_two_rounds_and_two_resumed_are_four_unbroken_ones(tiny: Tiny, tmp_path: Path, matrices: str) -> None:
     noisy = (
         "model.dropout=0.2",
-        "task.hidden_words=0.2",
-        "task/readout=slot",
+        "task.masked_lm=0.2",
+        "task/prediction=slot",
         "model.attention.head_dropout=0.2",
         f"optimizer.matrices={matrices}",
     )
@@ -85,10 +85,10 @@ def test_two_rounds_and_two_resumed_are_four_unbroken_ones(tiny: Tiny, tmp_path:
         with pytest.raises(KilledError):
             train(broken)
     directory = tmp_path / "broken" / "run"
-    assert not Layout(directory).weights.exists()
+    assert not RunFiles(directory).weights.exists()
     resumed = tiny(tmp_path / "broken", f"resume={directory}")
     assert train(resumed).steps == 8
-    first, second = (torch.load(Layout(one).last, weights_only=True) for one in (unbroken, directory))
+    first, second = (torch.load(RunFiles(one).last_checkpoint, weights_only=True) for one in (unbroken, directory))
     assert first["global_step"] == second["global_step"] == 8
     for name, value in first["state_dict"].items():
         assert torch.equal(value, second["state_dict"][name]), name
@@ -123,14 +123,14 @@ def test_a_run_that_another_process_ends_meanwhile_is_not_trained_again(
 
     @contextlib.contextmanager
     def waited(_: Path) -> Iterator[None]:
-        shutil.copy(Layout(finished).weights, Layout(directory).weights)
-        shutil.rmtree(Layout(directory).checkpoints)
+        shutil.copy(RunFiles(finished).weights, RunFiles(directory).weights)
+        shutil.rmtree(RunFiles(directory).checkpoints)
         yield
 
-    monkeypatch.setattr("anaphora.training.run.held", waited)
+    monkeypatch.setattr("anaphora.training.run.locked_directory", waited)
     with pytest.raises(UserError, match="this run has finished"):
         train(tiny(tmp_path, f"resume={directory}"))
-    assert Layout(directory).weights.read_bytes() == Layout(finished).weights.read_bytes()
+    assert RunFiles(directory).weights.read_bytes() == RunFiles(finished).weights.read_bytes()
 
 
 def test_a_run_killed_while_it_writes_a_checkpoint_keeps_the_one_before(tiny: Tiny, tmp_path: Path) -> None:
@@ -161,20 +161,20 @@ def test_an_interrupted_run_is_reported_as_such_and_resumes(tiny: Tiny, tmp_path
                 train(tiny(tmp_path))
     finally:
         signal.signal(signal.SIGINT, before)
-    assert not Layout(tmp_path / "run").weights.exists()
+    assert not RunFiles(tmp_path / "run").weights.exists()
     assert train(tiny(tmp_path, f"resume={tmp_path / 'run'}")).steps == 8
 
 
 def test_a_run_killed_after_its_last_validation_needs_no_more_steps(tiny: Tiny, tmp_path: Path, finished: Path) -> None:
-    def dies(history: History) -> None:
+    def dies(history: ValidationCheckpoint) -> None:
         raise KilledError
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(History, "finish", dies)
+        patched.setattr(ValidationCheckpoint, "finish", dies)
         with pytest.raises(KilledError):
             train(tiny(tmp_path))
     directory = train(tiny(tmp_path, f"resume={tmp_path / 'run'}")).directory
-    assert Layout(directory).weights.read_bytes() == Layout(finished).weights.read_bytes()
+    assert RunFiles(directory).weights.read_bytes() == RunFiles(finished).weights.read_bytes()
     assert record(directory)["validations"] == record(finished)["validations"]
 
 
@@ -188,18 +188,20 @@ def test_a_run_killed_before_its_first_validation_begins_again(tiny: Tiny, tmp_p
 
 def test_training_twice_gives_the_same_weights(tiny: Tiny, tmp_path: Path, finished: Path) -> None:
     again = train(tiny(tmp_path)).directory
-    assert Layout(again).weights.read_bytes() == Layout(finished).weights.read_bytes()
+    assert RunFiles(again).weights.read_bytes() == RunFiles(finished).weights.read_bytes()
 
 
 def test_the_run_records_every_validation_and_keeps_the_weights_of_the_lowest_loss(finished: Path) -> None:
-    found = record(finished)
-    losses = [one["validation/loss"] for one in found["validations"]]
-    assert [one["step"] for one in found["validations"]] == [2, 4, 6, 8]
-    assert found["best_validation"] == losses.index(min(losses))
-    assert {"validation/accuracy", "attention_pointing/layer_1_head_1", "attention_mass/layer_0_head_0"} <= set(
-        found["validations"][0]
-    )
-    assert all(0 <= one["attention_pointing/layer_0_head_0"] <= 1 for one in found["validations"])
+    recorded = record(finished)
+    losses = [one["validation/loss"] for one in recorded["validations"]]
+    assert [one["step"] for one in recorded["validations"]] == [2, 4, 6, 8]
+    assert recorded["best_validation"] == losses.index(min(losses))
+    assert {
+        "validation/accuracy",
+        "attention_candidate_accuracy/layer_1_head_1",
+        "attention_mass/layer_0_head_0",
+    } <= set(recorded["validations"][0])
+    assert all(0 <= one["attention_candidate_accuracy/layer_0_head_0"] <= 1 for one in recorded["validations"])
 
 
 def overfits(tiny: Tiny, output: Path, *more: str) -> Config:
@@ -212,22 +214,22 @@ def test_best_weights_are_those_of_the_lowest_validation_loss_not_the_last(tiny:
     directory = train(overfits(tiny, tmp_path)).directory
     best = record(directory)["best_validation"]
     assert best < 3
-    last = torch.load(Layout(directory).last, weights_only=True)["state_dict"]
-    kept = load_file(Layout(directory).weights)
-    assert any(not torch.equal(value, last[f"resolver.{name}"]) for name, value in kept.items())
+    last = torch.load(RunFiles(directory).last_checkpoint, weights_only=True)["state_dict"]
+    kept = load_file(RunFiles(directory).weights)
+    assert any(not torch.equal(value, last[f"model.{name}"]) for name, value in kept.items())
     steps = str(2 * (best + 1))
     short = train(overfits(tiny, tmp_path, "name=short", f"trainer.limit_steps={steps}")).directory
-    for name, value in load_file(Layout(short).weights).items():
+    for name, value in load_file(RunFiles(short).weights).items():
         assert torch.equal(value, kept[name]), name
 
 
 def test_early_stopping_stops(tiny: Tiny, tmp_path: Path) -> None:
     patient = train(overfits(tiny, tmp_path, "validation.patience=1"))
-    found = record(patient.directory)
-    losses = [one["validation/loss"] for one in found["validations"]]
+    recorded = record(patient.directory)
+    losses = [one["validation/loss"] for one in recorded["validations"]]
     assert patient.steps < 8
     assert losses[-1] >= losses[-2]
-    assert found["best_validation"] == len(losses) - 2
+    assert recorded["best_validation"] == len(losses) - 2
 
 
 @pytest.mark.usefixtures("checkpoints_stay")
@@ -243,11 +245,11 @@ def test_early_stopping_stops(tiny: Tiny, tmp_path: Path) -> None:
         "optimizer.weight_decay=0.5",
         "optimizer.beta2=0.5",
         "optimizer.clip=0.01",
-        "task/readout=slot",
-        "task/readout=pointer",
-        "task/readout=bilinear",
-        "task.readout.none_of_them=true",
-        "task.hidden_words=0.3",
+        "task/prediction=slot",
+        "task/prediction=pointer",
+        "task/prediction=bilinear",
+        "task.prediction.none_of_them=true",
+        "task.masked_lm=0.3",
         "task.supervision.weight=1",
         "vocabulary.min_count=20",
         "batching.kind=buckets",
@@ -260,13 +262,15 @@ def test_early_stopping_stops(tiny: Tiny, tmp_path: Path) -> None:
 def test_every_setting_of_training_changes_the_weights(
     tiny: Tiny, tmp_path: Path, unfinished: Path, override: str
 ) -> None:
-    if override == "task.readout.none_of_them=true":
-        override = "task/readout=slot,task.readout.none_of_them=true"
-        compared = train(tiny(tmp_path / "slot", "task/readout=slot")).directory
+    if override == "task.prediction.none_of_them=true":
+        override = "task/prediction=slot,task.prediction.none_of_them=true"
+        compared = train(tiny(tmp_path / "slot", "task/prediction=slot")).directory
     else:
         compared = unfinished
     other = train(tiny(tmp_path, *override.split(","))).directory
-    first, second = (torch.load(Layout(one).last, weights_only=True)["state_dict"] for one in (compared, other))
+    first, second = (
+        torch.load(RunFiles(one).last_checkpoint, weights_only=True)["state_dict"] for one in (compared, other)
+    )
     same = first.keys() == second.keys() and all(
         first[name].shape == value.shape and torch.equal(first[name], value) for name, value in second.items()
     )
@@ -279,7 +283,7 @@ def test_every_setting_of_training_changes_the_weights(
 @pytest.mark.parametrize(
     ("override", "base"),
     [
-        ("task.hidden_words_weight=0.1", "task.hidden_words=0.3"),
+        ("task.masked_lm_weight=0.1", "task.masked_lm=0.3"),
         ("task.supervision.layers=[0]", "task.supervision.weight=1"),
         ("task.supervision.heads=[1]", "task.supervision.weight=1"),
         ("task.supervision.weight=2", "task.supervision.weight=1"),
@@ -303,13 +307,15 @@ def test_validation_every_and_items_change_what_is_validated(tiny: Tiny, tmp_pat
 @pytest.mark.usefixtures("checkpoints_stay")
 def test_how_often_one_validates_does_not_change_what_is_learnt(tiny: Tiny, tmp_path: Path, unfinished: Path) -> None:
     rare = train(tiny(tmp_path, "validation.every=8")).directory
-    first, second = (torch.load(Layout(one).last, weights_only=True)["state_dict"] for one in (unfinished, rare))
+    first, second = (
+        torch.load(RunFiles(one).last_checkpoint, weights_only=True)["state_dict"] for one in (unfinished, rare)
+    )
     assert all(torch.equal(value, second[name]) for name, value in first.items())
 
 
 def test_the_progress_bar_changes_nothing(tiny: Tiny, tmp_path: Path, finished: Path) -> None:
-    shown = train(tiny(tmp_path, "trainer.progress=true")).directory
-    assert Layout(shown).weights.read_bytes() == Layout(finished).weights.read_bytes()
+    with_bar = train(tiny(tmp_path, "trainer.progress=true")).directory
+    assert RunFiles(with_bar).weights.read_bytes() == RunFiles(finished).weights.read_bytes()
 
 
 def test_bf16_is_close_to_full_precision(tiny: Tiny, tmp_path: Path, finished: Path) -> None:
@@ -344,15 +350,18 @@ def test_a_resumed_run_keeps_the_settings_that_it_was_begun_with(tiny: Tiny, tmp
         stop_at(3, patched)
         with pytest.raises(KilledError):
             train(tiny(tmp_path))
-    before = Layout(tmp_path / "run").config.read_bytes()
+    before = RunFiles(tmp_path / "run").config.read_bytes()
     train(tiny(tmp_path, f"resume={tmp_path / 'run'}", "seed=7", "model.width=32"))
-    assert Layout(tmp_path / "run").config.read_bytes() == before
+    assert RunFiles(tmp_path / "run").config.read_bytes() == before
 
 
 def test_a_held_directory_is_refused(tiny: Tiny, tmp_path: Path) -> None:
-    with held(tmp_path / "run"), pytest.raises(UserError, match="another process is writing into this run directory"):
+    with (
+        locked_directory(tmp_path / "run"),
+        pytest.raises(UserError, match="another process is writing into this run directory"),
+    ):
         train(tiny(tmp_path))
-    assert not Layout(tmp_path / "run").config.exists()
+    assert not RunFiles(tmp_path / "run").config.exists()
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has the device")
@@ -374,34 +383,34 @@ def test_an_item_without_antecedent_is_told_unless_none_of_them_is_an_answer(
     tiny: Tiny, table: Path, tmp_path: Path
 ) -> None:
     path = without_antecedent(table, tmp_path)
-    with pytest.raises(UserError, match=r"item 0 has no antecedent .* set task.readout.none_of_them=true"):
+    with pytest.raises(UserError, match=r"item 0 has no antecedent .* set task.prediction.none_of_them=true"):
         train(tiny(tmp_path, f"data.path={path}"))
-    assert not Layout(tmp_path / "run").config.exists()
-    train(tiny(tmp_path, f"data.path={path}", "task.readout.none_of_them=true", "trainer.limit_steps=2"))
+    assert not RunFiles(tmp_path / "run").config.exists()
+    train(tiny(tmp_path, f"data.path={path}", "task.prediction.none_of_them=true", "trainer.limit_steps=2"))
 
 
 def test_a_text_longer_than_learned_positions_is_told(tiny: Tiny, tmp_path: Path) -> None:
     learned = ("model/position=learned", "model.position.max_length=5")
     with pytest.raises(UserError, match=r"a text of \d+ tokens is longer than model.position.max_length \(5\)"):
         train(tiny(tmp_path, *learned))
-    assert not Layout(tmp_path / "run").config.exists()
+    assert not RunFiles(tmp_path / "run").config.exists()
 
 
-def test_a_model_without_a_readout_trains_on_hidden_words(tiny: Tiny, tmp_path: Path) -> None:
-    directory = train(tiny(tmp_path, "task/readout=no_readout", "task.hidden_words=0.3")).directory
-    found = record(directory)
-    assert found["best_validation"] == 3
-    assert "validation/loss" not in found["validations"][0]
-    assert "attention_mass/layer_0_head_0" in found["validations"][0]
+def test_a_model_without_a_prediction_head_trains_on_masked_tokens(tiny: Tiny, tmp_path: Path) -> None:
+    directory = train(tiny(tmp_path, "task/prediction=none", "task.masked_lm=0.3")).directory
+    recorded = record(directory)
+    assert recorded["best_validation"] == 3
+    assert "validation/loss" not in recorded["validations"][0]
+    assert "attention_mass/layer_0_head_0" in recorded["validations"][0]
 
 
 def test_an_unnamed_run_is_called_by_its_time_and_what_sets_it_apart() -> None:
-    assert training.default_name("seed=3,model/position=alibi").endswith("_seed=3,model_position=alibi")
-    assert len(training.default_name("")) == len("2000-01-01_00-00-00")
+    assert run.default_run_name("seed=3,model/position=alibi").endswith("_seed=3,model_position=alibi")
+    assert len(run.default_run_name("")) == len("2000-01-01_00-00-00")
 
 
 def test_the_number_of_validations_without_progress_counts_from_the_best(tmp_path: Path) -> None:
-    history = History(Layout(tmp_path), Validation(patience=2), lambda: 0.0)
+    history = ValidationCheckpoint(RunFiles(tmp_path), Validation(patience=2))
     history.validations = [{"validation/loss": value} for value in (3.0, 1.0, 2.0, 1.0)]
     assert (history._best(), history._since_best()) == (1, 2)
 

@@ -10,11 +10,11 @@ import pytest
 import torch
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from anaphora.checkpoint import Layout, load, training_record
-from anaphora.config import Config
-from anaphora.data.batch import Batch
-from anaphora.errors import UserError
-from anaphora.model.settings import Label
+from anaphora.base.batch import Batch
+from anaphora.base.errors import UserError
+from anaphora.runs.directory import RunFiles, load, training_record
+from anaphora.settings.model.prediction import Label
+from anaphora.settings.run import Config
 from anaphora.training.module import TrainingModule
 from anaphora.training.run import train
 
@@ -92,21 +92,21 @@ def broken_at(step: int, config: Config) -> None:
 
 
 @pytest.mark.usefixtures("checkpoints_stay")
-@pytest.mark.parametrize("task", ["hidden_words", "classification"])
+@pytest.mark.parametrize("task", ["masked_lm", "classification"])
 def test_two_rounds_and_two_resumed_are_four_unbroken_ones(
     task: str, settings: Settings, pages: Path, reviews: Path, tmp_path: Path
 ) -> None:
     def config(output: Path, *more: str) -> Config:
-        if task == "hidden_words":
+        if task == "masked_lm":
             return pretraining(settings, pages, output, "model.dropout=0.1", *more)
-        return classifying(settings, reviews, output, "task.hidden_words=0.2", *more)
+        return classifying(settings, reviews, output, "task.masked_lm=0.2", *more)
 
     unbroken = train(config(tmp_path / "unbroken")).directory
     broken_at(5, config(tmp_path / "broken"))
     directory = tmp_path / "broken" / "run"
-    assert not Layout(directory).weights.exists()
+    assert not RunFiles(directory).weights.exists()
     train(config(tmp_path / "broken", f"resume={directory}"))
-    first, second = (torch.load(Layout(one).last, weights_only=True) for one in (unbroken, directory))
+    first, second = (torch.load(RunFiles(one).last_checkpoint, weights_only=True) for one in (unbroken, directory))
     assert first["global_step"] == second["global_step"] == 8
     for name, value in first["state_dict"].items():
         assert torch.equal(value, second["state_dict"][name]), name
@@ -115,8 +115,8 @@ def test_two_rounds_and_two_resumed_are_four_unbroken_ones(
 
 def test_perplexity_falls_and_is_that_of_the_loss(settings: Settings, pages: Path, tmp_path: Path) -> None:
     run = train(pretraining(settings, pages, tmp_path, "optimizer.steps=60", "validation.every=20")).directory
-    found = [one["validation/perplexity"] for one in training_record(run)["validations"]]
-    assert found[-1] < 0.5 * found[0]
+    perplexities = [one["validation/perplexity"] for one in training_record(run)["validations"]]
+    assert perplexities[-1] < 0.5 * perplexities[0]
     last = training_record(run)["validations"][-1]
     assert last["validation/perplexity"] == pytest.approx(math.exp(last["validation/loss"]), rel=1e-5)
     assert not [name for name in last if name.startswith("attention")]
@@ -126,12 +126,12 @@ def test_perplexity_falls_and_is_that_of_the_loss(settings: Settings, pages: Pat
 def test_labels_are_learned_and_the_run_knows_their_names(
     pooling: str, settings: Settings, reviews: Path, tmp_path: Path
 ) -> None:
-    more = ("optimizer.steps=60", "validation.every=20", f"task.readout.pooling={pooling}")
+    more = ("optimizer.steps=60", "validation.every=20", f"task.prediction.pooling={pooling}")
     directory = train(classifying(settings, reviews, tmp_path, *more)).directory
     assert max(one["validation/accuracy"] for one in training_record(directory)["validations"]) == 1.0
-    readout = load(directory).config.task.readout
-    assert isinstance(readout, Label)
-    assert readout.labels == ["good", "poor"]
+    prediction = load(directory).config.task.prediction
+    assert isinstance(prediction, Label)
+    assert prediction.labels == ["good", "poor"]
 
 
 def test_shuffled_labels_are_a_control_of_texts_too(settings: Settings, reviews: Path, tmp_path: Path) -> None:
@@ -153,23 +153,23 @@ def test_the_vocabulary_holds_words_of_the_training_split_alone(
     run = load(train(config).directory)
     from anaphora.data.store import load as load_corpus
 
-    seen = {character for one in load_corpus(config.data).texts("train") for character in one.text}
+    characters = {character for one in load_corpus(config.data).texts("train") for character in one.text}
     known = {run.tokenizer.token(number).removeprefix("##") for number in range(5, run.tokenizer.size)}
-    assert set("".join(known)) <= seen
+    assert set("".join(known)) <= characters
     assert len(known) > len(set("".join(known)))
 
 
 @pytest.mark.parametrize(
-    ("more", "told"),
+    ("more", "message"),
     [
         (("data.dev_share=0",), "the dev split is empty"),
-        (("task.readout.labels=[good,fair]",), r"label: 'poor' of .* must be one of good, fair"),
+        (("task.prediction.labels=[good,fair]",), r"label: 'poor' of .* must be one of good, fair"),
     ],
 )
 def test_texts_that_cannot_be_trained_on_are_told(
-    more: tuple[str, ...], told: str, settings: Settings, reviews: Path, tmp_path: Path
+    more: tuple[str, ...], message: str, settings: Settings, reviews: Path, tmp_path: Path
 ) -> None:
-    with pytest.raises(UserError, match=told):
+    with pytest.raises(UserError, match=message):
         train(classifying(settings, reviews, tmp_path, *more))
 
 
@@ -177,7 +177,7 @@ def test_one_label_alone_is_told(settings: Settings, tmp_path: Path) -> None:
     path = tmp_path / "one.jsonl"
     path.write_text("\n".join(json.dumps({"text": f"text {number}", "label": "a"}) for number in range(20)))
     with pytest.raises(
-        UserError, match=r"task.readout=label needs texts of at least two labels; the training split has"
+        UserError, match=r"task.prediction=label needs texts of at least two labels; the training split has"
     ):
         train(classifying(settings, path, tmp_path))
 
@@ -186,10 +186,10 @@ def test_tensorboard_shows_labelled_texts_with_their_answers_and_no_head(
     settings: Settings, reviews: Path, tmp_path: Path
 ) -> None:
     directory = train(classifying(settings, reviews, tmp_path, "trainer.pictures=8")).directory
-    found = EventAccumulator(str(directory)).Reload()
-    assert not [tag for tag in found.Tags()["scalars"] if tag.startswith("heads_") or "best_head" in tag]
-    assert found.Tags()["images"] == []
-    tables = [one.tensor_proto.string_val[0].decode() for one in found.Tensors("answers/english")]
+    events = EventAccumulator(str(directory)).Reload()
+    assert not [tag for tag in events.Tags()["scalars"] if tag.startswith("heads_") or "best_head" in tag]
+    assert events.Tags()["images"] == []
+    tables = [one.tensor_proto.string_val[0].decode() for one in events.Tensors("answers/english")]
     assert len(tables) == 4
     assert "| text | label | answer | probability |" in tables[-1]
     rows = tables[-1].split("\n")[4:]

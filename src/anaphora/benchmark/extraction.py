@@ -1,6 +1,6 @@
 """Attention extraction: the pronoun's rows of every layer and head of every sentence, in sentences a second.
 
-Everyone delivers the same, one checked record a sentence, and making the batches counts for everyone.
+All variants deliver the same, one checked record a sentence, and making the batches counts for all of them.
 """
 
 from __future__ import annotations
@@ -10,37 +10,41 @@ from functools import partial
 import torch
 from torch import nn
 
-from anaphora.analysis.capture import look
-from anaphora.analysis.record import AttentionRecord
+from anaphora.analysis.maps.capture import capture
+from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.benchmark import layouts
-from anaphora.benchmark.layouts import Layout
-from anaphora.benchmark.models import BERT, attention_mask, bert, resolver
-from anaphora.benchmark.settings import Size
-from anaphora.benchmark.stopwatch import OURS, Way
-from anaphora.data.batch import Encoded, evaluation_batches
-from anaphora.data.settings import Batching
-from anaphora.model.resolver import Resolver
-from anaphora.model.settings import Learned, NoReadout
+from anaphora.benchmark.layouts import BatchLayout
+from anaphora.benchmark.models import BERT, attention_mask, bert_model, our_model
+from anaphora.benchmark.stopwatch import OURS, Variant
+from anaphora.data.batches.batching import evaluation_batches
+from anaphora.data.batches.encoded import EncodedSplit
+from anaphora.model.pronoun_model import PronounModel
+from anaphora.settings.batching import Batching
+from anaphora.settings.commands.benchmark import EncoderSize
+from anaphora.settings.model.position import Learned
+from anaphora.settings.model.prediction import NoPrediction
 
 
-def ways(size: Size, data: Encoded, batch_sentences: int, device: torch.device) -> list[Way]:
-    """What is compared; the weights are at their random start, which costs as much as trained ones."""
-    places = data.longest()
-    model = resolver(size, Learned(max_length=places)).eval().to(device)
-    peer = bert(size, "eager", places).eval().to(device)
-    # Few long texts a batch for everyone, and never more tokens than by default.
+def variants(size: EncoderSize, data: EncodedSplit, batch_sentences: int, device: torch.device) -> list[Variant]:
+    """The variants that are compared; the weights are at their random start, which costs as much as trained ones."""
+    positions = data.max_tokens()
+    model = our_model(size, Learned(max_length=positions)).eval().to(device)
+    peer = bert_model(size, "eager", positions).eval().to(device)
+    # Few long texts a batch for all variants, and never more tokens than by default.
     row_tokens = Batching().row_tokens
-    tokens = max(row_tokens, min(Batching().tokens, places * batch_sentences))
+    tokens = max(row_tokens, min(Batching().tokens, positions * batch_sentences))
     lengths = data.ids.lengths
 
-    def ours(name: str, batching: Batching) -> Way:
-        share = layouts.real_share(list(evaluation_batches(data, batching, 0)))
-        return Way(OURS, name, [partial(_look, model, data, batching)], _parameters(model.encoder), share)
+    def ours(name: str, batching: Batching) -> Variant:
+        share = layouts.non_padding_share(list(evaluation_batches(data, batching, 0)))
+        return Variant(
+            OURS, name, [partial(_extract_ours, model, data, batching)], _parameter_count(model.encoder), share
+        )
 
-    def theirs(name: str, layout: Layout) -> Way:
-        share = layouts.real_share([data.batch(rows) for rows in layout])
-        pieces = [partial(_records, peer, data, rows) for rows in layout]
-        return Way(BERT, name, pieces, _parameters(peer), share)
+    def theirs(name: str, layout: BatchLayout) -> Variant:
+        share = layouts.non_padding_share([data.batch(rows) for rows in layout])
+        parts = [partial(_extract_peer, peer, data, rows) for rows in layout]
+        return Variant(BERT, name, parts, _parameter_count(peer), share)
 
     return [
         ours("rows, packed", Batching(tokens=tokens)),
@@ -50,22 +54,22 @@ def ways(size: Size, data: Encoded, batch_sentences: int, device: torch.device) 
     ]
 
 
-def _look(model: Resolver, data: Encoded, batching: Batching) -> int:
-    return len(look(model, data, batching, NoReadout()).records)
+def _extract_ours(model: PronounModel, data: EncodedSplit, batching: Batching) -> int:
+    return len(capture(model, data, batching, NoPrediction()).records)
 
 
-def _records(model: nn.Module, data: Encoded, rows: list[list[int]]) -> int:
+def _extract_peer(model: nn.Module, data: EncodedSplit, rows: list[list[int]]) -> int:
     return len(peer_records(model, data, rows))
 
 
-def peer_records(model: nn.Module, data: Encoded, rows: list[list[int]]) -> list[AttentionRecord]:
+def peer_records(model: nn.Module, data: EncodedSplit, rows: list[list[int]]) -> list[AttentionRecord]:
     """The pronoun's rows out of the whole maps that BertModel returns, one sentence a row, one pronoun token each."""
     batch = data.batch(rows).to(next(model.parameters()).device)
     with torch.inference_mode():
         maps = model(input_ids=batch.inputs, attention_mask=attention_mask(batch), output_attentions=True).attentions
-        places = batch.query_positions % batch.ids.shape[1]
-        found = [layer[batch.query_items, :, places] for layer in maps]
-        weights = torch.stack(found, dim=1).cpu().numpy()  # (N, L, H, T)
+        positions = batch.query_positions % batch.ids.shape[1]
+        rows_by_layer = [layer[batch.query_items, :, positions] for layer in maps]
+        weights = torch.stack(rows_by_layer, dim=1).cpu().numpy()  # (N, L, H, T)
     records = []
     for item, row in zip(batch.items.tolist(), weights, strict=True):
         tokens = data.tokens[item]
@@ -73,5 +77,5 @@ def peer_records(model: nn.Module, data: Encoded, rows: list[list[int]]) -> list
     return records
 
 
-def _parameters(model: nn.Module) -> int:
+def _parameter_count(model: nn.Module) -> int:
     return sum(weight.numel() for weight in model.parameters())

@@ -1,7 +1,8 @@
-"""Pre-training on hidden words of plain text: forward, backward and the optimizer's step, in real tokens a second.
+"""Pre-training on masked tokens of plain text: forward, backward and the optimizer's step, in real tokens a second.
 
-Everyone gets the same pieces of text with the same words hidden, output weights tied to the embedding, 32-bit numbers
-and no dropout; each repeat goes once through all pieces. Batches are made beforehand: only the steps are measured.
+All variants get the same chunks of text with the same words masked, output weights tied to the embedding, 32-bit
+numbers and no dropout; each repeat goes once through all chunks. Batches are made beforehand: only the steps are
+measured.
 """
 
 from __future__ import annotations
@@ -13,105 +14,113 @@ import numpy as np
 import torch
 from torch import nn
 
+from anaphora.base.batch import Batch
 from anaphora.benchmark import layouts
-from anaphora.benchmark.layouts import Layout
-from anaphora.benchmark.models import BERT, BERT_MASKED, BertForHiddenWords, BertMasked, resolver
-from anaphora.benchmark.settings import Size
-from anaphora.benchmark.stopwatch import OURS, Way
-from anaphora.benchmark.training import HIDDEN_WORDS, our_loss, way
-from anaphora.data import store, vocabulary
-from anaphora.data.batch import Batch, Encoded, Ragged, hide_words
-from anaphora.data.encoded_texts import EncodedTexts
-from anaphora.data.settings import Batching, Data, Texts, WordPiece
+from anaphora.benchmark.layouts import BatchLayout
+from anaphora.benchmark.models import BERT, BERT_MASKED, FullBertMaskedLM, LeanBertMaskedLM, our_model
+from anaphora.benchmark.stopwatch import OURS, Variant
+from anaphora.benchmark.training import MASKED_SHARE, our_loss, training_variant
+from anaphora.data import store
+from anaphora.data.batches.encoded import EncodedSplit, RaggedArray
+from anaphora.data.batches.masking import mask_words
+from anaphora.data.batches.texts import EncodedTexts
 from anaphora.data.text import Text
-from anaphora.model.settings import Learned, Position, Rotary
-from anaphora.training.optimizer import build
-from anaphora.training.settings import Optimizer
+from anaphora.data.tokens import vocabulary
+from anaphora.settings.batching import Batching
+from anaphora.settings.commands.benchmark import EncoderSize
+from anaphora.settings.data import Data, TextCorpus
+from anaphora.settings.model.position import Learned, Position, Rotary
+from anaphora.settings.training import Optimizer
+from anaphora.settings.vocabulary import WordPiece
+from anaphora.training.optimizer import build_optimizer
 
-_READ = 2_000  # texts of which the vocabulary is learned, at least
+_VOCABULARY_TEXTS = 2_000  # texts of which the vocabulary is learned, at least
 
 
-class HiddenPieces:
-    """Pieces of text in whose batches the same words are hidden, whoever shares a batch with whom."""
+class MaskedChunks:
+    """Chunks of text in whose batches the same words are masked, whatever the layout of the batches."""
 
-    def __init__(self, data: Encoded, seed: int) -> None:
+    def __init__(self, data: EncodedSplit, seed: int) -> None:
         self.data = data
-        every = data.batch([list(range(len(data)))])
-        hidden = hide_words(every, HIDDEN_WORDS, data.vocabulary, np.random.default_rng(seed))
-        asked = np.zeros(hidden.ids.numel(), dtype=np.bool_)
-        asked[hidden.masked_positions.numpy()] = True
-        self._inputs = Ragged.joined(hidden.inputs.flatten().numpy(), data.ids.lengths)
-        self._asked = Ragged.joined(asked, data.ids.lengths)
+        all_chunks = data.batch([list(range(len(data)))])
+        masked = mask_words(all_chunks, MASKED_SHARE, data.vocabulary, np.random.default_rng(seed))
+        is_masked = np.zeros(masked.ids.numel(), dtype=np.bool_)
+        is_masked[masked.masked_positions.numpy()] = True
+        self._inputs = RaggedArray.joined(masked.inputs.flatten().numpy(), data.ids.lengths)
+        self._masked = RaggedArray.joined(is_masked, data.ids.lengths)
 
     def batch(self, rows: list[list[int]]) -> Batch:
-        """Some pieces as a batch, their words hidden."""
+        """Some chunks as a batch, their words masked."""
         batch = self.data.batch(rows)
         items = batch.items.numpy()
         real = (batch.segments.flatten() >= 0).nonzero().squeeze(1)
         inputs = batch.ids.flatten().clone()
         inputs[real] = torch.from_numpy(self._inputs.take(items)[0])
-        asked = real[torch.from_numpy(self._asked.take(items)[0])]
-        return replace(batch, inputs=inputs.view_as(batch.ids), masked_positions=asked)
+        masked_positions = real[torch.from_numpy(self._masked.take(items)[0])]
+        return replace(batch, inputs=inputs.view_as(batch.ids), masked_positions=masked_positions)
 
 
-def pieces(source: Data, kind: str, count: int, seed: int) -> EncodedTexts:
-    """So many pieces of a corpus's training texts, drawn, under a WordPiece vocabulary of these and further ones.
+def text_chunks(source: Data, kind: str, count: int, seed: int) -> EncodedTexts:
+    """A random sample of chunks of a corpus's training texts, under a WordPiece vocabulary of these and further ones.
 
     Args:
-        source: the corpus; of one that asks about pronouns the texts alone count.
-        kind: "documents" for whole texts in pieces of a packed row's length, as training reads them, or "paragraphs"
-            for each paragraph by itself, cut where it is longer than a row.
-        count: how many pieces at most.
-        seed: of the draw.
+        source: the corpus; of one about pronouns the texts alone count.
+        kind: "documents" for whole texts in chunks of a packed row's length, as training reads them, or "paragraphs"
+            for each paragraph by itself, in chunks where it is longer than a row.
+        count: how many chunks at most.
+        seed: of the sample.
 
     Raises:
         UserError: the corpus cannot be read.
     """
     corpus = store.load(source)
-    if isinstance(source, Texts):
+    if isinstance(source, TextCorpus):
         texts = corpus.texts("train")
     else:
-        texts = [Text(text=one.text, language=one.language) for one in corpus.examples("train")]
+        texts = [Text(text=example.text, language=example.language) for example in corpus.examples("train")]
     if kind == "paragraphs":
         texts = [
-            Text(text=line, language=one.language) for one in texts for line in one.text.split("\n") if line.strip()
+            Text(text=line, language=text.language) for text in texts for line in text.text.split("\n") if line.strip()
         ]
-    draw = np.random.default_rng(seed)
-    drawn = [texts[number] for number in draw.permutation(len(texts))[: max(count, _READ)]]
-    tokenizer = vocabulary.build(WordPiece(), [one.text for one in drawn])
-    encoded = EncodedTexts(drawn[:count], tokenizer, Batching().row_tokens)
-    encoded.keep(count)
+    generator = np.random.default_rng(seed)
+    sample = [texts[number] for number in generator.permutation(len(texts))[: max(count, _VOCABULARY_TEXTS)]]
+    tokenizer = vocabulary.build(WordPiece(), [text.text for text in sample])
+    encoded = EncodedTexts(sample[:count], tokenizer, Batching().row_tokens)
+    encoded.subsample(count)
     return encoded
 
 
-def ways(size: Size, data: Encoded, batch_sentences: int, device: torch.device) -> list[Way]:
-    """What is compared; each way has a model of its own. "Lean" is BertModel with logits at the hidden words alone."""
-    lengths, places, known = data.ids.lengths, data.longest(), data.vocabulary
+def variants(size: EncoderSize, data: EncodedSplit, batch_sentences: int, device: torch.device) -> list[Variant]:
+    """The variants that are compared, each with a model of its own.
+
+    "Lean" is BertModel with logits at the masked tokens alone.
+    """
+    lengths, positions, known = data.ids.lengths, data.max_tokens(), data.vocabulary
     arrival = layouts.in_arrival_order(lengths, batch_sentences)
-    packed, buckets = (layouts.planned(kind, lengths, batch_sentences) for kind in ("packed", "buckets"))
-    hidden = HiddenPieces(data, seed=0)
+    packed, buckets = (layouts.planned_layout(kind, lengths, batch_sentences) for kind in ("packed", "buckets"))
+    masked_chunks = MaskedChunks(data, seed=0)
 
-    def batches(layout: Layout) -> list[Batch]:
-        return [hidden.batch(rows).to(device) for rows in layout]
+    def batches(layout: BatchLayout) -> list[Batch]:
+        return [masked_chunks.batch(rows).to(device) for rows in layout]
 
-    def ours(name: str, layout: Layout, position: Position, optimizer: Optimizer | None = None) -> Way:
-        model = resolver(size, position, known, tied_output=True).to(device)
-        chosen = build(model, optimizer) if optimizer is not None else None
-        return way(OURS, name, model, partial(our_loss, model), batches(layout), chosen)
+    def ours(name: str, layout: BatchLayout, position: Position, optimizer: Optimizer | None = None) -> Variant:
+        model = our_model(size, position, known, tied_output=True).to(device)
+        stepper = build_optimizer(model, optimizer) if optimizer is not None else None
+        return training_variant(OURS, name, model, partial(our_loss, model), batches(layout), stepper)
 
-    def theirs(maker: str, name: str, model: nn.Module, layout: Layout) -> Way:
-        return way(maker, name, model.to(device), model, batches(layout))
+    def theirs(implementation: str, name: str, model: nn.Module, layout: BatchLayout) -> Variant:
+        return training_variant(implementation, name, model.to(device), model, batches(layout))
 
     def as_it_comes() -> nn.Module:
-        return BertMasked(size, places, known)
+        return FullBertMaskedLM(size, positions, known)
 
     def lean() -> nn.Module:
-        return BertForHiddenWords(size, places, known, tied_output=True)
+        return LeanBertMaskedLM(size, positions, known, tied_output=True)
 
     return [
-        ours("packed", packed, Learned(max_length=places)),
+        ours("packed", packed, Learned(max_length=positions)),
         ours("packed, rotary, Muon", packed, Rotary(), Optimizer(matrices="muon")),
-        ours("buckets", buckets, Learned(max_length=places)),
+        ours("buckets", buckets, Learned(max_length=positions)),
         theirs(BERT_MASKED, "arrival order", as_it_comes(), arrival),
         theirs(BERT_MASKED, "our buckets", as_it_comes(), buckets),
         theirs(BERT, "lean, arrival order", lean(), arrival),

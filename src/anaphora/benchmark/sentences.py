@@ -1,4 +1,4 @@
-"""Sentences of invented words, whose lengths are those that matter and whose words mean nothing."""
+"""Sentences of invented words with realistic lengths."""
 
 from __future__ import annotations
 
@@ -7,65 +7,65 @@ from string import ascii_lowercase
 
 import numpy as np
 
-from anaphora.data.batch import Encoded, Indices
+from anaphora.base.errors import UserError
+from anaphora.base.special_tokens import SPECIAL_TOKENS
+from anaphora.data.batches.encoded import EncodedSplit, Indices
 from anaphora.data.example import Example
-from anaphora.data.settings import Controlled
-from anaphora.data.vocabulary import of_words
-from anaphora.errors import UserError
-from anaphora.specials import SPECIALS
+from anaphora.data.tokens.vocabulary import word_vocabulary
+from anaphora.settings.data import ControlledCorpus
 
 VOCABULARY = 8_000
-LONGEST = 128  # tokens, [CLS] among them
-LONG = 2_048  # tokens of every text of the mix "long"
-SHORTEST = 3  # [CLS], a pronoun and a candidate
+MAX_TOKENS = 128  # tokens, [CLS] among them
+LONG_TOKENS = 2_048  # tokens of every text of the mix "long"
+MIN_WORDS = 3  # [CLS], a pronoun and a candidate
 MEDIAN, DEVIATION = 24, 0.7  # of the lognormal mix: a batch of 64 padded to its longest is then a quarter real tokens
-_LETTERS = 4  # of an invented word
+_WORD_LETTERS = 4  # of an invented word
 
 
-def lengths_of(kind: str, count: int, draw: np.random.Generator) -> Indices:
+def draw_lengths(kind: str, count: int, generator: np.random.Generator) -> Indices:
     """Tokens of `count` sentences.
 
     Args:
         kind: "lognormal", "corpus" for those of the built-in corpus's training split under its own tokenizer, or
             "long".
         count: how many to draw.
-        draw: the source of chance.
+        generator: of random numbers.
     """
     match kind:
         case "lognormal":
-            drawn = np.rint(draw.lognormal(np.log(MEDIAN), DEVIATION, count)).astype(np.int64)
+            lengths = np.rint(generator.lognormal(np.log(MEDIAN), DEVIATION, count)).astype(np.int64)
         case "corpus":
-            drawn = draw.choice(_corpus_lengths(), count)
+            lengths = generator.choice(_corpus_lengths(), count)
         case "long":
-            return np.full(count, LONG)
+            return np.full(count, LONG_TOKENS)
         case _:
             raise UserError(f"lengths ({kind!r}) must be one of lognormal, corpus, long")
-    return np.clip(drawn, SHORTEST, LONGEST)
+    return np.clip(lengths, MIN_WORDS, MAX_TOKENS)
 
 
 def _corpus_lengths() -> Indices:
     from anaphora.data import store
 
-    corpus = store.load(Controlled())
+    corpus = store.load(ControlledCorpus())
     texts = [example.text for example in corpus.examples("train")]
-    tokenizer = of_words(texts, corpus.words)
+    tokenizer = word_vocabulary(texts, corpus.words)
     return np.array([len(tokens.ids) for tokens in tokenizer.encode_batch(texts)])
 
 
-def invent(lengths: Indices, draw: np.random.Generator) -> Encoded:
-    """Sentences of exactly these many tokens, words drawn evenly, each with a pronoun and a candidate somewhere."""
-    count = VOCABULARY - len(SPECIALS) - len(ascii_lowercase)  # the tokenizer knows single letters as well
-    words = ["".join(letters) for letters in islice(product(ascii_lowercase, repeat=_LETTERS), count)]
-    return Encoded([_sentence(int(length), words, draw) for length in lengths], of_words((), words))
+def generate_sentences(lengths: Indices, generator: np.random.Generator) -> EncodedSplit:
+    """Sentences of exactly these numbers of tokens, of uniformly drawn words, each with a pronoun and a candidate."""
+    count = VOCABULARY - len(SPECIAL_TOKENS) - len(ascii_lowercase)  # the tokenizer knows single letters as well
+    words = ["".join(letters) for letters in islice(product(ascii_lowercase, repeat=_WORD_LETTERS), count)]
+    return EncodedSplit([_sentence(int(length), words, generator) for length in lengths], word_vocabulary((), words))
 
 
-def _sentence(length: int, words: list[str], draw: np.random.Generator) -> Example:
-    chosen = draw.integers(len(words), size=length - 1)
-    pronoun, candidate = (int(place) * (_LETTERS + 1) for place in draw.choice(length - 1, 2, replace=False))
+def _sentence(length: int, words: list[str], generator: np.random.Generator) -> Example:
+    numbers = generator.integers(len(words), size=length - 1)
+    pronoun, candidate = (int(word) * (_WORD_LETTERS + 1) for word in generator.choice(length - 1, 2, replace=False))
     return Example(
-        text=" ".join(words[number] for number in chosen),
+        text=" ".join(words[number] for number in numbers),
         language="en",
-        pronoun=(pronoun, pronoun + _LETTERS),
-        candidates=(((candidate, candidate + _LETTERS),),),
+        pronoun=(pronoun, pronoun + _WORD_LETTERS),
+        candidates=(((candidate, candidate + _WORD_LETTERS),),),
         antecedents=(0,),
     )

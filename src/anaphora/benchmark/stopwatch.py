@@ -1,4 +1,4 @@
-"""Rates and peak memory of several ways to do the same, measured in turns, and what to conclude from them."""
+"""Rates and peak memory of several ways to do the same work, measured in turns."""
 
 from __future__ import annotations
 
@@ -15,135 +15,138 @@ OURS = "ours"
 
 
 @dataclass(frozen=True)
-class Way:
+class Variant:
     """One way to do the work.
 
     Attributes:
-        maker: OURS, or whose it is.
+        implementation: OURS, or whose it is.
         name: how it makes its batches.
-        pieces: one repeat; each does its part and returns how many units it did.
+        parts: of one repeat; each returns how many units of work it did.
         parameters: trained numbers of its model.
-        real_share: the share of what it computes that is not padding.
+        non_padding_share: the share of what it computes that is not padding.
     """
 
-    maker: str
+    implementation: str
     name: str
-    pieces: Sequence[Callable[[], int]]
+    parts: Sequence[Callable[[], int]]
     parameters: int
-    real_share: float
+    non_padding_share: float
 
     @property
-    def peer(self) -> bool:
-        """Whether ratios to it are told."""
-        return self.maker != OURS
+    def is_peer(self) -> bool:
+        """Whether ratios to it are reported."""
+        return self.implementation != OURS
 
 
 @dataclass(frozen=True)
-class Measured:
-    """A way and its rate in each repeat, in units a second.
+class Measurement:
+    """A variant and its rate in each repeat, in units a second.
 
     Attributes:
-        way: what was measured.
+        variant: what was measured.
         rates: of the repeats.
         memory: bytes at the peak of a repeat above what the process held before it, the largest of all repeats; None
-            where the system does not tell.
+            where the system does not report it.
     """
 
-    way: Way
+    variant: Variant
     rates: tuple[float, ...]
     memory: int | None = None
 
-    def over(self, other: Measured) -> tuple[float, ...]:
+    def over(self, other: Measurement) -> tuple[float, ...]:
         """How many times as fast as the other, repeat by repeat: what slows a whole repeat slows both."""
         return tuple(mine / theirs for mine, theirs in zip(self.rates, other.rates, strict=True))
 
 
 @dataclass(frozen=True)
-class Meter:
+class DeviceMeter:
     """How the work and the memory of a device are read.
 
     Attributes:
-        held_now: bytes held, from which on `held_at_most` counts; None where the system does not tell.
-        held_at_most: the most bytes held since.
-        finish: waits until what was asked of the device is done.
+        reset_peak: bytes held, from which on `read_peak` counts; None where the system does not report it.
+        read_peak: the most bytes held since.
+        finish: waits until the device has done all its work.
     """
 
-    held_now: Callable[[], int | None]
-    held_at_most: Callable[[], int]
+    reset_peak: Callable[[], int | None]
+    read_peak: Callable[[], int]
     finish: Callable[[], None]
 
 
-def take_turns(
-    ways: Sequence[Way], repeats: int, clock: Callable[[], float] = time.perf_counter, meter: Meter | None = None
-) -> list[Measured]:
-    """Measure A B C A B C ...; the first piece of each runs once beforehand, unmeasured.
+def measure_interleaved(
+    variants: Sequence[Variant],
+    repeats: int,
+    clock: Callable[[], float] = time.perf_counter,
+    meter: DeviceMeter | None = None,
+) -> list[Measurement]:
+    """Measure A B C A B C ...; the first part of each runs once beforehand, unmeasured.
 
     Args:
-        ways: what is compared.
+        variants: what is compared.
         repeats: how many turns each takes.
         clock: seconds.
         meter: of the device; by default of the processor.
     """
-    meter = meter or PROCESSOR
-    for way in ways:
-        way.pieces[0]()
-    rates: list[list[float]] = [[] for _ in ways]
-    peaks: list[list[int]] = [[] for _ in ways]
+    meter = meter or CPU_METER
+    for variant in variants:
+        variant.parts[0]()
+    rates: list[list[float]] = [[] for _ in variants]
+    peaks: list[list[int]] = [[] for _ in variants]
     for _ in range(repeats):
-        for way, found, peak in zip(ways, rates, peaks, strict=True):
+        for variant, variant_rates, variant_peaks in zip(variants, rates, peaks, strict=True):
             meter.finish()
-            before = meter.held_now()
+            before = meter.reset_peak()
             start = clock()
-            units = sum(piece() for piece in way.pieces)
+            units = sum(part() for part in variant.parts)
             meter.finish()
-            found.append(units / (clock() - start))
+            variant_rates.append(units / (clock() - start))
             if before is not None:
-                peak.append(meter.held_at_most() - before)
+                variant_peaks.append(meter.read_peak() - before)
     return [
-        Measured(way, tuple(found), max(peak, default=None))
-        for way, found, peak in zip(ways, rates, peaks, strict=True)
+        Measurement(variant, tuple(variant_rates), max(variant_peaks, default=None))
+        for variant, variant_rates, variant_peaks in zip(variants, rates, peaks, strict=True)
     ]
 
 
-def held_now() -> int | None:
-    """Bytes that this process holds, after which `held_at_most` counts anew; None where glibc and Linux are not."""
+def reset_peak_memory() -> int | None:
+    """Bytes that this process holds, after which `peak_memory` counts anew; None without glibc and Linux."""
     try:
-        # What the allocator kept of the way before would hide what the next one takes.
+        # Memory that the allocator kept of the variant before would hide what the next one takes.
         ctypes.CDLL(None).malloc_trim(0)
     except (AttributeError, OSError, TypeError):
         return None
     try:
         Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # proc(5): resets the peak
-        return _held("VmRSS")
+        return _process_memory("VmRSS")
     except OSError:
         return None
 
 
-def held_at_most() -> int:
-    """The most bytes that this process has held since `held_now`."""
-    return _held("VmHWM")
+def peak_memory() -> int:
+    """The most bytes that this process has held since `reset_peak_memory`."""
+    return _process_memory("VmHWM")
 
 
-def _held(name: str) -> int:
+def _process_memory(name: str) -> int:
     lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
     return 1024 * next(int(line.split()[1]) for line in lines if line.startswith(f"{name}:"))
 
 
-PROCESSOR = Meter(held_now, held_at_most, finish=lambda: None)
+CPU_METER = DeviceMeter(reset_peak_memory, peak_memory, finish=lambda: None)
 
 
-def meter_of(device: torch.device) -> Meter:
+def meter_of(device: torch.device) -> DeviceMeter:
     """The meter of a device."""
     if device.type != "cuda":
-        return PROCESSOR
+        return CPU_METER
 
-    def held() -> int:
+    def reset() -> int:
         torch.cuda.reset_peak_memory_stats(device)
         return torch.cuda.memory_allocated(device)
 
-    return Meter(held, lambda: torch.cuda.max_memory_allocated(device), lambda: torch.cuda.synchronize(device))
+    return DeviceMeter(reset, lambda: torch.cuda.max_memory_allocated(device), lambda: torch.cuda.synchronize(device))
 
 
-def spread_of(values: Sequence[float]) -> float:
+def relative_half_range(values: Sequence[float]) -> float:
     """Half of the range, as a share of the median."""
     return (max(values) - min(values)) / 2 / median(values)

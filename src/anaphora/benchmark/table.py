@@ -1,4 +1,4 @@
-"""What a comparison found, for eyes (a rich table) and for programs (plain values)."""
+"""The result of a comparison, for eyes (a rich table) and for programs (plain values)."""
 
 from __future__ import annotations
 
@@ -10,47 +10,51 @@ from typing import Any
 from rich import box
 from rich import table as rich_table
 
-from anaphora.benchmark.stopwatch import Measured, spread_of
+from anaphora.benchmark.stopwatch import Measurement, relative_half_range
 
 
 @dataclass(frozen=True)
-class Table:
-    """The rates of all ways on one set of sentences.
+class BenchmarkTable:
+    """The rates of all variants on one set of sentences.
 
     Attributes:
-        title: what was done, with which size and lengths.
+        title: the work, the size and the lengths.
         unit: of the rates.
         lengths: tokens of every sentence.
-        rows: the ways, measured.
+        rows: the variants, measured.
     """
 
     title: str
     unit: str
     lengths: Sequence[int]
-    rows: Sequence[Measured]
+    rows: Sequence[Measurement]
 
     @property
-    def peers(self) -> list[Measured]:
-        """Those to which ratios are told."""
-        return [row for row in self.rows if row.way.peer]
+    def peers(self) -> list[Measurement]:
+        """Those to which ratios are reported."""
+        return [row for row in self.rows if row.variant.is_peer]
 
-    def shown(self) -> rich_table.Table:
+    def terminal_table(self) -> rich_table.Table:
         """Medians with half the range of the repeats; ratios are medians of the repeats' own ratios."""
-        told = rich_table.Table(
+        terminal_table = rich_table.Table(
             title=self.title, caption=self._caption(), title_justify="left", caption_justify="left", box=box.SIMPLE
         )
-        told.add_column("", no_wrap=True)
-        for heading in (self.unit, *(f"over {peer.way.name}" for peer in self.peers), "real tokens", "peak, MiB"):
-            told.add_column(heading, justify="right")
+        terminal_table.add_column("", no_wrap=True)
+        for heading in (self.unit, *(f"over {peer.variant.name}" for peer in self.peers), "real tokens", "peak, MiB"):
+            terminal_table.add_column(heading, justify="right")
         for row in self.rows:
-            ratios = [_with_spread("{:.2f}", row.over(peer)) for peer in self.peers]
-            rate = _with_spread("{:,.0f}" if median(row.rates) >= 10 else "{:.2f}", row.rates)
-            told.add_row(
-                f"{row.way.maker} {row.way.name}", rate, *ratios, f"{row.way.real_share:.0%}", _mebibytes(row.memory)
+            ratios = [_median_with_spread("{:.2f}", row.over(peer)) for peer in self.peers]
+            rate = _median_with_spread("{:,.0f}" if median(row.rates) >= 10 else "{:.2f}", row.rates)
+            terminal_table.add_row(
+                f"{row.variant.implementation} {row.variant.name}",
+                rate,
+                *ratios,
+                f"{row.variant.non_padding_share:.0%}",
+                _mebibytes(row.memory),
             )
-        return told
+        return terminal_table
 
-    def plain(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Every figure, ready for JSON."""
         return {
             "title": self.title,
@@ -58,13 +62,13 @@ class Table:
             "lengths": self._length_mix(),
             "rows": [
                 {
-                    "maker": row.way.maker,
-                    "name": row.way.name,
+                    "maker": row.variant.implementation,
+                    "name": row.variant.name,
                     "rates": list(row.rates),
                     "median": median(row.rates),
-                    "ratios": {peer.way.name: median(row.over(peer)) for peer in self.peers},
-                    "real_share": row.way.real_share,
-                    "parameters": row.way.parameters,
+                    "ratios": {peer.variant.name: median(row.over(peer)) for peer in self.peers},
+                    "real_share": row.variant.non_padding_share,
+                    "parameters": row.variant.parameters,
                     "peak_memory_bytes": row.memory,
                 }
                 for row in self.rows
@@ -81,12 +85,12 @@ class Table:
 
     def _caption(self) -> str:
         mix = self._length_mix()
-        sizes = {row.way.maker: f"{row.way.maker} {row.way.parameters / 1e6:.2f} M" for row in self.rows}
+        parameters = {row.variant.implementation: f"{row.variant.parameters / 1e6:.2f} M" for row in self.rows}
         return (
             f"{mix['sentences']} sentences of median {mix['median']:g}, mean {mix['mean']:.1f} and at most "
             f"{mix['longest']} tokens; medians of {len(self.rows[0].rates)} repeats in turns, ± half the range; "
             "peak is memory above what was held before; "
-            f"parameters: {', '.join(sizes.values())}"
+            f"parameters: {', '.join(f'{name} {size}' for name, size in parameters.items())}"
         )
 
 
@@ -94,6 +98,6 @@ def _mebibytes(memory: int | None) -> str:
     return "–" if memory is None else f"{memory / 2**20:,.0f}"
 
 
-def _with_spread(form: str, values: Sequence[float]) -> str:
+def _median_with_spread(form: str, values: Sequence[float]) -> str:
     middle = form.format(median(values))
-    return f"{middle} ±{spread_of(values):.0%}" if len(values) > 1 else middle
+    return f"{middle} ±{relative_half_range(values):.0%}" if len(values) > 1 else middle

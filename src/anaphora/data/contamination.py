@@ -2,7 +2,7 @@
 
 Words are compared in lower case and without punctuation; a Chinese character is a word. Evaluation data need no reader
 of their own: every line counts as one text, or every string of JSON and Parquet, or what stands in one element below
-the root of XML. A text of fewer than eight words cannot be found again.
+the root of XML. A text of fewer than eight words is never contaminated.
 """
 
 from __future__ import annotations
@@ -18,29 +18,29 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.data.corpora.division import lines
+from anaphora.base.errors import UserError
+from anaphora.base.language import CHINESE_RANGES
+from anaphora.data.corpora.division import read_lines
 from anaphora.data.corpora.reading import parquet_rows, xml_root
-from anaphora.data.words import CHINESE
-from anaphora.errors import UserError
 
-LENGTH = 8
+NGRAM_LENGTH = 8
 """Words in a row that two texts must not share."""
 
-_WORD = re.compile(rf"[{CHINESE}]|[^\W_{CHINESE}]+")
+_WORD = re.compile(rf"[{CHINESE_RANGES}]|[^\W_{CHINESE_RANGES}]+")
 _SUFFIXES = (".txt", ".tsv", ".csv", ".json", ".jsonl", ".conllu", ".tokens", ".xml", ".parquet")
 _BASE = np.uint64(0x9E3779B97F4A7C15)
-_AT_ONCE = 20_000  # paragraphs
+_PARAGRAPHS_PER_CALL = 20_000  # paragraphs
 _FIRST_BITS = 24
 
 Hashes = NDArray[np.uint64]
 
 
-def words_of(text: str) -> list[str]:
+def normalised_words(text: str) -> list[str]:
     """The words of a text in lower case, without punctuation; a Chinese character is a word."""
     return _WORD.findall(text.lower())
 
 
-class EvaluationData:
+class EvaluationNgrams:
     """Every eight words in a row of some evaluation files, as 64-bit hashes.
 
     Two different runs of words have the same hash with probability 2 ** -64: none of ten million against a million.
@@ -49,13 +49,16 @@ class EvaluationData:
     def __init__(self, paths: Sequence[str]) -> None:
         short = [Path(path).name for path in paths]
         self.names = [name if short.count(name) == 1 else str(path) for name, path in zip(short, paths, strict=True)]
-        self._codes = _Codes()
-        found = [self._hashes([text for file in files([path]) for text in texts(file)])[0] for path in paths]
-        every = np.concatenate([np.empty(0, np.uint64), *found])
-        source = np.repeat(np.arange(len(found)), [len(one) for one in found])
+        self._codes = _WordHashes()
+        hashes = [
+            self._hashes([text for file in evaluation_files([path]) for text in evaluation_texts(file)])[0]
+            for path in paths
+        ]
+        every = np.concatenate([np.empty(0, np.uint64), *hashes])
+        source = np.repeat(np.arange(len(hashes)), [len(each) for each in hashes])
         self._known, first = np.unique(every, return_index=True)
         self._source = source[first]
-        # Almost every look-up ends here: the sorted hashes are searched for what passes alone.
+        # Almost every look-up ends with this filter: the sorted hashes are searched for what passes it.
         self._passes = np.zeros(1 << _FIRST_BITS, dtype=np.bool_)
         self._passes[_first_bits(self._known)] = True
 
@@ -64,8 +67,8 @@ class EvaluationData:
         shared: list[str | None] = [None] * len(paragraphs)
         if not len(self._known):
             return shared
-        for begin in range(0, len(paragraphs), _AT_ONCE):
-            hashes, owners = self._hashes(paragraphs[begin : begin + _AT_ONCE])
+        for begin in range(0, len(paragraphs), _PARAGRAPHS_PER_CALL):
+            hashes, owners = self._hashes(paragraphs[begin : begin + _PARAGRAPHS_PER_CALL])
             passed = np.flatnonzero(self._passes[_first_bits(hashes)])
             hashes, owners = hashes[passed], owners[passed]
             place = np.minimum(np.searchsorted(self._known, hashes), len(self._known) - 1)
@@ -76,15 +79,15 @@ class EvaluationData:
 
     def _hashes(self, listed: Sequence[str]) -> tuple[Hashes, NDArray[np.int64]]:
         """The hash of every eight words in a row and the number of the text that they stand in."""
-        split = [words_of(text) for text in listed]
+        split = [normalised_words(text) for text in listed]
         lengths = np.fromiter(map(len, split), dtype=np.int64, count=len(split))
         codes = self._codes.of(list(chain.from_iterable(split)))
-        runs = max(0, len(codes) - LENGTH + 1)
+        runs = max(0, len(codes) - NGRAM_LENGTH + 1)
         hashes = np.zeros(runs, dtype=np.uint64)
-        for place in range(LENGTH):
+        for place in range(NGRAM_LENGTH):
             hashes = hashes * _BASE + codes[place : place + runs]  # modulo 2 ** 64
         owners = np.repeat(np.arange(len(split)), lengths)
-        inside = owners[:runs] == owners[LENGTH - 1 :]
+        inside = owners[:runs] == owners[NGRAM_LENGTH - 1 :]
         return hashes[inside], owners[:runs][inside]
 
 
@@ -92,7 +95,7 @@ def _first_bits(hashes: Hashes) -> NDArray[np.int64]:
     return (hashes >> np.uint64(64 - _FIRST_BITS)).astype(np.int64)
 
 
-class _Codes:
+class _WordHashes:
     """A 64-bit number for every word, the same in every process."""
 
     def __init__(self) -> None:
@@ -103,21 +106,21 @@ class _Codes:
         """The codes of some words, one after the other."""
         new = [word for word in dict.fromkeys(words) if word not in self._numbers]
         self._numbers.update(zip(new, count(len(self._numbers))))
-        self._codes = np.concatenate((self._codes, np.fromiter(map(_code, new), np.uint64, len(new))))
+        self._codes = np.concatenate((self._codes, np.fromiter(map(_code_digest, new), np.uint64, len(new))))
         return self._codes[np.fromiter(map(self._numbers.__getitem__, words), np.int64, len(words))]
 
 
-def _code(word: str) -> int:
+def _code_digest(word: str) -> int:
     return int.from_bytes(hashlib.blake2b(word.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
 
 
-def files(paths: Sequence[str]) -> list[Path]:
+def evaluation_files(paths: Sequence[str]) -> list[Path]:
     """The files that the paths name; of a folder those whose suffix says that they hold text.
 
     Raises:
         UserError: nothing is there.
     """
-    found: list[Path] = []
+    files: list[Path] = []
     for name in paths:
         path = Path(name).expanduser()
         if not path.exists():
@@ -125,11 +128,11 @@ def files(paths: Sequence[str]) -> list[Path]:
         inside = sorted(one for one in path.rglob("*") if _suffix(one) in _SUFFIXES) if path.is_dir() else [path]
         if not inside:
             raise UserError(f"data.without ({name}): the folder has no file of {', '.join(_SUFFIXES)}")
-        found += inside
-    return found
+        files += inside
+    return files
 
 
-def texts(path: Path) -> Iterator[str]:
+def evaluation_texts(path: Path) -> Iterator[str]:
     """The texts of a file of evaluation data, whatever its format.
 
     Raises:
@@ -143,9 +146,9 @@ def texts(path: Path) -> Iterator[str]:
         case ".xml":
             yield from (" ".join(element.itertext()) for element in xml_root(path))
         case ".conllu":
-            yield from (line.removeprefix("# text =") for line in lines(path) if line.startswith("# text ="))
+            yield from (line.removeprefix("# text =") for line in read_lines(path) if line.startswith("# text ="))
         case _:
-            yield from lines(path)
+            yield from read_lines(path)
 
 
 def _suffix(path: Path) -> str:
@@ -155,7 +158,7 @@ def _suffix(path: Path) -> str:
 
 def _json(path: Path) -> list[Any]:
     """The values of a JSON file: one for all, or one a line."""
-    written = lines(path)
+    written = read_lines(path)
     try:
         return [json.loads("\n".join(written))]
     except json.JSONDecodeError:

@@ -1,4 +1,4 @@
-"""One pronoun in one text: what it may mean, and what it means."""
+"""One pronoun in one text, with its candidates and its antecedents."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from anaphora.errors import UserError
+from anaphora.base.errors import UserError
+from anaphora.base.language import LANGUAGES
 
 Span = tuple[int, int]
 """First and past-the-last character of a stretch of text, counted in code points from 0."""
-
-LANGUAGES = ("en", "zh")
 SPLITS = ("train", "dev", "test")
+_OLDER_MINIMAL_PAIR = "twin"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Example:
-    """A text with one pronoun, the entities that it may mean (the candidates) and those that it means (antecedents).
+    """A text with one pronoun, the entities that it may refer to (candidates) and those that it does (antecedents).
 
     Raises:
         UserError: a field does not fit the text; the message names field, value and what is allowed.
@@ -29,7 +29,7 @@ class Example:
     candidates: tuple[tuple[Span, ...], ...]  # an entry an entity: its mentions' spans, in text order; () if unknown
     antecedents: tuple[int, ...]  # indices into candidates; none at all says "none of them"
     group: str = ""  # items that must stay in one split share it; "" stands alone
-    twin: str = ""  # items that differ in the cue alone share it
+    minimal_pair: str = ""  # items that differ in the cue alone share it
     factors: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
@@ -86,7 +86,7 @@ class Example:
 
     @property
     def focal(self) -> tuple[int, ...]:
-        """The candidates that the cue may pick; the rest are fillers. All of them unless the factor says otherwise."""
+        """The candidates that the cue may pick; the rest are distractors. All of them without the factor `focal`."""
         listed = self.factors.get("focal")
         if listed is None:
             return tuple(range(len(self.candidates)))
@@ -116,24 +116,24 @@ def in_text_order(
     """
     ordered = [tuple(sorted(spans)) for spans in candidates]
     order = sorted(range(len(ordered)), key=lambda index: ordered[index][:1])
-    places = [0] * len(order)
-    for place, index in enumerate(order):
-        places[index] = place
+    new_indices = [0] * len(order)
+    for new, index in enumerate(order):
+        new_indices[index] = new
     return (
         tuple(ordered[index] for index in order),
-        tuple(sorted(places[index] for index in antecedents)),
-        tuple(places),
+        tuple(sorted(new_indices[index] for index in antecedents)),
+        tuple(new_indices),
     )
 
 
-def whole_blocks(examples: Sequence[Example], most: int) -> list[Example]:
-    """About so many examples, taken as whole blocks at equal distances, so that every cell is still asked."""
-    blocks: dict[str, list[Example]] = {}
+def sample_quads(examples: Sequence[Example], most: int) -> list[Example]:
+    """About so many examples, taken as whole quads at equal distances, so that every design cell stays."""
+    quads: dict[str, list[Example]] = {}
     for number, example in enumerate(examples):
-        blocks.setdefault(example.group or f"alone {number}", []).append(example)
-    names = list(blocks)
+        quads.setdefault(example.group or f"alone {number}", []).append(example)
+    names = list(quads)
     kept = min(len(names), max(1, len(names) * most // max(1, len(examples))))
-    return [one for place in range(kept) for one in blocks[names[place * len(names) // kept]]]
+    return [example for number in range(kept) for example in quads[names[number * len(names) // kept]]]
 
 
 def to_record(example: Example) -> dict[str, Any]:
@@ -145,7 +145,7 @@ def to_record(example: Example) -> dict[str, Any]:
         "candidates": [[list(span) for span in spans] for spans in example.candidates],
         "antecedents": list(example.antecedents),
         "group": example.group,
-        "twin": example.twin,
+        "minimal_pair": example.minimal_pair,
         "factors": dict(example.factors),
     }
 
@@ -153,10 +153,14 @@ def to_record(example: Example) -> dict[str, Any]:
 def from_record(record: Mapping[str, Any]) -> Example:
     """An example from plain lists; a candidate may be one span `[start, end]` or a list of spans, in any order.
 
+    `minimal_pair` may stand under its older name `twin`.
+
     Raises:
         UserError: a field is missing, unknown or of the wrong shape, or does not fit the text.
     """
-    allowed = ("text", "language", "pronoun", "candidates", "antecedents", "group", "twin", "factors")
+    if _OLDER_MINIMAL_PAIR in record and "minimal_pair" not in record:
+        record = {"minimal_pair" if name == _OLDER_MINIMAL_PAIR else name: record[name] for name in record}
+    allowed = ("text", "language", "pronoun", "candidates", "antecedents", "group", "minimal_pair", "factors")
     for name in allowed[:5]:
         if record.get(name) is None:
             raise UserError(f"{name}: it is missing; needed are {', '.join(allowed[:5])}")
@@ -166,9 +170,9 @@ def from_record(record: Mapping[str, Any]) -> Example:
     candidates = record["candidates"]
     if not isinstance(candidates, list | tuple) or not candidates:
         raise UserError(f"candidates: {candidates!r} must be a list of [start, end] or of lists of those")
-    spans = tuple(_spans_of(f"candidates[{index}]", each) for index, each in enumerate(candidates))
+    spans = tuple(_spans_of(f"candidates[{index}]", mentions) for index, mentions in enumerate(candidates))
     antecedents = record["antecedents"]
-    if not isinstance(antecedents, list | tuple) or not all(_is_whole(index) for index in antecedents):
+    if not isinstance(antecedents, list | tuple) or not all(_is_integer(index) for index in antecedents):
         raise UserError(f"antecedents: {antecedents!r} must be a list of candidate indices, e.g. [0]")
     for index in antecedents:
         if not 0 <= index < len(spans):
@@ -176,50 +180,49 @@ def from_record(record: Mapping[str, Any]) -> Example:
     factors = record.get("factors") or {}
     if not isinstance(factors, Mapping):
         raise UserError(f"factors: {factors!r} must map names to words, e.g. {{'type': 'gender'}}")
-    ordered, means, places = in_text_order(spans, tuple(antecedents))
+    ordered, in_order, new_indices = in_text_order(spans, tuple(antecedents))
     factors = {str(name): str(value) for name, value in factors.items()}
-    if "focal" in factors:
-        factors["focal"] = _moved("factors.focal", factors["focal"], places)
-    if "subject" in factors:
-        factors["subject"] = _moved("factors.subject", factors["subject"], places)
+    for name in ("focal", "subject"):
+        if name in factors:
+            factors[name] = _reindexed(f"factors.{name}", factors[name], new_indices)
     return Example(
-        text=_word("text", record["text"]),
-        language=_word("language", record["language"]),
+        text=_string("text", record["text"]),
+        language=_string("language", record["language"]),
         pronoun=_span_of("pronoun", record["pronoun"]),
         candidates=ordered,
-        antecedents=means,
-        group=_word("group", record.get("group") or ""),
-        twin=_word("twin", record.get("twin") or ""),
+        antecedents=in_order,
+        group=_string("group", record.get("group") or ""),
+        minimal_pair=_string("minimal_pair", record.get("minimal_pair") or ""),
         factors=factors,
     )
 
 
-def _moved(name: str, listed: str, places: tuple[int, ...]) -> str:
+def _reindexed(name: str, listed: str, new_indices: tuple[int, ...]) -> str:
     try:
-        return ",".join(str(index) for index in sorted(places[int(index)] for index in listed.split(",")))
+        return ",".join(str(index) for index in sorted(new_indices[int(index)] for index in listed.split(",")))
     except (ValueError, IndexError):
         raise UserError(
-            f"{name}: {listed!r} must be candidate indices from 0 to {len(places) - 1}, e.g. '0,1'"
+            f"{name}: {listed!r} must be candidate indices from 0 to {len(new_indices) - 1}, e.g. '0,1'"
         ) from None
 
 
-def _word(name: str, value: Any) -> str:
+def _string(name: str, value: Any) -> str:
     if not isinstance(value, str):
         raise UserError(f"{name}: {value!r} must be text")
     return value
 
 
-def _is_whole(value: Any) -> bool:
+def _is_integer(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _span_of(name: str, value: Any) -> Span:
-    if isinstance(value, list | tuple) and len(value) == 2 and all(_is_whole(each) for each in value):
+    if isinstance(value, list | tuple) and len(value) == 2 and all(map(_is_integer, value)):
         return (value[0], value[1])
     raise UserError(f"{name}: {value!r} must be [start, end], two whole numbers")
 
 
 def _spans_of(name: str, value: Any) -> tuple[Span, ...]:
     if isinstance(value, list | tuple) and value and isinstance(value[0], list | tuple):
-        return tuple(_span_of(name, each) for each in value)
+        return tuple(_span_of(name, span) for span in value)
     return (_span_of(name, value),)

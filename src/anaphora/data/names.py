@@ -1,4 +1,4 @@
-"""Names replaced by others throughout a text, so that nothing known about a name can help."""
+"""Names replaced by others throughout a text, so that knowledge about a name cannot help."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import random
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from anaphora.data.corpora.division import apart, occurrences
+from anaphora.data.corpora.division import non_overlapping, occurrences
 from anaphora.data.example import Example, Span
 
 
-def renamed(example: Example, names: Sequence[str]) -> Example:
+def with_names(example: Example, names: Sequence[str]) -> Example:
     """The same example with all mentions of each candidate written as another name.
 
     Candidates, antecedents and order stay; spans move with the lengths of the names. Where the first or last word of a
@@ -21,9 +21,9 @@ def renamed(example: Example, names: Sequence[str]) -> Example:
         names: one for each candidate.
     """
     written = {span: name for spans, name in zip(example.candidates, names, strict=True) for span in spans}
-    written |= _parts(example, names, [example.pronoun, *written])
+    written |= _name_parts(example, names, [example.pronoun, *written])
     written[example.pronoun] = example.text[slice(*example.pronoun)]
-    text, moved = rewritten(example.text, written)
+    text, moved = replace_spans(example.text, written)
     return Example(
         text=text,
         language=example.language,
@@ -31,29 +31,29 @@ def renamed(example: Example, names: Sequence[str]) -> Example:
         candidates=tuple(tuple(moved[span] for span in spans) for spans in example.candidates),
         antecedents=example.antecedents,
         group=example.group,
-        twin=example.twin,
+        minimal_pair=example.minimal_pair,
         factors=example.factors,
     )
 
 
-def rewritten(text: str, written: Mapping[Span, str]) -> tuple[str, dict[Span, Span]]:
+def replace_spans(text: str, written: Mapping[Span, str]) -> tuple[str, dict[Span, Span]]:
     """A text with other words at some spans, which do not overlap, and where each of these stands then."""
-    pieces: list[str] = []
+    parts: list[str] = []
     moved: dict[Span, Span] = {}
     read, length = 0, 0
     for start, end in sorted(written):
         begin = length + start - read
         length = begin + len(written[start, end])
         moved[start, end] = (begin, length)
-        pieces += [text[read:start], written[start, end]]
+        parts += [text[read:start], written[start, end]]
         read = end
-    return "".join([*pieces, text[read:]]), moved
+    return "".join([*parts, text[read:]]), moved
 
 
 def with_exchanged_names(example: Example) -> Example:
     """The same example in which every candidate bears the name of the next one, the last that of the first."""
     names = [example.words(index) for index in range(len(example.candidates))]
-    return renamed(example, [*names[1:], *names[:1]])
+    return with_names(example, [*names[1:], *names[:1]])
 
 
 def with_other_names(examples: Sequence[Example], copies: int, seed: int) -> list[Example]:
@@ -65,43 +65,43 @@ def with_other_names(examples: Sequence[Example], copies: int, seed: int) -> lis
     Args:
         examples: their candidates are names.
         copies: of each.
-        seed: of what is drawn.
+        seed: of the drawn names.
     """
     pool: defaultdict[tuple[str, bool], dict[str, None]] = defaultdict(dict)
     for example in examples:
         for name in map(example.words, range(len(example.candidates))):
-            pool[_kind(example, name)][name] = None
-    listed = {kind: list(found) for kind, found in pool.items()}
+            pool[_name_class(example, name)][name] = None
+    offered = {kind: list(names_of_kind) for kind, names_of_kind in pool.items()}
     draw = random.Random(f"{seed}/names")
-    return [renamed(example, _drawn(example, listed, draw)) for _ in range(copies) for example in examples]
+    return [with_names(example, _sampled_names(example, offered, draw)) for _ in range(copies) for example in examples]
 
 
-def _kind(example: Example, name: str) -> tuple[str, bool]:
+def _name_class(example: Example, name: str) -> tuple[str, bool]:
     return (example.factors.get("gender", ""), " " in name)
 
 
-def _drawn(example: Example, listed: dict[tuple[str, bool], list[str]], draw: random.Random) -> list[str]:
+def _sampled_names(example: Example, listed: dict[tuple[str, bool], list[str]], draw: random.Random) -> list[str]:
     """A new name for each candidate, all different; its own where no other is found in a few draws."""
     names: list[str] = []
     for own in map(example.words, range(len(example.candidates))):
-        offered = (draw.choice(listed[_kind(example, own)]) for _ in range(_DRAWS))
+        offered = (draw.choice(listed[_name_class(example, own)]) for _ in range(_DRAWS))
         names.append(next((name for name in offered if name not in example.text and name not in names), own))
     return names
 
 
-def _parts(example: Example, names: Sequence[str], taken: Sequence[Span]) -> dict[Span, str]:
-    """What is written where the first or last word of a candidate's name stands alone."""
+def _name_parts(example: Example, names: Sequence[str], taken: Sequence[Span]) -> dict[Span, str]:
+    """The new words where the first or last word of a candidate's name stands alone."""
     new: defaultdict[str, set[str]] = defaultdict(set)
     for index, name in enumerate(names):
         old, words = example.words(index).split(), name.split()
         if len(old) > 1 and words:
             new[old[0]].add(words[0])
             new[old[-1]].add(words[-1])
-    found: dict[Span, str] = {}
+    parts: dict[Span, str] = {}
     for part, replacements in new.items():
         if len(replacements) == 1:
-            found |= dict.fromkeys(apart(occurrences(part, example.text), [*taken, *found]), *replacements)
-    return found
+            parts |= dict.fromkeys(non_overlapping(occurrences(part, example.text), [*taken, *parts]), *replacements)
+    return parts
 
 
 _DRAWS = 20

@@ -1,21 +1,15 @@
-"""A text in which no pronoun is asked about: to pre-train on, or with a label of its own."""
+"""A text without a pronoun question: to pre-train on, or with a label of its own."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from anaphora.data.example import LANGUAGES
-from anaphora.data.words import CHINESE
-from anaphora.errors import UserError
+from anaphora.base.errors import UserError
+from anaphora.base.language import LANGUAGES
 
 UNKNOWN_WORD = "\ufffd"
-"""Stands for a word that a source does not tell; no vocabulary holds it."""
-
-_IS_CHINESE = re.compile(f"[{CHINESE}]")
-_LOOKED_AT = 1000  # characters from which a text's language is told
-_CHINESE_SHARE = 0.2  # of them at least
+"""The substitute for a word that a source leaves out; no vocabulary holds it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -41,14 +35,8 @@ class Text:
             raise UserError("label: it is empty; leave it out where there is none")
 
 
-def language_of(text: str) -> str:
-    """The language: "zh" where a fifth or more of the first thousand characters are Chinese, else "en"."""
-    begin = text[:_LOOKED_AT]
-    return "zh" if len(_IS_CHINESE.findall(begin)) >= max(1, _CHINESE_SHARE * len(begin)) else "en"
-
-
-def thinned(texts: Sequence[Text], most: int | None) -> list[Text]:
+def evenly_sampled(texts: Sequence[Text], most: int | None) -> list[Text]:
     """At most so many texts, evenly spread; all of them for None."""
     if most is None or len(texts) <= most:
         return list(texts)
-    return [texts[place * len(texts) // most] for place in range(most)]
+    return [texts[number * len(texts) // most] for number in range(most)]

@@ -16,18 +16,18 @@ import numpy as np
 from numpy.typing import NDArray
 from omegaconf import DictConfig, OmegaConf
 
-from anaphora.config import one_line
-from anaphora.errors import UserError
+from anaphora.base.errors import UserError, one_line
+from anaphora.base.language import WIDE_RANGES
 from anaphora.explain.phrases import LANGUAGES
-from anaphora.explain.settings import EXAMPLES
-from anaphora.explain.walk import Slip
+from anaphora.explain.walk import Erratum
+from anaphora.settings.commands.explanation import EXAMPLES
 
-LONGEST = 96
+MAX_TOKENS = 96
 """Rows that a matrix may have, and tokens that a text may have: what a page can still show."""
-_WIDEST = 1024
-_FOLD = re.compile("(?<=[\u2e80-\u9fff\uff00-\uffef]) (?=[\u2e80-\u9fff\uff00-\uffef])")
+_MAX_FEATURES = 1024
+_CHINESE_BLANK = re.compile(f"(?<=[{WIDE_RANGES}]) (?=[{WIDE_RANGES}])")
 _MATRICES = ("X", "C", "W_Q", "W_K", "W_V", "W_O", "Q", "K", "V")
-_FIELDS = (
+_ALLOWED_FIELDS = (
     *_MATRICES,
     *("tokens", "queries", "features", "value_features", "heads", "scale", "row"),
     *("title", "about", "notes", "slips"),
@@ -47,7 +47,7 @@ class Calculation:
         tokens, queries: labels of the rows.
         features, value_features: labels of the columns of X and of V, empty for numbers.
         scaled: whether scores are divided by the square root of d_k.
-        row: number of the row in hand.
+        row: number of the row that the steps follow.
         slips: mistakes of the published calculation, by step.
         sentence: of a built-in example, text with pronoun and candidates, or the word to follow, for a trained run.
     """
@@ -68,27 +68,27 @@ class Calculation:
     scaled: bool
     row: int
     notes: tuple[str, ...] = ()
-    slips: Mapping[str, tuple[Slip, ...]] = field(default_factory=dict)
+    slips: Mapping[str, tuple[Erratum, ...]] = field(default_factory=dict)
     sentence: Mapping[str, Any] = field(default_factory=dict)
 
 
-def example(name: str, language: str) -> Calculation:
+def load_example(name: str, language: str) -> Calculation:
     """A built-in calculation in one language."""
     assert name in EXAMPLES
-    return _read(Path(__file__).with_name("examples") / f"{name}.yaml", language, (*_FIELDS, "sentence"))
+    return _load(Path(__file__).with_name("examples") / f"{name}.yaml", language, (*_ALLOWED_FIELDS, "sentence"))
 
 
-def read(path: Path, language: str) -> Calculation:
+def load_calculation(path: Path, language: str) -> Calculation:
     """A calculation from a YAML file; every word in it may be given once or by language.
 
     Raises:
         UserError: the file is missing or no YAML, a field is unknown, or a matrix does not fit; the message names the
             file, the field, its shape and what was expected.
     """
-    return _read(path, language, _FIELDS)
+    return _load(path, language, _ALLOWED_FIELDS)
 
 
-def _read(path: Path, language: str, allowed: tuple[str, ...]) -> Calculation:
+def _load(path: Path, language: str, allowed: tuple[str, ...]) -> Calculation:
     try:
         loaded = OmegaConf.load(path)
         plain = OmegaConf.to_container(loaded) if isinstance(loaded, DictConfig) else None
@@ -102,33 +102,35 @@ def _read(path: Path, language: str, allowed: tuple[str, ...]) -> Calculation:
         for key in plain:
             if key not in allowed:
                 raise UserError(f"unknown field {key!s}; allowed are {', '.join(allowed)}")
-        return _checked(path.stem, {str(key): _in(value, language) for key, value in plain.items()})
+        return _checked(path.stem, {str(key): _in_language(value, language) for key, value in plain.items()})
     except UserError as error:
         raise UserError(f"{path}: {error}") from None
 
 
-def _in(value: Any, language: str) -> Any:
+def _in_language(value: Any, language: str) -> Any:
     """A value as one language has it: {en: ..., zh: ...} at any depth becomes one of the two."""
     if isinstance(value, Mapping):
         if value and set(value) <= set(LANGUAGES):
-            return _in(value.get(language, next(iter(value.values()))), language)
-        return {str(key): _in(each, language) for key, each in value.items()}
-    return [_in(each, language) for each in value] if isinstance(value, list) else value
+            return _in_language(value.get(language, next(iter(value.values()))), language)
+        return {str(key): _in_language(entry, language) for key, entry in value.items()}
+    return [_in_language(entry, language) for entry in value] if isinstance(value, list) else value
 
 
 def _checked(name: str, plain: dict[str, Any]) -> Calculation:
-    found = {key: _matrix(key, plain[key]) for key in _MATRICES if plain.get(key) is not None}
-    given: dict[str, NDArray[np.float64]] = {key: found[key] for key in ("Q", "K", "V") if key in found}
-    projections: dict[str, NDArray[np.float64]] = {key: found[key] for key in ("W_Q", "W_K", "W_V") if key in found}
-    x = found.get("X")
+    matrices = {key: _matrix(key, plain[key]) for key in _MATRICES if plain.get(key) is not None}
+    given: dict[str, NDArray[np.float64]] = {key: matrices[key] for key in ("Q", "K", "V") if key in matrices}
+    projections: dict[str, NDArray[np.float64]] = {
+        key: matrices[key] for key in ("W_Q", "W_K", "W_V") if key in matrices
+    }
+    x = matrices.get("X")
     if (x is None) == (not given):
         raise UserError("give either X (with W_Q, W_K and W_V as you like) or all of Q, K and V")
-    second = found.get("C")
+    second = matrices.get("C")
     if x is not None:
         _check_projections(x, projections)
         if second is not None:
             _check_second(x, second, projections)
-        count, features, asking = len(x if second is None else second), x.shape[1], len(x)
+        count, features, query_count = len(x if second is None else second), x.shape[1], len(x)
         query, value = projections.get("W_Q", x), projections.get("W_V", x)
     else:
         if second is not None:
@@ -136,19 +138,19 @@ def _checked(name: str, plain: dict[str, Any]) -> Calculation:
         if projections:
             raise UserError(f"{', '.join(projections)}: projections need X, not Q, K and V")
         _check_given(given)
-        (asking, _), (count, features) = given["Q"].shape, given["V"].shape
+        (query_count, _), (count, features) = given["Q"].shape, given["V"].shape
         query, value = given["Q"], given["V"]
     heads = _heads(plain.get("heads", 1), query, value)
-    if "W_O" in found and len(found["W_O"]) != value.shape[1]:
+    if "W_O" in matrices and len(matrices["W_O"]) != value.shape[1]:
         raise UserError(
-            f"W_O is {_shape(found['W_O'])}; expected {value.shape[1]} rows, one for each feature of the values"
+            f"W_O is {_shape(matrices['W_O'])}; expected {value.shape[1]} rows, one for each feature of the values"
         )
     scale = plain.get("scale", True)
     if not isinstance(scale, bool):
         raise UserError(f"scale ({scale!r}) must be true or false")
     tokens = _labels("tokens", plain, count) or tuple(f"x{number + 1}" for number in range(count))
-    queries = _labels("queries", plain, asking) or (
-        tokens if asking == count and second is None else tuple(f"q{number + 1}" for number in range(asking))
+    queries = _labels("queries", plain, query_count) or (
+        tokens if query_count == count and second is None else tuple(f"q{number + 1}" for number in range(query_count))
     )
     return Calculation(
         name=name,
@@ -158,27 +160,27 @@ def _checked(name: str, plain: dict[str, Any]) -> Calculation:
         second=second,
         projections=projections,
         given=given,
-        final=found.get("W_O"),
+        final=matrices.get("W_O"),
         tokens=tokens,
         queries=queries,
         features=_labels("features", plain, features),
         value_features=_labels("value_features", plain, value.shape[1]),
         heads=heads,
         scaled=scale,
-        row=which_row(plain.get("row", 0), queries),
-        notes=tuple(_text("notes", each) for each in plain.get("notes") or ()),
-        slips=_slips(plain.get("slips") or []),
+        row=row_index(plain.get("row", 0), queries),
+        notes=tuple(_text("notes", note) for note in plain.get("notes") or ()),
+        slips=_errata(plain.get("slips") or []),
         sentence=plain.get("sentence") or {},
     )
 
 
-def which_row(asked: Any, labels: tuple[str, ...]) -> int:
-    """The number of a row that is named by its label or its number.
+def row_index(name: Any, labels: tuple[str, ...]) -> int:
+    """The number of the row that a label or a number names.
 
     Raises:
         UserError: no row has that label or number.
     """
-    text = str(asked).strip()
+    text = str(name).strip()
     lowered = [label.lower() for label in labels]
     if text.lower() in lowered:
         return lowered.index(text.lower())
@@ -190,16 +192,18 @@ def which_row(asked: Any, labels: tuple[str, ...]) -> int:
 def _matrix(name: str, rows: Any) -> NDArray[np.float64]:
     if not isinstance(rows, list) or not rows or not all(isinstance(row, list) and row for row in rows):
         raise UserError(f"{name} must be a list of rows, each a list of numbers, for instance [[1, 0], [0, 1]]")
-    if len(rows) > (LONGEST if not name.startswith("W") else _WIDEST) or len(rows[0]) > _WIDEST:
-        raise UserError(f"{name} is {len(rows)} x {len(rows[0])}; at most {LONGEST} tokens and {_WIDEST} features fit")
+    if len(rows) > (MAX_TOKENS if not name.startswith("W") else _MAX_FEATURES) or len(rows[0]) > _MAX_FEATURES:
+        raise UserError(
+            f"{name} is {len(rows)} x {len(rows[0])}; at most {MAX_TOKENS} tokens and {_MAX_FEATURES} features fit"
+        )
     for number, row in enumerate(rows):
         if len(row) != len(rows[0]):
             raise UserError(f"{name}: row {number} has {len(row)} numbers; expected {len(rows[0])}, as in row 0")
-        for place, value in enumerate(row):
+        for column, value in enumerate(row):
             if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-                raise UserError(f"{name}: row {number}, column {place} is {value!r}; expected a finite number")
+                raise UserError(f"{name}: row {number}, column {column} is {value!r}; expected a finite number")
             if abs(value) > 1e100:
-                raise UserError(f"{name}: row {number}, column {place} is {value!r}; expected at most 1e100")
+                raise UserError(f"{name}: row {number}, column {column} is {value!r}; expected at most 1e100")
     return np.array(rows, dtype=np.float64)
 
 
@@ -212,9 +216,9 @@ def _check_projections(x: NDArray[np.float64], projections: dict[str, NDArray[np
     query = projections.get("W_Q", x)
     key = projections.get("W_K", query)
     if query.shape[1] != key.shape[1]:
-        named = "W_Q" if "W_Q" in projections else "X"
+        compared = "W_Q" if "W_Q" in projections else "X"
         raise UserError(
-            f"W_K is {_shape(key)}; expected {query.shape[1]} columns, as {named} ({_shape(query)}) has: "
+            f"W_K is {_shape(key)}; expected {query.shape[1]} columns, as {compared} ({_shape(query)}) has: "
             "queries and keys must be equally long to be compared"
         )
 
@@ -239,13 +243,13 @@ def _check_given(given: dict[str, NDArray[np.float64]]) -> None:
         raise UserError(f"V is {_shape(value)}; expected {len(key)} rows, one for each row of K ({_shape(key)})")
 
 
-def _heads(asked: Any, query: NDArray[np.float64], value: NDArray[np.float64]) -> int:
-    if isinstance(asked, bool) or not isinstance(asked, int) or asked < 1:
-        raise UserError(f"heads ({asked!r}) must be a whole number from 1 on")
-    for what, matrix in (("queries", query), ("values", value)):
-        if matrix.shape[1] % asked:
-            raise UserError(f"heads ({asked}) must divide the {matrix.shape[1]} features of the {what}")
-    return asked
+def _heads(heads: Any, query: NDArray[np.float64], value: NDArray[np.float64]) -> int:
+    if isinstance(heads, bool) or not isinstance(heads, int) or heads < 1:
+        raise UserError(f"heads ({heads!r}) must be a whole number from 1 on")
+    for name, matrix in (("queries", query), ("values", value)):
+        if matrix.shape[1] % heads:
+            raise UserError(f"heads ({heads}) must divide the {matrix.shape[1]} features of the {name}")
+    return heads
 
 
 def _labels(name: str, plain: Mapping[str, Any], count: int) -> tuple[str, ...]:
@@ -253,8 +257,8 @@ def _labels(name: str, plain: Mapping[str, Any], count: int) -> tuple[str, ...]:
     if labels is None:
         return ()
     if not isinstance(labels, list) or len(labels) != count:
-        told = f"{len(labels)} entries" if isinstance(labels, list) else repr(labels)
-        raise UserError(f"{name} ({told}) must be a list of {count} labels")
+        value = f"{len(labels)} entries" if isinstance(labels, list) else repr(labels)
+        raise UserError(f"{name} ({value}) must be a list of {count} labels")
     return tuple(str(label) for label in labels)
 
 
@@ -262,19 +266,19 @@ def _text(name: str, value: Any) -> str:
     if not isinstance(value, str):
         raise UserError(f"{name} ({value!r}) must be text, or text by language as {{en: ..., zh: ...}}")
     # A folded line of YAML becomes a blank, which Chinese does not have.
-    return _FOLD.sub("", " ".join(value.split()))
+    return _CHINESE_BLANK.sub("", " ".join(value.split()))
 
 
-def _slips(listed: Any) -> dict[str, tuple[Slip, ...]]:
-    found: dict[str, tuple[Slip, ...]] = {}
+def _errata(listed: Any) -> dict[str, tuple[Erratum, ...]]:
+    errata: dict[str, tuple[Erratum, ...]] = {}
     if not isinstance(listed, list):
         raise UserError(f"slips ({listed!r}) must be a list of step, published and right")
     for entry in listed:
         if not isinstance(entry, Mapping) or set(entry) != {"step", "published", "right"}:
             raise UserError(f"slips: {entry!r} must hold step, published and right")
-        slip = Slip(_text("published", entry["published"]), _text("right", entry["right"]))
-        found[str(entry["step"])] = (*found.get(str(entry["step"]), ()), slip)
-    return found
+        slip = Erratum(_text("published", entry["published"]), _text("right", entry["right"]))
+        errata[str(entry["step"])] = (*errata.get(str(entry["step"]), ()), slip)
+    return errata
 
 
 def _shape(matrix: NDArray[np.float64]) -> str:

@@ -11,7 +11,7 @@ LANGUAGES = ("en", "zh")
 
 
 @lru_cache(maxsize=1)
-def _stored() -> dict[str, dict[str, dict[str, str]]]:
+def _load_phrases() -> dict[str, dict[str, dict[str, str]]]:
     return tomllib.loads(Path(__file__).with_name("phrases.toml").read_text(encoding="utf-8"))
 
 
@@ -23,7 +23,7 @@ class Phrases:
 
     def __call__(self, section: str, name: str, **values: Any) -> str:
         """One phrase with its names filled in."""
-        phrase = _stored()[section][self.language][name]
+        phrase = _load_phrases()[section][self.language][name]
         return phrase.format(**values) if values else phrase
 
     def joined(self, *sentences: str) -> str:
@@ -32,4 +32,4 @@ class Phrases:
 
     def section(self, section: str) -> dict[str, str]:
         """All phrases of a section by name."""
-        return dict(_stored()[section][self.language])
+        return dict(_load_phrases()[section][self.language])

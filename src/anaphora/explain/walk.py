@@ -21,7 +21,7 @@ class Matrix:
         values: (R, C), or (Q, R, C) where there is one matrix for each row that may be followed.
         rows, columns: R and C labels.
         axes: what rows and columns count, "tokens" or "features" or "one"; the same axis is drawn equally long.
-        followed: whether its rows are those of the tokens that attend, so that one of them is the row in hand.
+        followed: whether its rows are those of the tokens that attend, so that one of them is the current row.
         weights: whether it holds shares of 1.
     """
 
@@ -34,7 +34,7 @@ class Matrix:
     weights: bool = False
 
     def of(self, row: int) -> NDArray[np.float64]:
-        """(R, C): the matrix, or the one of the row in hand."""
+        """(R, C): the matrix, or the one of the current row."""
         chosen: NDArray[np.float64] = self.values[row] if self.values.ndim == 3 else self.values
         return chosen
 
@@ -52,7 +52,7 @@ class Matrix:
 
 
 @dataclass(frozen=True)
-class Slip:
+class Erratum:
     """A mistake of a published calculation: what is printed there, and what is right."""
 
     published: str
@@ -73,7 +73,7 @@ class Step:
     title: str
     text: str
     parts: tuple[Matrix | str, ...]
-    slips: tuple[Slip, ...] = ()
+    slips: tuple[Erratum, ...] = ()
 
     @property
     def result(self) -> Matrix:
@@ -93,19 +93,19 @@ class Step:
             "title": self.title,
             "text": self.text,
             "parts": [part if isinstance(part, str) else part.plain() for part in self.parts],
-            "slips": [vars(one) for one in self.slips],
+            "slips": [vars(slip) for slip in self.slips],
         }
 
 
 @dataclass(frozen=True)
-class Walk:
+class Walkthrough:
     """A whole walk-through.
 
     Attributes:
         name: for files.
         language: of the explanation.
         tokens: labels of the rows that may be followed.
-        row: the row in hand.
+        row: the current row, the one that the steps follow.
         notes: what else a reader should know.
     """
 
@@ -120,7 +120,7 @@ class Walk:
 
     def step(self, name: str) -> Step:
         """The step of a name."""
-        return next(one for one in self.steps if one.name == name)
+        return next(step for step in self.steps if step.name == name)
 
     def plain(self) -> dict[str, Any]:
         """As lists, strings and numbers, ready for JSON."""
@@ -132,5 +132,5 @@ class Walk:
             "tokens": list(self.tokens),
             "row": self.row,
             "notes": list(self.notes),
-            "steps": [one.plain() for one in self.steps],
+            "steps": [step.plain() for step in self.steps],
         }

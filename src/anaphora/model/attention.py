@@ -1,21 +1,20 @@
 """Self-attention: one definition of mixing, one of the weights, and the projections that the variants choose.
 
-B batch, T tokens, H heads, D features a head, W width, Q queries asked for.
+B batch, T tokens, H heads, D features a head, W width, Q queries.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from anaphora.errors import UserError
-from anaphora.model import settings
-from anaphora.model.position import Position
-from anaphora.parts import extensible
+from anaphora.model.mixer import AttentionContext, Mixer
+
+Queries = tuple[Tensor, Tensor]
+"""Row and token of each query, two of (Q,)."""
 
 
 def attend(
@@ -37,10 +36,10 @@ def attend(
     if bias is not None:
         bias = bias.to(query.dtype)
     if _slow_when_fused(query, key):
-        scores = _scaled(query, key, scale)
+        scores = _scaled_products(query, key, scale)
         if bias is None:
             return functional.dropout(scores.softmax(dim=-1), dropout) @ value
-        # What `normalised` does for rows without an allowed key, on the bias, which all heads share, instead of scores.
+        # What `masked_softmax` does for rows without an allowed key, on the bias, which all heads share.
         nothing = bias.amax(dim=-1, keepdim=True) == -math.inf
         weights = (scores + bias.masked_fill(nothing, 0.0)).softmax(dim=-1)
         return (functional.dropout(weights, dropout) @ value).masked_fill(nothing, 0.0)
@@ -71,130 +70,58 @@ def attention_weights(query: Tensor, key: Tensor, bias: Tensor, scale: float | N
     Returns:
         (B, H, Q, T), rows summing to 1; a query that may attend to nothing gets zeros.
     """
-    return normalised(attention_scores(query, key, bias, scale))
+    return masked_softmax(attention_scores(query, key, bias, scale))
 
 
 def attention_scores(query: Tensor, key: Tensor, bias: Tensor, scale: float | None = None) -> Tensor:
     """What the softmax sees, query @ key.T / sqrt(D) + bias; shapes and `scale` as in `attention_weights`."""
-    return _scaled(query, key, scale) + bias.to(query.dtype)
+    return _scaled_products(query, key, scale) + bias.to(query.dtype)
 
 
-def products(query: Tensor, key: Tensor) -> Tensor:
+def dot_products(query: Tensor, key: Tensor) -> Tensor:
     """Every query with every key, query @ key.T: (..., Q, D), (..., T, D) -> (..., Q, T)."""
     return query @ key.transpose(-2, -1)
 
 
-def _scaled(query: Tensor, key: Tensor, scale: float | None) -> Tensor:
-    return products(query, key) / scale_of(query) if scale is None else products(query, key) * scale
+def _scaled_products(query: Tensor, key: Tensor, scale: float | None) -> Tensor:
+    return dot_products(query, key) / score_divisor(query) if scale is None else dot_products(query, key) * scale
 
 
-def scale_of(query: Tensor) -> float:
+def score_divisor(query: Tensor) -> float:
     """What the products are divided by, sqrt(D), so that their variance does not grow with D (section 3.2.1)."""
     return math.sqrt(query.shape[-1])
 
 
-def normalised(scores: Tensor) -> Tensor:
+def masked_softmax(scores: Tensor) -> Tensor:
     """The softmax over keys: (..., T) -> (..., T), rows summing to 1; a row of -inf alone gives zeros."""
     nothing = scores.amax(dim=-1, keepdim=True) == -math.inf
     # Rows without any allowed key are softmaxed over zeros and then emptied, so that no NaN reaches a gradient.
     return scores.masked_fill(nothing, 0.0).softmax(dim=-1).masked_fill(nothing, 0.0)
 
 
-def split(features: Tensor, heads: int) -> Tensor:
+def split_heads(features: Tensor, heads: int) -> Tensor:
     """The features as so many heads: (B, T, W) -> (B, H, T, D)."""
     return features.view(*features.shape[:-1], heads, -1).transpose(1, 2)
 
 
-def side_by_side(mixed: Tensor) -> Tensor:
+def merge_heads(mixed: Tensor) -> Tensor:
     """The heads' features in one row again: (B, H, T, D) -> (B, T, W)."""
     return mixed.transpose(1, 2).flatten(2)
 
 
-@dataclass(frozen=True)
-class Context:
-    """What every layer of a batch shares: who may attend to whom, how far apart they stand, and the tokens themselves.
-
-    Attributes:
-        embedded: (B, T, W) what the first layer reads.
-        places: (B, T) place of each token in its own sentence.
-        mask: (B, 1, T, T), 0 where two tokens share a sentence and -inf elsewhere.
-        bias: mask plus what the position encoding adds, broadcastable to (B, H, T, T).
-        segments: (B, T) number of each token's sentence in its row, -1 for padding.
-        plain: whether mask and bias are known to be zero everywhere.
-    """
-
-    embedded: Tensor
-    places: Tensor
-    mask: Tensor
-    bias: Tensor
-    segments: Tensor
-    plain: bool = False
-
-
-class Edit:
-    """What an intervention changes inside one layer's attention: nothing here; subclasses change one place each.
-
-    An edit returns new tensors and leaves those that it is given as they are.
-    """
-
-    def scores(self, scores: Tensor) -> Tensor:
-        """Before the softmax, bias and mask included: (B, H, T, T) -> same; -inf forbids a pair."""
-        return scores
-
-    def weights(self, weights: Tensor) -> Tensor:
-        """After the softmax: (B, H, T, T) -> same; nothing makes the rows sum to 1 again."""
-        return weights
-
-    def mixed(self, mixed: Tensor) -> Tensor:
-        """What each head took from the values: (B, H, T, D) -> same."""
-        return mixed
-
-
-def same_sentence(segments: Tensor) -> Tensor:
-    """The additive mask of packed rows: (B, T) sentence numbers, -1 for padding -> (B, 1, T, T) of 0 and -inf.
-
-    Padding attends to nothing and nothing attends to it.
-    """
-    together = (segments.unsqueeze(-1) == segments.unsqueeze(-2)) & (segments >= 0).unsqueeze(-1)
-    empty = torch.zeros((), device=segments.device)
-    return torch.where(together, empty, -math.inf).unsqueeze(1)
-
-
-def only_asking(second: Tensor) -> Tensor:
-    """The additive mask of a second sequence, which asks the first and is not asked: (B, T) bool -> (B, 1, 1, T).
-
-    Its tokens are queries alone, so that keys and values come from the first sequence: attention over the output of
-    another sequence, Vaswani et al. 2017, section 3.2.3.
-    """
-    empty = torch.zeros((), device=second.device)
-    return torch.where(second, -math.inf, empty)[:, None, None, :]
-
-
-class Attention(nn.Module):
+class Attention(Mixer):
     """Multi-head attention with projections of its own for query, key and value.
 
     Subclasses change one thing each: which projections there are, or which bias counts.
     """
 
-    has_maps = True
-
     def __init__(
-        self,
-        width: int,
-        heads: int,
-        position: Position,
-        dropout: float,
-        head_dropout: float,
-        scale: float | None = None,
+        self, width: int, heads: int, dropout: float = 0.0, head_dropout: float = 0.0, scale: float | None = None
     ) -> None:
-        super().__init__()
-        self.heads = heads
+        super().__init__(heads)
         self.scale = scale  # of the scores; None is 1 / sqrt(D)
         self.dropout = dropout
         self.head_dropout = head_dropout
-        self.edits: tuple[Edit, ...] = ()  # in the order in which they act
-        # Held in a tuple: the encoder owns the module, a layer only asks it.
-        self._position = (position,)
         self.make_projections(width)
 
     def make_projections(self, width: int) -> None:
@@ -204,69 +131,70 @@ class Attention(nn.Module):
         self.value = nn.Linear(width, width)
         self.output = nn.Linear(width, width)
 
-    def project(self, hidden: Tensor, content: Tensor, context: Context) -> tuple[Tensor, Tensor, Tensor]:
+    def project(self, hidden: Tensor, content: Tensor, context: AttentionContext) -> tuple[Tensor, Tensor, Tensor]:
         """Query and key of `hidden`, value of `content`, positions applied: (B, T, W) twice -> (B, H, T, D) thrice."""
-        query, key, value = self.unturned(hidden, content)
-        rotate, places = self._position[0].rotate, context.places
-        turned = rotate(query, places)
-        return turned, turned if key is query else rotate(key, places), value
+        query, key, value = self.unrotated(hidden, content)
+        rotated = context.position.rotate(query, context.positions)
+        query, key = rotated, rotated if key is query else context.position.rotate(key, context.positions)
+        for edit in self.edits:
+            query, key, value = edit.projected(query, key, value, context)
+        return query, key, value
 
-    def unturned(self, hidden: Tensor, content: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def unrotated(self, hidden: Tensor, content: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """What `project` gives before positions turn it: (B, T, W) twice -> (B, H, T, D) thrice."""
         return self._split(self.query(hidden)), self._split(self.key(hidden)), self._split(self.value(content))
 
-    def score_bias(self, context: Context) -> Tensor:
+    def score_bias(self, context: AttentionContext) -> Tensor:
         """What is added to the scores: broadcastable to (B, H, T, T)."""
         return context.bias
 
-    def mix(self, query: Tensor, key: Tensor, value: Tensor, context: Context) -> Tensor:
-        """What every token takes from the others, heads side by side: three of (B, H, T, D) -> (B, T, W)."""
+    def mix(self, query: Tensor, key: Tensor, value: Tensor, context: AttentionContext) -> Tensor:
         dropout = self.dropout if self.training else 0.0
         if self.edits:
             mixed = functional.dropout(self.maps(query, key, context), dropout) @ value
             for edit in self.edits:
                 mixed = edit.mixed(mixed)
         else:
-            bias = None if context.plain else self.score_bias(context)
+            bias = None if context.is_unbiased else self.score_bias(context)
             mixed = attend(query, key, value, bias, dropout, self.scale)
         if self.training and self.head_dropout:
             mixed = self._drop_heads(mixed)
-        return side_by_side(mixed)
+        return merge_heads(mixed)
 
     def finish(self, mixed: Tensor) -> Tensor:
         """The output projection over the heads side by side: (..., W) -> (..., W)."""
         output: Tensor = self.output(mixed)
         return output
 
-    def rows(self, query: Tensor, key: Tensor, context: Context, asked: tuple[Tensor, Tensor]) -> Tensor:
+    def rows(self, query: Tensor, key: Tensor, context: AttentionContext, queries: Queries) -> Tensor:
         """The weights of single queries, as the edits leave them.
 
         Args:
             query, key: (B, H, T, D) as `project` gave them.
-            asked: row and token of each query, two of (Q,).
+            queries: row and token of each, two of (Q,).
 
         Returns:
             (Q, H, T).
         """
-        row, token = asked
+        row, token = queries
         if self.edits:
             return self.maps(query, key, context)[row, :, token]
         bias = self.score_bias(context)
         bias = bias.expand(query.shape[0], self.heads, -1, -1)[row, :, token].unsqueeze(2)
         return attention_weights(query[row, :, token].unsqueeze(2), key[row], bias, self.scale).squeeze(2)
 
-    def maps(self, query: Tensor, key: Tensor, context: Context) -> Tensor:
+    def maps(self, query: Tensor, key: Tensor, context: AttentionContext) -> Tensor:
         """The weights of every query, as the edits leave them: (B, H, T, T)."""
         scores = attention_scores(query, key, self.score_bias(context), self.scale)
         for edit in self.edits:
             scores = edit.scores(scores)
-        weights = normalised(scores)
+        weights = masked_softmax(scores)
         for edit in self.edits:
             weights = edit.weights(weights)
         return weights
 
     def _split(self, features: Tensor) -> Tensor:
-        return split(features, self.heads)
+        return split_heads(features, self.heads)
 
     def _drop_heads(self, mixed: Tensor) -> Tensor:
         kept = torch.rand(mixed.shape[0], self.heads, 1, 1, device=mixed.device) >= self.head_dropout
@@ -283,7 +211,7 @@ class SharedQueryKey(Attention):
         self.value = nn.Linear(width, width)
         self.output = nn.Linear(width, width)
 
-    def unturned(self, hidden: Tensor, content: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def unrotated(self, hidden: Tensor, content: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         shared = self._split(self.query(hidden))
         return shared, shared, self._split(self.value(content))
 
@@ -295,12 +223,12 @@ class Uniform(Attention):
         self.value = nn.Linear(width, width)
         self.output = nn.Linear(width, width)
 
-    def unturned(self, hidden: Tensor, content: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def unrotated(self, hidden: Tensor, content: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         value = self._split(self.value(content))
         nothing = torch.zeros_like(value)
         return nothing, nothing, value
 
-    def score_bias(self, context: Context) -> Tensor:
+    def score_bias(self, context: AttentionContext) -> Tensor:
         return context.mask
 
 
@@ -310,97 +238,9 @@ class ParameterFree(Attention):
     def make_projections(self, width: int) -> None:
         """Nothing is trained."""
 
-    def unturned(self, hidden: Tensor, content: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def unrotated(self, hidden: Tensor, content: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         features = self._split(hidden)
         return features, features, self._split(content)
 
     def finish(self, mixed: Tensor) -> Tensor:
         return mixed
-
-
-class Recurrent(Attention):
-    """A recurrent network in each direction in attention's place: it reads each sentence word by word, without maps.
-
-    Each direction has half of the width, so that a layer has about as many weights as one of attention.
-    """
-
-    has_maps = False
-    name: str
-    network_class: type[nn.GRU] | type[nn.LSTM]
-
-    def make_projections(self, width: int) -> None:
-        self.network = self.network_class(width, width // 2, batch_first=True, bidirectional=True)
-
-    def project(self, hidden: Tensor, content: Tensor, context: Context) -> tuple[Tensor, Tensor, Tensor]:
-        """What the network reads, in the shape of queries, keys and values: (B, T, W) -> (B, 1, T, W) thrice."""
-        read = self._split(hidden)
-        return read, read, read
-
-    def mix(self, query: Tensor, key: Tensor, value: Tensor, context: Context) -> Tensor:
-        """The network's states, every sentence read alone: three of (B, 1, T, W) -> (B, T, W), zeros for padding."""
-        if self.edits:
-            raise UserError(self._refusal())
-        rows = value.squeeze(1)
-        real = context.segments >= 0
-        row = torch.arange(len(rows), device=rows.device).unsqueeze(1).expand_as(context.segments)
-        numbers = torch.stack((row[real], context.segments[real]), dim=1)
-        _, sentence, lengths = torch.unique(numbers, dim=0, return_inverse=True, return_counts=True)
-        places = context.places[real]
-        first = places.new_zeros(len(lengths)).scatter_reduce(0, sentence, places, "amin", include_self=False)
-        places = places - first[sentence]
-        padded = rows.new_zeros(len(lengths), int(lengths.max()), rows.shape[-1])
-        padded[sentence, places] = rows[real]
-        packed = nn.utils.rnn.pack_padded_sequence(padded, lengths.cpu(), batch_first=True, enforce_sorted=False)
-        states, _ = nn.utils.rnn.pad_packed_sequence(self.network(packed)[0], batch_first=True)
-        mixed = torch.zeros_like(rows)
-        mixed[real] = states[sentence, places].to(rows.dtype)
-        return mixed
-
-    def finish(self, mixed: Tensor) -> Tensor:
-        return mixed
-
-    def rows(self, query: Tensor, key: Tensor, context: Context, asked: tuple[Tensor, Tensor]) -> Tensor:
-        """Refused: there are none."""
-        raise UserError(self._refusal())
-
-    def maps(self, query: Tensor, key: Tensor, context: Context) -> Tensor:
-        """Refused: there are none."""
-        raise UserError(self._refusal())
-
-    def _refusal(self) -> str:
-        return f"model.attention={self.name} has no attention maps: only what the model answers can be measured"
-
-
-class Gru(Recurrent):
-    """Gated recurrent units, Cho et al. 2014."""
-
-    name = "gru"
-    network_class = nn.GRU
-
-
-class Lstm(Recurrent):
-    """Long short-term memory, Hochreiter and Schmidhuber 1997."""
-
-    name = "lstm"
-    network_class = nn.LSTM
-
-
-@extensible(Attention)
-def build(chosen: settings.Attention, width: int, position: Position) -> Attention:
-    """The attention that the settings name."""
-    match chosen:
-        case settings.SharedQueryKey(heads=heads, scaled=scaled, dropout=dropout, head_dropout=head_dropout):
-            return SharedQueryKey(width, heads, position, dropout, head_dropout, None if scaled else 1.0)
-        case settings.MultiHead(heads=heads, scaled=scaled, dropout=dropout, head_dropout=head_dropout):
-            return Attention(width, heads, position, dropout, head_dropout, None if scaled else 1.0)
-        case settings.Gru():
-            return Gru(width, 1, position, 0.0, 0.0)
-        case settings.Lstm():
-            return Lstm(width, 1, position, 0.0, 0.0)
-        case settings.SingleHead(dropout=dropout):
-            return Attention(width, 1, position, dropout, 0.0)
-        case settings.Uniform(heads=heads):
-            return Uniform(width, heads, position, 0.0, 0.0)
-        case settings.ParameterFree(heads=heads):
-            return ParameterFree(width, heads, position, 0.0, 0.0)
-    raise UserError(f"model.attention.kind ({chosen.kind!r}) is not one that this encoder can build")

@@ -4,44 +4,49 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
-from anaphora.model import attention, feed_forward, norm, settings
-from anaphora.model.attention import Context
-from anaphora.model.position import Position
+from anaphora.base.errors import UserError
+from anaphora.model import feed_forward, norm
+from anaphora.model.attention import Attention, ParameterFree, SharedQueryKey, Uniform
+from anaphora.model.mixer import AttentionContext, Mixer
+from anaphora.model.recurrent import Gru, Lstm
+from anaphora.settings.extensions import extensible
+from anaphora.settings.model import attention as attention_settings
+from anaphora.settings.model import encoder as model_settings
 
 
 class Block(nn.Module):
     """x + attention(norm(x)), then + feed-forward(norm(x)) (pre), or the norm after each sum (post)."""
 
-    def __init__(self, chosen: settings.Model, position: Position) -> None:
+    def __init__(self, chosen: model_settings.Model) -> None:
         super().__init__()
-        self.pre = chosen.norm.placement == "pre"
+        self.is_pre_norm = chosen.norm.placement == "pre"
         self.attention_norm = norm.build(chosen.norm, chosen.width)
-        self.attention = attention.build(chosen.attention, chosen.width, position)
+        self.attention: Mixer = build_mixer(chosen.attention, chosen.width)
         self.feed_forward_norm = norm.build(chosen.norm, chosen.width)
         self.feed_forward = feed_forward.build(chosen.feed_forward, chosen.width)
         self.dropout = nn.Dropout(chosen.dropout)
         self.value_norm = norm.build(chosen.norm, chosen.width) if chosen.values == "token" else None
 
-    def reads(self, hidden: Tensor, context: Context) -> tuple[Tensor, Tensor]:
-        """What queries and keys are made of, and what values are made of: (B, T, W) -> two of (B, T, W)."""
-        read: Tensor = self.attention_norm(hidden) if self.pre else hidden
-        return read, read if self.value_norm is None else self.value_norm(context.embedded)
+    def attention_inputs(self, hidden: Tensor, context: AttentionContext) -> tuple[Tensor, Tensor]:
+        """The input of queries and keys, and that of values: (B, T, W) -> two of (B, T, W)."""
+        read: Tensor = self.attention_norm(hidden) if self.is_pre_norm else hidden
+        return read, read if self.value_norm is None else self.value_norm(context.embeddings)
 
-    def project(self, hidden: Tensor, context: Context) -> tuple[Tensor, Tensor, Tensor]:
+    def project(self, hidden: Tensor, context: AttentionContext) -> tuple[Tensor, Tensor, Tensor]:
         """Query, key and value of this layer: (B, T, W) -> three of (B, H, T, D)."""
-        return self.attention.project(*self.reads(hidden, context), context)
+        return self.attention.project(*self.attention_inputs(hidden, context), context)
 
     def add_attention(self, hidden: Tensor, mixed: Tensor) -> Tensor:
         """The first sum: what the layer read, plus what attention brought; two of (..., W) -> (..., W)."""
         summed: Tensor = hidden + self.dropout(self.attention.finish(mixed))
-        if self.pre:
+        if self.is_pre_norm:
             return summed
         normed: Tensor = self.attention_norm(summed)
         return normed
 
     def add_feed_forward(self, hidden: Tensor) -> Tensor:
         """The second sum: plus what the feed-forward network makes of each token; (..., W) -> (..., W)."""
-        if self.pre:
+        if self.is_pre_norm:
             summed: Tensor = hidden + self.dropout(self.feed_forward(self.feed_forward_norm(hidden)))
             return summed
         output: Tensor = self.feed_forward_norm(hidden + self.dropout(self.feed_forward(hidden)))
@@ -51,5 +56,23 @@ class Block(nn.Module):
         """The rest of the layer, once attention has mixed, token by token: two of (..., W) -> (..., W)."""
         return self.add_feed_forward(self.add_attention(hidden, mixed))
 
-    def forward(self, hidden: Tensor, context: Context) -> Tensor:
-        return self.complete(hidden, self.attention.mix(*self.project(hidden, context), context))
+
+@extensible(Mixer, "project", "mix")
+def build_mixer(chosen: attention_settings.Attention, width: int) -> Mixer:
+    """The attention, or the recurrent network, that the settings name."""
+    match chosen:
+        case attention_settings.SharedQueryKey(heads=heads, scaled=scaled, dropout=dropout, head_dropout=head_dropout):
+            return SharedQueryKey(width, heads, dropout, head_dropout, None if scaled else 1.0)
+        case attention_settings.MultiHead(heads=heads, scaled=scaled, dropout=dropout, head_dropout=head_dropout):
+            return Attention(width, heads, dropout, head_dropout, None if scaled else 1.0)
+        case attention_settings.Gru():
+            return Gru(width)
+        case attention_settings.Lstm():
+            return Lstm(width)
+        case attention_settings.SingleHead(dropout=dropout):
+            return Attention(width, 1, dropout)
+        case attention_settings.Uniform(heads=heads):
+            return Uniform(width, heads)
+        case attention_settings.ParameterFree(heads=heads):
+            return ParameterFree(width, heads)
+    raise UserError(f"model.attention.kind ({chosen.kind!r}) is not one that this encoder can build")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from torch import Tensor, nn
 from torch.nn import functional
 
-from anaphora.errors import UserError
-from anaphora.model import settings
-from anaphora.parts import extensible
+from anaphora.base.errors import UserError
+from anaphora.settings.extensions import extensible
+from anaphora.settings.model import encoder as model_settings
 
 
 class FeedForward(nn.Module):
@@ -49,14 +49,14 @@ class SwiGlu(nn.Module):
 
 
 @extensible(nn.Module, "inside")
-def build(chosen: settings.FeedForward, width: int) -> FeedForward | SwiGlu:
+def build(chosen: model_settings.FeedForward, width: int) -> FeedForward | SwiGlu:
     """The feed-forward network that the settings name."""
     hidden = max(1, round(width * chosen.expansion))
     match chosen:
-        case settings.Relu():
+        case model_settings.Relu():
             return FeedForward(width, hidden, nn.ReLU())
-        case settings.Gelu():
+        case model_settings.Gelu():
             return FeedForward(width, hidden, nn.GELU())
-        case settings.SwiGlu():
+        case model_settings.SwiGlu():
             return SwiGlu(width, hidden)
     raise UserError(f"model.feed_forward.kind ({chosen.kind!r}) is not one that this encoder can build")

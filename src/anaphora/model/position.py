@@ -1,6 +1,6 @@
-"""Where the order of the tokens enters the encoder: six small classes, three named places.
+"""Where the order of the tokens enters the encoder: six small classes, three named points.
 
-`places` count from 0 anew in every sentence, so packed rows need nothing special. B batch, T tokens, H heads,
+`positions` count from 0 anew in every sentence, so packed rows need nothing special. B batch, T tokens, H heads,
 D features a head, W width, Q queries, K keys.
 """
 
@@ -11,9 +11,9 @@ import math
 import torch
 from torch import Tensor, nn
 
-from anaphora.errors import UserError
-from anaphora.model import settings
-from anaphora.parts import extensible
+from anaphora.base.errors import UserError
+from anaphora.settings.extensions import extensible
+from anaphora.settings.model import position as position_settings
 
 
 class Position(nn.Module):
@@ -25,15 +25,15 @@ class Position(nn.Module):
 
     scale: float = 1.0
 
-    def embed(self, hidden: Tensor, places: Tensor) -> Tensor:
+    def embed(self, hidden: Tensor, positions: Tensor) -> Tensor:
         """Add to the embedding: (B, T, W) -> (B, T, W), unchanged here."""
         return hidden
 
-    def rotate(self, heads: Tensor, places: Tensor) -> Tensor:
+    def rotate(self, heads: Tensor, positions: Tensor) -> Tensor:
         """Turn queries or keys: (B, H, T, D) -> (B, H, T, D), unchanged here."""
         return heads
 
-    def bias(self, query_places: Tensor, key_places: Tensor) -> Tensor | None:
+    def bias(self, query_positions: Tensor, key_positions: Tensor) -> Tensor | None:
         """What is added to the scores: broadcastable to (B, H, Q, K), or None for nothing, as here."""
         return None
 
@@ -42,7 +42,7 @@ class Sinusoidal(Position):
     """Fixed waves added to the embedding, Vaswani et al. 2017, section 3.5 (sines first, then cosines).
 
     Embeddings are multiplied by sqrt(W) before, as in section 3.4: their first entries are small, those of the waves
-    are not, and without that a small encoder sees places and no words.
+    are not, and without that a small encoder sees positions and no words.
     """
 
     frequencies: Tensor
@@ -52,35 +52,35 @@ class Sinusoidal(Position):
         self.scale = math.sqrt(width)
         self.register_buffer("frequencies", _frequencies(width, base), persistent=False)
 
-    def embed(self, hidden: Tensor, places: Tensor) -> Tensor:
-        angles = places.unsqueeze(-1) * self.frequencies
+    def embed(self, hidden: Tensor, positions: Tensor) -> Tensor:
+        angles = positions.unsqueeze(-1) * self.frequencies
         return hidden + torch.cat((angles.sin(), angles.cos()), dim=-1).to(hidden.dtype)
 
 
 class Learned(Position):
-    """One trained vector a place, added to the embedding."""
+    """One trained vector a position, added to the embedding."""
 
     def __init__(self, width: int, max_length: int) -> None:
         super().__init__()
         self.table = nn.Embedding(max_length, width)
 
-    def embed(self, hidden: Tensor, places: Tensor) -> Tensor:
-        """Add the places' vectors.
+    def embed(self, hidden: Tensor, positions: Tensor) -> Tensor:
+        """Add the positions' vectors.
 
         Raises:
             UserError: a sentence is longer than `model.position.max_length`.
         """
-        longest = int(places.max()) + 1 if places.numel() else 0
+        longest = int(positions.max()) + 1 if positions.numel() else 0
         if longest > self.table.num_embeddings:
             raise UserError(
                 f"a text of {longest} tokens is longer than model.position.max_length ({self.table.num_embeddings})"
             )
-        added: Tensor = self.table(places)
+        added: Tensor = self.table(positions)
         return hidden + added
 
 
 class Rotary(Position):
-    """Turn each pair of features by an angle that grows with the place, Su et al. 2021, eq. 34.
+    """Turn each pair of features by an angle that grows with the position, Su et al. 2021, eq. 34.
 
     Feature i is paired with feature i + D/2, as in the authors' later code; the pairing is a fixed relabelling.
     """
@@ -91,8 +91,8 @@ class Rotary(Position):
         super().__init__()
         self.register_buffer("frequencies", _frequencies(features, base), persistent=False)
 
-    def rotate(self, heads: Tensor, places: Tensor) -> Tensor:
-        angles = (places.unsqueeze(-1) * self.frequencies).unsqueeze(1)  # (B, 1, T, D/2)
+    def rotate(self, heads: Tensor, positions: Tensor) -> Tensor:
+        angles = (positions.unsqueeze(-1) * self.frequencies).unsqueeze(1)  # (B, 1, T, D/2)
         cosine, sine = angles.cos().to(heads.dtype), angles.sin().to(heads.dtype)
         first, second = heads.chunk(2, dim=-1)
         return torch.cat((first * cosine - second * sine, second * cosine + first * sine), dim=-1)
@@ -108,8 +108,8 @@ class Alibi(Position):
         slopes = 2.0 ** (-8.0 * torch.arange(1, heads + 1) / heads)
         self.register_buffer("slopes", slopes, persistent=False)
 
-    def bias(self, query_places: Tensor, key_places: Tensor) -> Tensor:
-        distance = (query_places.unsqueeze(-1) - key_places.unsqueeze(-2)).abs()
+    def bias(self, query_positions: Tensor, key_positions: Tensor) -> Tensor:
+        distance = (query_positions.unsqueeze(-1) - key_positions.unsqueeze(-2)).abs()
         return -self.slopes.view(1, -1, 1, 1) * distance.unsqueeze(1).to(self.slopes.dtype)
 
 
@@ -126,7 +126,7 @@ class T5Relative(Position):
         self.max_distance = max_distance
 
     def bucket(self, offset: Tensor) -> Tensor:
-        """The bucket of key place - query place: long -> long, same shape, in [0, buckets)."""
+        """The bucket of key position - query position: long -> long, same shape, in [0, buckets)."""
         side = self.table.num_embeddings // 2
         exact = side // 2
         distance = offset.abs()
@@ -134,8 +134,8 @@ class T5Relative(Position):
         far = (exact + (growth * (side - exact)).long()).clamp(max=side - 1)
         return torch.where(distance < exact, distance, far) + side * (offset > 0).long()
 
-    def bias(self, query_places: Tensor, key_places: Tensor) -> Tensor:
-        buckets = self.bucket(key_places.unsqueeze(-2) - query_places.unsqueeze(-1))
+    def bias(self, query_positions: Tensor, key_positions: Tensor) -> Tensor:
+        buckets = self.bucket(key_positions.unsqueeze(-2) - query_positions.unsqueeze(-1))
         scores: Tensor = self.table(buckets)
         return scores.permute(0, 3, 1, 2)
 
@@ -145,19 +145,19 @@ def _frequencies(features: int, base: float) -> Tensor:
 
 
 @extensible(Position)
-def build(chosen: settings.Position, width: int, heads: int) -> Position:
+def build(chosen: position_settings.Position, width: int, heads: int) -> Position:
     """The position encoding that the settings name."""
     match chosen:
-        case settings.NoPosition():
+        case position_settings.NoPosition():
             return Position()
-        case settings.Sinusoidal(base=base):
+        case position_settings.Sinusoidal(base=base):
             return Sinusoidal(width, base)
-        case settings.Learned(max_length=max_length):
+        case position_settings.Learned(max_length=max_length):
             return Learned(width, max_length)
-        case settings.Rotary(base=base):
+        case position_settings.Rotary(base=base):
             return Rotary(width // heads, base)
-        case settings.Alibi():
+        case position_settings.Alibi():
             return Alibi(heads)
-        case settings.T5Relative(buckets=buckets, max_distance=max_distance):
+        case position_settings.T5Relative(buckets=buckets, max_distance=max_distance):
             return T5Relative(heads, buckets, max_distance)
     raise UserError(f"model.position.kind ({chosen.kind!r}) is not one that this encoder can build")

@@ -1,4 +1,4 @@
-"""Which words an answer rests on, by taking them away one by one, and which the maps of [CLS] point at.
+"""Which words a prediction rests on, by blanking them out one by one, and which the maps of [CLS] weigh most.
 
 N items, L layers, T tokens of one item: [CLS] and its words.
 """
@@ -11,97 +11,114 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import rankdata
+from torch.nn import functional
 
-from anaphora.analysis.mixing import flow_of_states, passes, rollout_of_states
-from anaphora.replication.classifier import Coded, NumberClassifier, rows_of
-from anaphora.specials import UNKNOWN
+from anaphora.analysis.maps.flow import flow_of_states
+from anaphora.analysis.maps.rollout import rollout_of_states
+from anaphora.base.batch import EncoderInput
+from anaphora.base.special_tokens import MASK
+from anaphora.data.batches.batching import evaluation_batches
+from anaphora.data.batches.texts import EncodedTexts
+from anaphora.model.pronoun_model import PronounModel
+from anaphora.settings.batching import Batching
 
 Floats = NDArray[np.float64]
 
 MAPS = ("raw", "rollout", "flow")
-TOKENS = {"all": 0, "words": 1}
+TOKEN_SETS = {"all": 0, "words": 1}
 """Which tokens are ranked, and the first of them: [CLS] too, or the words alone.
 
 The paper counts [CLS]: its raw weights and its rollout differ at layer 1 (0.69 and 0.32), where the residual branch
 adds to the column of [CLS] alone.
 """
-_AT_ONCE = 256  # sentences in one pass
+_BATCHING = Batching(kind="buckets", row_tokens=1)
 
 
-def right_probability(model: NumberClassifier, ids: Sequence[Sequence[int]], plural: ArrayLike) -> Floats:
+def correct_probability(model: PronounModel, data: EncodedTexts) -> Floats:
     """The probability of the right number for each sentence: (N,).
 
-    In double precision: a sure model's probabilities differ in the eighth place, and ties would spoil the ranks.
+    In double precision: a confident model's probabilities differ in the eighth place, and ties would spoil the ranks.
     """
-    wanted = np.asarray(plural, dtype=np.int64)
-    found = []
-    with torch.inference_mode():
-        for start in range(0, len(ids), _AT_ONCE):
-            logits = model(rows_of(ids[start : start + _AT_ONCE])).cpu().double()
-            answers = torch.from_numpy(wanted[start : start + _AT_ONCE])
-            found.append(logits.softmax(dim=-1).gather(1, answers.unsqueeze(1)).squeeze(1).numpy())
-    return np.concatenate(found)
+    probabilities = np.zeros(len(data))
+    for batch in evaluation_batches(data, _BATCHING, slots=0):
+        with torch.inference_mode():
+            on_device = batch.to(model.device)
+            scores = model.prediction_head.scores(model(on_device), on_device).double()
+            gold = functional.pad(on_device.gold, (0, 1))  # no text has no label
+            probabilities[batch.items.numpy()] = (scores.softmax(dim=-1) * gold).sum(dim=1).cpu().numpy()
+    return probabilities
 
 
-def importance(model: NumberClassifier, data: Coded) -> list[Floats]:
-    """How far the probability of the right number moves when a token becomes [UNK]: Abnar and Zuidema 2020, section 2.
+def blank_out_importance(model: PronounModel, data: EncodedTexts) -> list[Floats]:
+    """How far the probability of the right number moves when a token becomes [MASK]: Abnar and Zuidema 2020, section 2.
 
     Up or down alike, as in the authors' code. [CLS] is blanked as well.
 
     Returns:
         N arrays of (T,).
     """
-    whole = right_probability(model, data.ids, data.plural)
-    tokens = [len(ids) for ids in data.ids]
-    blanked = [(*ids[:place], UNKNOWN, *ids[place + 1 :]) for ids in data.ids for place in range(len(ids))]
-    without = right_probability(model, blanked, np.repeat(np.asarray(data.plural), tokens))
-    parts = np.split(without, np.cumsum(tokens)[:-1])
-    return [np.abs(one - before) for one, before in zip(parts, whole, strict=True)]
+    whole = correct_probability(model, data)
+    sentences = token_ids(data)
+    importance = [np.zeros(len(ids)) for ids in sentences]
+    for position in range(data.max_tokens()):
+        items = [item for item, ids in enumerate(sentences) if position < len(ids)]
+        blanked = [list(ids) for ids in sentences]
+        for item in items:
+            blanked[item][position] = MASK
+        without = correct_probability(model, data.with_ids(blanked))
+        for item in items:
+            importance[item][position] = abs(without[item] - whole[item])
+    return importance
 
 
-def maps_of_cls(model: NumberClassifier, ids: Sequence[int]) -> dict[str, Floats]:
-    """What each map gives the tokens of one sentence in the row of [CLS], after each layer: (L, T) for each of `MAPS`.
+def token_ids(data: EncodedTexts) -> list[list[int]]:
+    """The token ids of every sentence, [CLS] first."""
+    return [data.ids.take(np.array([item]))[0].tolist() for item in range(len(data))]
+
+
+def cls_attention_maps(model: PronounModel, ids: Sequence[int]) -> dict[str, Floats]:
+    """The weights of the tokens of one sentence in the row of [CLS], after each layer: (L, T) for each of `MAPS`.
 
     Heads are averaged, Abnar and Zuidema 2020, section 3.
     """
-    rows = rows_of([ids]).to(model.device)
+    tokens = torch.tensor([list(ids)], device=model.device)
+    sentence = EncoderInput(tokens, torch.arange(len(ids), device=model.device)[None], torch.zeros_like(tokens))
     with torch.inference_mode():
-        context = model.encoder.begin(rows.ids, rows.places, rows.segments)
-        means = [layer.maps()[0].cpu().double().mean(dim=0) for layer in passes(model.encoder, context)]
+        means = [maps[0].cpu().double().mean(dim=0) for maps in model.encoder.maps(sentence)]
         maps = torch.stack(means)  # (L, T, T)
-        rolled = rollout_of_states(maps)
-    return {"raw": maps[:, 0].numpy(), "rollout": rolled[:, 0].numpy(), "flow": flow_of_states(maps.numpy(), 0)}
+        rollout = rollout_of_states(maps)
+    return {"raw": maps[:, 0].numpy(), "rollout": rollout[:, 0].numpy(), "flow": flow_of_states(maps.numpy(), 0)}
 
 
 def spearman(first: ArrayLike, second: ArrayLike) -> Floats:
     """Spearman's rank correlation along the last axis, ties at their mean rank; 0 where either side is all alike."""
-    ranks = [rankdata(np.asarray(one, dtype=np.float64), axis=-1) for one in (first, second)]
-    one, other = (rank - rank.mean(axis=-1, keepdims=True) for rank in ranks)
-    scale = np.sqrt((one**2).sum(axis=-1) * (other**2).sum(axis=-1))
-    together = (one * other).sum(axis=-1)
-    rho: Floats = np.divide(together, scale, out=np.zeros_like(together), where=scale > 0)
+    ranks = [rankdata(np.asarray(values, dtype=np.float64), axis=-1) for values in (first, second)]
+    left, right = (rank - rank.mean(axis=-1, keepdims=True) for rank in ranks)
+    scale = np.sqrt((left**2).sum(axis=-1) * (right**2).sum(axis=-1))
+    products = (left * right).sum(axis=-1)
+    rho: Floats = np.divide(products, scale, out=np.zeros_like(products), where=scale > 0)
     return rho
 
 
-def correlations(
-    model: NumberClassifier, data: Coded, blanked: Sequence[Floats], after_item: Callable[[], object]
+def rank_correlations(
+    model: PronounModel, data: EncodedTexts, importance: Sequence[Floats], after_item: Callable[[], object]
 ) -> dict[tuple[str, str], Floats]:
     """How each map ranks the tokens against blank-out, for every item and layer.
 
     Args:
         model: the model.
         data: its items.
-        blanked: their `importance`.
+        importance: their `blank_out_importance`.
         after_item: is called when an item is done.
 
     Returns:
-        (N, L) for each of `TOKENS` and each of `MAPS`.
+        (N, L) for each of `TOKEN_SETS` and each of `MAPS`.
     """
-    found: dict[tuple[str, str], list[Floats]] = {(which, name): [] for which in TOKENS for name in MAPS}
-    for ids, truth in zip(data.ids, blanked, strict=True):
-        for name, weights in maps_of_cls(model, ids).items():
-            for which, first in TOKENS.items():
-                wanted = np.broadcast_to(truth, weights.shape)
-                found[which, name].append(spearman(weights[:, first:], wanted[:, first:]))
+    rows: dict[tuple[str, str], list[Floats]] = {(tokens, name): [] for tokens in TOKEN_SETS for name in MAPS}
+    for ids, of_tokens in zip(token_ids(data), importance, strict=True):
+        for name, weights in cls_attention_maps(model, ids).items():
+            for tokens, first in TOKEN_SETS.items():
+                target = np.broadcast_to(of_tokens, weights.shape)
+                rows[tokens, name].append(spearman(weights[:, first:], target[:, first:]))
         after_item()
-    return {key: np.stack(rows) for key, rows in found.items()}
+    return {key: np.stack(of_items) for key, of_items in rows.items()}

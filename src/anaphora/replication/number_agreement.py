@@ -1,6 +1,6 @@
-"""English sentences up to their verb, whose number is asked for: "the keys to the cabinet" wants a plural.
+"""English sentences up to their verb, whose number is to be predicted: "the keys to the cabinet" needs a plural.
 
-The task of Linzen et al. 2016, section 2, with generated sentences in the place of Wikipedia's. Between subject and
+The task of Linzen et al. 2016, section 2, with generated sentences instead of Wikipedia's. Between subject and
 verb stand prepositional phrases and relative clauses; every noun's number is drawn by itself, so that the nearest noun,
 the first noun and the majority of nouns are all poor guides.
 """
@@ -60,30 +60,30 @@ VOCABULARY: tuple[str, ...] = tuple(
     )
 )  # fmt: skip
 """Every word that a sentence may hold."""
-MARKED_DETERMINER = 0.15
-"""How often a determiner tells the number too."""
+MARKED_DETERMINER_SHARE = 0.15
+"""How often a determiner shows the number too."""
 
 
 @dataclass(frozen=True)
 class NumberItem:
-    """A sentence cut before its verb.
+    """A sentence up to its verb.
 
     Attributes:
         text: its words, lower case, separated by blanks.
         plural: the verb's number.
-        subject: the place of the subject's noun among the words.
+        subject: the index of the subject's noun among the words.
         attractors: nouns of the other number between subject and verb (Linzen et al. 2016, section 4).
-        frame: what it is built of; sentences of one frame are alike.
+        template: its parts; sentences of one template are alike.
     """
 
     text: str
     plural: bool
     subject: int
     attractors: int
-    frame: str
+    template: str
 
 
-def number_items(count: int, seed: int, apart_from: Collection[str] = ()) -> list[NumberItem]:
+def generate_items(count: int, seed: int, apart_from: Collection[str] = ()) -> list[NumberItem]:
     """So many different sentences, half of them plural in the long run.
 
     Args:
@@ -92,23 +92,23 @@ def number_items(count: int, seed: int, apart_from: Collection[str] = ()) -> lis
         apart_from: texts that may not occur.
     """
     draw = Random(seed)
-    seen = set(apart_from)
-    found: list[NumberItem] = []
-    while len(found) < count:
-        item = _Writer(draw).sentence()
-        if SHORTEST <= len(item.text.split()) <= LONGEST and item.text not in seen:
-            seen.add(item.text)
-            found.append(item)
-    return found
+    texts = set(apart_from)
+    items: list[NumberItem] = []
+    while len(items) < count:
+        item = _SentenceGenerator(draw).sentence()
+        if SHORTEST <= len(item.text.split()) <= LONGEST and item.text not in texts:
+            texts.add(item.text)
+            items.append(item)
+    return items
 
 
 @dataclass
-class _Writer:
+class _SentenceGenerator:
     """One sentence as it grows."""
 
     draw: Random
     words: list[str] = field(default_factory=list)
-    nouns: list[tuple[int, bool]] = field(default_factory=list)  # place and number
+    nouns: list[tuple[int, bool]] = field(default_factory=list)  # index and number
     parts: list[str] = field(default_factory=list)
 
     def sentence(self) -> NumberItem:
@@ -121,7 +121,7 @@ class _Writer:
         if self._happens(0.3):
             self.parts.append("adverb")
             self.words.append(self.draw.choice(ADVERBS))
-        attractors = sum(place > subject and number != plural for place, number in self.nouns)
+        attractors = sum(index > subject and number != plural for index, number in self.nouns)
         return NumberItem(" ".join(self.words), plural, subject, attractors, " ".join(self.parts))
 
     def _opening(self) -> None:
@@ -159,8 +159,8 @@ class _Writer:
         self._noun(self._even())
 
     def _noun(self, plural: bool) -> int:
-        """A determiner, perhaps an adjective, a noun; the noun's place."""
-        marked = self._happens(MARKED_DETERMINER)
+        """A determiner, perhaps an adjective, a noun; the noun's index."""
+        marked = self._happens(MARKED_DETERMINER_SHARE)
         self.words.append(self.draw.choice(DETERMINERS[plural] if marked else FREE_DETERMINERS))
         if self._happens(0.3):
             self.words.append(self.draw.choice(ADJECTIVES))

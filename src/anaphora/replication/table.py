@@ -1,4 +1,4 @@
-"""What was found, for programs (plain values), for eyes (a rich table and a figure) and in one sentence."""
+"""The result of the replication for programs (plain values) and for eyes: a table, a figure and a sentence."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import numpy as np
 from rich import box
 from rich.table import Table
 
-from anaphora.analysis.statistics import cluster_interval
-from anaphora.replication.blank_out import MAPS, TOKENS, Floats
-from anaphora.report.replication_figure import Point, correlation_by_layer
+from anaphora.analysis.scores.statistics import cluster_interval
+from anaphora.replication.blank_out import MAPS, TOKEN_SETS, Floats
+from anaphora.replication.figure import CorrelationPoint, layer_correlation_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-PAPER = {
+PAPER_CORRELATIONS = {
     "raw": ((0.69, 0.27), (0.10, 0.43), (-0.11, 0.49), (-0.09, 0.52), (0.20, 0.45), (0.29, 0.39)),
     "rollout": ((0.32, 0.26), (0.38, 0.27), (0.51, 0.26), (0.62, 0.26), (0.70, 0.25), (0.71, 0.24)),
     "flow": ((0.32, 0.26), (0.44, 0.29), (0.70, 0.25), (0.70, 0.22), (0.71, 0.22), (0.70, 0.22)),
@@ -27,14 +27,14 @@ PAPER = {
 
 @dataclass(frozen=True)
 class SeedResult:
-    """What one model showed.
+    """The measures of one model.
 
     Attributes:
         seed: its seed.
-        accuracy: share of the test sentences that it answers right.
+        accuracy: share of the test sentences whose number it predicts right.
         accuracy_with_attractors: of those with a noun of the other number between subject and verb; None without any.
         subject_first: how often no word matters more to blank-out than the subject's noun.
-        correlations: as `blank_out.correlations` gives them.
+        correlations: those of `rank_correlations`.
     """
 
     seed: int
@@ -44,52 +44,57 @@ class SeedResult:
     correlations: Mapping[tuple[str, str], Floats]
 
 
-def metrics_of(results: Sequence[SeedResult], frames: Sequence[str], settings: Mapping[str, Any]) -> dict[str, Any]:
+def build_metrics(
+    results: Sequence[SeedResult], templates: Sequence[str], settings: Mapping[str, Any]
+) -> dict[str, Any]:
     """Every number, ready for JSON, rounded to six places.
 
     Means and standard deviations are over items and seeds; an interval is that of the items' means over the seeds,
-    drawing whole frames of sentences, so it holds for these models: `seeds` tells how far other seeds go.
+    drawing whole templates, so it holds for these models: `seeds` shows how far other seeds differ.
     """
-    stacked = {key: np.stack([one.correlations[key] for one in results]) for key in results[0].correlations}
+    stacked = {key: np.stack([result.correlations[key] for result in results]) for key in results[0].correlations}
     tables = {
         which: {
-            name: [_cell(stacked[which, name][:, :, layer], frames) for layer in range(stacked[which, name].shape[2])]
+            name: [
+                _cell_statistics(stacked[which, name][:, :, layer], templates)
+                for layer in range(stacked[which, name].shape[2])
+            ]
             for name in MAPS
         }
-        for which in TOKENS
+        for which in TOKEN_SETS
     }
     over_raw = {
-        name: _cell(stacked["all", name][:, :, -1] - stacked["all", "raw"][:, :, -1], frames)
+        name: _cell_statistics(stacked["all", name][:, :, -1] - stacked["all", "raw"][:, :, -1], templates)
         for name in MAPS
         if name != "raw"
     }
     return {
         "source": "Abnar and Zuidema 2020, table 1",
         "settings": dict(settings),
-        "items": len(frames),
+        "items": len(templates),
         "models": [
             {
-                "seed": one.seed,
-                "accuracy": _rounded(one.accuracy),
-                "accuracy_with_attractors": _rounded(one.accuracy_with_attractors),
-                "subject_first": _rounded(one.subject_first),
+                "seed": result.seed,
+                "accuracy": _rounded(result.accuracy),
+                "accuracy_with_attractors": _rounded(result.accuracy_with_attractors),
+                "subject_first": _rounded(result.subject_first),
             }
-            for one in results
+            for result in results
         ],
         "spearman": tables,
         "last_layer_over_raw": over_raw,
-        "sentence": _sentence({name: tables["all"][name][-1] for name in MAPS}, over_raw),
+        "sentence": _conclusion({name: tables["all"][name][-1] for name in MAPS}, over_raw),
     }
 
 
-def _cell(values: Floats, frames: Sequence[str]) -> dict[str, Any]:
+def _cell_statistics(values: Floats, templates: Sequence[str]) -> dict[str, Any]:
     """(seeds, items) -> mean, standard deviation, interval and each seed's mean."""
-    interval = cluster_interval(values.mean(axis=0), frames)
+    interval = cluster_interval(values.mean(axis=0), templates)
     return {
         "mean": _rounded(values.mean()),
         "deviation": _rounded(values.std()),
         "interval": None if interval is None else [_rounded(end) for end in interval],
-        "seeds": [_rounded(one) for one in values.mean(axis=1)],
+        "seeds": [_rounded(mean) for mean in values.mean(axis=1)],
     }
 
 
@@ -97,41 +102,41 @@ def _rounded(value: float | None) -> float | None:
     return None if value is None else round(float(value), 6)
 
 
-def _sentence(last: Mapping[str, Any], over_raw: Mapping[str, Any]) -> str:
+def _conclusion(last: Mapping[str, Any], over_raw: Mapping[str, Any]) -> str:
     """Whether rollout and flow beat raw attention at the last layer: interval above 0, and in every seed."""
-    beat = [
+    better_than_raw = [
         name
         for name, cell in over_raw.items()
         if cell["interval"] is not None and cell["interval"][0] > 0 and min(cell["seeds"]) > 0
     ]
     numbers = ", ".join(f"{name} {last[name]['mean']:.2f}" for name in MAPS)
-    apart = "; ".join(
+    differences = "; ".join(
         f"{name} minus raw {cell['mean']:+.2f}"
         + ("" if cell["interval"] is None else " [{:+.2f}, {:+.2f}]".format(*cell["interval"]))
-        + f", above 0 in {sum(one > 0 for one in cell['seeds'])} of {len(cell['seeds'])} seeds"
+        + f", above 0 in {sum(mean > 0 for mean in cell['seeds'])} of {len(cell['seeds'])} seeds"
         for name, cell in over_raw.items()
     )
-    match beat:
+    match better_than_raw:
         case []:
-            told = "Neither rollout nor flow beats raw attention at the last layer, unlike in the paper"
+            conclusion = "Neither rollout nor flow beats raw attention at the last layer, unlike in the paper"
         case [name]:
-            told = f"Only {name} beats raw attention at the last layer; in the paper rollout and flow both do"
+            conclusion = f"Only {name} beats raw attention at the last layer; in the paper rollout and flow both do"
         case _:
-            told = "Rollout and flow both beat raw attention at the last layer, as in the paper"
-    return f"{told}: {numbers} ({apart})."
+            conclusion = "Rollout and flow both beat raw attention at the last layer, as in the paper"
+    return f"{conclusion}: {numbers} ({differences})."
 
 
-def rows_of_table(metrics: Mapping[str, Any]) -> list[dict[str, object]]:
+def table_rows(metrics: Mapping[str, Any]) -> list[dict[str, object]]:
     """One row for each choice of tokens, map and layer, the paper's number beside it where there is one."""
     rows: list[dict[str, object]] = []
-    for which, table in metrics["spearman"].items():
-        for name, cells in table.items():
+    for tokens, by_map in metrics["spearman"].items():
+        for name, cells in by_map.items():
             for layer, cell in enumerate(cells):
                 low, high = cell["interval"] or (None, None)
-                paper = _paper(name, layer, len(cells)) if which == "all" else None
+                paper = _paper_value(name, layer, len(cells)) if tokens == "all" else None
                 rows.append(
                     {
-                        "tokens": which,
+                        "tokens": tokens,
                         "map": name,
                         "layer": layer + 1,
                         "mean": cell["mean"],
@@ -147,33 +152,33 @@ def rows_of_table(metrics: Mapping[str, Any]) -> list[dict[str, object]]:
     return rows
 
 
-def _paper(name: str, layer: int, layers: int) -> tuple[float, float] | None:
-    return PAPER[name][layer] if layers == len(PAPER[name]) else None
+def _paper_value(name: str, layer: int, layers: int) -> tuple[float, float] | None:
+    return PAPER_CORRELATIONS[name][layer] if layers == len(PAPER_CORRELATIONS[name]) else None
 
 
-def shown(metrics: Mapping[str, Any]) -> Iterator[Table | str]:
-    """The table as the paper prints it, with the paper's own below, what the models reach, and the sentence."""
+def terminal_report(metrics: Mapping[str, Any]) -> Iterator[Table | str]:
+    """The table in the paper's form with the paper's own below, the accuracy of the models, and the conclusion."""
     cells = metrics["spearman"]["all"]
-    told = Table(
+    table = Table(
         title="Spearman correlation of the maps of [CLS] with blank-out importance",
         caption="mean ± standard deviation over items and seeds; under it the interval of the mean",
         title_justify="left",
         caption_justify="left",
         box=box.SIMPLE,
     )
-    told.add_column("", no_wrap=True)
+    table.add_column("", no_wrap=True)
     layers = len(cells["raw"])
     for layer in range(layers):
-        told.add_column(f"layer {layer + 1}", justify="right")
+        table.add_column(f"layer {layer + 1}", justify="right")
     for name, row in cells.items():
-        told.add_row(name, *(f"{cell['mean']:.2f} ± {cell['deviation']:.2f}" for cell in row))
+        table.add_row(name, *(f"{cell['mean']:.2f} ± {cell['deviation']:.2f}" for cell in row))
         if all(cell["interval"] for cell in row):
-            told.add_row("", *("{:.2f} to {:.2f}".format(*cell["interval"]) for cell in row), style="dim")
-    if layers == len(PAPER["raw"]):
-        told.add_section()
-        for name, printed in PAPER.items():
-            told.add_row(f"{name}, paper", *(f"{mean:.2f} ± {deviation:.2f}" for mean, deviation in printed))
-    yield told
+            table.add_row("", *("{:.2f} to {:.2f}".format(*cell["interval"]) for cell in row), style="dim")
+    if layers == len(PAPER_CORRELATIONS["raw"]):
+        table.add_section()
+        for name, printed in PAPER_CORRELATIONS.items():
+            table.add_row(f"{name}, paper", *(f"{mean:.2f} ± {deviation:.2f}" for mean, deviation in printed))
+    yield table
     for model in metrics["models"]:
         hard = model["accuracy_with_attractors"]
         yield (
@@ -187,14 +192,16 @@ def shown(metrics: Mapping[str, Any]) -> Iterator[Table | str]:
     yield metrics["sentence"]
 
 
-def drawn(metrics: Mapping[str, Any]) -> Figure:
+def correlation_figure(metrics: Mapping[str, Any]) -> Figure:
     """The figure: these models' correlations by layer with intervals, the paper's beside them."""
     panels = {
         "this encoder": {
-            name: [Point(cell["mean"], *(cell["interval"] or (None, None))) for cell in row]
+            name: [CorrelationPoint(cell["mean"], *(cell["interval"] or (None, None))) for cell in row]
             for name, row in metrics["spearman"]["all"].items()
         }
     }
-    if len(panels["this encoder"]["raw"]) == len(PAPER["raw"]):
-        panels[metrics["source"]] = {name: [Point(mean) for mean, _ in row] for name, row in PAPER.items()}
-    return correlation_by_layer(panels)
+    if len(panels["this encoder"]["raw"]) == len(PAPER_CORRELATIONS["raw"]):
+        panels[metrics["source"]] = {
+            name: [CorrelationPoint(mean) for mean, _ in row] for name, row in PAPER_CORRELATIONS.items()
+        }
+    return layer_correlation_figure(panels)

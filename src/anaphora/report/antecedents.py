@@ -5,21 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from anaphora.report.figures import Dot, strata_bars
+from anaphora.report.figures.bars import SharePoint, share_points_figure
+from anaphora.report.numbers import NOT_MEASURED, format_percent
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from rich.table import Table
 
+
 Row = Mapping[str, Any]
 
-FIELDS = {"words": "all words", "preceding": "words before", "mentions": "mentions before"}
+CANDIDATE_SETS = {"words": "all words", "preceding": "words before", "mentions": "mentions before"}
 """Among what a head's heaviest word is looked for."""
-WIDTH = 140
+TABLE_WIDTH = 140
 """Characters across that the table needs."""
-COLUMNS = ("all", "pronoun", "proper", "nominal")
+MENTION_TYPES = ("all", "pronoun", "proper", "nominal")
 RULES = ("nearest", "head match", "sieve")
-PAPER = {
+PAPER_ACCURACIES = {
     "nearest": (27, 29, 29, 19),
     "head match": (52, 47, 67, 40),
     "sieve": (69, 70, 77, 60),
@@ -28,54 +30,56 @@ PAPER = {
 """Clark et al. 2019, table 2, in %: OntoNotes, all / pronoun / proper / nominal. Other texts, mentions and rules."""
 
 
-def shown(metrics: Mapping[str, Any]) -> Iterator[Table | str]:
+def terminal_tables(metrics: Mapping[str, Any]) -> Iterator[Table | str]:
     """The table of the rules and heads, one a subset, the paper's own below the first, and plain sentences."""
     from rich import box
     from rich.table import Table
 
     rows: list[Row] = metrics["rows"]
     for subset in dict.fromkeys(row["subset"] for row in rows):
-        here = [row for row in rows if row["subset"] == subset]
-        columns = [name for name in COLUMNS if any(row["column"] == name for row in here)]
+        subset_rows = [row for row in rows if row["subset"] == subset]
+        columns = [name for name in MENTION_TYPES if any(row["column"] == name for row in subset_rows)]
         measure = "antecedents picked rightly, in % [95 % over documents], layer-head"
         title = f"{metrics['run']}, {metrics['split']} split: {measure}"
-        told = Table(
+        table = Table(
             title=title if subset == "all" else subset, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1)
         )
-        told.add_column("", no_wrap=True)
+        table.add_column("", no_wrap=True)
         for name in columns:
-            counted = next(row for row in here if row["column"] == name)
-            told.add_column(f"{name}\n{counted['items']} items", justify="right", no_wrap=True)
+            counted = next(row for row in subset_rows if row["column"] == name)
+            table.add_column(f"{name}\n{counted['items']} items", justify="right", no_wrap=True)
         for name in RULES:
-            told.add_row(name, *(_cell(_find(here, name, "mentions", column)) for column in columns))
-        for field, words in FIELDS.items():
-            told.add_section()
+            table.add_row(name, *(_share_and_head(_find(subset_rows, name, "mentions", column)) for column in columns))
+        for field, words in CANDIDATE_SETS.items():
+            table.add_section()
             for selector in ("best head", "one head", "untrained"):
-                found = [_find(here, selector, field, column) for column in columns]
-                if any(found):
-                    told.add_row(
-                        f"{selector}, {words}", *map(_cell, found), style="dim" if selector == "untrained" else ""
+                cells = [_find(subset_rows, selector, field, column) for column in columns]
+                if any(cells):
+                    table.add_row(
+                        f"{selector}, {words}",
+                        *map(_share_and_head, cells),
+                        style="dim" if selector == "untrained" else "",
                     )
         if subset == "all":
-            told.add_section()
-            for name, printed in PAPER.items():
-                numbers = dict(zip(COLUMNS, printed, strict=True))
-                told.add_row(f"{name}*", *(str(numbers[column]) for column in columns), style="dim")
-            told.caption = "* Clark et al. 2019, table 2, on OntoNotes: other texts, mentions and rules"
-            told.caption_justify = "left"
-        yield told
-    for field in FIELDS:
-        yield sentence(metrics, field)
+            table.add_section()
+            for name, printed in PAPER_ACCURACIES.items():
+                numbers = dict(zip(MENTION_TYPES, printed, strict=True))
+                table.add_row(f"{name}*", *(str(numbers[column]) for column in columns), style="dim")
+            table.caption = "* Clark et al. 2019, table 2, on OntoNotes: other texts, mentions and rules"
+            table.caption_justify = "left"
+        yield table
+    for field in CANDIDATE_SETS:
+        yield comparison_sentence(metrics, field)
 
 
-def sentence(metrics: Mapping[str, Any], field: str) -> str:
+def comparison_sentence(metrics: Mapping[str, Any], field: str) -> str:
     """What a field of choice allows one to say of pronouns: their best head against the nearest mention."""
-    here = [row for row in metrics["rows"] if row["subset"] == "all"]
-    column = "pronoun" if _find(here, "nearest", "mentions", "pronoun") else "all"
-    nearest, head = _find(here, "nearest", "mentions", column), _find(here, "best head", field, column)
+    subset_rows = [row for row in metrics["rows"] if row["subset"] == "all"]
+    column = "pronoun" if _find(subset_rows, "nearest", "mentions", "pronoun") else "all"
+    nearest, head = _find(subset_rows, "nearest", "mentions", column), _find(subset_rows, "best head", field, column)
     if nearest is None or head is None:
-        return f"{FIELDS[field]}: there is no head to compare, for the development split holds no such mention."
-    subject = f"{FIELDS[field]}, {column} mentions: layer {head['layer']} head {head['head']}"
+        return f"{CANDIDATE_SETS[field]}: there is no head to compare, for the development split holds no such mention."
+    subject = f"{CANDIDATE_SETS[field]}, {column} mentions: layer {head['layer']} head {head['head']}"
     numbers = f"{_share(head)} against {_share(nearest)}"
     if head["low"] is None or nearest["high"] is None:
         return f"{subject} reaches {numbers}; one document alone gives no interval."
@@ -86,22 +90,22 @@ def sentence(metrics: Mapping[str, Any], field: str) -> str:
     return f"{subject} and the nearest mention have intervals that overlap: {numbers}."
 
 
-def drawn(metrics: Mapping[str, Any]) -> Figure:
+def antecedent_figure(metrics: Mapping[str, Any]) -> Figure:
     """The best head of each column in each field of choice, with intervals; rules and untrained heads as ticks."""
-    here = [row for row in metrics["rows"] if row["subset"] == "all"]
-    dots = []
-    for column in COLUMNS:
-        rules = {name: row for name in RULES if (row := _find(here, name, "mentions", column))}
-        for field, words in FIELDS.items():
-            head = _find(here, "best head", field, column)
+    subset_rows = [row for row in metrics["rows"] if row["subset"] == "all"]
+    points = []
+    for column in MENTION_TYPES:
+        rules = {name: row for name in RULES if (row := _find(subset_rows, name, "mentions", column))}
+        for field, words in CANDIDATE_SETS.items():
+            head = _find(subset_rows, "best head", field, column)
             if head is None:
                 continue
             ticks = {name: float(row["accuracy"]) for name, row in rules.items()}
-            chance = _find(here, "untrained", field, column)
+            chance = _find(subset_rows, "untrained", field, column)
             if chance is not None:
                 ticks["best untrained head"] = float(chance["accuracy"])
-            dots.append(
-                Dot(
+            points.append(
+                SharePoint(
                     label=f"{column} ({head['items']:,})",
                     value=head["accuracy"],
                     low=head["low"],
@@ -110,8 +114,8 @@ def drawn(metrics: Mapping[str, Any]) -> Figure:
                     measure=f"best head among {words}",
                 )
             )
-    return strata_bars(
-        dots, f"{metrics['run']}: does the mention's head word look at an antecedent?", "share picked rightly"
+    return share_points_figure(
+        points, f"{metrics['run']}: does the mention's head word attend to an antecedent?", "share picked rightly"
     )
 
 
@@ -120,7 +124,7 @@ def _find(rows: list[Row], selector: str, field: str, column: str) -> Row | None
     return next((row for row in rows if (row["selector"], row["field"], row["column"]) == wanted), None)
 
 
-def _cell(row: Row | None) -> str:
+def _share_and_head(row: Row | None) -> str:
     """A share with its interval and, of a head, layer and number."""
     if row is None or row["layer"] is None:
         return _share(row)
@@ -129,6 +133,5 @@ def _cell(row: Row | None) -> str:
 
 def _share(row: Row | None) -> str:
     if row is None:
-        return "–"
-    ends = "" if row["low"] is None else f" [{100 * row['low']:.1f}, {100 * row['high']:.1f}]"
-    return f"{100 * row['accuracy']:.1f}{ends}"
+        return NOT_MEASURED
+    return format_percent(row["accuracy"], None if row["low"] is None else (row["low"], row["high"]))

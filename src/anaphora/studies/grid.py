@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from anaphora.command import composed_run
-from anaphora.config import Config
-from anaphora.errors import UserError
-from anaphora.start import settle
-from anaphora.studies.settings import BASE, Plan, pair_name
+from anaphora.base.errors import UserError
+from anaphora.runs.warm_start import with_start_model
+from anaphora.settings.commands.study import BASE_CELL, StudyPlan, combined_cell_name
+from anaphora.settings.compose import compose_run
+from anaphora.settings.run import Config
 
-_OWN = ("name", "output", "seed", "resume")
+_STUDY_SETTINGS = ("name", "output", "seed", "resume")
 """Settings of a run that the study decides."""
 
 
@@ -45,7 +45,7 @@ class Job:
     directory: Path
 
 
-def cells_of(plan: Plan, folder: Path) -> list[Cell]:
+def cells_of(plan: StudyPlan, folder: Path) -> list[Cell]:
     """The cells of a study, the base first, every one composed and checked.
 
     Args:
@@ -56,35 +56,42 @@ def cells_of(plan: Plan, folder: Path) -> list[Cell]:
         UserError: an override is wrong, changes nothing, or sets what the study decides; study and cell are named.
     """
     single = {name: tuple(overrides) for cells in plan.factors.values() for name, overrides in cells.items()}
-    named: list[tuple[str, str, tuple[str, ...], tuple[str, ...]]] = [(BASE, "", (), ())]
+    named: list[tuple[str, str, tuple[str, ...], tuple[str, ...]]] = [(BASE_CELL, "", (), ())]
     for factor, cells in plan.factors.items():
         named += [(name, factor, (name,), tuple(overrides)) for name, overrides in cells.items()]
     for pair in plan.pairs:
-        named.append((pair_name(pair), "pairs", tuple(pair), tuple(one for name in pair for one in single[name])))
-    found: list[Cell] = []
+        named.append(
+            (
+                combined_cell_name(pair),
+                "pairs",
+                tuple(pair),
+                tuple(override for name in pair for override in single[name]),
+            )
+        )
+    composed: list[Cell] = []
     for name, factor, parts, overrides in named:
-        what = f"study {plan.name}, cell {name}"
-        place = [f"trainer.device={plan.trainer.device}"] if plan.trainer.device else []
-        whole = [*plan.base, *overrides, *place, *plan.more]
-        _check_own(whole, what)
-        # Nobody looks at the pictures of dozens of runs: a study draws them only where it asks for them.
-        config = replace(composed_run(folder, ["trainer.pictures=0", *whole], what), resume=None)
-        for other in found:
+        title = f"study {plan.name}, cell {name}"
+        device = [f"trainer.device={plan.trainer.device}"] if plan.trainer.device else []
+        all_overrides = [*plan.base, *overrides, *device, *plan.more]
+        _check_overrides(all_overrides, title)
+        # Dozens of runs would have too many pictures to read: a study draws them only where it sets so.
+        config = replace(compose_run(folder, ["trainer.pictures=0", *all_overrides], title), resume=None)
+        for other in composed:
             if other.config == config:
-                raise UserError(f"{what}: its settings are those of cell {other.name}; it would change nothing")
-        found.append(Cell(name, factor, parts, overrides, config))
-    return found
+                raise UserError(f"{title}: its settings are those of cell {other.name}; it would change nothing")
+        composed.append(Cell(name, factor, parts, overrides, config))
+    return composed
 
 
-def jobs_of(plan: Plan, cells: Sequence[Cell]) -> list[Job]:
+def jobs_of(plan: StudyPlan, cells: Sequence[Cell]) -> list[Job]:
     """The runs of a study, seed by seed, so that a study stopped early has every cell: those that `only` names.
 
     Raises:
         UserError: a cell starts from something that is not there, or sets what that brings along.
     """
     root = Path(plan.output) / plan.name
-    # What runs start from is read here and not when cells are compared, for it may have to come from the hub.
-    settled = {cell.name: settle(cell.config) for cell in cells if not plan.only or cell.name in plan.only}
+    # Start models are read now and not when cells are compared, for they may have to come from the hub.
+    settled = {cell.name: with_start_model(cell.config) for cell in cells if not plan.only or cell.name in plan.only}
     return [
         Job(
             cell=cell.name,
@@ -98,8 +105,8 @@ def jobs_of(plan: Plan, cells: Sequence[Cell]) -> list[Job]:
     ]
 
 
-def _check_own(overrides: Sequence[str], what: str) -> None:
+def _check_overrides(overrides: Sequence[str], title: str) -> None:
     for override in overrides:
         name = override.lstrip("+~").partition("=")[0]
-        if name in _OWN:
-            raise UserError(f"{what}: {override} sets {name}, which the study decides")
+        if name in _STUDY_SETTINGS:
+            raise UserError(f"{title}: {override} sets {name}, which the study decides")

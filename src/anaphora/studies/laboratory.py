@@ -12,25 +12,26 @@ from statistics import median
 import torch
 from torch import Tensor
 
-from anaphora.config import Config
-from anaphora.model.attention import attention_scores, normalised
+from anaphora.base.batch import EncoderInput
+from anaphora.base.device import evaluation_device, torch_device
+from anaphora.model.attention import attention_scores, masked_softmax
 from anaphora.model.encoder import Encoder
-from anaphora.model.settings import check_length
-from anaphora.place import beside_training, device_of
+from anaphora.settings.model.encoder import check_length
+from anaphora.settings.run import Config
 
-Groups = dict[str, dict[str, dict[str, float | None]]]
+GroupMeasures = dict[str, dict[str, dict[str, float | None]]]
 
-ANY = "any"
+ANY_LANGUAGE = "any"
 """Where there are no sentences, there is no language."""
-FEATURES = (4, 8, 16, 32, 64, 128, 256)
-LENGTHS = (32, 64, 128, 256, 512)
+HEAD_WIDTHS = (4, 8, 16, 32, 64, 128, 256)
+SENTENCE_LENGTHS = (32, 64, 128, 256, 512)
 BATCH_TOKENS = 2048
 REPEATS = 3
 _KEYS, _QUERIES = 32, 512
 _VOCABULARY, _SENTENCE, _SHIFT = 100, 12, 7
 
 
-def scaling(config: Config, seed: int) -> Groups:
+def scaling(config: Config, seed: int) -> GroupMeasures:
     """How far softmax saturates as heads grow wider: queries and keys of normal entries, as after layer norm.
 
     Returns:
@@ -39,20 +40,20 @@ def scaling(config: Config, seed: int) -> Groups:
         Vaswani et al. 2017, section 3.2.1 and its footnote 4.
     """
     scale = None if getattr(config.model.attention, "scaled", True) else 1.0
-    draw = torch.Generator().manual_seed(seed)
-    found: dict[str, dict[str, float | None]] = {}
-    for features in FEATURES:
+    generator = torch.Generator().manual_seed(seed)
+    groups: dict[str, dict[str, float | None]] = {}
+    for features in HEAD_WIDTHS:
         query, key = (
-            torch.randn(1, 1, count, features, generator=draw, dtype=torch.float64) for count in (_QUERIES, _KEYS)
+            torch.randn(1, 1, count, features, generator=generator, dtype=torch.float64) for count in (_QUERIES, _KEYS)
         )
         scores = attention_scores(query, key, torch.zeros((), dtype=torch.float64), scale)
-        weights = normalised(scores)
-        found[f"d_k {features}"] = {
+        weights = masked_softmax(scores)
+        groups[f"d_k {features}"] = {
             "score_variance": float(scores.var()),
             "entropy_bits": float(torch.special.entr(weights).sum(dim=-1).mean() / torch.log(torch.tensor(2.0))),
             "gradient_norm": float(jacobian_norm(weights).mean()),
         }
-    return {ANY: found}
+    return {ANY_LANGUAGE: groups}
 
 
 def jacobian_norm(weights: Tensor) -> Tensor:
@@ -61,54 +62,57 @@ def jacobian_norm(weights: Tensor) -> Tensor:
     return (square - 2 * cube + square.square()).clamp(min=0).sqrt()
 
 
-def symmetry(config: Config, seed: int) -> Groups:
-    """What an encoder at its random start makes of permuted tokens and of shifted places.
+def symmetry(config: Config, seed: int) -> GroupMeasures:
+    """How the states of an encoder at its random start change with permuted tokens and with shifted positions.
 
     Returns:
         {"any": {"all": {"permutation_change", "shift_change"}}}: how far, relative to the states' own size, the states
-        are from the permuted states when the tokens are permuted (0: permutation equivariance, order is not seen), and
-        from the same states when every place grows by 7 (0: only relative places count).
+        are from the permuted states when the tokens are permuted (0: permutation equivariance), and from the same
+        states when every position grows by 7 (0: only relative positions count).
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         encoder = Encoder(config.model, _VOCABULARY).double().eval()
         ids, order = torch.randperm(_VOCABULARY)[:_SENTENCE][None], torch.randperm(_SENTENCE)
-    places, segments = torch.arange(_SENTENCE)[None], torch.zeros(1, _SENTENCE, dtype=torch.long)
+    positions, segments = torch.arange(_SENTENCE)[None], torch.zeros(1, _SENTENCE, dtype=torch.long)
     with torch.inference_mode():
-        states = encoder(ids, places, segments)
-        permuted = encoder(ids[:, order], places, segments)
-        shifted = encoder(ids, places + _SHIFT, segments)
+        states = encoder(EncoderInput(ids, positions, segments))
+        permuted = encoder(EncoderInput(ids[:, order], positions, segments))
+        shifted = encoder(EncoderInput(ids, positions + _SHIFT, segments))
         size = states.square().mean().sqrt()
         changes = {"permutation_change": permuted - states[:, order], "shift_change": shifted - states}
-    return {ANY: {"all": {name: float(change.square().mean().sqrt() / size) for name, change in changes.items()}}}
+    return {
+        ANY_LANGUAGE: {"all": {name: float(change.square().mean().sqrt() / size) for name, change in changes.items()}}
+    }
 
 
-def step_time(config: Config, seed: int, clock: Callable[[], float] = time.perf_counter) -> Groups:
+def step_time(config: Config, seed: int, clock: Callable[[], float] = time.perf_counter) -> GroupMeasures:
     """Seconds of one training step on 2,048 tokens in sentences of growing length, the median of three.
 
     Returns:
         {"any": {"tokens 32": {"seconds_per_step"}}}. Only the encoder takes part: forward, backward, AdamW.
     """
-    check_length(config.model, max(LENGTHS))
+    check_length(config.model, max(SENTENCE_LENGTHS))
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        device = device_of(beside_training(config.trainer.device).device)
+        device = torch_device(evaluation_device(config.trainer.device).device)
         encoder = Encoder(config.model, _VOCABULARY).train().to(device)
-        found: dict[str, dict[str, float | None]] = {}
-        for length in LENGTHS:
+        groups: dict[str, dict[str, float | None]] = {}
+        for length in SENTENCE_LENGTHS:
             ids = torch.randint(_VOCABULARY, (BATCH_TOKENS // length, length)).to(device)
-            found[f"tokens {length}"] = {"seconds_per_step": _seconds(encoder, ids, clock)}
-    return {ANY: found}
+            groups[f"tokens {length}"] = {"seconds_per_step": _seconds_per_step(encoder, ids, clock)}
+    return {ANY_LANGUAGE: groups}
 
 
-def _seconds(encoder: Encoder, ids: Tensor, clock: Callable[[], float]) -> float:
-    places, segments = torch.arange(ids.shape[1], device=ids.device).expand_as(ids), torch.zeros_like(ids)
+def _seconds_per_step(encoder: Encoder, ids: Tensor, clock: Callable[[], float]) -> float:
+    positions = torch.arange(ids.shape[1], device=ids.device).expand_as(ids)
+    tokens = EncoderInput(ids, positions, torch.zeros_like(ids))
     optimizer = torch.optim.AdamW(encoder.parameters(), lr=1e-4)
     taken = []
     for _ in range(REPEATS + 1):  # the first makes the optimizer's state and is not counted
         started = clock()
         optimizer.zero_grad()
-        encoder(ids, places, segments).square().mean().backward()
+        torch.autograd.backward(encoder(tokens).square().mean())
         optimizer.step()
         if ids.is_cuda:
             torch.cuda.synchronize()

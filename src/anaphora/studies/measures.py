@@ -1,6 +1,6 @@
-"""What a study measures of one run: numbers by language and group of items, kept beside the run and used again.
+"""What a study measures of one run: numbers by language and group of items, stored beside the run and re-used.
 
-A group is "all", a kind of cue, or what a measure adds: "pronoun", "distance 8", "value shuffled".
+A group is "all", a kind of cue, or what a measure adds: "pronoun", "distance 8", "value permuted".
 """
 
 from __future__ import annotations
@@ -16,43 +16,46 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.analysis.antecedent_selection import form_of
-from anaphora.analysis.capture import answered, is_right
-from anaphora.analysis.cells import KINDS, cells, rounded
-from anaphora.analysis.classification import label_answers, labels_of
-from anaphora.analysis.intervene import Edges, PackedSubject
-from anaphora.analysis.roles import head_roles
-from anaphora.analysis.scores import is_main
-from anaphora.analysis.shuffle import PARTS, shuffled
-from anaphora.analysis.study import Study, study
-from anaphora.checkpoint import Layout, Run, training_record
-from anaphora.config import Config, dumps
-from anaphora.data.batch import Encoded
-from anaphora.data.example import Example, whole_blocks
+from anaphora.analysis.causal.permutation import PROJECTIONS, permuted_projections
+from anaphora.analysis.causal.subjects import Edges, PackedSubject
+from anaphora.analysis.evidence.headline import Headline, measure_headline
+from anaphora.analysis.evidence.storage import write_evidence
+from anaphora.analysis.maps.answers import Answers, named_candidates
+from anaphora.analysis.maps.capture import task_correctness
+from anaphora.analysis.scores.cells import cells, rounded
+from anaphora.analysis.scores.heads import is_main
+from anaphora.analysis.scores.roles import head_roles
+from anaphora.analysis.tasks.antecedent_selection import form_of
+from anaphora.analysis.tasks.labels import label_names, predict_labels
+from anaphora.base.errors import UserError
+from anaphora.base.files import write_json
+from anaphora.data.batches.encoded import EncodedSplit
+from anaphora.data.example import Example, sample_quads
 from anaphora.data.store import load as load_corpus
-from anaphora.data.text import thinned
-from anaphora.errors import UserError
-from anaphora.files import write_json
-from anaphora.model.settings import Label
+from anaphora.data.text import evenly_sampled
+from anaphora.runs.digests import analysis_code_digest, weights_digest
+from anaphora.runs.directory import Run, RunFiles, training_record
+from anaphora.settings.commands.study import RUN_MEASURES, SETTINGS_MEASURES, StudyPlan
+from anaphora.settings.model.prediction import Label
+from anaphora.settings.run import Config
+from anaphora.settings.stored import dumps
 from anaphora.studies import laboratory
 from anaphora.studies.grid import Job
-from anaphora.studies.settings import LABORATORY, OF_RUNS, Plan
-from anaphora.workflow import measuring_code, weights_digest, write_scores
 
-Groups = dict[str, dict[str, dict[str, float | None]]]
+GroupMeasures = dict[str, dict[str, dict[str, float | None]]]
 """{language: {group: {measure: value}}}."""
 
-MEASURED = "measured.json"
-FAILURE = "failure.json"
-DISTANCES = (0, 4, 8, 16, 32, 64)
+MEASURED_FILE = "measured.json"
+FAILURE_FILE = "failure.json"
+DISTANCE_BINS = (0, 4, 8, 16, 32, 64)
 """Where the groups of distances begin, in words between antecedent and pronoun; the last has no end."""
-ANTECEDENT_FROM = 0.1
+ANTECEDENT_MARGIN = 0.1
 """Candidate accuracy above chance from which on a head is counted as one that follows antecedents."""
-_KEPT = ("task_accuracy", "candidate_accuracy", "antecedent_mass", "quad_accuracy", "chance", "items")
+_HEADLINE_MEASURES = ("task_accuracy", "candidate_accuracy", "antecedent_mass", "quad_accuracy", "chance", "items")
 
 
 @dataclass(frozen=True)
-class Asked:
+class Query:
     """What is measured of every run of a study."""
 
     measures: tuple[str, ...]
@@ -60,29 +63,29 @@ class Asked:
     items: int | None
 
     @classmethod
-    def of(cls, plan: Plan) -> Asked:
-        """What a plan asks for."""
+    def from_plan(cls, plan: StudyPlan) -> Query:
+        """What a plan measures."""
         return cls(tuple(plan.measures), plan.split, plan.items)
 
     @property
     def of_runs(self) -> bool:
-        """Whether anything asks for a finished run."""
-        return any(measure not in LABORATORY for measure in self.measures)
+        """Whether any measure needs a finished run."""
+        return any(measure not in SETTINGS_MEASURES for measure in self.measures)
 
-    def plain(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """As JSON has it."""
         return {**asdict(self), "measures": list(self.measures)}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Record:
+class RunRecord:
     """What is known of one run of a study.
 
     Attributes:
         cell, seed: which run.
         status: "finished", "failed", "unfinished" or "not begun".
         error: why it failed.
-        groups: what was measured; empty unless finished.
+        groups: the measures; empty unless finished.
         head: layer and head that the development split chose, where heads were scored.
         seconds: that training took.
     """
@@ -91,127 +94,129 @@ class Record:
     seed: int
     status: str
     error: str = ""
-    groups: Groups
+    groups: GroupMeasures
     head: tuple[int, int] | None = None
     seconds: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
-class Answers:
-    """What a run does with the items of a split.
+class SplitEvaluation:
+    """A run's predictions on the items of a split.
 
     Attributes:
         examples: N items.
         correct: (N,) whether the model's answer is right.
-        found: the study of its heads; None for a model without attention.
+        headline: the scores of its heads; None for a model without attention.
     """
 
     examples: Sequence[Example]
     correct: NDArray[np.float64]
-    found: Study | None
+    headline: Headline | None
 
 
-def measure(run: Run, asked: Asked) -> None:
-    """Measure a finished run, unless that was done before, and write it into the run's directory."""
-    key = {**asked.plain(), "weights": weights_digest(run), "code": _code()}
-    if _known(run.directory, key):
+def measure_run(run: Run, query: Query) -> None:
+    """Measure a finished run, unless it is measured already, and write the numbers into the run's directory."""
+    key = {**query.to_dict(), "weights": weights_digest(run), "code": analysis_code_digest("anaphora.studies.measures")}
+    if _is_measured(run.directory, key):
         return
-    groups: Groups = {}
-    about_pronouns = any(name in OF_RUNS and name != "labels" for name in asked.measures)
-    answers = _answers(run, asked) if about_pronouns else Answers([], np.zeros(0), None)
-    for name in asked.measures:
+    groups: GroupMeasures = {}
+    about_pronouns = any(name in RUN_MEASURES and name != "labels" for name in query.measures)
+    evaluation = _evaluate_split(run, query) if about_pronouns else SplitEvaluation([], np.zeros(0), None)
+    for name in query.measures:
         match name:
             case "labels":
-                found = labels(run, asked)
+                measured = label_accuracy(run, query)
             case "scores":
-                found = scores(answers)
+                measured = headline_scores(evaluation)
             case "forms":
-                found = by_form(answers)
+                measured = scores_by_mention_form(evaluation)
             case "distance":
-                found = by_distance(answers)
+                measured = scores_by_distance(evaluation)
             case "roles":
-                found = relations(answers)
-            case "shuffled":
-                found = with_parts_shuffled(run, answers)
-            case "cut":
-                found = with_edges_cut(run, answers)
+                measured = count_relation_heads(evaluation)
+            case "permuted":
+                measured = accuracy_with_permuted_projections(run, evaluation)
+            case "knockout":
+                measured = accuracy_with_attention_knockout(run, evaluation)
             case _:
-                found = _of_settings(name, run.config)
-        _merge(groups, found)
-    head = [answers.found.head.layer, answers.found.head.head] if answers.found else None
+                measured = _settings_measure(name, run.config)
+        _merge(groups, measured)
+    head = [evaluation.headline.head.layer, evaluation.headline.head.head] if evaluation.headline else None
     seconds = training_record(run.directory).get("train_seconds")
-    write_json(run.directory / MEASURED, {"asked": key, "head": head, "train_seconds": seconds, "groups": groups})
+    write_json(run.directory / MEASURED_FILE, {"query": key, "head": head, "train_seconds": seconds, "groups": groups})
 
 
-def measure_settings(config: Config, directory: Path, asked: Asked) -> None:
-    """Measure what needs no training, unless that was done before, and write it into a directory."""
+def measure_settings(config: Config, directory: Path, query: Query) -> None:
+    """Measure what needs no training, unless it is measured already, and write the numbers into a directory."""
     plain = dumps(replace(config, name=None, output=""))
-    key = {**asked.plain(), "settings": hashlib.sha256(plain.encode()).hexdigest()[:16], "code": _code()}
-    if _known(directory, key):
+    key = {
+        **query.to_dict(),
+        "settings": hashlib.sha256(plain.encode()).hexdigest()[:16],
+        "code": analysis_code_digest("anaphora.studies.measures"),
+    }
+    if _is_measured(directory, key):
         return
-    groups: Groups = {}
-    for name in asked.measures:
-        _merge(groups, _of_settings(name, config))
-    write_json(directory / MEASURED, {"asked": key, "head": None, "train_seconds": None, "groups": groups})
+    groups: GroupMeasures = {}
+    for name in query.measures:
+        _merge(groups, _settings_measure(name, config))
+    write_json(directory / MEASURED_FILE, {"query": key, "head": None, "train_seconds": None, "groups": groups})
 
 
-def scores(answers: Answers) -> Groups:
+def headline_scores(evaluation: SplitEvaluation) -> GroupMeasures:
     """Task accuracy, and where there is attention the alignment of the head that the development split chose."""
-    if answers.found is None:
-        return _grouped(
-            answers, [(language, group, np.flatnonzero(items)) for language, group, items in cells(answers.examples)]
+    if evaluation.headline is None:
+        return _group_means(
+            evaluation,
+            [(language, group, np.flatnonzero(items)) for language, group, items in cells(evaluation.examples)],
         )
-    languages = answers.found.metrics()["languages"]
+    languages = evaluation.headline.evidence().scores
     return {
-        language: {
-            group: {name: cell[name] for name in _KEPT}
-            for group, cell in (("all", whole), *((kind, whole[kind]) for kind in KINDS if kind in whole))
-        }
-        for language, whole in languages.items()
+        language: {group: {name: getattr(cell, name) for name in _HEADLINE_MEASURES} for group, cell in groups.items()}
+        for language, groups in languages.items()
     }
 
 
-def by_form(answers: Answers) -> Groups:
-    """Task accuracy and alignment by what the asked mention is: "pronoun", "proper" or "nominal"."""
-    places: dict[tuple[str, str], list[int]] = {}
-    for item in np.flatnonzero(is_main(answers.examples)).tolist():
-        example = answers.examples[item]
-        places.setdefault((example.language, form_of(example)), []).append(item)
-    return _grouped(answers, [(*key, np.array(items)) for key, items in places.items()])
+def scores_by_mention_form(evaluation: SplitEvaluation) -> GroupMeasures:
+    """Task accuracy and alignment by the form of the query mention: "pronoun", "proper" or "nominal"."""
+    items_by_group: dict[tuple[str, str], list[int]] = {}
+    for item in np.flatnonzero(is_main(evaluation.examples)).tolist():
+        example = evaluation.examples[item]
+        items_by_group.setdefault((example.language, form_of(example)), []).append(item)
+    return _group_means(evaluation, [(*key, np.array(items)) for key, items in items_by_group.items()])
 
 
-def by_distance(answers: Answers) -> Groups:
+def scores_by_distance(evaluation: SplitEvaluation) -> GroupMeasures:
     """Task and candidate accuracy by the number of words between antecedent and pronoun: "distance 8" is 8 to 15."""
-    places: dict[tuple[str, str], list[int]] = {}
-    for item in np.flatnonzero(is_main(answers.examples)).tolist():
-        written = answers.examples[item].factors.get("distance", "")
+    items_by_group: dict[tuple[str, str], list[int]] = {}
+    for item in np.flatnonzero(is_main(evaluation.examples)).tolist():
+        written = evaluation.examples[item].factors.get("distance", "")
         if written.isdigit():
-            begin = DISTANCES[int(np.searchsorted(DISTANCES, int(written), side="right")) - 1]
-            places.setdefault((answers.examples[item].language, f"distance {begin}"), []).append(item)
-    ordered = sorted(places, key=lambda key: (key[0], int(key[1].split()[1])))
-    return _grouped(answers, [(*key, np.array(places[key])) for key in ordered])
+            begin = DISTANCE_BINS[int(np.searchsorted(DISTANCE_BINS, int(written), side="right")) - 1]
+            items_by_group.setdefault((evaluation.examples[item].language, f"distance {begin}"), []).append(item)
+    ordered = sorted(items_by_group, key=lambda key: (key[0], int(key[1].split()[1])))
+    return _group_means(evaluation, [(*key, np.array(items_by_group[key])) for key in ordered])
 
 
-def relations(answers: Answers) -> Groups:
-    """How many heads follow each relation, told by the pronoun's rows: antecedent, cue, a fixed neighbour.
+def count_relation_heads(evaluation: SplitEvaluation) -> GroupMeasures:
+    """How many heads follow each relation, by the pronoun's rows: antecedent, cue, a fixed neighbour.
 
-    `head_roles` says when a head follows the cue or a neighbour; it follows antecedents where it points at them in at
-    least ten points more than a blind choice would.
+    `head_roles` decides when a head follows the cue or a neighbour; it follows antecedents where its candidate accuracy
+    is at least ten points above chance.
     """
-    if answers.found is None:
-        raise UserError("measures ('roles') asks for attention maps, which a recurrent network does not have")
-    groups: Groups = {}
-    whole = answers.found.measured
+    if evaluation.headline is None:
+        raise UserError("measures ('roles') needs attention maps, which a recurrent network does not have")
+    groups: GroupMeasures = {}
+    whole = evaluation.headline.measured
     languages = np.array([example.language for example in whole.examples])
     for language in dict.fromkeys(languages):
-        here = whole.select(np.flatnonzero((languages == language) & is_main(whole.examples)))
-        roles = [entry["roles"] for entry in head_roles(here, answers.found.seen.records, {})]
-        chance = float((here.gold.sum(axis=1) / np.maximum(here.present.sum(axis=1), 1)).mean())
-        pointing = here.candidate_accuracy.mean(axis=0, dtype=np.float64) >= chance + ANTECEDENT_FROM
+        items = whole.select(np.flatnonzero((languages == language) & is_main(whole.examples)))
+        roles = [entry["roles"] for entry in head_roles(items, evaluation.headline.capture.records, {})]
+        chance = float((items.gold.sum(axis=1) / np.maximum(items.present.sum(axis=1), 1)).mean())
+        follows_antecedents = items.candidate_accuracy.mean(axis=0, dtype=np.float64) >= chance + ANTECEDENT_MARGIN
         counts = {
-            "antecedent_heads": int(pointing.sum()),
-            "predicate_heads": sum("predicate" in each for each in roles),
-            "neighbour_heads": sum("positional" in each for each in roles),
+            "antecedent_heads": int(follows_antecedents.sum()),
+            "predicate_heads": sum("cue" in of_head for of_head in roles),
+            "neighbour_heads": sum("positional" in of_head for of_head in roles),
         }
         followed = sum(count > 0 for count in counts.values())
         groups[str(language)] = {
@@ -220,62 +225,65 @@ def relations(answers: Answers) -> Groups:
     return groups
 
 
-def with_parts_shuffled(run: Run, answers: Answers) -> Groups:
-    """Task accuracy when queries, keys or values are traded between the tokens of a sentence: "query shuffled"."""
-    groups: Groups = {}
-    data = Encoded(answers.examples, run.tokenizer)
-    for part in PARTS:
-        with shuffled(run.resolver.encoder, part, run.config.seed):
-            correct = answered(run.resolver, data, run.config.batching, run.config.task.readout)
-        _merge(groups, _changed(answers.examples, correct, f"{part} shuffled"))
+def accuracy_with_permuted_projections(run: Run, evaluation: SplitEvaluation) -> GroupMeasures:
+    """Task accuracy when queries, keys or values are permuted between the tokens of a sentence: "query permuted"."""
+    groups: GroupMeasures = {}
+    data = EncodedSplit(evaluation.examples, run.tokenizer)
+    for part in PROJECTIONS:
+        with permuted_projections(run.model.encoder, part, run.config.seed):
+            correct = task_correctness(run.model, data, run.config.batching, run.config.task.prediction)
+        _merge(groups, _intervention_accuracy(evaluation.examples, correct, f"{part} permuted"))
     return groups
 
 
-def with_edges_cut(run: Run, answers: Answers) -> Groups:
-    """Task accuracy where, in every layer and head, some words cannot see others: "no candidate seen", "nothing seen".
+def accuracy_with_attention_knockout(run: Run, evaluation: SplitEvaluation) -> GroupMeasures:
+    """Task accuracy where, in every layer and head, some words cannot attend to others.
 
-    Of the first the pronoun attends to no candidate, of the second to no other word at all, of "pronoun unseen" no
-    candidate attends to the pronoun. A cut edge's weight goes to the rest of its row.
+    With "candidates knocked out" the pronoun attends to no candidate, with "all knocked out" to no other word at all,
+    and with "pronoun knocked out" no candidate attends to the pronoun. The weight of an edge that is knocked out goes
+    to the rest of its row.
 
     Raises:
         UserError: the run has no attention.
     """
-    if answers.found is None:
-        raise UserError("measures ('cut') asks for attention maps, which a recurrent network does not have")
-    data = Encoded(answers.examples, run.tokenizer)
-    subject = PackedSubject(run.resolver, data, run.config.batching, run.config.task.readout)
-    groups: Groups = {}
-    for name, edges in _cuts(data, *subject.shape).items():
-        scores = subject.cut(edges)
-        chosen = scores.argmax(axis=1)
-        chosen[chosen == scores.shape[1] - 1] = -1
-        right = [is_right(answer, example) for answer, example in zip(chosen.tolist(), answers.examples, strict=True)]
-        _merge(groups, _changed(answers.examples, np.array(right, dtype=np.float64), name))
+    if evaluation.headline is None:
+        raise UserError("measures ('knockout') needs attention maps, which a recurrent network does not have")
+    data = EncodedSplit(evaluation.examples, run.tokenizer)
+    subject = PackedSubject(run.model, data, run.config.batching, run.config.task.prediction)
+    groups: GroupMeasures = {}
+    for name, edges in _knockout_edges(data, *subject.shape).items():
+        scores = subject.knocked_out(edges)
+        named = Answers.about(evaluation.examples, named_candidates(scores.argmax(axis=1), scores.shape[1]))
+        _merge(groups, _intervention_accuracy(evaluation.examples, named.correct, name))
     return groups
 
 
-def _cuts(data: Encoded, layers: int, heads: int) -> dict[str, Edges]:
-    found: dict[str, list[tuple[int, int, int]]] = {"no candidate seen": [], "nothing seen": [], "pronoun unseen": []}
+def _knockout_edges(data: EncodedSplit, layers: int, heads: int) -> dict[str, Edges]:
+    pairs: dict[str, list[tuple[int, int, int]]] = {
+        "candidates knocked out": [],
+        "all knocked out": [],
+        "pronoun knocked out": [],
+    }
     for item, (example, tokens) in enumerate(zip(data.examples, data.tokens, strict=True)):
         pronoun = tokens.covering(example.pronoun)
         candidates = {token for spans in example.candidates for span in spans for token in tokens.covering(span)}
         others = [token for token in range(len(tokens.ids)) if token not in pronoun]
-        found["no candidate seen"] += [(item, query, key) for query in pronoun for key in sorted(candidates)]
-        found["nothing seen"] += [(item, query, key) for query in pronoun for key in others]
-        found["pronoun unseen"] += [(item, query, key) for query in sorted(candidates) for key in pronoun]
+        pairs["candidates knocked out"] += [(item, query, key) for query in pronoun for key in sorted(candidates)]
+        pairs["all knocked out"] += [(item, query, key) for query in pronoun for key in others]
+        pairs["pronoun knocked out"] += [(item, query, key) for query in sorted(candidates) for key in pronoun]
     everywhere = np.indices((layers, heads)).reshape(2, -1)
-    cuts = {}
-    for name, edges in found.items():
-        item, query, key = np.repeat(np.array(edges, dtype=np.int64).T, layers * heads, axis=1)
-        layer, head = np.tile(everywhere, len(edges))
-        cuts[name] = Edges(item, layer, head, query, key)
-    return cuts
+    edges = {}
+    for name, token_pairs in pairs.items():
+        item, query, key = np.repeat(np.array(token_pairs, dtype=np.int64).T, layers * heads, axis=1)
+        layer, head = np.tile(everywhere, len(token_pairs))
+        edges[name] = Edges(item, layer, head, query, key)
+    return edges
 
 
-def _changed(examples: Sequence[Example], correct: NDArray[np.float64], name: str) -> Groups:
-    """Task accuracy of a model to which something was done, in groups that say what: `name`, and "name, set"."""
-    return _grouped(
-        Answers(examples, correct, None),
+def _intervention_accuracy(examples: Sequence[Example], correct: NDArray[np.float64], name: str) -> GroupMeasures:
+    """Task accuracy of a model under an intervention, in groups that name it: `name`, and "name, set"."""
+    return _group_means(
+        SplitEvaluation(examples, correct, None),
         [
             (language, name if group == "all" else f"{name}, {group}", np.flatnonzero(items))
             for language, group, items in cells(examples)
@@ -283,34 +291,36 @@ def _changed(examples: Sequence[Example], correct: NDArray[np.float64], name: st
     )
 
 
-def labels(run: Run, asked: Asked) -> Groups:
+def label_accuracy(run: Run, query: Query) -> GroupMeasures:
     """How many texts of the split get their label: task accuracy, and as chance the share of the commonest label.
 
     Raises:
-        UserError: the run tells no labels.
+        UserError: the run predicts no labels.
     """
-    if not isinstance(run.config.task.readout, Label):
-        raise UserError(f"measures ('labels') asks for task.readout=label, not {run.config.task.readout.kind}")
-    texts = thinned(load_corpus(run.config.data).texts(asked.split), asked.items or run.config.trainer.limit_items)
-    names = labels_of(run)
-    right = np.array([names[number] for number in label_answers(run, texts)]) == [one.label for one in texts]
-    groups: Groups = {}
-    for language in dict.fromkeys(one.language for one in texts):
-        here = [number for number, one in enumerate(texts) if one.language == language]
-        commonest = max(Counter(texts[number].label for number in here).values())
-        means = {"task_accuracy": rounded(right[here].mean()), "chance": rounded(commonest / len(here))}
-        groups[language] = {"all": {**means, "items": float(len(here))}}
+    if not isinstance(run.config.task.prediction, Label):
+        raise UserError(f"measures ('labels') needs task.prediction=label, not {run.config.task.prediction.kind}")
+    texts = evenly_sampled(
+        load_corpus(run.config.data).texts(query.split), query.items or run.config.trainer.limit_items
+    )
+    names = label_names(run)
+    right = np.array([names[number] for number in predict_labels(run, texts)]) == [text.label for text in texts]
+    groups: GroupMeasures = {}
+    for language in dict.fromkeys(text.language for text in texts):
+        items = [number for number, text in enumerate(texts) if text.language == language]
+        commonest = max(Counter(texts[item].label for item in items).values())
+        means = {"task_accuracy": rounded(right[items].mean()), "chance": rounded(commonest / len(items))}
+        groups[language] = {"all": {**means, "items": float(len(items))}}
     return groups
 
 
-def record_of(job: Job, asked: Asked) -> Record:
-    """What lies in a run's directory, read and not measured."""
-    measured, failure = job.directory / MEASURED, job.directory / FAILURE
+def read_record(job: Job, query: Query) -> RunRecord:
+    """A run's record, read from its directory without measuring anything."""
+    measured, failure = job.directory / MEASURED_FILE, job.directory / FAILURE_FILE
     if measured.exists():
         stored = json.loads(measured.read_text(encoding="utf-8"))
-        if {name: stored["asked"].get(name) for name in asked.plain()} == asked.plain():
+        if {name: stored.get("query", {}).get(name) for name in query.to_dict()} == query.to_dict():
             head = stored["head"]
-            return Record(
+            return RunRecord(
                 cell=job.cell,
                 seed=job.seed,
                 status="finished",
@@ -320,29 +330,29 @@ def record_of(job: Job, asked: Asked) -> Record:
             )
     if failure.exists():
         error = json.loads(failure.read_text(encoding="utf-8"))["error"]
-        return Record(cell=job.cell, seed=job.seed, status="failed", error=error, groups={})
-    status = "unfinished" if Layout(job.directory).config.exists() else "not begun"
-    return Record(cell=job.cell, seed=job.seed, status=status, groups={})
+        return RunRecord(cell=job.cell, seed=job.seed, status="failed", error=error, groups={})
+    status = "unfinished" if RunFiles(job.directory).config.exists() else "not begun"
+    return RunRecord(cell=job.cell, seed=job.seed, status=status, groups={})
 
 
-def _answers(run: Run, asked: Asked) -> Answers:
+def _evaluate_split(run: Run, query: Query) -> SplitEvaluation:
     corpus = load_corpus(run.config.data)
-    limit = asked.items or run.config.trainer.limit_items
-    splits = {name: corpus.examples(name) for name in ("dev", asked.split)}
-    chosen = {name: whole_blocks(found, limit) if limit else found for name, found in splits.items()}
-    examples = chosen[asked.split]
+    limit = query.items or run.config.trainer.limit_items
+    splits = {name: corpus.examples(name) for name in ("dev", query.split)}
+    limited = {name: sample_quads(examples, limit) if limit else examples for name, examples in splits.items()}
+    examples = limited[query.split]
     if not examples:
-        raise UserError(f"split ({asked.split}) holds no items")
-    if not run.resolver.encoder.has_maps:
-        data = Encoded(examples, run.tokenizer)
-        correct = answered(run.resolver, data, run.config.batching, run.config.task.readout)
-        return Answers(examples, correct, None)
-    found = study(run, None, chosen["dev"], examples, asked.split, 0)
-    write_scores(found, run.directory)
-    return Answers(found.measured.examples, found.task_correct, found)
+        raise UserError(f"split ({query.split}) holds no items")
+    if not run.model.encoder.has_maps:
+        data = EncodedSplit(examples, run.tokenizer)
+        correct = task_correctness(run.model, data, run.config.batching, run.config.task.prediction)
+        return SplitEvaluation(examples, correct, None)
+    headline = measure_headline(run, None, limited["dev"], examples, query.split, 0)
+    write_evidence(headline, run.directory)
+    return SplitEvaluation(headline.measured.examples, headline.task_correct, headline)
 
 
-def _of_settings(name: str, config: Config) -> Groups:
+def _settings_measure(name: str, config: Config) -> GroupMeasures:
     match name:
         case "scaling":
             return laboratory.scaling(config, config.seed)
@@ -353,35 +363,28 @@ def _of_settings(name: str, config: Config) -> Groups:
     raise UserError(f"measures ({name!r}) is none that a study can take")
 
 
-def _grouped(answers: Answers, groups: Sequence[tuple[str, str, NDArray[np.int64]]]) -> Groups:
+def _group_means(evaluation: SplitEvaluation, groups: Sequence[tuple[str, str, NDArray[np.int64]]]) -> GroupMeasures:
     """The means over some items each: task accuracy, and the chosen head's alignment where there is one."""
-    values = {"task_accuracy": answers.correct}
-    if answers.found is not None:
-        head = answers.found.head
+    values = {"task_accuracy": evaluation.correct}
+    if evaluation.headline is not None:
+        head = evaluation.headline.head
         for name in ("candidate_accuracy", "antecedent_mass"):
-            values[name] = getattr(answers.found.measured, name)[:, head.layer, head.head].astype(np.float64)
-    chance = [len(one.antecedents) / max(len(one.candidates), 1) for one in answers.examples]
+            values[name] = getattr(evaluation.headline.measured, name)[:, head.layer, head.head].astype(np.float64)
+    chance = [len(example.antecedents) / max(len(example.candidates), 1) for example in evaluation.examples]
     values["chance"] = np.array(chance, dtype=np.float64)
-    found: Groups = {}
+    measured: GroupMeasures = {}
     for language, group, items in groups:
-        means: dict[str, float | None] = {name: rounded(each[items].mean()) for name, each in values.items()}
-        found.setdefault(language, {})[group] = {**means, "items": float(len(items))}
-    return found
+        means: dict[str, float | None] = {name: rounded(of_items[items].mean()) for name, of_items in values.items()}
+        measured.setdefault(language, {})[group] = {**means, "items": float(len(items))}
+    return measured
 
 
-def _merge(groups: Groups, found: Mapping[str, Mapping[str, Mapping[str, float | None]]]) -> None:
-    for language, each in found.items():
-        for group, values in each.items():
+def _merge(groups: GroupMeasures, measured: Mapping[str, Mapping[str, Mapping[str, float | None]]]) -> None:
+    for language, of_language in measured.items():
+        for group, values in of_language.items():
             groups.setdefault(language, {}).setdefault(group, {}).update(values)
 
 
-def _known(directory: Path, key: Mapping[str, Any]) -> bool:
-    path = directory / MEASURED
-    return path.exists() and json.loads(path.read_text(encoding="utf-8"))["asked"] == key
-
-
-def _code() -> str:
-    here = hashlib.sha256(measuring_code().encode())
-    for name in ("measures.py", "laboratory.py"):
-        here.update((Path(__file__).parent / name).read_bytes())
-    return here.hexdigest()[:16]
+def _is_measured(directory: Path, key: Mapping[str, Any]) -> bool:
+    path = directory / MEASURED_FILE
+    return path.exists() and json.loads(path.read_text(encoding="utf-8")).get("query") == key

@@ -13,26 +13,29 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from anaphora.checkpoint import Layout
-from anaphora.config import Config, read
-from anaphora.errors import UserError
-from anaphora.files import write_json
-from anaphora.place import device_of
-from anaphora.report.study_index import write_index
-from anaphora.report.study_page import drawn, write_study_page
-from anaphora.report.write import save, write_table
+from anaphora.base.console import console
+from anaphora.base.device import torch_device
+from anaphora.base.errors import UserError
+from anaphora.base.files import write_json
+from anaphora.base.tables import write_csv
+from anaphora.report.figures.files import save_figure
+from anaphora.runs.directory import RunFiles
+from anaphora.runs.reuse import same_settings
+from anaphora.settings.commands.study import StudyPlan
+from anaphora.settings.run import Config
+from anaphora.settings.stored import read
 from anaphora.studies.grid import Job, cells_of, jobs_of
-from anaphora.studies.measures import FAILURE, Asked, record_of
-from anaphora.studies.settings import Plan
-from anaphora.studies.summary import rows_of, shown, summarise
-from anaphora.studies.worker import order, work
-from anaphora.workflow import alike, console
+from anaphora.studies.index import write_study_index
+from anaphora.studies.measures import FAILURE_FILE, Query, read_record
+from anaphora.studies.page import draw_study_figures, write_study_page
+from anaphora.studies.summary import summarise, table_rows, terminal_report
+from anaphora.studies.worker import encode_job, train_and_measure
 
-_LOOK_EVERY = 0.2  # seconds between two looks at the processes
+_POLL_SECONDS = 0.2  # between two checks of the processes
 
 
-def run_study(plan: Plan, folder: Path) -> dict[str, Any]:
-    """Train and measure what is not there yet, and write `study.json`, `study.csv`, figures and the page.
+def run_study(plan: StudyPlan, folder: Path) -> dict[str, Any]:
+    """Train and measure what is missing, and write `study.json`, `study.csv`, figures and the page.
 
     Args:
         plan: the study.
@@ -43,47 +46,46 @@ def run_study(plan: Plan, folder: Path) -> dict[str, Any]:
 
     Raises:
         UserError: a cell's overrides are wrong or name a device that is not there (before anything runs), a directory
-            holds a run of other settings, or the first run tells that the study would take longer than `minutes`.
+            holds a run of other settings, or the first run shows that the study would take longer than `minutes`.
     """
     cells = cells_of(plan, folder)
     jobs = jobs_of(plan, cells)
-    untrained = [job for job in jobs if not Layout(job.directory).weights.exists()]
+    untrained = [job for job in jobs if not RunFiles(job.directory).weights.exists()]
     for device in {job.config.trainer.device for job in untrained if plan.train}:
-        device_of(device)
-    asked = Asked.of(plan)
-    _refuse_strangers(jobs)
-    work_through(plan, jobs, asked)
-    # The page is about the whole study, also where only a part of it was asked for now.
-    everything = jobs_of(replace(plan, only=[]), cells)
-    records = [record_of(job, asked) for job in everything]
-    found = summarise(plan, cells, records)
-    write_study(plan, found)
-    return found
+        torch_device(device)
+    query = Query.from_plan(plan)
+    _check_directories(jobs)
+    run_jobs(plan, jobs, query)
+    # The page is about the whole study, also where `only` names a part of it.
+    all_jobs = jobs_of(replace(plan, only=[]), cells)
+    study = summarise(plan, cells, [read_record(job, query) for job in all_jobs])
+    write_study(plan, study)
+    return study
 
 
-def write_study(plan: Plan, found: dict[str, Any]) -> None:
+def write_study(plan: StudyPlan, study: dict[str, Any]) -> None:
     """Write a study's numbers, figures and page and the index of all studies, and print its table and its verdict."""
     root = Path(plan.output) / plan.name
-    write_json(root / "study.json", found)
-    write_table(root / "study.csv", rows_of(found))
-    figures = drawn(found)
+    write_json(root / "study.json", study)
+    write_csv(root / "study.csv", table_rows(study))
+    figures = draw_study_figures(study)
     for name, figure in figures.items():
-        save(figure, root / "figures" / name, plan.formats)
-    write_study_page(root / "study.html", found, figures)
-    index = write_index(root.parent)
-    for line in shown(found):
+        save_figure(figure, root / "figures" / name, plan.formats)
+    write_study_page(root / "study.html", study, figures)
+    index = write_study_index(root.parent)
+    for line in terminal_report(study):
         console.print(line, soft_wrap=isinstance(line, str))
     console.print(f"numbers   {root / 'study.json'}", soft_wrap=True)
     console.print(f"page      {root / 'study.html'}", soft_wrap=True)
     console.print(f"all       {index}", soft_wrap=True)
 
 
-def work_through(plan: Plan, jobs: Sequence[Job], asked: Asked) -> None:
-    """Do every run of a study, one after the other or several side by side, and tell how far it is."""
-    watch = _Watch(plan, jobs, asked)
+def run_jobs(plan: StudyPlan, jobs: Sequence[Job], query: Query) -> None:
+    """Do every run of a study, one after the other or several side by side, and report the progress."""
+    progress = _StudyProgress(plan, jobs, query)
     threads = plan.threads or max(1, (os.cpu_count() or 1) // plan.side_by_side)
     if plan.side_by_side > 1:
-        _in_processes(plan, jobs, asked, threads, watch)
+        _run_in_processes(plan, jobs, query, threads, progress)
         return
     import torch
 
@@ -91,15 +93,17 @@ def work_through(plan: Plan, jobs: Sequence[Job], asked: Asked) -> None:
     torch.set_num_threads(plan.threads or before)
     try:
         for job in jobs:
-            fresh = not Layout(job.directory).config.exists()
+            fresh = not RunFiles(job.directory).config.exists()
             started = time.perf_counter()
-            work(job.config, asked, plan.train)
-            watch.done(job, time.perf_counter() - started, fresh)
+            train_and_measure(job.config, query, plan.train)
+            progress.done(job, time.perf_counter() - started, fresh)
     finally:
         torch.set_num_threads(before)
 
 
-def _in_processes(plan: Plan, jobs: Sequence[Job], asked: Asked, threads: int, watch: _Watch) -> None:
+def _run_in_processes(
+    plan: StudyPlan, jobs: Sequence[Job], query: Query, threads: int, progress: _StudyProgress
+) -> None:
     waiting = list(reversed(jobs))
     running: dict[subprocess.Popen[str], tuple[Job, float, bool]] = {}
     logs = Path(plan.output) / plan.name / "logs"
@@ -108,16 +112,16 @@ def _in_processes(plan: Plan, jobs: Sequence[Job], asked: Asked, threads: int, w
         while waiting or running:
             while waiting and len(running) < plan.side_by_side:
                 job = waiting.pop()
-                fresh = not Layout(job.directory).config.exists()
-                running[_begin(job, asked, plan.train, threads, logs)] = (job, time.perf_counter(), fresh)
-            for process in [one for one in running if one.poll() is not None]:
+                fresh = not RunFiles(job.directory).config.exists()
+                running[_start_process(job, query, plan.train, threads, logs)] = (job, time.perf_counter(), fresh)
+            for process in [process for process in running if process.poll() is not None]:
                 job, started, fresh = running.pop(process)
                 if process.returncode:
                     write_json(
-                        job.directory / FAILURE, {"error": f"its process ended with status {process.returncode}"}
+                        job.directory / FAILURE_FILE, {"error": f"its process ended with status {process.returncode}"}
                     )
-                watch.done(job, time.perf_counter() - started, fresh)
-            time.sleep(_LOOK_EVERY)
+                progress.done(job, time.perf_counter() - started, fresh)
+            time.sleep(_POLL_SECONDS)
     finally:
         with ExitStack() as ended:
             for process in running:
@@ -125,7 +129,7 @@ def _in_processes(plan: Plan, jobs: Sequence[Job], asked: Asked, threads: int, w
                 process.terminate()
 
 
-def _begin(job: Job, asked: Asked, train: bool, threads: int, logs: Path) -> subprocess.Popen[str]:
+def _start_process(job: Job, query: Query, train: bool, threads: int, logs: Path) -> subprocess.Popen[str]:
     config = replace(job.config, trainer=replace(job.config.trainer, progress=False))
     environment = {**os.environ, "OMP_NUM_THREADS": str(threads)}
     with (logs / f"{job.cell}_seed_{job.seed}.log").open("w", encoding="utf-8") as log:
@@ -133,21 +137,21 @@ def _begin(job: Job, asked: Asked, train: bool, threads: int, logs: Path) -> sub
             [sys.executable, "-m", "anaphora.studies.worker"],
             stdin=subprocess.PIPE, stdout=log, stderr=log, text=True, env=environment,
         )  # fmt: skip
-    # It stays open: its closing is how a process learns that nobody waits for it any more.
+    # It stays open: the process ends when it closes.
     assert process.stdin is not None
-    process.stdin.write(order(config, asked, train, threads))
+    process.stdin.write(encode_job(config, query, train, threads))
     process.stdin.flush()
     return process
 
 
-class _Watch:
-    """Tells after every run how far the study is, how long it may still take, and stops one that would take too long.
+class _StudyProgress:
+    """Reports after every run how far the study is and how long it may take, and stops one that would take too long.
 
     The time left is that of the steps of training left, at the pace of the runs that were trained from their start.
     """
 
-    def __init__(self, plan: Plan, jobs: Sequence[Job], asked: Asked) -> None:
-        self.plan, self.asked, self.count = plan, asked, len(jobs)
+    def __init__(self, plan: StudyPlan, jobs: Sequence[Job], query: Query) -> None:
+        self.plan, self.query, self.count = plan, query, len(jobs)
         self.steps_left = sum(map(steps_of, (job.config for job in jobs)))
         self.finished = 0
         self.timed_steps, self.timed_seconds = 0, 0.0
@@ -157,17 +161,18 @@ class _Watch:
     def done(self, job: Job, seconds: float, fresh: bool) -> None:
         self.finished += 1
         self.steps_left -= steps_of(job.config)
-        record = record_of(job, self.asked)
+        record = read_record(job, self.query)
         first = False
         if fresh and record.status == "finished":
             first = not self.timed_steps
             self.timed_steps += steps_of(job.config)
             self.timed_seconds += seconds
         left = self._seconds_left()
-        told = "" if left is None or not self.steps_left else f"; about {spoken_time(left)} left"
+        remaining = "" if left is None or not self.steps_left else f"; about {format_duration(left)} left"
         outcome = record.status if record.status != "failed" else f"failed: {record.error}"
         console.print(
-            f"{self.finished} of {self.count}  {job.cell}, seed {job.seed}: {outcome} ({spoken_time(seconds)}){told}",
+            f"{self.finished} of {self.count}  {job.cell}, seed {job.seed}: {outcome} "
+            f"({format_duration(seconds)}){remaining}",
             soft_wrap=True,
         )
         if first and left is not None and self.plan.minutes is not None:
@@ -184,7 +189,7 @@ class _Watch:
         if whole > self.plan.minutes:
             raise UserError(
                 f"study {self.plan.name}: by the time of its first run it would take {math.ceil(whole)} minutes, "
-                f"more than minutes={self.plan.minutes:g}; raise that, or ask for fewer seeds or steps. What has "
+                f"more than minutes={self.plan.minutes:g}; raise that, or take fewer seeds or steps. What has "
                 "finished stays"
             )
 
@@ -194,17 +199,17 @@ def steps_of(config: Config) -> int:
     return min(config.optimizer.steps, config.trainer.limit_steps or config.optimizer.steps)
 
 
-def spoken_time(seconds: float) -> str:
-    """A length of time as one says it."""
+def format_duration(seconds: float) -> str:
+    """A length of time in seconds, minutes or hours."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     minutes = seconds / 60
     return f"{minutes:.0f} min" if minutes < 90 else f"{minutes / 60:.1f} h"
 
 
-def _refuse_strangers(jobs: Sequence[Job]) -> None:
-    """Tell before any work that a directory holds a run of other settings."""
+def _check_directories(jobs: Sequence[Job]) -> None:
+    """Refuse, before any work, a directory that holds a run of other settings."""
     for job in jobs:
-        layout = Layout(job.directory)
-        if layout.config.exists() and not alike(read(layout.config), job.config):
+        layout = RunFiles(job.directory)
+        if layout.config.exists() and not same_settings(read(layout.config), job.config):
             raise UserError(f"{job.directory} holds a run of other settings; choose another output= or name=")

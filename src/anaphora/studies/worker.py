@@ -1,7 +1,7 @@
 """One run of a study, in this process or, as `python -m anaphora.studies.worker`, in one of its own.
 
-The process is told over standard input what to do, and ends at once when that closes: whoever started it is gone, and
-what it has written is whole.
+The process reads its job from standard input, and ends at once when that closes: the process that started it is gone,
+and every file is whole.
 """
 
 from __future__ import annotations
@@ -16,32 +16,33 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TextIO
 
-from anaphora.checkpoint import Layout
-from anaphora.config import Config, dumps, one_line, read
-from anaphora.errors import UserError
-from anaphora.files import write_json
-from anaphora.studies.measures import FAILURE, Asked, measure, measure_settings
-from anaphora.workflow import trained
+from anaphora.base.errors import UserError, one_line
+from anaphora.base.files import write_json
+from anaphora.runs.directory import RunFiles
+from anaphora.settings.run import Config
+from anaphora.settings.stored import dumps, read
+from anaphora.studies.measures import FAILURE_FILE, Query, measure_run, measure_settings
+from anaphora.training.reuse import load_or_train
 
 
-def work(config: Config, asked: Asked, train: bool) -> None:
-    """Train a run if need be and measure it; what goes wrong is written down beside it and raised no further.
+def train_and_measure(config: Config, query: Query, train: bool) -> None:
+    """Train a run if need be and measure it; an error is written beside it and raised no further.
 
     Args:
         config: with the name of the run's directory.
-        asked: what is measured.
+        query: the measures.
         train: whether an unfinished run may be trained; where not, nothing is done with it.
     """
     assert config.name is not None
     directory = Path(config.output) / config.name
-    if not train and not Layout(directory).weights.exists():
+    if not train and not RunFiles(directory).weights.exists():
         return
-    failure = directory / FAILURE
+    failure = directory / FAILURE_FILE
     try:
-        if asked.of_runs:
-            measure(trained(config, "choose another output= or name=", say=lambda _: None), asked)
+        if query.of_runs:
+            measure_run(load_or_train(config, "choose another output= or name=", report=lambda _: None), query)
         else:
-            measure_settings(config, directory, asked)
+            measure_settings(config, directory, query)
     except Exception as error:  # a run that fails is a result; the others go on
         if not isinstance(error, UserError):
             traceback.print_exc()
@@ -50,31 +51,31 @@ def work(config: Config, asked: Asked, train: bool) -> None:
         failure.unlink(missing_ok=True)
 
 
-def order(config: Config, asked: Asked, train: bool, threads: int) -> str:
-    """What a process is told: one line of JSON."""
-    plain = {"settings": dumps(config), "asked": asdict(asked), "train": train, "threads": threads}
+def encode_job(config: Config, query: Query, train: bool, threads: int) -> str:
+    """A job for a process of its own: one line of JSON."""
+    plain = {"settings": dumps(config), "query": asdict(query), "train": train, "threads": threads}
     return json.dumps(plain) + "\n"
 
 
-def obey(told: TextIO) -> None:
-    """Do what one line of JSON says, and end this process when nobody is there to tell more."""
+def run_job(stream: TextIO) -> None:
+    """Do the job of one line of JSON, and end this process when the stream closes."""
     import torch
 
-    content = json.loads(told.readline())
-    threading.Thread(target=_end_with, args=(told,), daemon=True).start()
+    content = json.loads(stream.readline())
+    threading.Thread(target=_exit_when_closed, args=(stream,), daemon=True).start()
     torch.set_num_threads(content["threads"])
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "config.yaml"
         path.write_text(content["settings"], encoding="utf-8")
         config = read(path)
-    asked = content["asked"]
-    work(config, Asked(tuple(asked["measures"]), asked["split"], asked["items"]), content["train"])
+    query = content["query"]
+    train_and_measure(config, Query(tuple(query["measures"]), query["split"], query["items"]), content["train"])
 
 
-def _end_with(told: TextIO) -> None:
-    told.read()
+def _exit_when_closed(stream: TextIO) -> None:
+    stream.read()
     os._exit(1)
 
 
 if __name__ == "__main__":
-    obey(sys.stdin)
+    run_job(sys.stdin)

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytorch_lightning as lightning
 from tqdm import tqdm
 
-from anaphora.checkpoint import Layout, save_weights
-from anaphora.files import whole, write_json
+from anaphora.base.files import atomic_write, write_json
+from anaphora.runs.directory import RunFiles, save_weights
+from anaphora.settings.training import Validation
 from anaphora.training.module import TrainingModule
-from anaphora.training.settings import Validation
 
 
-class Bar(lightning.Callback):
+class ProgressBar(lightning.Callback):
     """One progress bar over all steps."""
 
     def __init__(self, steps: int) -> None:
@@ -30,8 +29,8 @@ class Bar(lightning.Callback):
     def on_train_batch_end(
         self, trainer: lightning.Trainer, module: Any, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
-        shown = trainer.progress_bar_metrics
-        self._bar.set_postfix({name: f"{float(value):.3f}" for name, value in shown.items()}, refresh=False)
+        metrics = trainer.progress_bar_metrics
+        self._bar.set_postfix({name: f"{float(value):.3f}" for name, value in metrics.items()}, refresh=False)
         self._bar.update(trainer.global_step - self._bar.n)
 
     def on_train_end(self, trainer: lightning.Trainer, module: lightning.LightningModule) -> None:
@@ -44,28 +43,39 @@ class Bar(lightning.Callback):
             self._bar.close()
 
 
-class History(lightning.Callback):
-    """After each validation: note what it found, keep the best weights, and leave a checkpoint to resume from.
+class ValidationCheckpoint(lightning.Callback):
+    """After each validation: record its metrics, keep the best weights, and leave a checkpoint to resume from.
 
     Everything is written whole or not at all, so a killed run resumes from its last validation.
+
+    Attributes:
+        validations: the step and the metrics of each.
+        seconds: that training took, its resumed parts included.
+        curves_seconds: how many of them the loggers took.
     """
 
-    def __init__(self, layout: Layout, chosen: Validation, shown_in: Callable[[], float]) -> None:
-        self.layout, self.patience, self.keep = layout, chosen.patience, chosen.keep
-        self.shown_in = shown_in  # -> seconds that TensorBoard took so far
+    def __init__(self, layout: RunFiles, settings: Validation) -> None:
+        self.layout, self.patience, self.keep = layout, settings.patience, settings.keep
         self.validations: list[dict[str, float]] = []
         self.seconds = 0.0
+        self.curves_seconds = 0.0
         self._since = time.perf_counter()
+
+    @property
+    def best_validation(self) -> dict[str, float]:
+        """The validation whose weights are kept."""
+        return self.validations[self._best()]
 
     @property
     def _best_weights(self) -> Path:
         return self.layout.checkpoints / "best.safetensors"
 
     def state_dict(self) -> dict[str, Any]:
-        return {"validations": self.validations, "seconds": self.seconds}
+        return {"validations": self.validations, "seconds": self.seconds, "curves_seconds": self.curves_seconds}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        self.validations, self.seconds = state_dict["validations"], state_dict["seconds"]
+        self.validations = state_dict["validations"]
+        self.seconds, self.curves_seconds = state_dict["seconds"], state_dict["curves_seconds"]
 
     def on_train_start(self, trainer: lightning.Trainer, module: lightning.LightningModule) -> None:
         self._since = time.perf_counter()
@@ -74,42 +84,44 @@ class History(lightning.Callback):
         assert isinstance(module, TrainingModule)
         if self.validations and self.validations[-1]["step"] == trainer.global_step:
             return  # a resumed run first ends the round that its checkpoint was written in
-        found = {
+        metrics = {
             name: float(value) for name, value in trainer.callback_metrics.items() if not name.startswith("train/")
         }
-        self.validations.append({"step": trainer.global_step, **found})
+        self.validations.append({"step": trainer.global_step, **metrics})
         if self._since_best() == 0:
-            save_weights(self._best_weights, module.resolver)
+            save_weights(self._best_weights, module.model)
         now = time.perf_counter()
         self.seconds, self._since = self.seconds + now - self._since, now
-        with whole(self.layout.last) as draft:
+        with atomic_write(self.layout.last_checkpoint) as draft:
             trainer.save_checkpoint(draft)
         if self.patience and self._since_best() >= self.patience:
             trainer.should_stop = True
 
-    def finish(self) -> dict[str, Any]:
+    def on_fit_end(self, trainer: lightning.Trainer, module: lightning.LightningModule) -> None:
+        self.finish()
+
+    def finish(self) -> None:
         """Make the best weights the run's weights, write what training reached, and leave nothing to resume from."""
         record = {
             "steps": int(self.validations[-1]["step"]),
             "train_seconds": round(self.seconds, 3),
-            "curves_seconds": round(self.shown_in(), 3),
+            "curves_seconds": round(self.curves_seconds, 3),
             "best_validation": self._best(),
             "validations": self.validations,
         }
         write_json(self.layout.training, record)
         self._best_weights.replace(self.layout.weights)
         self.forget()
-        return record
 
     def forget(self) -> None:
         """Remove the checkpoints, which take two to three times the room of the weights."""
         shutil.rmtree(self.layout.checkpoints, ignore_errors=True)  # what stays is in nobody's way
 
     def _best(self) -> int:
-        """The validation whose weights are kept: the lowest loss, or the last one (also without a read-out)."""
+        """The validation whose weights are kept: the lowest loss, or the last one (also without a prediction head)."""
         if self.keep == "last":
             return len(self.validations) - 1
-        losses = [one.get("validation/loss", -number) for number, one in enumerate(self.validations)]
+        losses = [metrics.get("validation/loss", -number) for number, metrics in enumerate(self.validations)]
         return min(range(len(losses)), key=losses.__getitem__)
 
     def _since_best(self) -> int:

@@ -1,4 +1,4 @@
-"""What training minimises: the read-out's loss, hidden words, and a pull on the attention where it is asked for."""
+"""What training minimises: the loss of the prediction head, of masked tokens, of minimal pairs and of supervision."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from anaphora.data.batch import Batch
-from anaphora.model.readout import Seen, group_mean
-from anaphora.model.resolver import Resolver
-from anaphora.training.settings import Supervision, Task
+from anaphora.base.batch import Batch
+from anaphora.model.prediction import EncoderOutput, group_mean
+from anaphora.model.pronoun_model import PronounModel
+from anaphora.settings.training import Supervision, Task
 
 
 @dataclass(frozen=True)
@@ -22,67 +22,69 @@ class Losses:
     parts: dict[str, Tensor]
 
 
-def losses(resolver: Resolver, batch: Batch, task: Task) -> Losses:
+def losses(model: PronounModel, batch: Batch, task: Task) -> Losses:
     """The loss of one batch."""
-    seen = resolver.see_with_rows(batch) if task.supervision.weight else resolver.see(batch)
+    output = model.forward_with_rows(batch) if task.supervision.weight else model(batch)
     parts: dict[str, Tensor] = {}
-    total = seen.hidden.new_zeros(())
-    if task.readout.kind != "no_readout":
-        parts["answer"] = resolver.readout.loss(seen, batch).mean()
+    total = output.hidden.new_zeros(())
+    if task.prediction.kind != "none":
+        parts["answer"] = model.prediction_head.loss(output, batch).mean()
         total = total + parts["answer"]
-    if len(batch.twins):
-        parts["twin_contrast"] = twin_contrast_loss(resolver.readout.scores(seen, batch), batch.twins)
-        total = total + task.twin_contrast * parts["twin_contrast"]
+    if len(batch.minimal_pairs):
+        parts["minimal_pair_contrast"] = minimal_pair_contrast_loss(
+            model.prediction_head.scores(output, batch), batch.minimal_pairs
+        )
+        total = total + task.minimal_pair_contrast * parts["minimal_pair_contrast"]
     if len(batch.masked_positions):
-        parts["hidden_words"] = hidden_words_loss(resolver, seen, batch)
-        total = total + task.hidden_words_weight * parts["hidden_words"]
+        parts["masked_lm"] = masked_lm_loss(model, output, batch)
+        total = total + task.masked_lm_weight * parts["masked_lm"]
     if task.supervision.weight:
-        parts["supervision"] = supervision_loss(seen, batch, task.supervision)
+        parts["supervision"] = supervision_loss(output, batch, task.supervision)
         total = total + task.supervision.weight * parts["supervision"]
     return Losses(total, parts)
 
 
-def hidden_words_loss(resolver: Resolver, seen: Seen, batch: Batch) -> Tensor:
-    """The mean cross-entropy of the hidden tokens, in nats."""
-    logits = resolver.output(seen.hidden[batch.masked_positions])
+def masked_lm_loss(model: PronounModel, output: EncoderOutput, batch: Batch) -> Tensor:
+    """The mean cross-entropy of the masked tokens, in nats."""
+    logits = model.output(output.hidden[batch.masked_positions])
     return functional.cross_entropy(logits, batch.ids.flatten()[batch.masked_positions])
 
 
-def twin_contrast_loss(scores: Tensor, twins: Tensor) -> Tensor:
-    """How likely two twins are given the same answer, each asked by itself, mean over the pairs; in [0, 1].
+def minimal_pair_contrast_loss(scores: Tensor, minimal_pairs: Tensor) -> Tensor:
+    """How likely the items of a minimal pair get the same answer, each by itself, mean over the pairs; in [0, 1].
 
-    The sum over the answers of one twin's share times the other's; after the mutual exclusivity of twins in Klein and
-    Nabi 2020. No label is read but that the answers differ.
+    The sum over the answers of one item's share times the other's; after the mutual exclusivity of twin sentences in
+    Klein and Nabi 2020. No label is read but that the answers differ.
 
     Args:
-        scores: (N, M + 1) as read-outs give them.
-        twins: (Q, 2), at least one pair of different answers.
+        scores: (N, M + 1) as prediction heads give them.
+        minimal_pairs: (Q, 2) items, at least one pair of different answers.
     """
     shares = scores.softmax(dim=1)
-    return (shares[twins[:, 0]] * shares[twins[:, 1]]).sum(dim=1).mean()
+    return (shares[minimal_pairs[:, 0]] * shares[minimal_pairs[:, 1]]).sum(dim=1).mean()
 
 
-def supervision_loss(seen: Seen, batch: Batch, chosen: Supervision) -> Tensor:
+def supervision_loss(output: EncoderOutput, batch: Batch, settings: Supervision) -> Tensor:
     """KL(target || row) of the chosen layers and heads, in nats, mean over the items that have an antecedent.
 
     The target spreads evenly over the antecedent's tokens; the row is the mean over the pronoun's tokens.
     """
-    assert seen.rows is not None
-    rows = seen.rows[chosen.layers][:, :, chosen.heads]  # (layers, K, heads, T)
+    assert output.rows is not None
+    rows = output.rows[settings.layers][:, :, settings.heads]  # (layers, K, heads, T)
     items, most = batch.present.shape
     length = rows.shape[-1]
     gold = batch.gold.flatten()[batch.candidate_owners]
-    owners, places = batch.candidate_owners[gold] // most, batch.candidate_positions[gold] % length
-    count = group_mean_count(owners, items)
+    owners, positions = batch.candidate_owners[gold] // most, batch.candidate_positions[gold] % length
+    count = group_sizes(owners, items)
     share = 1.0 / count[owners]
     divergence = rows.new_zeros(())
     for layer in rows:
-        weights = group_mean(layer, batch.query_items, items)[owners, :, places]  # (G, heads)
+        weights = group_mean(layer, batch.query_items, items)[owners, :, positions]  # (G, heads)
         log_weights = weights.clamp(min=torch.finfo(weights.dtype).tiny).log()
         divergence = divergence + (share * (share.log() - log_weights.mean(dim=1))).sum()
     return divergence / len(rows) / (count > 0).sum().clamp(min=1)
 
 
-def group_mean_count(owners: Tensor, size: int) -> Tensor:
+def group_sizes(owners: Tensor, size: int) -> Tensor:
     """How many values each owner has: (K,) -> (size,)."""
     return torch.zeros(size, device=owners.device).index_add(0, owners, torch.ones(len(owners), device=owners.device))

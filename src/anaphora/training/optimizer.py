@@ -11,67 +11,69 @@ from typing import Any, overload
 import torch
 from torch import Tensor, nn
 
-from anaphora.training.settings import Optimizer
+from anaphora.settings.training import Optimizer
 
-_BLOCK = re.compile(r"(?:^|\.)blocks\.(\d+)\.")
-_EMBEDDING = re.compile(r"(?:^|\.)encoder\.(?:tokens|position|embedding_norm)\.")
+_BLOCK_NAME = re.compile(r"(?:^|\.)blocks\.(\d+)\.")
+_EMBEDDING_NAME = re.compile(r"(?:^|\.)encoder\.(?:tokens|position|embedding_norm)\.")
 MOMENTUM = 0.95
-NEWTON_SCHULZ = (3.4445, -4.7750, 2.0315)
+NEWTON_SCHULZ_COEFFICIENTS = (3.4445, -4.7750, 2.0315)
 NEWTON_SCHULZ_STEPS = 3
 """Jordan et al. take 5. Three cost three fifths, and the demo's recipe was chosen with them."""
 
 
-def build(resolver: nn.Module, chosen: Optimizer, products: torch.dtype = torch.float32) -> torch.optim.Optimizer:
+def build_optimizer(
+    model: nn.Module, settings: Optimizer, products: torch.dtype = torch.float32
+) -> torch.optim.Optimizer:
     """The optimizer that the settings name, over all weights that are trained; Muon multiplies in type `products`."""
-    matrices, others = split(resolver, chosen.matrices)
-    shares = learning_rate_shares(resolver, chosen.layer_decay)
-    settings: dict[str, Any] = {"lr": chosen.learning_rate, "betas": (0.9, chosen.beta2)}
+    matrices, others = split_parameters(model, settings.matrices)
+    shares = layer_learning_rate_factors(model, settings.layer_decay)
+    defaults: dict[str, Any] = {"lr": settings.learning_rate, "betas": (0.9, settings.beta2)}
     groups: list[dict[str, Any]] = []
     for share in sorted(set(shares.values()), reverse=True):
-        here = [weight for weight in others if shares[weight] == share]
-        rate = share * chosen.learning_rate
-        decayed = [weight for weight in here if weight.dim() >= 2]
-        plain = [weight for weight in here if weight.dim() < 2]
-        groups.append({"params": decayed, "weight_decay": chosen.weight_decay, "lr": rate})
+        weights = [weight for weight in others if shares[weight] == share]
+        rate = share * settings.learning_rate
+        decayed = [weight for weight in weights if weight.dim() >= 2]
+        plain = [weight for weight in weights if weight.dim() < 2]
+        groups.append({"params": decayed, "weight_decay": settings.weight_decay, "lr": rate})
         groups.append({"params": plain, "weight_decay": 0.0, "lr": rate})
-    if chosen.matrices == "muon":
-        highest = chosen.matrices_learning_rate or chosen.learning_rate
+    if settings.matrices == "muon":
+        highest = settings.matrices_learning_rate or settings.learning_rate
         groups += [
             {
                 "params": [weight for weight in matrices if shares[weight] == share],
-                "weight_decay": chosen.weight_decay,
+                "weight_decay": settings.weight_decay,
                 "lr": share * highest,
                 "orthogonal": True,
             }
             for share in sorted({shares[weight] for weight in matrices}, reverse=True)
         ]
-        return Muon(groups, products, **settings)
-    return torch.optim.AdamW(groups, **settings)
+        return Muon(groups, products, **defaults)
+    return torch.optim.AdamW(groups, **defaults)
 
 
-def learning_rate_shares(resolver: nn.Module, decay: float) -> dict[nn.Parameter, float]:
+def layer_learning_rate_factors(model: nn.Module, decay: float) -> dict[nn.Parameter, float]:
     """The share of the learning rate of every weight: 1 above the blocks, less by `decay` with each layer below.
 
     The last block has `decay`, the first of L `decay` to the power L, the embedding one power more (Clark et al. 2020,
     ELECTRA, appendix B). A weight that is shared between embedding and output counts as the embedding's.
     """
-    named = list(resolver.named_parameters())
-    blocks = [int(found.group(1)) for name, _ in named if (found := _BLOCK.search(name))]
+    named = list(model.named_parameters())
+    blocks = [int(match.group(1)) for name, _ in named if (match := _BLOCK_NAME.search(name))]
     layers = max(blocks, default=-1) + 1
     shares = {}
     for name, weight in named:
-        found = _BLOCK.search(name)
-        embedded = _EMBEDDING.search(name) is not None
-        below = layers - int(found.group(1)) if found else layers + 1 if embedded else 0
+        match = _BLOCK_NAME.search(name)
+        in_embedding = _EMBEDDING_NAME.search(name) is not None
+        below = layers - int(match.group(1)) if match else layers + 1 if in_embedding else 0
         shares[weight] = decay**below
     return shares
 
 
-def split(resolver: nn.Module, matrices: str) -> tuple[list[nn.Parameter], list[nn.Parameter]]:
+def split_parameters(model: nn.Module, matrices: str) -> tuple[list[nn.Parameter], list[nn.Parameter]]:
     """The weights that Muon updates, and the rest: none and all where `matrices` is "adamw"."""
     orthogonal: list[nn.Parameter] = []
     others: list[nn.Parameter] = []
-    for name, weight in resolver.named_parameters():
+    for name, weight in model.named_parameters():
         if weight.requires_grad:
             # Embeddings and outputs are tables of rows, not maps between features: Jordan et al. leave them to AdamW.
             inside = ".blocks." in f".{name}" and weight.dim() == 2
@@ -84,8 +86,8 @@ class Muon(torch.optim.AdamW):
 
     The update is scaled by 0.2 sqrt(longer side), so that its entries are as large as AdamW's and learning
     rates compare (Liu et al. 2025, "Muon is scalable for LLM training", section 2.2). `torch.optim.Muon` multiplies in
-    bfloat16, one matrix after the other: on a CPU that emulates it, 20 times slower than batched float32 here. Whoever
-    trains in bfloat16 knows that the machine is made for it, and has `products` in it too.
+    bfloat16, one matrix after the other: 20 times slower than batched float32 on a CPU that emulates it. A run in
+    bfloat16 is on a machine that is made for it, and has `products` in it too.
     """
 
     def __init__(self, params: Any, products: torch.dtype = torch.float32, **settings: Any) -> None:
@@ -105,13 +107,13 @@ class Muon(torch.optim.AdamW):
             # Here and not in AdamW's step: Lightning's closure clears and clips the gradients of all groups.
             with torch.enable_grad():
                 loss = closure()
-        every = self.param_groups
-        self.param_groups = [group for group in every if not group["orthogonal"]]
+        all_groups = self.param_groups
+        self.param_groups = [group for group in all_groups if not group["orthogonal"]]
         try:
             super().step()
         finally:
-            self.param_groups = every
-        for group in every:
+            self.param_groups = all_groups
+        for group in all_groups:
             if group["orthogonal"]:
                 self._orthogonal_step(group)
         return loss
@@ -127,7 +129,7 @@ class Muon(torch.optim.AdamW):
             momenta = [self._momentum(weight) for weight in weights]
             torch._foreach_lerp_(momenta, gradients, 1 - MOMENTUM)
             ahead = torch._foreach_lerp(gradients, momenta, MOMENTUM)
-            updates = orthogonalised(torch.stack(list(ahead)), self.products)
+            updates = orthogonalise(torch.stack(list(ahead)), self.products)
             torch._foreach_mul_(weights, 1 - group["lr"] * group["weight_decay"])
             torch._foreach_add_(weights, list(updates.unbind()), alpha=-group["lr"] * 0.2 * math.sqrt(max(shape)))
 
@@ -140,15 +142,15 @@ class Muon(torch.optim.AdamW):
         return momentum
 
 
-def orthogonalised(matrices: Tensor, products: torch.dtype = torch.float32, steps: int = NEWTON_SCHULZ_STEPS) -> Tensor:
+def orthogonalise(matrices: Tensor, products: torch.dtype = torch.float32, steps: int = NEWTON_SCHULZ_STEPS) -> Tensor:
     """Matrices with their singular values drawn towards 1, by Newton-Schulz steps: (K, M, N) -> (K, M, N).
 
-    What is multiplied has the type `products`; what comes out has that of `matrices`.
+    The products have the type `products`; the result has that of `matrices`.
 
     The polynomial is steep at 0 and ends between about 0.5 and 1.2 rather than at 1, which training does not mind
     (Jordan et al. 2024).
     """
-    first, second, third = NEWTON_SCHULZ
+    first, second, third = NEWTON_SCHULZ_COEFFICIENTS
     tall = matrices.shape[1] > matrices.shape[2]
     rows = matrices.mT if tall else matrices
     rows = (rows / (rows.norm(dim=(1, 2), keepdim=True) + 1e-7)).to(products)
@@ -159,15 +161,15 @@ def orthogonalised(matrices: Tensor, products: torch.dtype = torch.float32, step
     return rows.mT if tall else rows
 
 
-def learning_rate_shape(chosen: Optimizer) -> Callable[[int], float]:
+def learning_rate_schedule(settings: Optimizer) -> Callable[[int], float]:
     """The learning rate of a step as a share of the highest."""
-    warmup = max(1, round(chosen.steps * chosen.warmup))
+    warmup = max(1, round(settings.steps * settings.warmup))
 
     def share(step: int) -> float:
         if step < warmup:
             return (step + 1) / warmup
-        left = max(0.0, (chosen.steps - step) / max(1, chosen.steps - warmup))
-        match chosen.decay:
+        left = max(0.0, (settings.steps - step) / max(1, settings.steps - warmup))
+        match settings.decay:
             case "linear":
                 return left
             case "cosine":

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from readings import everything, pairs_in_one_split, pronoun, right, words
 
+from anaphora.base.errors import UserError
 from anaphora.data.corpora import pdp60, wsc273
-from anaphora.data.settings import Knowref, Mandarinograd, Pdp60, Wsc273
 from anaphora.data.store import load
-from anaphora.errors import UserError
+from anaphora.settings.data import Knowref, Mandarinograd, Pdp60, Wsc273
 
 PDP = """Maud gave Ida the vase of Ida's aunt.  Later [MASK]  broke it.
 [MASK]
@@ -105,8 +105,8 @@ def test_the_letter_is_the_answer_and_neighbours_with_the_same_answers_are_twins
     assert large.text == "The cup would not go in the bag because it was too large."
     assert (right(large), right(small), right(alone)) == (["The cup"], ["the bag"], ["Maud"])
     assert large.group == small.group != alone.group
-    assert large.twin == small.twin != ""
-    assert alone.twin == ""
+    assert large.minimal_pair == small.minimal_pair != ""
+    assert alone.minimal_pair == ""
     assert alone.text == "She, Maud said, would call Ida."
     assert pairs_in_one_split(splits)
 
@@ -123,9 +123,9 @@ def test_the_order_of_the_copy_that_lists_the_right_answer_first_is_not_kept(tmp
     path.write_text(
         text.format("large", "the cup,the bag", "the cup") + text.format("small", "the bag,the cup", "the bag")
     )
-    found = everything(wsc273.read(Wsc273(path=str(path)))[0])
-    assert sorted(example.antecedents for example in found) == [(0,), (1,)]
-    assert len({example.twin for example in found}) == 1
+    examples = everything(wsc273.read(Wsc273(path=str(path)))[0])
+    assert sorted(example.antecedents for example in examples) == [(0,), (1,)]
+    assert len({example.minimal_pair for example in examples}) == 1
 
 
 @pytest.mark.parametrize(

@@ -9,20 +9,20 @@ from typing import Any
 import pytest
 from readings import everything, pairs_in_one_split, pronoun, right, words
 
+from anaphora.base.errors import UserError
 from anaphora.data.corpora import cluewsc, mandarinograd, xwino
-from anaphora.data.settings import Cluewsc, Mandarinograd, Xwino
-from anaphora.errors import UserError
+from anaphora.settings.data import Cluewsc, Mandarinograd, Xwino
 
 TEXT = "𠮷田把伞借给阿梅的姐姐，阿梅说伞很旧，因为它漏水。"
 """The first character lies outside the basic plane: two code units in UTF-16, one code point."""
 
 
-def claim(words: str, label: str | None, nth: int = 0, text: str = TEXT, asked: str = "它") -> dict[str, Any]:
+def claim(words: str, label: str | None, nth: int = 0, text: str = TEXT, pronoun: str = "它") -> dict[str, Any]:
     """A row that asks whether the pronoun means the nth occurrence of some words."""
     at = -1
     for _ in range(nth + 1):
         at = text.index(words, at + 1)
-    target = {"span1_index": at, "span1_text": words, "span2_index": text.index(asked), "span2_text": asked}
+    target = {"span1_index": at, "span1_text": words, "span2_index": text.index(pronoun), "span2_text": pronoun}
     return {"target": target, "text": text} | ({} if label is None else {"label": label})
 
 
@@ -43,13 +43,13 @@ def test_rows_about_one_pronoun_become_one_example_and_equal_words_one_candidate
 def test_two_true_candidates_are_both_antecedents_and_a_lone_false_one_leaves_none(tmp_path: Path) -> None:
     other = "小周和小吴来了，他们很高兴，他唱歌。"
     rows = [
-        claim("小周", "true", text=other, asked="他们"),
-        claim("小吴", "true", text=other, asked="他们"),
+        claim("小周", "true", text=other, pronoun="他们"),
+        claim("小吴", "true", text=other, pronoun="他们"),
         claim("伞", "false"),
     ]
-    found = cluewsc.read(clue(tmp_path / "train.json", *rows))[0]["train"]
-    assert [example.antecedents for example in found] == [(0, 1), ()]
-    assert len(found[1].candidates) == 1
+    examples = cluewsc.read(clue(tmp_path / "train.json", *rows))[0]["train"]
+    assert [example.antecedents for example in examples] == [(0, 1), ()]
+    assert len(examples[1].candidates) == 1
 
 
 def test_overlapping_candidates_are_dropped_but_never_the_right_one(tmp_path: Path) -> None:
@@ -68,9 +68,9 @@ def test_equal_rows_are_read_once_and_rows_without_a_label_not_at_all(tmp_path: 
 
 def test_texts_stay_together_and_the_development_file_is_the_test_split(tmp_path: Path) -> None:
     rows = [
-        claim(name, "true", text=f"{number}号小周和小吴来了，他们很高兴，他唱歌。", asked=asked)
+        claim(name, "true", text=f"{number}号小周和小吴来了，他们很高兴，他唱歌。", pronoun=pronoun_text)
         for number in range(20)
-        for name, asked in (("小周", "他们"), ("小吴", "他唱"))
+        for name, pronoun_text in (("小周", "他们"), ("小吴", "他唱"))
     ]
     for row in rows:
         row["target"]["span2_text"] = row["target"]["span2_text"].replace("他唱", "他")
@@ -110,17 +110,17 @@ def schemas(folder: Path, *rows: str) -> Mandarinograd:
 
 
 def test_words_are_joined_and_answers_found_as_words_or_heads_of_compounds(tmp_path: Path) -> None:
-    found = {example.text: example for example in everything(mandarinograd.read(schemas(tmp_path, *SCHEMAS))[0])}
-    lent = found["Ann Lee把伞借给了Maud，因为她有两把。"]
+    by_text = {example.text: example for example in everything(mandarinograd.read(schemas(tmp_path, *SCHEMAS))[0])}
+    lent = by_text["Ann Lee把伞借给了Maud，因为她有两把。"]
     assert (pronoun(lent), words(lent), right(lent)) == ("她", [["Ann Lee"], ["Maud"]], ["Ann Lee"])
-    hit = found["小货车撞了鸟笼，所以它坏了。"]
+    hit = by_text["小货车撞了鸟笼，所以它坏了。"]
     assert (words(hit), right(hit)) == ([["货车"], ["鸟笼"]], ["鸟笼"])
-    assert right(found["小周拉了Ida，扯了她的袖子。"]) == ["Ida"]
+    assert right(by_text["小周拉了Ida，扯了她的袖子。"]) == ["Ida"]
 
 
-def test_both_rows_of_a_schema_are_twins_in_one_split(tmp_path: Path) -> None:
+def test_both_rows_of_a_schema_are_minimal_pairs_in_one_split(tmp_path: Path) -> None:
     splits, _ = mandarinograd.read(schemas(tmp_path, *SCHEMAS))
-    assert len({example.twin for example in everything(splits)}) == 3
+    assert len({example.minimal_pair for example in everything(splits)}) == 3
     assert pairs_in_one_split(splits)
 
 
@@ -158,8 +158,8 @@ def test_a_missing_column_or_cell_is_named(tmp_path: Path) -> None:
         mandarinograd.read(schemas(tmp_path))
 
 
-def xrow(language: str, text: str, tokens: list[str], asked: int, names: list[tuple[int, int, bool]]) -> str:
-    marked = [tokens[asked], [asked, asked + 1], [tokens[asked]]]
+def xrow(language: str, text: str, tokens: list[str], pronoun_token: int, names: list[tuple[int, int, bool]]) -> str:
+    marked = [tokens[pronoun_token], [pronoun_token, pronoun_token + 1], [tokens[pronoun_token]]]
     candidates = [[" ".join(tokens[start:end]), [start, end], tokens[start:end], right] for start, end, right in names]
     cells = [language, "mine", "?", text, *(json.dumps(each) for each in (tokens, marked, candidates))]
     return "\t".join(cells)
@@ -192,18 +192,18 @@ def xfile(folder: Path, *rows: str) -> Xwino:
 
 
 def test_token_spans_become_characters_in_both_languages(tmp_path: Path) -> None:
-    found = {example.text: example for example in everything(xwino.read(xfile(tmp_path, *ENGLISH, CHINESE))[0])}
-    cracked = found['Ida\'s aunt said "it" when the jug hit the wall, as it cracked.']
+    by_text = {example.text: example for example in everything(xwino.read(xfile(tmp_path, *ENGLISH, CHINESE))[0])}
+    cracked = by_text['Ida\'s aunt said "it" when the jug hit the wall, as it cracked.']
     assert cracked.pronoun == (51, 53)  # not the first "it"
     assert (words(cracked), right(cracked)) == ([["the jug"], ["the wall"]], ["the wall"])
-    chinese = found["小周帮了小吴，因为他累。"]
+    chinese = by_text["小周帮了小吴，因为他累。"]
     assert (chinese.language, pronoun(chinese), right(chinese)) == ("zh", "他", ["小吴"])
 
 
-def test_xwino_neighbours_with_the_same_candidates_are_twins_in_one_split(tmp_path: Path) -> None:
+def test_xwino_neighbours_with_the_same_candidates_are_minimal_pairs_in_one_split(tmp_path: Path) -> None:
     splits, _ = xwino.read(xfile(tmp_path, *ENGLISH, CHINESE))
     english = [example for example in everything(splits) if example.language == "en"]
-    assert len({example.twin for example in english}) == 1
+    assert len({example.minimal_pair for example in english}) == 1
     assert pairs_in_one_split(splits)
 
 

@@ -5,14 +5,14 @@ from pathlib import Path
 import pytest
 from readings import pairs_in_one_split
 
+from anaphora.base.errors import UserError
 from anaphora.data.corpora import dpr
-from anaphora.data.settings import Dpr
-from anaphora.errors import UserError
+from anaphora.settings.data import Dpr
 
 BLOCK = "Maud met Ida as she {}.\nshe\nMaud,Ida\n{}\n\n"
 
 
-def test_the_test_file_of_a_folder_is_the_test_split_and_its_twins_are_its_own(tmp_path: Path) -> None:
+def test_the_test_file_of_a_folder_is_the_test_split_and_its_minimal_pairs_are_its_own(tmp_path: Path) -> None:
     train = "".join(
         BLOCK.format(f"{verb} {number}", name) for number in range(10) for verb, name in (("ran", "Maud"),) * 2
     )

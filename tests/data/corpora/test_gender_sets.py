@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from readings import everything, pairs_in_one_split, pronoun, right, words
 
+from anaphora.base.errors import UserError
 from anaphora.data.corpora import knowref, winobias, winogender
-from anaphora.data.settings import Knowref, Winobias, Winogender
-from anaphora.errors import UserError
+from anaphora.settings.data import Knowref, Winobias, Winogender
 
 PRO = ["1 [The potter] thanked the night nurse because [he] was glad of [his] tea.",
        "2 The potter thanked [the night nurse] because [ she] brought tea."]  # fmt: skip
@@ -31,31 +31,31 @@ def wino(folder: Path, part: str = "dev") -> Winobias:
 
 
 def test_brackets_are_taken_off_and_the_other_occupation_is_found_by_the_lists(tmp_path: Path) -> None:
-    found = {example.text: example for example in everything(winobias.read(wino(tmp_path))[0])}
-    first = found["The potter thanked the night nurse because he was glad of his tea."]
+    by_text = {example.text: example for example in everything(winobias.read(wino(tmp_path))[0])}
+    first = by_text["The potter thanked the night nurse because he was glad of his tea."]
     assert (pronoun(first), words(first)) == ("he", [["The potter"], ["the night nurse"]])
     assert (right(first), first.factors["stereotype"], first.factors["type"]) == (["The potter"], "pro", "type 1")
-    blank = found["The potter thanked the night nurse because she brought tea."]
+    blank = by_text["The potter thanked the night nurse because she brought tea."]
     assert (pronoun(blank), right(blank), blank.factors["gender"]) == ("she", ["the night nurse"], "female")
 
 
 def test_an_occupation_after_the_pronoun_is_no_candidate(tmp_path: Path) -> None:
-    found = everything(winobias.read(wino(tmp_path))[0])
-    (example,) = (example for example in found if "sent him" in example.text)
+    examples = everything(winobias.read(wino(tmp_path))[0])
+    (example,) = (example for example in examples if "sent him" in example.text)
     assert words(example) == [["The nurse"], ["the potter"]]
-    assert example.twin == ""
+    assert example.minimal_pair == ""
 
 
-def test_winobias_twins_differ_in_the_ending_and_not_in_gender_and_a_pair_of_lines_stays_together(
+def test_winobias_minimal_pairs_differ_in_the_ending_and_not_in_gender_and_a_pair_of_lines_stays_together(
     tmp_path: Path,
 ) -> None:
     splits, report = winobias.read(wino(tmp_path))
     assert (report.rows, report.dropped) == (6, ())
-    twins: dict[str, set[tuple[str, tuple[int, ...]]]] = {}
+    by_pair: dict[str, set[tuple[str, tuple[int, ...]]]] = {}
     for example in everything(splits):
-        if example.twin:
-            twins.setdefault(example.twin, set()).add((example.factors["gender"], example.antecedents))
-    assert sorted(map(sorted, twins.values())) == [
+        if example.minimal_pair:
+            by_pair.setdefault(example.minimal_pair, set()).add((example.factors["gender"], example.antecedents))
+    assert sorted(map(sorted, by_pair.values())) == [
         [("female", (0,)), ("female", (1,))],
         [("male", (0,)), ("male", (1,))],
     ]
@@ -113,16 +113,16 @@ def gender_files(folder: Path, sentences: str = SENTENCES) -> Winogender:
 
 def test_winogender_templates_say_where_pronoun_and_candidates_stand(tmp_path: Path) -> None:
     splits, report = winogender.read(gender_files(tmp_path))
-    found = {example.text: example for example in everything(splits)}
-    theirs = found["Someone heard from the potter that they could go."]
+    by_text = {example.text: example for example in everything(splits)}
+    theirs = by_text["Someone heard from the potter that they could go."]
     assert (pronoun(theirs), words(theirs), right(theirs)) == ("they", [["Someone"], ["the potter"]], ["Someone"])
     assert theirs.factors == {
         "corpus": "winogender", "form": "they", "gender": "neutral", "participant": "someone", "answer": "participant",
     }  # fmt: skip
-    his = found["The potter told the guest that his kiln was hot."]
+    his = by_text["The potter told the guest that his kiln was hot."]
     assert (pronoun(his), words(his), right(his)) == ("his", [["The potter"], ["the guest"]], ["The potter"])
     assert report.reasons == {"the sentence is not as its template": 1}
-    assert {example.group for example in found.values()} == {"winogender/potter"}
+    assert {example.group for example in by_text.values()} == {"winogender/potter"}
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,10 @@ import datasets
 import pytest
 from readings import everything, right
 
+from anaphora.base.errors import UserError
 from anaphora.data import store
 from anaphora.data.corpora import cluewsc, gap, plain_text, winogrande
-from anaphora.data.settings import Cluewsc, Data, Gap, Knowref, PlainText, Winogrande
-from anaphora.errors import UserError
+from anaphora.settings.data import Cluewsc, Data, Gap, Knowref, PlainText, Winogrande
 
 Asked = list[tuple[str, str | None]]
 
@@ -21,17 +21,17 @@ Asked = list[tuple[str, str | None]]
 @pytest.fixture
 def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Asked]:
     """A folder whose files `load_dataset` reads for any name, and the names that it was asked for."""
-    asked: Asked = []
+    requests: Asked = []
     real = datasets.load_dataset
 
     def local(name: str, configuration: str | None = None) -> Any:
-        asked.append((name, configuration))
+        requests.append((name, configuration))
         files = {path.stem: str(path) for path in (tmp_path / "hub").glob("*.jsonl")}
         return real("json", data_files=files, cache_dir=str(tmp_path / "arrow"))
 
     monkeypatch.setattr(datasets, "load_dataset", local)
     (tmp_path / "hub").mkdir()
-    return tmp_path / "hub", asked
+    return tmp_path / "hub", requests
 
 
 def write(path: Path, *rows: dict[str, Any]) -> None:
@@ -39,13 +39,13 @@ def write(path: Path, *rows: dict[str, Any]) -> None:
 
 
 def test_winogrande_rows_of_the_hub_group_by_their_options(hub: tuple[Path, Asked]) -> None:
-    folder, asked = hub
+    folder, requests = hub
     row = {"option1": "Maud", "option2": "Ida", "answer": "2"}
     rows = [{**row, "sentence": f"Ida lent Maud a pot since _ had {number}."} for number in range(4)]
     write(folder / "train.jsonl", *rows, {**row, "option2": "Ann", "sentence": "Ann saw Maud, as _ looked."})
     write(folder / "validation.jsonl", {**row, "sentence": "Maud wrote to Ida since _ cared."})
     splits, report = winogrande.read(Winogrande(path="hf://allenai/winogrande/winogrande_xs", dev_share=0.5))
-    assert asked == [("allenai/winogrande", "winogrande_xs")]
+    assert requests == [("allenai/winogrande", "winogrande_xs")]
     assert sorted(len(splits[name]) for name in ("train", "dev")) == [1, 4]
     assert (right(splits["test"][0]), report.rows) == (["Ida"], 6)
 
@@ -76,12 +76,12 @@ def test_gap_rows_of_the_hub_have_numbers_and_truth_values(hub: tuple[Path, Aske
 
 
 def test_plain_text_of_the_hub_keeps_its_splits_where_one_is_for_validation(hub: tuple[Path, Asked]) -> None:
-    folder, asked = hub
+    folder, requests = hub
     pages = [{"text": f"The mill stood still.\n\nPage {number} ends here.", "title": "Mill"} for number in range(10)]
     write(folder / "train.jsonl", *pages, {"text": " ", "title": None})
     settings = PlainText(path="hf://someone/pages/en", dev_share=0.2, test_share=0.1)
     divided, report = plain_text.read(settings)
-    assert asked == [("someone/pages", "en")]
+    assert requests == [("someone/pages", "en")]
     assert [len(divided[split]) for split in ("train", "dev", "test")] == [7, 2, 1]
     assert divided["dev"][0].text.startswith("The mill stood still.\nPage ") and divided["dev"][0].title == "Mill"
     assert report.rows == 20
@@ -119,10 +119,10 @@ def test_without_a_network_the_file_that_would_do_is_named(
         raise ConnectionError("Couldn't reach the hub\nand more")
 
     monkeypatch.setattr(datasets, "load_dataset", offline)
-    with pytest.raises(UserError) as told:
+    with pytest.raises(UserError) as error:
         store.load(settings)
-    assert "not to be had from the hub (Couldn't reach the hub)" in str(told.value)
-    assert f"data.path={file}" in str(told.value)
+    assert "not available from the hub (Couldn't reach the hub)" in str(error.value)
+    assert f"data.path={file}" in str(error.value)
 
 
 def test_a_wrong_hub_name_and_a_corpus_without_one_are_named(hub: tuple[Path, Asked]) -> None:

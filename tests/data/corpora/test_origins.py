@@ -7,13 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from anaphora.config import VARIANTS
+from anaphora.base.errors import UserError
 from anaphora.data import store
-from anaphora.data.settings import Controlled, Data, Divided
-from anaphora.errors import UserError
+from anaphora.data.corpora.registry import SOURCES as READERS
+from anaphora.data.corpora.registry import origin_of
+from anaphora.settings.data import ControlledCorpus, Data, ExternalCorpus
+from anaphora.settings.variants import VARIANTS
 
 PAGE = (Path(__file__).parents[3] / "docs" / "corpora.md").read_text(encoding="utf-8")
-SOURCES = {name: one for name, one in VARIANTS[Data].items() if issubclass(one, Divided)}
+SOURCES = {name: one for name, one in VARIANTS[Data].items() if issubclass(one, ExternalCorpus)}
 OWN = {"jsonl", "plain_text", "silver", "labelled_text"}  # anybody's files
 
 
@@ -31,29 +33,33 @@ def column(heading: str, after: str) -> dict[str, str]:
 
 
 def test_the_page_tells_the_licence_of_every_corpus_in_the_words_that_are_printed() -> None:
-    printed = {name: store.origin_of(one(path="x")).licence for name, one in SOURCES.items() if name not in OWN}
+    printed = {name: origin_of(one(path="x")).licence for name, one in SOURCES.items() if name not in OWN}
     assert all(printed.values())
     assert column("licence as stated", "## Licences and papers") == printed
 
 
 def test_files_of_ones_own_and_made_sentences_have_no_licence() -> None:
-    settings = [Controlled(), *(SOURCES[name](path="x") for name in OWN)]
-    assert {store.origin_of(one).licence for one in settings} == {""}
+    settings = [ControlledCorpus(), *(SOURCES[name](path="x") for name in OWN)]
+    assert {origin_of(one).licence for one in settings} == {""}
 
 
 @pytest.mark.parametrize("name", SOURCES)
 def test_where_nothing_is_the_files_that_the_corpus_wants_are_named(name: str, tmp_path: Path) -> None:
     settings = SOURCES[name](path=str(tmp_path / "nowhere"))
-    files = store.origin_of(settings).files
+    files = origin_of(settings).files
     assert files
-    with pytest.raises(UserError) as told:
+    with pytest.raises(UserError) as error:
         store.load(settings)
-    assert str(told.value) == f"data.path ({settings.path}): there is no such file or folder; needed is {files}"
+    assert str(error.value) == f"data.path ({settings.path}): there is no such file or folder; needed is {files}"
 
 
 def test_the_files_that_the_page_names_are_those_of_the_message() -> None:
     listed = column("at `data.path`", "# Public corpora")
     assert len(listed) == 13
     for name, cell in listed.items():
-        files = store.origin_of(SOURCES[name](path="x")).files
+        files = origin_of(SOURCES[name](path="x")).files
         assert [one for one in re.findall(r"`([^`]+)`", cell) if one not in files] == [], name
+
+
+def test_every_corpus_that_a_setting_chooses_has_its_line_in_the_table() -> None:
+    assert set(READERS) == set(VARIANTS[Data].values())

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from readings import everything, pairs_in_one_split, pronoun, right, words
 
+from anaphora.base.errors import UserError
 from anaphora.data.corpora import winogrande
-from anaphora.data.settings import Winogrande
-from anaphora.errors import UserError
+from anaphora.settings.data import Winogrande
 
 ROW = {"qID": "q1-1", "sentence": "Ida lent Maud a pot since _ had two.", "option1": "Maud", "option2": "Ida"}
 
@@ -42,14 +42,14 @@ def test_options_are_found_in_other_case_and_with_an_s_but_not_inside_words(tmp_
     assert report.reasons == {"a candidate is not in the sentence": 1}
 
 
-def test_twins_share_a_split_and_the_development_file_is_the_test_split(tmp_path: Path) -> None:
+def test_minimal_pairs_share_a_split_and_the_development_file_is_the_test_split(tmp_path: Path) -> None:
     lines(tmp_path / "train_s.jsonl", *(row for number in range(20) for row in twins(number)))
     lines(tmp_path / "dev.jsonl", *twins(99))
     splits, report = winogrande.read(Winogrande(path=str(tmp_path), dev_share=0.25))
     assert {name: len(examples) for name, examples in splits.items()} == {"train": 30, "dev": 10, "test": 2}
     assert report.rows == 42
     assert pairs_in_one_split(splits)
-    assert len({example.twin for example in splits["test"]}) == 1
+    assert len({example.minimal_pair for example in splits["test"]}) == 1
 
 
 def test_the_size_chooses_the_training_file_of_a_folder(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from anaphora.data.example import Example
 Row = dict[str, str | int | float | None]
 
 
-def table(corpus: Mapping[str, Sequence[Example]], measured: Iterable[Row] = ()) -> list[Row]:
+def corpus_table(corpus: Mapping[str, Sequence[Example]], measured: Iterable[Row] = ()) -> list[Row]:
     """Counts by split, language, kind, type and stratum, then whatever rows were measured on the corpus.
 
     Args:
@@ -17,7 +17,7 @@ def table(corpus: Mapping[str, Sequence[Example]], measured: Iterable[Row] = ())
         measured: further rows, such as the accuracy of shortcuts, which the analysis measures; appended as they are.
 
     Returns:
-        Of each cell: items, how many of them have no antecedent, blocks, templates, chance (mean of 1 / focal
+        Of each cell: items, how many of them have no antecedent, groups, templates, chance (mean of 1 / focal
         candidates), and the mean and the largest distance between antecedent and pronoun in words. None where the
         factors do not say.
     """
@@ -39,7 +39,7 @@ def table(corpus: Mapping[str, Sequence[Example]], measured: Iterable[Row] = ())
                 "stratum": stratum,
                 "items": len(examples),
                 "no_antecedent": sum(not example.antecedents for example in examples),
-                "blocks": len({example.group for example in examples}),
+                "groups": len({example.group for example in examples}),
                 "templates": len(templates) or None,
                 "chance": sum(1 / max(1, len(example.focal)) for example in examples) / len(examples),
                 "mean_distance": sum(distances) / len(distances) if distances else None,

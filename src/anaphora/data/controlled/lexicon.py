@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from anaphora.errors import UserError
+from anaphora.base.errors import UserError
 
-CONTENT = Path(__file__).parent
+CONTENT_FOLDER = Path(__file__).parent
 FOLDERS = {"en": "english", "zh": "chinese"}
 SELECTION_CLASSES = ("animal", "food", "place", "garment", "machine", "text")
 AGREEMENT_CLASSES = ("male", "female", "thing")
 GENDERS = ("male", "female")
 COSETS = 5  # of nouns and of predicates: one for test, one for dev, three for training
 NAME_COSETS = 10  # two a role type, one for test and one for dev
-FILLER_ONLY = 8  # names a gender that training shows as bystanders alone
+DISTRACTOR_ONLY_NAMES = 8  # names a gender that are distractors alone in training
 
 
 @dataclass(frozen=True)
@@ -42,10 +42,10 @@ class Lexicon:
     syllables: tuple[str, ...]
     nouns: Mapping[str, tuple[Noun, ...]]  # by class
     predicates: Mapping[str, tuple[str, ...]]  # by selection class
-    names: Mapping[str, tuple[str, ...]]  # by gender; the last FILLER_ONLY are the filler-only ones
+    names: Mapping[str, tuple[str, ...]]  # by gender; the last DISTRACTOR_ONLY_NAMES are distractors alone in training
 
 
-def parse(path: Path) -> dict[str, Any]:
+def read_toml(path: Path) -> dict[str, Any]:
     """A TOML file as a dictionary.
 
     Raises:
@@ -66,40 +66,42 @@ def words(path: Path, entry: str, value: Any, least: int) -> tuple[str, ...]:
     Raises:
         UserError: naming file, entry and value.
     """
-    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+    if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
         raise UserError(f"{path}, {entry}: {value!r} must be a list of texts")
     if len(value) < least:
         raise UserError(f"{path}, {entry}: {len(value)} given, at least {least} are needed")
-    seen = set()
-    for each in value:
-        if not each or " ".join(each.split()) != each:
-            raise UserError(f"{path}, {entry}: {each!r} must be tokens with single blanks between them")
-        if each in seen:
-            raise UserError(f"{path}, {entry}: {each!r} stands there twice")
-        seen.add(each)
+    known = set()
+    for text in value:
+        if not text or " ".join(text.split()) != text:
+            raise UserError(f"{path}, {entry}: {text!r} must be tokens with single blanks between them")
+        if text in known:
+            raise UserError(f"{path}, {entry}: {text!r} stands there twice")
+        known.add(text)
     return tuple(value)
 
 
-def load(language: str, content: Path = CONTENT) -> Lexicon:
+def load(language: str, content: Path = CONTENT_FOLDER) -> Lexicon:
     """The lexicon of a language ("en" or "zh") under the folder `content`.
 
     Raises:
         UserError: an entry is missing, too short, or contradicts another; the message names file and entry.
     """
     path = content / FOLDERS[language] / "lexicon.toml"
-    table = parse(path)
+    table = read_toml(path)
     allowed = {"intro", "gap", "aside", "syllables", "classes", "names"}
-    _only(path, "the file", table, allowed)
+    _check_keys(path, "the file", table, allowed)
     classes = _section(path, "classes", table.get("classes"))
-    _only(path, "classes", classes, {*SELECTION_CLASSES, *AGREEMENT_CLASSES})
+    _check_keys(path, "classes", classes, {*SELECTION_CLASSES, *AGREEMENT_CLASSES})
     names = _section(path, "names", table.get("names"))
-    _only(path, "names", names, set(GENDERS))
+    _check_keys(path, "names", names, set(GENDERS))
     nouns, predicates = {}, {}
     owners: dict[str, str] = {}
     judged: dict[str, str] = {}
     for kind in (*AGREEMENT_CLASSES, *SELECTION_CLASSES):
         section = _section(path, f"classes.{kind}", classes.get(kind))
-        _only(path, f"classes.{kind}", section, {"nouns", "predicates"} if kind in SELECTION_CLASSES else {"nouns"})
+        _check_keys(
+            path, f"classes.{kind}", section, {"nouns", "predicates"} if kind in SELECTION_CLASSES else {"nouns"}
+        )
         written = words(path, f"classes.{kind}.nouns", section.get("nouns"), COSETS)
         nouns[kind] = tuple(_noun(path, language, kind, each) for each in written)
         for noun in nouns[kind]:
@@ -114,7 +116,8 @@ def load(language: str, content: Path = CONTENT) -> Lexicon:
                         f"{path}, classes.{kind}.predicates: {predicate!r} stands in classes.{judged[predicate]} too"
                     )
     people = {
-        gender: words(path, f"names.{gender}", names.get(gender), 3 * NAME_COSETS + FILLER_ONLY) for gender in GENDERS
+        gender: words(path, f"names.{gender}", names.get(gender), 3 * NAME_COSETS + DISTRACTOR_ONLY_NAMES)
+        for gender in GENDERS
     }
     for name in people["male"]:
         if name in people["female"]:
@@ -137,7 +140,7 @@ def _section(path: Path, entry: str, value: Any) -> dict[str, Any]:
     return value
 
 
-def _only(path: Path, entry: str, section: Mapping[str, Any], allowed: set[str]) -> None:
+def _check_keys(path: Path, entry: str, section: Mapping[str, Any], allowed: set[str]) -> None:
     for name in section:
         if name not in allowed:
             raise UserError(f"{path}, {entry}: unknown entry {name!r}; allowed are {', '.join(sorted(allowed))}")

@@ -1,6 +1,6 @@
-"""Blocks of the controlled corpus: m cues by m orders of the same words, every cell an `Example` (the quad is m = 2).
+"""Quads of the controlled corpus: m cues by m orders of the same words, every design cell an `Example`; m is mostly 2.
 
-Whoever looks at position alone, or at the entity alone, is right in exactly 1/m of a block.
+A policy of position alone, or of the entity alone, is right in exactly 1/m of a quad.
 """
 
 from __future__ import annotations
@@ -11,26 +11,25 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from anaphora.base.errors import UserError
 from anaphora.data.controlled.lexicon import SELECTION_CLASSES, Lexicon, Noun
+from anaphora.data.controlled.pronouns import PRONOUN_FORMS, pronoun
 from anaphora.data.controlled.splits import Holdout
 from anaphora.data.controlled.templates import (
-    PRONOUN_FORMS,
-    Content,
-    Mention,
+    CueTypeContent,
+    NounPhrase,
+    RenderedSentence,
     Scenario,
     Template,
-    Written,
-    expand,
     fill_pools,
-    listing,
-    pronoun,
-    write,
+    fill_scenario,
+    list_tokens,
+    render,
 )
 from anaphora.data.example import Example, in_text_order
-from anaphora.data.settings import TRAINING_ASIDES
-from anaphora.errors import UserError
+from anaphora.settings.data import MAX_TRAINING_ASIDES
 
-Drawn = TypeVar("Drawn", bound=Hashable)
+Option = TypeVar("Option", bound=Hashable)
 
 _SINGULAR = (("male", "singular"), ("female", "singular"), ("thing", "singular"))
 _PLURAL = (("male", "plural"), ("female", "plural"), ("thing", "plural"))
@@ -38,17 +37,17 @@ _PLURAL = (("male", "plural"), ("female", "plural"), ("thing", "plural"))
 
 @dataclass(frozen=True, kw_only=True)
 class Entity:
-    """A candidate of a block, with what its pronoun agrees with and, for selection, the predicate that picks it."""
+    """A candidate of a quad: gender and number of its pronoun and, for selection, the predicate that picks it."""
 
-    mention: Mention
+    mention: NounPhrase
     gender: str  # male, female, neuter
     number: str  # singular, plural
     predicate: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
-    """Where a block belongs."""
+class QuadIdentity:
+    """Language, split, stratum and group of a quad."""
 
     language: str
     split: str
@@ -56,10 +55,10 @@ class Place:
     group: str
 
 
-class Blocks:
-    """What blocks of one language are drawn from."""
+class QuadGenerator:
+    """Draws the quads of one language."""
 
-    def __init__(self, lexicon: Lexicon, holdout: Holdout, test_asides: int = TRAINING_ASIDES) -> None:
+    def __init__(self, lexicon: Lexicon, holdout: Holdout, test_asides: int = MAX_TRAINING_ASIDES) -> None:
         if test_asides > len(lexicon.aside):
             raise UserError(
                 f"data.test_asides ({test_asides}) must be at most {len(lexicon.aside)}, "
@@ -70,12 +69,14 @@ class Blocks:
         self.holdout = holdout
         self._used: Counter[tuple[str, Hashable]] = Counter()
 
-    def set_block(self, content: Content, template: Template, place: Place, chance: random.Random) -> list[Example]:
-        """A block in which the set of words decides: m candidates, each asked about in all m cyclic orders."""
+    def set_quad(
+        self, content: CueTypeContent, template: Template, place: QuadIdentity, chance: random.Random
+    ) -> list[Example]:
+        """A quad in which the set of words decides: each of m candidates is the antecedent in all m cyclic orders."""
         explicit = "list" not in template.slots
         match content.type:
             case "selection":
-                entities = self._selection(2 if explicit else _draw_size(2, 6, chance), place.split, chance)
+                entities = self._selection(2 if explicit else _sample_size(2, 6, chance), place.split, chance)
             case "gender":
                 wanted = [_SINGULAR[0], _SINGULAR[1]]
                 entities = self._agreeing(wanted, template, place.split, chance)
@@ -88,23 +89,23 @@ class Blocks:
                 wanted = self._numbers(explicit, chance)
                 entities = self._agreeing(wanted, template, place.split, chance)
         count = len(entities)
-        tokens = _numbered(
+        tokens = _number_slots(
             fill_pools(template.tokens, self._pools(place.split, chance), place.language), count, place.language
         )
         forms = template.forms
         factors = {"kind": "set", "type": content.type, "template": template.name, "stratum": place.stratum}
         examples = []
-        for asked in range(count):
-            # The second pronoun of a sentence means the next candidate, so that each is asked about once again.
-            meant = [(asked + number) % count for number in range(len(forms))]
-            cell = [entities[asked].predicate if token == "{cue}" else token for token in tokens]
+        for cue in range(count):
+            # The second pronoun of a sentence means the next candidate, so that each is the antecedent once more.
+            meant = [(cue + number) % count for number in range(len(forms))]
+            cell = [entities[cue].predicate if token == "{cue}" else token for token in tokens]
             pronouns = [
                 pronoun(place.language, form, entities[index].gender, entities[index].number)
                 for form, index in zip(forms, meant, strict=True)
             ]
             for shift in range(count):
                 who = [(slot + shift) % count for slot in range(count)]
-                written = write(cell, [entities[index].mention for index in who], pronouns, place.language)
+                written = render(cell, [entities[index].mention for index in who], pronouns, place.language)
                 for number, index in enumerate(meant):
                     examples.append(
                         _example(
@@ -115,7 +116,7 @@ class Blocks:
                             order=shift,
                             factors={
                                 **factors,
-                                "cue": entities[asked].predicate or pronouns[number],
+                                "cue": entities[cue].predicate or pronouns[number],
                                 "gender": entities[index].gender,
                                 "number": entities[index].number,
                             },
@@ -123,20 +124,22 @@ class Blocks:
                     )
         return examples
 
-    def role_block(self, content: Content, template: Template, place: Place, chance: random.Random) -> list[Example]:
-        """A block in which order and roles decide: two readings by two orders of the names."""
+    def role_quad(
+        self, content: CueTypeContent, template: Template, place: QuadIdentity, chance: random.Random
+    ) -> list[Example]:
+        """A quad in which order and roles decide: two readings by two orders of the names."""
         gender = chance.choice(("male", "female"))
         people = self._people(content.type, gender, place)
         names = [self._draw(people, place.split, chance)]
         names.append(self._draw([name for name in people if name not in names], place.split, chance))
         chance.shuffle(names)
-        if template.bystander:
-            others = self.holdout.bystanders(content.type, gender, place.split)
+        if template.has_distractor:
+            others = self.holdout.distractors(content.type, gender, place.split)
             names.append(self._draw([name for name in others if name not in names], place.split, chance))
         scenario = chance.choice(content.scenarios)
         pools = self._pools(place.split, chance)
-        shared = _choose(scenario.shared, chance)
-        readings = [_choose(scenario.first, chance), _choose(scenario.second, chance)]
+        shared = _sample_alternatives(scenario.shared, chance)
+        readings = [_sample_alternatives(scenario.first, chance), _sample_alternatives(scenario.second, chance)]
         factors = {
             "kind": "role",
             "type": content.type,
@@ -148,14 +151,14 @@ class Blocks:
         }
         examples = []
         for meant, reading in enumerate(readings):
-            expanded = expand(template.tokens, {**shared, **reading})
+            expanded = fill_scenario(template.tokens, {**shared, **reading})
             form = next(token[1:-1] for token in expanded if token[1:-1] in PRONOUN_FORMS and token[0] == "{")
-            tokens = _numbered(fill_pools(expanded, pools, place.language), 2, place.language)
+            tokens = _number_slots(fill_pools(expanded, pools, place.language), 2, place.language)
             pronouns = [pronoun(place.language, form, gender, "singular")]
-            cue = pronouns[0] if "form" in reading else _deciding_words(scenario, reading)
+            cue = pronouns[0] if "form" in reading else _cue_words(scenario, reading)
             for shift in range(2):
                 who = [names[shift], names[1 - shift], *names[2:]]
-                written = write(tokens, [Mention(name) for name in who], pronouns, place.language)
+                written = render(tokens, [NounPhrase(name) for name in who], pronouns, place.language)
                 examples.append(
                     _example(
                         written, place, antecedent=meant, which=0, order=shift, factors={**factors, "cue": cue}, focal=2
@@ -163,13 +166,13 @@ class Blocks:
                 )
         return examples
 
-    def _draw(self, options: Sequence[Drawn], split: str, chance: random.Random) -> Drawn:
+    def _draw(self, options: Sequence[Option], split: str, chance: random.Random) -> Option:
         """One of those that the split has used least, so that training shows every word about equally often."""
         uses = [self._used[split, option] for option in options]
         least = min(uses)
-        drawn = chance.choice([option for option, count in zip(options, uses, strict=True) if count == least])
-        self._used[split, drawn] += 1
-        return drawn
+        rarest = chance.choice([option for option, count in zip(options, uses, strict=True) if count == least])
+        self._used[split, rarest] += 1
+        return rarest
 
     def _selection(self, count: int, split: str, chance: random.Random) -> list[Entity]:
         coset = chance.randrange(len(self.holdout.predicates[SELECTION_CLASSES[0]]))
@@ -202,25 +205,25 @@ class Blocks:
     def _numbers(self, explicit: bool, chance: random.Random) -> list[tuple[str, str]]:
         """Classes and numbers whose pronouns all differ, a singular and a plural always among them."""
         if self.lexicon.language == "en":
-            count = 2 if explicit else _draw_size(2, 4, chance)
+            count = 2 if explicit else _sample_size(2, 4, chance)
             return [chance.choice(_PLURAL), *chance.sample(_SINGULAR, count - 1)]
-        count = 2 if explicit else _draw_size(2, 6, chance)
+        count = 2 if explicit else _sample_size(2, 6, chance)
         sure = [chance.choice(_SINGULAR), chance.choice(_PLURAL)]
         rest = [each for each in (*_SINGULAR, *_PLURAL) if each not in sure]
         return [*sure, *chance.sample(rest, count - 2)]
 
-    def _people(self, kind: str, gender: str, place: Place) -> Sequence[str]:
-        if place.stratum == "filler_only":
-            return self.holdout.filler_only[gender]
+    def _people(self, kind: str, gender: str, place: QuadIdentity) -> Sequence[str]:
+        if place.stratum == "distractor_only":
+            return self.holdout.distractor_only[gender]
         if place.stratum == "invented":
             training = place.split == "train"
             return self.holdout.invented_for_training if training else self.holdout.invented_for_test
         return self.holdout.role_names(kind, gender, place.split)
 
     def _pools(self, split: str, chance: random.Random) -> dict[str, str]:
-        """What stands in {intro}, {gap} and {aside}: nothing in half of the blocks, at times two or three asides."""
-        asides = chance.choices(range(TRAINING_ASIDES + 1), (0.5, 0.3, 0.12, 0.08))[0]
-        if split == "test" and self.test_asides > TRAINING_ASIDES:
+        """The words of {intro}, {gap} and {aside}: none in half of the quads, at times two or three asides."""
+        asides = chance.choices(range(MAX_TRAINING_ASIDES + 1), (0.5, 0.3, 0.12, 0.08))[0]
+        if split == "test" and self.test_asides > MAX_TRAINING_ASIDES:
             asides = chance.randint(0, self.test_asides)
         return {
             "intro": chance.choice(self.lexicon.intro) if chance.random() < 0.5 else "",
@@ -229,34 +232,34 @@ class Blocks:
         }
 
 
-def _draw_size(least: int, most: int, chance: random.Random) -> int:
-    """A number of candidates; a block of m has m * m items, so that the share of items falls like 1 / m."""
+def _sample_size(least: int, most: int, chance: random.Random) -> int:
+    """A number of candidates; a set of m has m * m items, so that the share of items falls like 1 / m."""
     sizes = range(least, most + 1)
     return chance.choices(sizes, [size**-3 for size in sizes])[0]
 
 
-def _mention(noun: Noun, number: str) -> Mention:
+def _mention(noun: Noun, number: str) -> NounPhrase:
     if number == "plural":
-        return Mention(noun.plural, noun.plural_determiner)
-    return Mention(noun.singular, noun.singular_determiner)
+        return NounPhrase(noun.plural, noun.plural_determiner)
+    return NounPhrase(noun.singular, noun.singular_determiner)
 
 
-def _choose(options: Mapping[str, Sequence[str]], chance: random.Random) -> dict[str, str]:
+def _sample_alternatives(options: Mapping[str, Sequence[str]], chance: random.Random) -> dict[str, str]:
     return {slot: chance.choice(alternatives) for slot, alternatives in options.items()}
 
 
-def _deciding_words(scenario: Scenario, reading: Mapping[str, str]) -> str:
+def _cue_words(scenario: Scenario, reading: Mapping[str, str]) -> str:
     """The words in which a reading differs from the other, without the slots among them."""
     return " ".join(word for slot in scenario.first for word in reading[slot].split() if word[0] != "{")
 
 
-def _numbered(tokens: Sequence[str], count: int, language: str) -> list[str]:
+def _number_slots(tokens: Sequence[str], count: int, language: str) -> list[str]:
     """Tokens with the candidates' slots as {0}, {1}, ... and the pronouns' as {p0}, {p1}."""
     names = {"{A}": "{0}", "{B}": "{1}", "{x}": "{2}"}
     result: list[str] = []
     for token in tokens:
         if token == "{list}":
-            result.extend(listing(count, language))
+            result.extend(list_tokens(count, language))
         elif token[0] == "{" and token[1:-1].partition(":")[0] in PRONOUN_FORMS:
             result.append("{p1}" if token.endswith(":2}") else "{p0}")
         else:
@@ -265,8 +268,8 @@ def _numbered(tokens: Sequence[str], count: int, language: str) -> list[str]:
 
 
 def _example(
-    written: Written,
-    place: Place,
+    written: RenderedSentence,
+    place: QuadIdentity,
     *,
     antecedent: int,
     which: int,
@@ -275,7 +278,7 @@ def _example(
     focal: int | None = None,
 ) -> Example:
     """One cell: `antecedent` is a slot, `which` a pronoun's number; the cue may pick the first `focal` slots or all."""
-    candidates, antecedents, places = in_text_order(written.slots, (antecedent,))
+    candidates, antecedents, places = in_text_order(written.slot_spans, (antecedent,))
     at = written.pronoun_words[which]
     distance = min(abs(at - word) for word in written.slot_words[antecedent]) - 1
     known = {
@@ -287,15 +290,15 @@ def _example(
     }
     if focal is not None and focal < len(candidates):
         known["focal"] = ",".join(str(index) for index in sorted(places[:focal]))
-    if len(written.pronouns) > 1:
-        known["pronouns"] = str(len(written.pronouns))
+    if len(written.pronoun_spans) > 1:
+        known["pronouns"] = str(len(written.pronoun_spans))
     return Example(
         text=written.text,
         language=place.language,
-        pronoun=written.pronouns[which],
+        pronoun=written.pronoun_spans[which],
         candidates=candidates,
         antecedents=antecedents,
         group=place.group,
-        twin=f"{place.group}/{order}/{which}",
+        minimal_pair=f"{place.group}/{order}/{which}",
         factors=known,
     )

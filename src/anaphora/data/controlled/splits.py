@@ -1,9 +1,9 @@
-"""Which words a split may use, so that no cue is tested beside a candidate that training has shown it with.
+"""The words that a split may use, so that no cue is tested beside a candidate that training pairs it with.
 
 Nouns and predicates lie in five cosets each (number = shuffled place mod 5), names in ten.
 
-Selection: the cues of a block come from one coset t. Test blocks use nouns of coset t alone, dev blocks of t + 1,
-training blocks the other three.
+Selection: the cues of a quad come from one coset t. Test quads use nouns of coset t alone, dev quads of t + 1, training
+quads the other three.
 Gender, number, animacy: the cue is the pronoun. Nouns that are held out lie in four groups: those of group 0 meet
 subject forms in test alone, group 1 possessive forms in test alone; 2 and 3 are the same for dev. The others go
 anywhere.
@@ -20,37 +20,37 @@ from typing import TypeVar
 from anaphora.data.controlled.lexicon import (
     AGREEMENT_CLASSES,
     COSETS,
-    FILLER_ONLY,
+    DISTRACTOR_ONLY_NAMES,
     GENDERS,
     NAME_COSETS,
     SELECTION_CLASSES,
     Lexicon,
     Noun,
 )
-from anaphora.data.controlled.templates import SUBJECT
-from anaphora.data.settings import ROLE_TYPES
+from anaphora.data.controlled.pronouns import SUBJECT
+from anaphora.settings.data import ROLE_CUE_TYPES
 
 Item = TypeVar("Item")
 
-HELD_OUT = 4  # groups of nouns, each withheld from one form of pronoun
-INVENTED = 320  # names at most, a quarter of them for test
+HELD_OUT_GROUPS = 4  # groups of nouns, each withheld from one form of pronoun
+MAX_INVENTED_NAMES = 320  # names at most, a quarter of them for test
 
 
 def generator(seed: int, *purpose: str) -> random.Random:
-    """Random numbers that depend on the seed and on what they are for, not on what was drawn before."""
+    """Random numbers that depend on the seed and on their purpose, not on earlier draws."""
     return random.Random("/".join((str(seed), *purpose)))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Holdout:
-    """The words of a language, dealt into cosets."""
+    """The words of a language, divided into cosets."""
 
     language: str
     selection: Mapping[str, tuple[tuple[Noun, ...], ...]]  # selection class -> coset -> nouns
     agreement: Mapping[str, tuple[tuple[Noun, ...], ...]]  # agreement class -> group, the last one shared -> nouns
     predicates: Mapping[str, tuple[tuple[str, ...], ...]]  # selection class -> coset -> cues
     names: Mapping[str, tuple[tuple[str, ...], ...]]  # gender -> coset -> names
-    filler_only: Mapping[str, tuple[str, ...]]  # gender -> names that training shows as bystanders alone
+    distractor_only: Mapping[str, tuple[str, ...]]  # gender -> names that are distractors alone in training
     invented_for_training: tuple[str, ...]
     invented_for_test: tuple[str, ...]
 
@@ -58,58 +58,59 @@ class Holdout:
         """The nouns of a class that may stand beside cues of a coset in a split."""
         dev = (cue_coset + 1) % COSETS
         allowed = {"test": {cue_coset}, "dev": {dev}, "train": set(range(COSETS)) - {cue_coset, dev}}[split]
-        return _union(self.selection[kind], allowed)
+        return _items_of(self.selection[kind], allowed)
 
     def agreement_nouns(self, kind: str, forms: Collection[str], split: str) -> list[Noun]:
         """The nouns of a class that may stand in one sentence with pronouns of these forms in a split.
 
         In test and dev all pronouns of a sentence have one form.
         """
-        allowed = set(range(HELD_OUT + 1)) if split == "train" else {0, 1} if split == "test" else {2, 3}
+        allowed = set(range(HELD_OUT_GROUPS + 1)) if split == "train" else {0, 1} if split == "test" else {2, 3}
         for form in forms:
             if split == "train":
                 allowed -= {0, 2} if form == SUBJECT else {1, 3}
             else:
                 allowed &= {0, 2} if form == SUBJECT else {1, 3}
-        return _union(self.agreement[kind], allowed)
+        return _items_of(self.agreement[kind], allowed)
 
     def role_names(self, kind: str, gender: str, split: str) -> list[str]:
         """The ordinary names that the items of a role type use in a split."""
-        test = 2 * ROLE_TYPES[self.language].index(kind)
+        test = 2 * ROLE_CUE_TYPES[self.language].index(kind)
         allowed = {"test": {test}, "dev": {test + 1}, "train": set(range(NAME_COSETS)) - {test, test + 1}}[split]
-        return _union(self.names[gender], allowed)
+        return _items_of(self.names[gender], allowed)
 
-    def bystanders(self, kind: str, gender: str, split: str) -> list[str]:
-        """Who may stand in {x}: in training filler-only names as well as ordinary ones."""
+    def distractors(self, kind: str, gender: str, split: str) -> list[str]:
+        """The names that may stand in {x}: in training the distractor-only names as well as ordinary ones."""
         ordinary = self.role_names(kind, gender, split)
-        return [*ordinary, *self.filler_only[gender]] if split == "train" else ordinary
+        return [*ordinary, *self.distractor_only[gender]] if split == "train" else ordinary
 
 
-def deal(lexicon: Lexicon, seed: int, shared_nouns: float) -> Holdout:
+def assign_cosets(lexicon: Lexicon, seed: int, shared_nouns: float) -> Holdout:
     """Cosets of a lexicon's words, and names built from its syllables; the seed decides which word goes where."""
 
-    def dealt(purpose: str, items: Sequence[Item], count: int) -> tuple[tuple[Item, ...], ...]:
+    def cosets_of(purpose: str, items: Sequence[Item], count: int) -> tuple[tuple[Item, ...], ...]:
         shuffled = list(items)
         generator(seed, lexicon.language, "cosets", purpose).shuffle(shuffled)
         return tuple(tuple(shuffled[coset::count]) for coset in range(count))
 
-    invented = _invent(lexicon, seed)
-    nouns = {kind: dealt(f"nouns/{kind}", nouns, COSETS) for kind, nouns in lexicon.nouns.items()}
+    invented = _invented_names(lexicon, seed)
+    nouns = {kind: cosets_of(f"nouns/{kind}", nouns, COSETS) for kind, nouns in lexicon.nouns.items()}
     return Holdout(
         language=lexicon.language,
         selection={kind: nouns[kind] for kind in SELECTION_CLASSES},
-        agreement={kind: _withheld(nouns[kind], shared_nouns) for kind in AGREEMENT_CLASSES},
-        predicates={kind: dealt(f"cues/{kind}", cues, COSETS) for kind, cues in lexicon.predicates.items()},
+        agreement={kind: _agreement_groups(nouns[kind], shared_nouns) for kind in AGREEMENT_CLASSES},
+        predicates={kind: cosets_of(f"cues/{kind}", cues, COSETS) for kind, cues in lexicon.predicates.items()},
         names={
-            gender: dealt(f"names/{gender}", lexicon.names[gender][:-FILLER_ONLY], NAME_COSETS) for gender in GENDERS
+            gender: cosets_of(f"names/{gender}", lexicon.names[gender][:-DISTRACTOR_ONLY_NAMES], NAME_COSETS)
+            for gender in GENDERS
         },
-        filler_only={gender: lexicon.names[gender][-FILLER_ONLY:] for gender in GENDERS},
+        distractor_only={gender: lexicon.names[gender][-DISTRACTOR_ONLY_NAMES:] for gender in GENDERS},
         invented_for_training=tuple(invented[len(invented) // 4 :]),
         invented_for_test=tuple(invented[: len(invented) // 4]),
     )
 
 
-def _invent(lexicon: Lexicon, seed: int) -> list[str]:
+def _invented_names(lexicon: Lexicon, seed: int) -> list[str]:
     """Different names of two syllables, in English of two or three, none of them in the lexicon."""
     chance = generator(seed, lexicon.language, "invented")
     english = lexicon.language == "en"
@@ -127,23 +128,23 @@ def _invent(lexicon: Lexicon, seed: int) -> list[str]:
             name += chance.choice(lexicon.syllables)
         if name.lower() not in known:
             names[name.capitalize() if english else name] = None
-    return list(names)[:INVENTED]
+    return list(names)[:MAX_INVENTED_NAMES]
 
 
-def _withheld(cosets: Sequence[Sequence[Noun]], shared: float) -> tuple[tuple[Noun, ...], ...]:
+def _agreement_groups(cosets: Sequence[Sequence[Noun]], shared: float) -> tuple[tuple[Noun, ...], ...]:
     """The four groups that are held out and the shared one, from five cosets.
 
     What a larger share adds comes from the ends of the first four cosets, so that the groups of one share lie in those
-    of a smaller one; what is too many in the last coset is dealt out among the others.
+    of a smaller one; what is too many in the last coset is distributed among the others.
     """
     *first, last = (list(coset) for coset in cosets)
     wanted = round(shared * sum(map(len, cosets)))
     while len(last) > wanted:
-        first[len(last) % HELD_OUT].append(last.pop())
+        first[len(last) % HELD_OUT_GROUPS].append(last.pop())
     while len(last) < wanted:
         last.append(max(first, key=len).pop())
     return (*map(tuple, first), tuple(last))
 
 
-def _union(cosets: Sequence[Sequence[Item]], allowed: Collection[int]) -> list[Item]:
+def _items_of(cosets: Sequence[Sequence[Item]], allowed: Collection[int]) -> list[Item]:
     return [item for number in sorted(allowed) for item in cosets[number]]

@@ -1,4 +1,4 @@
-"""Sentence frames of the controlled corpus: read from <type>.toml, checked, filled and written out as text."""
+"""Templates of the controlled corpus: read from <type>.toml, checked, filled and written out as text."""
 
 from __future__ import annotations
 
@@ -9,45 +9,19 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from anaphora.data.controlled.lexicon import FOLDERS, parse, words
+from anaphora.base.errors import UserError
+from anaphora.data.controlled.lexicon import FOLDERS, read_toml, words
+from anaphora.data.controlled.pronouns import FORM_WORDS, POSSESSIVE, PRONOUN_FORMS, SUBJECT
 from anaphora.data.example import SPLITS, Span
-from anaphora.data.settings import ROLE_TYPES
-from anaphora.errors import UserError
+from anaphora.settings.data import ROLE_CUE_TYPES
 
 POOLS = ("intro", "gap", "aside")
-SUBJECT, OBJECT, POSSESSIVE, REFLEXIVE = "he", "him", "his", "himself"
-PRONOUN_FORMS = (SUBJECT, OBJECT, POSSESSIVE, REFLEXIVE)
-PRONOUNS = {
-    "en": {
-        ("male", "singular"): ("he", "him", "his", "himself"),
-        ("female", "singular"): ("she", "her", "her", "herself"),
-        ("neuter", "singular"): ("it", "it", "its", "itself"),
-        ("male", "plural"): ("they", "them", "their", "themselves"),
-        ("female", "plural"): ("they", "them", "their", "themselves"),
-        ("neuter", "plural"): ("they", "them", "their", "themselves"),
-    },
-    "zh": {
-        ("male", "singular"): ("他", "他", "他的", "他自己"),
-        ("female", "singular"): ("她", "她", "她的", "她自己"),
-        ("neuter", "singular"): ("它", "它", "它的", "它自己"),
-        ("male", "plural"): ("他们", "他们", "他们的", "他们自己"),
-        ("female", "plural"): ("她们", "她们", "她们的", "她们自己"),
-        ("neuter", "plural"): ("它们", "它们", "它们的", "它们自己"),
-    },
-}
-FORM_WORDS = {"him": OBJECT, "himself": REFLEXIVE, "他": OBJECT, "他自己": REFLEXIVE}
-"""How a reflexive scenario names the form that the template's {form} takes."""
 
 _SLOT = re.compile(r"\{([A-Za-z_]+)(?::([12]))?\}")
 _STOPS = frozenset(".?!。？！")
 _BREAKS = frozenset(",;:，；：、")
 _CLOSERS = _STOPS | _BREAKS
 _COMMA = {"en": ",", "zh": "，"}
-
-
-def pronoun(language: str, form: str, gender: str, number: str) -> str:
-    """The pronoun of a form (he, him, his, himself) for an antecedent's gender (male, female, neuter) and number."""
-    return PRONOUNS[language][gender, number][PRONOUN_FORMS.index(form)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,18 +40,18 @@ class Template:
     slots: frozenset[str] = field(init=False)
 
     @property
-    def bystander(self) -> bool:
-        """Whether a third person stands there, whom no cue picks."""
+    def has_distractor(self) -> bool:
+        """Whether there is a distractor: a third person that no cue picks."""
         return "x" in self.slots
 
     @property
     def forms(self) -> tuple[str, ...]:
         """The form of each pronoun that the template itself writes; two where it has {he:1} and {he:2}."""
-        found = {}
+        forms = {}
         for match in map(_SLOT.fullmatch, self.tokens):
             if match and match[1] in PRONOUN_FORMS:
-                found[match[2] or "1"] = match[1]
-        return tuple(found[key] for key in sorted(found))
+                forms[match[2] or "1"] = match[1]
+        return tuple(forms[key] for key in sorted(forms))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,7 +65,7 @@ class Scenario:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Content:
+class CueTypeContent:
     """Templates and scenarios of one cue type in one language; set types have no scenarios."""
 
     type: str
@@ -103,34 +77,34 @@ class Content:
         return tuple(each for each in self.templates if each.split == split and each.cataphora == cataphora)
 
 
-def load(language: str, kind: str, folder: Path) -> Content:
+def load(language: str, kind: str, folder: Path) -> CueTypeContent:
     """The content of one cue type from `folder`/<language's folder>/<type>.toml.
 
     Raises:
         UserError: naming file, entry and what is allowed.
     """
     path = folder / FOLDERS[language] / f"{kind}.toml"
-    table = parse(path)
+    table = read_toml(path)
     for name in table:
         if name not in ("template", "scenario"):
             raise UserError(f"{path}: unknown entry {name!r}; allowed are template, scenario")
     scenarios = tuple(
         _scenario(path, index, written) for index, written in enumerate(_entries(path, "scenario", table))
     )
-    role = kind in ROLE_TYPES[language]
+    role = kind in ROLE_CUE_TYPES[language]
     if role != bool(scenarios):
         raise UserError(f"{path}: a {kind} file must {'have' if role else 'not have'} scenarios")
-    skeletons = _skeletons(scenarios)
+    patterns = _slot_patterns(scenarios)
     templates = []
     for index, written in enumerate(_entries(path, "template", table)):
         place = f"{path}, template {index} ({written.get('text', '')!r})"
         template = _template(place, f"{language}/{kind}/{index}", written)
         if role:
-            _check_role_template(place, template, skeletons)
+            _check_role_template(place, template, patterns)
         else:
             _check_set_template(place, kind, template)
         templates.append(template)
-    content = Content(type=kind, templates=tuple(templates), scenarios=scenarios)
+    content = CueTypeContent(type=kind, templates=tuple(templates), scenarios=scenarios)
     for split in SPLITS:
         if not content.of(split, cataphora=False):
             raise UserError(f"{path}: no plain template has split = {split!r}; every split needs one")
@@ -138,10 +112,10 @@ def load(language: str, kind: str, folder: Path) -> Content:
 
 
 def _entries(path: Path, entry: str, table: Mapping[str, Any]) -> list[dict[str, Any]]:
-    found = table.get(entry, [])
-    if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
+    entries = table.get(entry, [])
+    if not isinstance(entries, list) or not all(isinstance(entry_table, dict) for entry_table in entries):
         raise UserError(f"{path}, {entry}: must be written [[{entry}]]")
-    return found
+    return entries
 
 
 def _template(place: str, name: str, written: Mapping[str, Any]) -> Template:
@@ -190,8 +164,8 @@ def _alternatives(path: Path, entry: str, value: Any) -> tuple[str, ...]:
     return words(path, entry, [value] if isinstance(value, str) else value, 1)
 
 
-def _check_slots(place: str, found: Sequence[str], allowed: set[str]) -> None:
-    for name in found:
+def _check_slots(place: str, names: Sequence[str], allowed: set[str]) -> None:
+    for name in names:
         if name not in allowed:
             written = ", ".join(f"{{{each}}}" for each in sorted(allowed))
             raise UserError(f"{place}: unknown slot {{{name}}}; allowed are {written}")
@@ -220,29 +194,29 @@ def _check_set_template(place: str, kind: str, template: Template) -> None:
     _check_asides(place, template.tokens)
 
 
-def _skeletons(scenarios: Sequence[Scenario]) -> dict[tuple[tuple[str, str], ...], str]:
+def _slot_patterns(scenarios: Sequence[Scenario]) -> dict[tuple[tuple[str, str], ...], str]:
     """Every different way in which scenarios fill their slots, plain words left out -> the first scenario's name."""
-    found: dict[tuple[tuple[str, str], ...], str] = {}
+    patterns: dict[tuple[tuple[str, str], ...], str] = {}
     for scenario in scenarios:
         for side in (scenario.first, scenario.second):
             options = {**scenario.shared, **side}
-            bare = [sorted({_skeleton(slot, option) for option in options[slot]}) for slot in options]
+            bare = [sorted({_slot_pattern(slot, option) for option in options[slot]}) for slot in options]
             for choice in product(*bare):
-                found.setdefault(tuple(zip(options, choice, strict=True)), scenario.name)
-    return found
+                patterns.setdefault(tuple(zip(options, choice, strict=True)), scenario.name)
+    return patterns
 
 
-def _skeleton(slot: str, option: str) -> str:
+def _slot_pattern(slot: str, option: str) -> str:
     return option if slot == "form" else " ".join(word for word in option.split() if word[0] == "{" or word in _STOPS)
 
 
-def _check_role_template(place: str, template: Template, skeletons: Mapping[tuple[tuple[str, str], ...], str]) -> None:
+def _check_role_template(place: str, template: Template, patterns: Mapping[tuple[tuple[str, str], ...], str]) -> None:
     allowed = {*POOLS, "A", "B", "x", *PRONOUN_FORMS}
-    for skeleton, scenario in skeletons.items():
+    for pattern, scenario in patterns.items():
         place_too = f"{place} with scenario {scenario}"
-        values = dict(skeleton)
+        values = dict(pattern)
         _check_slots(place_too, sorted(template.slots), {*allowed, *values})
-        tokens = expand(template.tokens, values)
+        tokens = fill_scenario(template.tokens, values)
         names = [each[1] for each in _slots(tokens)]
         _check_slots(place_too, names, allowed)
         if not {"A", "B"} <= set(names):
@@ -253,10 +227,10 @@ def _check_role_template(place: str, template: Template, skeletons: Mapping[tupl
 
 
 def _check_pronouns(place: str, tokens: Sequence[str], most: int) -> None:
-    found = [each[2] for each in _slots(tokens) if each[1] in PRONOUN_FORMS]
-    if found != [None] and not (most == 2 and sorted(each or "" for each in found) == ["1", "2"]):
+    numbers = [each[2] for each in _slots(tokens) if each[1] in PRONOUN_FORMS]
+    if numbers != [None] and not (most == 2 and sorted(each or "" for each in numbers) == ["1", "2"]):
         wanted = "one pronoun" if most == 1 else "one pronoun, or two written {he:1} and {he:2}"
-        raise UserError(f"{place}: {wanted} is needed, there are {len(found)}")
+        raise UserError(f"{place}: {wanted} is needed, there are {len(numbers)}")
 
 
 def _check_order(place: str, template: Template, tokens: Sequence[str]) -> None:
@@ -280,7 +254,7 @@ def _slots(tokens: Sequence[str]) -> list[re.Match[str]]:
     return [match for match in map(_SLOT.fullmatch, tokens) if match]
 
 
-def expand(tokens: Sequence[str], values: Mapping[str, str]) -> list[str]:
+def fill_scenario(tokens: Sequence[str], values: Mapping[str, str]) -> list[str]:
     """Tokens with the named slots replaced by their values' tokens; the word of {form} becomes a pronoun's slot."""
     result: list[str] = []
     for token in tokens:
@@ -326,7 +300,7 @@ def _strength(mark: str) -> int:
     return 2 if mark in _STOPS else 0 if mark in ",，、" else 1
 
 
-def listing(count: int, language: str) -> list[str]:
+def list_tokens(count: int, language: str) -> list[str]:
     """The tokens of {list}: `count` numbered slots with what stands between them."""
     between, last = (",", "and") if language == "en" else ("、", "和")
     tokens = ["{0}"]
@@ -336,25 +310,27 @@ def listing(count: int, language: str) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Mention:
-    """What a candidate's slot is filled with: the head is the candidate's span, the determiner stands before it."""
+class NounPhrase:
+    """The filling of a candidate's slot: the head is the candidate's span, the determiner stands before it."""
 
     head: str
     determiner: str = ""
 
 
 @dataclass(frozen=True)
-class Written:
-    """A sentence with the places of what was filled in."""
+class RenderedSentence:
+    """A sentence with the spans of its candidates and pronouns."""
 
     text: str
-    slots: tuple[tuple[Span, ...], ...]  # the heads of each numbered slot
+    slot_spans: tuple[tuple[Span, ...], ...]  # the heads of each numbered slot
     slot_words: tuple[tuple[int, ...], ...]  # which words of the text those are, punctuation not counted
-    pronouns: tuple[Span, ...]
+    pronoun_spans: tuple[Span, ...]
     pronoun_words: tuple[int, ...]
 
 
-def write(tokens: Sequence[str], mentions: Sequence[Mention], pronouns: Sequence[str], language: str) -> Written:
+def render(
+    tokens: Sequence[str], mentions: Sequence[NounPhrase], pronouns: Sequence[str], language: str
+) -> RenderedSentence:
     """The text of filled tokens: "{0}" takes mentions[0], "{p0}" takes pronouns[0].
 
     Chinese is joined without blanks; English with blanks except before marks, and with a capital at each sentence's
@@ -363,8 +339,8 @@ def write(tokens: Sequence[str], mentions: Sequence[Mention], pronouns: Sequence
     text: list[str] = []
     slots: list[list[Span]] = [[] for _ in mentions]
     slot_words: list[list[int]] = [[] for _ in mentions]
-    found: list[Span] = [(0, 0)] * len(pronouns)
-    found_words = [0] * len(pronouns)
+    pronoun_spans: list[Span] = [(0, 0)] * len(pronouns)
+    pronoun_words = [0] * len(pronouns)
     at, count = 0, 0
     blank = language == "en"
     start = True
@@ -390,18 +366,18 @@ def write(tokens: Sequence[str], mentions: Sequence[Mention], pronouns: Sequence
             put(token)
         elif token[1] == "p":
             index = int(token[2:-1])
-            found[index] = put(pronouns[index])
-            found_words[index] = count
+            pronoun_spans[index] = put(pronouns[index])
+            pronoun_words[index] = count
         else:
             index = int(token[1:-1])
             for word in mentions[index].determiner.split():
                 put(word)
             slots[index].append(put(mentions[index].head))
             slot_words[index].append(count)
-    return Written(
+    return RenderedSentence(
         text="".join(text),
-        slots=tuple(map(tuple, slots)),
+        slot_spans=tuple(map(tuple, slots)),
         slot_words=tuple(map(tuple, slot_words)),
-        pronouns=tuple(found),
-        pronoun_words=tuple(found_words),
+        pronoun_spans=tuple(pronoun_spans),
+        pronoun_words=tuple(pronoun_words),
     )

@@ -8,22 +8,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from anaphora.data.corpora.division import lines
-from anaphora.data.corpora.reading import BLANK, Row, example_of, find_all
+from anaphora.base.errors import UserError
+from anaphora.data.corpora.division import read_lines
+from anaphora.data.corpora.reading import BLANK, Row, example_of, find_mentions
 from anaphora.data.example import Example
-from anaphora.errors import UserError
 
 _MASK = "[MASK]"
 
 
-def blocks(path: Path) -> Iterator[tuple[str, Row]]:
+def four_line_items(path: Path) -> Iterator[tuple[str, Row]]:
     """("file, line 6", block) of every block: text, pronoun, names and answer, and its number from 0.
 
     Raises:
         UserError: the file is not made of such blocks; file, line and value are named.
     """
     number = -1
-    for number, (line, block) in enumerate(_runs(lines(path))):
+    for number, (line, block) in enumerate(_line_groups(read_lines(path))):
         where = f"{path}, line {line}"
         if len(block) != 4:
             raise UserError(f"{where}: a block of {len(block)} lines; sentence, pronoun, candidates, answer are needed")
@@ -38,7 +38,7 @@ def blocks(path: Path) -> Iterator[tuple[str, Row]]:
         raise UserError(f"{path}: no block of four lines is in it")
 
 
-def masked(row: Row, corpus: str, group: str = "", twin: str = "") -> Example:
+def masked_example(row: Row, corpus: str, group: str = "") -> Example:
     """The example of a block whose pronoun is written [MASK]; the form is lost, and a blank takes its place.
 
     Raises:
@@ -55,14 +55,13 @@ def masked(row: Row, corpus: str, group: str = "", twin: str = "") -> Example:
         corpus,
         text,
         pronoun,
-        find_all(row["names"], text, pronoun),
+        find_mentions(row["names"], text, pronoun),
         (row["names"].index(row["answer"]),),
         group=group,
-        twin=twin,
     )
 
 
-def _runs(written: list[str]) -> list[tuple[int, list[str]]]:
+def _line_groups(written: list[str]) -> list[tuple[int, list[str]]]:
     """Runs of non-empty lines, each with the number of its first line from 1."""
     runs: list[tuple[int, list[str]]] = []
     inside = False

@@ -12,20 +12,20 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from anaphora.data.corpora.division import Origin, ReadingReport, apart, existing, is_hub
+from anaphora.base.errors import UserError
+from anaphora.data.corpora.division import Origin, ReadingReport, existing_path, is_hub, non_overlapping
 from anaphora.data.corpora.reading import (
     DroppedRowError,
-    Reading,
     Row,
+    RowReader,
     example_of,
-    hub,
+    hub_rows,
     json_lines,
-    parted,
+    split_examples,
     text_of,
 )
 from anaphora.data.example import Example, Span
-from anaphora.data.settings import Cluewsc
-from anaphora.errors import UserError
+from anaphora.settings.data import Cluewsc
 
 TRAIN, DEVELOPMENT, UNLABELLED = "train.json", "dev.json", "test.json"
 ORIGIN = Origin(files=f"a folder with {TRAIN} and {DEVELOPMENT}, or one such file", licence="none for the data")
@@ -33,7 +33,7 @@ _LABELS = {"true": True, "false": False, True: True, False: False}
 
 
 @dataclass(frozen=True)
-class _Claim:
+class _LabelledPair:
     """A row: whether a pronoun means a candidate."""
 
     text: str
@@ -48,41 +48,41 @@ def read(settings: Cluewsc) -> tuple[dict[str, list[Example]], ReadingReport]:
     Raises:
         UserError: a file is missing, or a row is wrong; file, line, field, value and what is allowed are named.
     """
-    reading = Reading()
+    reading = RowReader()
     test: list[Example] | None = None
     if is_hub(settings.path):
-        parts = hub(settings.path, ORIGIN.files, needed="train")
+        parts = hub_rows(settings.path, ORIGIN.files, needed="train")
         train = _examples(parts["train"], reading)
         if "validation" in parts:
             test = _examples(parts["validation"], reading)
     else:
-        path = existing(settings.path, ORIGIN.files)
+        path = existing_path(settings.path, ORIGIN.files)
         file = path / TRAIN if path.is_dir() else path
         if not file.exists():
             raise UserError(f"data.path ({settings.path}): the folder has no {TRAIN}")
         train = _examples(json_lines(file), reading)
         if path.is_dir() and (path / DEVELOPMENT).exists():
             test = _examples(json_lines(path / DEVELOPMENT), reading)
-    return parted(train, test, settings), reading.report()
+    return split_examples(train, test, settings), reading.report()
 
 
-def _examples(rows: Iterable[tuple[str, Row]], reading: Reading) -> list[Example]:
-    seen: set[_Claim] = set()
+def _examples(rows: Iterable[tuple[str, Row]], reading: RowReader) -> list[Example]:
+    known: set[_LabelledPair] = set()
 
-    def claim(row: Row) -> _Claim:
-        made = _claim(row)
-        if made in seen:
+    def claim(row: Row) -> _LabelledPair:
+        pair = _labelled_pair(row)
+        if pair in known:
             raise DroppedRowError("the same row stands there twice")
-        seen.add(made)
-        return made
+        known.add(pair)
+        return pair
 
-    asked: dict[tuple[str, Span], list[tuple[str, _Claim]]] = {}
-    for where, made in reading.each(rows, claim):
-        asked.setdefault((made.text, made.pronoun), []).append((where, made))
-    return [_example(text, pronoun, claims, reading) for (text, pronoun), claims in asked.items()]
+    claims_by_pronoun: dict[tuple[str, Span], list[tuple[str, _LabelledPair]]] = {}
+    for where, pair in reading.convert(rows, claim):
+        claims_by_pronoun.setdefault((pair.text, pair.pronoun), []).append((where, pair))
+    return [_example(text, pronoun, claims, reading) for (text, pronoun), claims in claims_by_pronoun.items()]
 
 
-def _claim(row: Row) -> _Claim:
+def _labelled_pair(row: Row) -> _LabelledPair:
     text = text_of(row, "text")
     if row.get("label") is None:
         raise DroppedRowError("it has no label")
@@ -92,27 +92,27 @@ def _claim(row: Row) -> _Claim:
     if not isinstance(target, Mapping):
         raise UserError(f"target: {target!r} must hold span1_index, span1_text, span2_index and span2_text")
     pronoun, candidate = _span(target, "span2", text), _span(target, "span1", text)
-    if not apart([candidate], [pronoun]):
+    if not non_overlapping([candidate], [pronoun]):
         raise DroppedRowError("the candidate overlaps the pronoun")
-    return _Claim(text, pronoun, candidate, _LABELS[row["label"]])
+    return _LabelledPair(text, pronoun, candidate, _LABELS[row["label"]])
 
 
 def _span(target: Mapping[str, Any], name: str, text: str) -> Span:
     start, words = target.get(f"{name}_index"), target.get(f"{name}_text")
     if not isinstance(start, int) or start < 0 or not isinstance(words, str) or not words:
         raise UserError(f"target: {name}_index {start!r} must be a whole number and {name}_text {words!r} text")
-    found = text[start : start + len(words)]
-    if found != words:
-        raise UserError(f"target: {name}_index: at {start} stands {found!r}, not {words!r}")
+    written = text[start : start + len(words)]
+    if written != words:
+        raise UserError(f"target: {name}_index: at {start} stands {written!r}, not {words!r}")
     return (start, start + len(words))
 
 
-def _example(text: str, pronoun: Span, claims: list[tuple[str, _Claim]], reading: Reading) -> Example:
+def _example(text: str, pronoun: Span, claims: list[tuple[str, _LabelledPair]], reading: RowReader) -> Example:
     """One pronoun's candidates; of two that overlap the right one is kept, else the one that stands first."""
     entities: dict[tuple[str, bool], list[Span]] = {}
     taken: list[Span] = []
     for where, claim in sorted(claims, key=lambda each: (not each[1].is_right, each[1].candidate)):
-        if not apart([claim.candidate], taken):
+        if not non_overlapping([claim.candidate], taken):
             reading.dropped.append((where, "the candidate overlaps another one of its pronoun"))
             continue
         taken.append(claim.candidate)

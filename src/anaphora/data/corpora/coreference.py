@@ -1,4 +1,4 @@
-"""Coreference documents -> Examples: every mention is asked for its antecedent among the mentions before it.
+"""Coreference documents -> Examples: the question is the antecedent of a mention among those before it.
 
 A document is cut into passages. A mention is its head word, so that mentions inside one another do not overlap; the
 whole mention stands in the factors, where `extents_of` reads it. The earlier mentions of one entity are one candidate:
@@ -16,9 +16,9 @@ from anaphora.data.example import Example, Span
 FORMS = ("pronoun", "proper", "nominal")
 """What a mention's head word is."""
 
-SHARED_HEAD = "its head word is that of a shorter mention"
-CUT = "the end of a passage cuts it in two"
-FIRST = "no mention of its entity stands before it in its passage"
+SHARED_HEAD_WORD = "its head word is that of a shorter mention"
+CROSSES_PASSAGES = "the end of a passage cuts it in two"
+FIRST_MENTION = "no mention of its entity stands before it in its passage"
 
 
 class Mention(NamedTuple):
@@ -81,19 +81,19 @@ def passages(document: Document, most: int) -> Iterator[tuple[int, int]]:
 def examples_of(document: Document, most: int, dropped: list[tuple[str, str]]) -> list[Example]:
     """One example for every mention with an antecedent in its passage; the others are added to `dropped`.
 
-    A mention inside the asked one is no candidate ("his" in "his wife" asked for "wife"). Of mentions with one head
+    A mention inside the one in question is no candidate ("his" in "his wife"). Of mentions with one head
     word the shortest stays: "Anna", not "Anna and Berta" where the head word of that is "Anna" as well.
 
     Args:
         document: what to cut.
         most: words of a passage.
-        dropped: (where, reason) of every mention that is not asked.
+        dropped: (where, reason) of every mention that makes no example.
     """
     shortest_last = sorted(document.mentions, key=lambda each: (each.first - each.end, -each.first))
     kept = {mention.head: mention for mention in shortest_last}
-    dropped += [(_where(document, each), SHARED_HEAD) for each in shortest_last if kept[each.head] is not each]
+    dropped += [(_location(document, each), SHARED_HEAD_WORD) for each in shortest_last if kept[each.head] is not each]
     waiting = sorted(kept.values(), key=lambda each: each.head, reverse=True)
-    found: list[Example] = []
+    examples: list[Example] = []
     for start, end in passages(document, most):
         inside = []
         while waiting and waiting[-1].head < end:
@@ -101,9 +101,9 @@ def examples_of(document: Document, most: int, dropped: list[tuple[str, str]]) -
             if start <= mention.first and mention.end <= end:
                 inside.append(mention)
             else:
-                dropped.append((_where(document, mention), CUT))
-        found += _asked(document, _Passage(document, start, end), inside, dropped)
-    return found
+                dropped.append((_location(document, mention), CROSSES_PASSAGES))
+        examples += _passage_examples(document, _Passage(document, start, end), inside, dropped)
+    return examples
 
 
 def extents_of(example: Example) -> tuple[Span, tuple[tuple[Span, ...], ...]]:
@@ -114,8 +114,8 @@ def extents_of(example: Example) -> tuple[Span, tuple[tuple[Span, ...], ...]]:
     if "extent" not in example.factors:
         return example.pronoun, example.candidates
     entities = example.factors["extents"].split(";")
-    whole = tuple(tuple(_span(each) for each in entity.split(",")) for entity in entities)
-    return _span(example.factors["extent"]), whole
+    whole = tuple(tuple(_parse_span(each) for each in entity.split(",")) for entity in entities)
+    return _parse_span(example.factors["extent"]), whole
 
 
 class _Passage:
@@ -124,12 +124,12 @@ class _Passage:
     def __init__(self, document: Document, start: int, end: int) -> None:
         self.first = start
         self.spans: list[Span] = []
-        pieces, place = [], 0
+        written, length = [], 0
         for word, blank in zip(document.words[start:end], document.blank[start:end], strict=True):
-            self.spans.append((place, place + len(word)))
-            pieces.append(f"{word} " if blank else word)
-            place += len(pieces[-1])
-        self.text = "".join(pieces).rstrip()
+            self.spans.append((length, length + len(word)))
+            written.append(f"{word} " if blank else word)
+            length += len(written[-1])
+        self.text = "".join(written).rstrip()
 
     def head(self, mention: Mention) -> Span:
         return self.spans[mention.head - self.first]
@@ -138,7 +138,7 @@ class _Passage:
         return self.spans[mention.first - self.first][0], self.spans[mention.end - 1 - self.first][1]
 
 
-def _asked(
+def _passage_examples(
     document: Document, passage: _Passage, inside: Sequence[Mention], dropped: list[tuple[str, str]]
 ) -> Iterator[Example]:
     for number, mention in enumerate(inside):
@@ -147,7 +147,7 @@ def _asked(
             if not (mention.first <= earlier.first and earlier.end <= mention.end):
                 entities.setdefault(earlier.entity, []).append(earlier)
         if mention.entity not in entities:
-            dropped.append((_where(document, mention), FIRST))
+            dropped.append((_location(document, mention), FIRST_MENTION))
             continue
         yield Example(
             text=passage.text,
@@ -160,22 +160,22 @@ def _asked(
                 **document.factors,
                 "document": document.name,
                 "form": mention.form,
-                "extent": _written(passage.extent(mention)),
+                "extent": _format_span(passage.extent(mention)),
                 "extents": ";".join(
-                    ",".join(_written(passage.extent(each)) for each in mentions) for mentions in entities.values()
+                    ",".join(_format_span(passage.extent(each)) for each in mentions) for mentions in entities.values()
                 ),
             },
         )
 
 
-def _where(document: Document, mention: Mention) -> str:
+def _location(document: Document, mention: Mention) -> str:
     return f"{document.name}, {' '.join(document.words[mention.first : mention.end])[:60]!r}"
 
 
-def _written(span: Span) -> str:
+def _format_span(span: Span) -> str:
     return f"{span[0]}:{span[1]}"
 
 
-def _span(written: str) -> Span:
+def _parse_span(written: str) -> Span:
     start, _, end = written.partition(":")
     return int(start), int(end)

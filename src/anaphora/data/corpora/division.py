@@ -13,18 +13,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+from anaphora.base.errors import UserError
 from anaphora.data.example import SPLITS, Example, Span
 from anaphora.data.text import Text
-from anaphora.errors import UserError
 
-HUB = "hf://"
+HUB_PREFIX = "hf://"
 
 Item = TypeVar("Item", Example, Text)
 
 
 @dataclass(frozen=True)
 class Origin:
-    """What a reader wants to be given, and on what terms it was published.
+    """The files that a reader needs, and the terms on which they were published.
 
     Attributes:
         files: the file or folder that `data.path` may name.
@@ -37,7 +37,7 @@ class Origin:
 
 @dataclass(frozen=True)
 class ReadingReport:
-    """What became of a corpus's rows: how many were read, and which were dropped for what reason."""
+    """How many rows of a corpus were read, and which were dropped for what reason."""
 
     rows: int
     dropped: tuple[tuple[str, str], ...] = ()  # (where, reason)
@@ -50,10 +50,10 @@ class ReadingReport:
 
 def is_hub(path: str) -> bool:
     """Whether a `data.path` names a data set on the Hugging Face hub: hf://owner/name or hf://owner/name/config."""
-    return path.startswith(HUB)
+    return path.startswith(HUB_PREFIX)
 
 
-def existing(path: str, files: str = "", setting: str = "data.path") -> Path:
+def existing_path(path: str, files: str = "", setting: str = "data.path") -> Path:
     """A path of the settings, "~" expanded.
 
     Args:
@@ -67,21 +67,29 @@ def existing(path: str, files: str = "", setting: str = "data.path") -> Path:
     needed = f"; needed is {files}" if files else ""
     if is_hub(path):
         raise UserError(f"{setting} ({path}): this corpus is read from a file or folder alone{needed}")
-    found = Path(path).expanduser()
-    if not found.exists():
+    expanded = Path(path).expanduser()
+    if not expanded.exists():
         raise UserError(f"{setting} ({path}): there is no such file or folder{needed}")
-    return found
+    return expanded
 
 
-def lines(path: Path) -> list[str]:
+def files_below(path: Path) -> dict[str, Path]:
+    """A file by its name, or all files of a folder by their place in it, sorted; hidden ones are left out."""
+    if not path.is_dir():
+        return {path.name: path}
+    inside = {str(file.relative_to(path)): file for file in sorted(path.rglob("*")) if file.is_file()}
+    return {name: file for name, file in inside.items() if not name.startswith(".") and "/." not in name}
+
+
+def read_lines(path: Path) -> list[str]:
     """The lines of a UTF-8 file, or of a gzipped one, without their ends; a byte-order mark is left out.
 
     Raises:
         UserError: it is a folder, not UTF-8, or not whole.
     """
     if path.is_dir():
-        held = ", ".join(sorted(one.name for one in path.iterdir())[:5]) or "nothing"
-        raise UserError(f"{path} is a folder and a file is needed; it holds {held}")
+        inside = ", ".join(sorted(one.name for one in path.iterdir())[:5]) or "nothing"
+        raise UserError(f"{path} is a folder and a file is needed; it holds {inside}")
     try:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
             return io.TextIOWrapper(file, encoding="utf-8-sig").read().split("\n")
@@ -96,17 +104,17 @@ def occurrences(words: str, text: str) -> list[Span]:
     return [match.span() for match in re.finditer(rf"(?<!\w){re.escape(words)}(?!\w)", text)]
 
 
-def apart(spans: Iterable[Span], taken: Sequence[Span]) -> list[Span]:
+def non_overlapping(spans: Iterable[Span], taken: Sequence[Span]) -> list[Span]:
     """The spans that overlap none of the taken ones."""
     return [(start, end) for start, end in spans if all(end <= low or high <= start for low, high in taken)]
 
 
-def divide(items: Sequence[Item], dev_share: float, test_share: float, seed: int) -> dict[str, list[Item]]:
-    """Items by split; what is `together` goes together.
+def split_by_group(items: Sequence[Item], dev_share: float, test_share: float, seed: int) -> dict[str, list[Item]]:
+    """Items by split; what is `group_key` goes together.
 
     Both shares are of the number of groups, rounded.
     """
-    keys, groups = _drawn(items, seed)
+    keys, groups = _shuffled_groups(items, seed)
     test = round(test_share * len(groups))
     dev = test + round(dev_share * len(groups))
     place = {
@@ -119,20 +127,20 @@ def divide(items: Sequence[Item], dev_share: float, test_share: float, seed: int
 
 
 def fold_numbers(items: Sequence[Item], folds: int, seed: int) -> list[int]:
-    """The fold of every item for cross-validation, from 0; what `divide` keeps together is in one fold."""
-    keys, groups = _drawn(items, seed)
+    """The fold of every item for cross-validation, from 0; what `split_by_group` keeps together is in one fold."""
+    keys, groups = _shuffled_groups(items, seed)
     numbers = {group: place % folds for place, group in enumerate(groups)}
     return [numbers[key] for key in keys]
 
 
-def together(item: Example | Text) -> str:
-    """What items share that must not be parted: a group, else a twin, else a text."""
-    return item.group or (item.twin if isinstance(item, Example) else "") or item.text
+def group_key(item: Example | Text) -> str:
+    """What items of one split share: a group, else a minimal pair, else a text."""
+    return item.group or (item.minimal_pair if isinstance(item, Example) else "") or item.text
 
 
-def _drawn(items: Sequence[Item], seed: int) -> tuple[list[str], list[str]]:
-    """What must stay together of each item, and all of those in a drawn order."""
-    keys = [together(item) for item in items]
+def _shuffled_groups(items: Sequence[Item], seed: int) -> tuple[list[str], list[str]]:
+    """The group key of each item, and all different keys in a drawn order."""
+    keys = [group_key(item) for item in items]
     groups = sorted(set(keys))
     random.Random(f"{seed}/division").shuffle(groups)
     return keys, groups

@@ -7,11 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from anaphora.data.corpora.division import Origin, ReadingReport, apart, existing, is_hub, occurrences
-from anaphora.data.corpora.reading import DroppedRowError, Reading, Row, example_of, hub, parted, tab_separated, text_of
+from anaphora.base.errors import UserError
+from anaphora.data.corpora.division import Origin, ReadingReport, existing_path, is_hub, non_overlapping, occurrences
+from anaphora.data.corpora.reading import (
+    DroppedRowError,
+    Row,
+    RowReader,
+    example_of,
+    hub_rows,
+    split_examples,
+    tab_separated,
+    text_of,
+)
 from anaphora.data.example import Example, Span
-from anaphora.data.settings import Gap
-from anaphora.errors import UserError
+from anaphora.settings.data import Gap
 
 DEVELOPMENT, VALIDATION = "gap-development.tsv", "gap-validation.tsv"
 ORIGIN = Origin(files=f"a folder with {DEVELOPMENT} and {VALIDATION}, or one such file", licence="Apache 2.0")
@@ -29,42 +38,42 @@ def read(settings: Gap) -> tuple[dict[str, list[Example]], ReadingReport]:
     """
     validation: Iterable[tuple[str, Row]] | None = None
     if is_hub(settings.path):
-        parts = hub(settings.path, ORIGIN.files, needed="train")
+        parts = hub_rows(settings.path, ORIGIN.files, needed="train")
         development: Iterable[tuple[str, Row]] = parts["train"]
         validation = parts.get("validation")
     else:
-        path = existing(settings.path, ORIGIN.files)
+        path = existing_path(settings.path, ORIGIN.files)
         if path.is_dir() and not (path / DEVELOPMENT).exists():
             raise UserError(f"data.path ({settings.path}): the folder has no {DEVELOPMENT}")
         development = tab_separated(path / DEVELOPMENT if path.is_dir() else path, _COLUMNS)
         if path.is_dir() and (path / VALIDATION).exists():
             validation = tab_separated(path / VALIDATION, _COLUMNS)
-    reading = Reading()
-    first = [example for _, example in reading.each(development, _example)]
-    second = None if validation is None else [example for _, example in reading.each(validation, _example)]
-    return parted(first, second, settings), reading.report()
+    reading = RowReader()
+    first = [example for _, example in reading.convert(development, _example)]
+    second = None if validation is None else [example for _, example in reading.convert(validation, _example)]
+    return split_examples(first, second, settings), reading.report()
 
 
 def _example(row: Row) -> Example:
     text = text_of(row, "Text")
-    pronoun = _at(row, "Pronoun")
-    names = [_at(row, "A"), _at(row, "B")]
-    if apart(names, [pronoun]) != names or apart(names[:1], names[1:]) != names[:1]:
+    pronoun = _offset_span(row, "Pronoun")
+    names = [_offset_span(row, "A"), _offset_span(row, "B")]
+    if non_overlapping(names, [pronoun]) != names or non_overlapping(names[:1], names[1:]) != names[:1]:
         raise DroppedRowError("pronoun and names overlap")
     right = tuple(number for number, name in enumerate(("A", "B")) if _is_true(row, f"{name}-coref"))
     mentions = _mentions(row["A"], row["B"], text, pronoun, names)
     return example_of("gap", text, pronoun, mentions, right, group=f"gap/{text}")
 
 
-def _at(row: Row, field: str) -> Span:
+def _offset_span(row: Row, field: str) -> Span:
     """Where a mention stands, from its offset, checked against the text."""
     words, offset, text = text_of(row, field), str(row[f"{field}-offset"]), row["Text"]
     if not offset.isdecimal():
         raise UserError(f"{field}-offset: {offset!r} must be a whole number of characters")
     start = int(offset)
-    found = text[start : start + len(words)]
-    if found != words:
-        raise UserError(f"{field}-offset: at {start} stands {found!r}, not {words!r}")
+    written = text[start : start + len(words)]
+    if written != words:
+        raise UserError(f"{field}-offset: at {start} stands {written!r}, not {words!r}")
     return (start, start + len(words))
 
 
@@ -82,5 +91,5 @@ def _mentions(first: str, second: str, text: str, pronoun: Span, marked: list[Sp
         # The longer name first: within it the shorter one is not a mention of its own.
         for number, name in sorted(((0, first), (1, second)), key=lambda each: -len(each[1])):
             taken = [pronoun, *mentions[0], *mentions[1]]
-            mentions[number] += apart(occurrences(name, text), taken)
+            mentions[number] += non_overlapping(occurrences(name, text), taken)
     return tuple(map(tuple, mentions))

@@ -11,11 +11,11 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from anaphora.data.corpora.division import Origin, ReadingReport, divide, existing, lines
-from anaphora.data.corpora.reading import DroppedRowError, Reading, Row, example_of, find_all, text_of
+from anaphora.base.errors import UserError
+from anaphora.data.corpora.division import Origin, ReadingReport, existing_path, read_lines, split_by_group
+from anaphora.data.corpora.reading import DroppedRowError, Row, RowReader, example_of, find_mentions, text_of
 from anaphora.data.example import Example
-from anaphora.data.settings import Knowref
-from anaphora.errors import UserError
+from anaphora.settings.data import Knowref
 
 ORIGIN = Origin(files="knowref_test.json", licence="CC BY-SA 3.0")
 
@@ -28,14 +28,14 @@ def read(settings: Knowref) -> tuple[dict[str, list[Example]], ReadingReport]:
     Raises:
         UserError: the file is no JSON list, or an item is wrong; file, item, field and value are named.
     """
-    reading = Reading()
-    examples = [example for _, example in reading.each(_items(existing(settings.path, ORIGIN.files)), _example)]
-    return divide(examples, settings.dev_share, settings.test_share, settings.seed), reading.report()
+    reading = RowReader()
+    examples = [example for _, example in reading.convert(_items(existing_path(settings.path, ORIGIN.files)), _example)]
+    return split_by_group(examples, settings.dev_share, settings.test_share, settings.seed), reading.report()
 
 
 def _items(path: Path) -> Iterator[tuple[str, Row]]:
     try:
-        items = json.loads("\n".join(lines(path)))
+        items = json.loads("\n".join(read_lines(path)))
     except json.JSONDecodeError as error:
         raise UserError(f"{path}, line {error.lineno}: not JSON: {error.msg}") from None
     if not isinstance(items, list) or not items:
@@ -47,32 +47,32 @@ def _items(path: Path) -> Iterator[tuple[str, Row]]:
 
 
 def _example(row: Row) -> Example:
-    shown = text_of(row, "sentence_with_pronoun")
-    names = [_only(row, "candidate0"), _only(row, "candidate1")]
-    right = _only(row, "correct_candidate")
-    marked = list(_MARKED.finditer(shown))
+    sentence = text_of(row, "sentence_with_pronoun")
+    names = [_single_value(row, "candidate0"), _single_value(row, "candidate1")]
+    right = _single_value(row, "correct_candidate")
+    marked = list(_MARKED.finditer(sentence))
     if not marked:
-        raise UserError(f"sentence_with_pronoun: {shown!r} must hold the pronoun in [ ]")
+        raise UserError(f"sentence_with_pronoun: {sentence!r} must hold the pronoun in [ ]")
     if len(marked) > 1:
         raise DroppedRowError("two pronouns are marked")
     if right not in names:
         raise UserError(f"correct_candidate: {right!r} must be one of {names}")
     (match,) = marked
-    text = shown[: match.start()] + match[1] + shown[match.end() :]
+    text = sentence[: match.start()] + match[1] + sentence[match.end() :]
     pronoun = (match.start(), match.start() + len(match[1]))
-    original = _only(row, "original_sentence")
+    original = _single_value(row, "original_sentence")
     return example_of(
         "knowref",
         text,
         pronoun,
-        find_all(names, text, pronoun),
+        find_mentions(names, text, pronoun),
         (names.index(right),),
         group=f"knowref/{original}",
         names="original" if original == text else "exchanged",
     )
 
 
-def _only(row: Row, field: str) -> str:
+def _single_value(row: Row, field: str) -> str:
     """The one string of a field that holds a list of one."""
     value = row.get(field)
     if not (isinstance(value, list) and len(value) == 1 and isinstance(value[0], str) and value[0]):

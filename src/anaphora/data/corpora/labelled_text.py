@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from anaphora.base.errors import UserError
+from anaphora.base.language import language_of
 from anaphora.data.corpora import tables
-from anaphora.data.corpora.division import Origin, ReadingReport, divide, existing, is_hub, lines
+from anaphora.data.corpora.division import Origin, ReadingReport, existing_path, is_hub, read_lines, split_by_group
 from anaphora.data.corpora.reading import hub_data
-from anaphora.data.settings import LabelledText
-from anaphora.data.text import Text, language_of
-from anaphora.errors import UserError
+from anaphora.data.text import Text
+from anaphora.settings.data import LabelledText
 
 _POLARITY = ("negative", "positive")
 LABELS = {
@@ -27,7 +28,7 @@ LABELS = {
 }
 """The labels of the known corpora, by the number that a file may write instead."""
 
-_NAMES = {
+_SPLIT_NAMES = {
     "train": ("train",),
     "dev": ("dev", "validation", "valid"),
     "test": ("test",),
@@ -43,7 +44,7 @@ ORIGINS = {
     "ag_news": Origin(files="a folder with train.tsv, test.tsv", licence="non-commercial research"),
     "chnsenticorp": Origin(files="a folder with train.tsv, dev.tsv, test.tsv", licence="none clear"),
 }
-"""What is read by each name of `data=`; a kind from outside is read as any labelled text is."""
+"""The files and the licence by kind; a kind from outside is read as any labelled text is."""
 
 _TEXT, _LABEL = ("text", "sentence", "text_a", "review"), "label"
 _HEADER = {*_TEXT, _LABEL, "qid", "index", "idx", "split"}
@@ -62,34 +63,34 @@ def read(settings: LabelledText) -> tuple[dict[str, list[Text]], ReadingReport]:
     Raises:
         UserError: a file or column is missing or a value is not allowed; file, line, field and value are named.
     """
-    given = _given(settings)
+    rows_by_split = _rows_by_split(settings)
     dropped: list[tuple[str, str]] = []
-    found = {split: _texts(rows, dropped) for split, rows in given.items()}
-    if not any(found.values()):
+    texts = {split: _texts(rows, dropped) for split, rows in rows_by_split.items()}
+    if not any(texts.values()):
         raise UserError(f"data.path ({settings.path}): there is no text with a label in it")
-    if not found.get("train"):  # the only labelled part but test is what there is to train on
-        found["train"] = found.pop("dev", [])
-    if not found.get("test"):
-        found["test"] = found.pop("dev", [])
-    held_out = {text for split in ("dev", "test") for _, one in found.get(split, []) for text in (one.text,)}
-    training = _unique(found["train"], held_out, dropped)
-    parts = divide(
+    if not texts.get("train"):  # the only labelled part but test is what there is to train on
+        texts["train"] = texts.pop("dev", [])
+    if not texts.get("test"):
+        texts["test"] = texts.pop("dev", [])
+    held_out = {text for split in ("dev", "test") for _, one in texts.get(split, []) for text in (one.text,)}
+    training = _deduplicated(texts["train"], held_out, dropped)
+    parts = split_by_group(
         training,
-        0.0 if found.get("dev") else settings.dev_share,
-        0.0 if found["test"] else settings.test_share,
+        0.0 if texts.get("dev") else settings.dev_share,
+        0.0 if texts["test"] else settings.test_share,
         settings.seed,
     )
     splits = {
         "train": parts["train"],
-        "dev": [one for _, one in found.get("dev", [])] or parts["dev"],
-        "test": [one for _, one in found["test"]] or parts["test"],
+        "dev": [one for _, one in texts.get("dev", [])] or parts["dev"],
+        "test": [one for _, one in texts["test"]] or parts["test"],
     }
-    return splits, ReadingReport(sum(map(len, given.values())), tuple(dropped))
+    return splits, ReadingReport(sum(map(len, rows_by_split.values())), tuple(dropped))
 
 
 def _sources(settings: LabelledText) -> list[tuple[Path, str, str | None]]:
     """Each file with its split, and the label of all its rows where the file's name is the label."""
-    path = existing(settings.path, _origin(settings).files)
+    path = existing_path(settings.path, _origin(settings).files)
     if not path.is_dir():
         return [(path, "train", _POLARITY_FILES.get(path.name))]
     if settings.kind == "rotten_tomatoes":
@@ -97,39 +98,41 @@ def _sources(settings: LabelledText) -> list[tuple[Path, str, str | None]]:
         if missing:
             raise UserError(f"data.path ({settings.path}): the folder has no {' and no '.join(missing)}")
         return [(path / name, "train", label) for name, label in _POLARITY_FILES.items()]
-    found: list[tuple[Path, str, str | None]] = []
-    for split, names in _NAMES.items():
+    sources: list[tuple[Path, str, str | None]] = []
+    for split, names in _SPLIT_NAMES.items():
         there = [path / f"{name}{suffix}" for name in names for suffix in _SUFFIXES]
-        found += [(one, split, None) for one in there if one.exists()][:1]
-    if not found:
+        sources += [(one, split, None) for one in there if one.exists()][:1]
+    if not sources:
         raise UserError(
             f"data.path ({settings.path}): the folder has no train, dev or test file of {', '.join(_SUFFIXES)}"
         )
-    return found
+    return sources
 
 
 def _origin(settings: LabelledText) -> Origin:
     return ORIGINS.get(settings.kind, ORIGINS["labelled_text"])
 
 
-def _given(settings: LabelledText) -> dict[str, list[_Row]]:
+def _rows_by_split(settings: LabelledText) -> dict[str, list[_Row]]:
     """All rows by the split that they come in."""
     names = LABELS.get(settings.kind, ())
-    given: dict[str, list[_Row]] = {}
+    rows_by_split: dict[str, list[_Row]] = {}
     if is_hub(settings.path):
         there = hub_data(settings.path, _origin(settings).files)
-        for split, called in _NAMES.items():
-            for name in called:
+        for split, split_names in _SPLIT_NAMES.items():
+            for name in split_names:
                 if name in there:
-                    given[split] = list(_hub_rows(f"{settings.path}, {name}", there[name], names))
-        return given
+                    rows_by_split[split] = list(_hub_rows(f"{settings.path}, {name}", there[name], names))
+        return rows_by_split
     for path, split, label in _sources(settings):
         if label is not None:
-            rows = [_Row(f"{path}, line {at}", text, label) for at, text in enumerate(lines(path), 1) if text.strip()]
+            rows = [
+                _Row(f"{path}, line {at}", text, label) for at, text in enumerate(read_lines(path), 1) if text.strip()
+            ]
         else:
             rows = [_row(where, cells, names) for where, cells in _cells(path)]
-        given.setdefault(split, []).extend(rows)
-    return given
+        rows_by_split.setdefault(split, []).extend(rows)
+    return rows_by_split
 
 
 def _hub_rows(where: str, split: Any, names: tuple[str, ...]) -> Iterator[_Row]:
@@ -146,7 +149,7 @@ def _cells(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
             yield f"{path}, {where}", row
         return
     header: list[str] | None = None
-    for number, line in enumerate(lines(path), start=1):
+    for number, line in enumerate(read_lines(path), start=1):
         if not line.strip():
             continue
         where, cells = f"{path}, line {number}", line.rstrip("\r").split("\t")
@@ -175,19 +178,19 @@ def _row(where: str, cells: dict[str, Any], names: tuple[str, ...]) -> _Row:
 
 
 def _texts(rows: Iterable[_Row], dropped: list[tuple[str, str]]) -> list[tuple[str, Text]]:
-    found = []
+    texts = []
     for row in rows:
         text = " ".join(row.text.split())
         if not text or row.label is None:
             dropped.append((row.where, "the row has no label" if text else "the text is empty"))
             continue
-        found.append((row.where, Text(text=text, language=language_of(text), label=row.label)))
-    return found
+        texts.append((row.where, Text(text=text, language=language_of(text), label=row.label)))
+    return texts
 
 
-def _unique(found: list[tuple[str, Text]], held_out: set[str], dropped: list[tuple[str, str]]) -> list[Text]:
+def _deduplicated(texts: list[tuple[str, Text]], held_out: set[str], dropped: list[tuple[str, str]]) -> list[Text]:
     kept: dict[str, Text] = {}
-    for where, one in found:
+    for where, one in texts:
         if one.text in held_out:
             dropped.append((where, "a training text stands in dev or test too"))
         elif one.text in kept:

@@ -1,6 +1,6 @@
 """LitBank (Bamman et al. 2020): coreference in English novels, <id>_<title>_brat.txt and .ann -> Examples.
 
-The text has a sentence a line and a blank between words. Rows of .ann that matter here, parted by tabs: MENTION, id,
+The text has a sentence a line and a blank between words. These rows of .ann are read, separated by tabs: MENTION, id,
 first sentence, first word, last sentence, last word (counted from 0, the last one included), words, entity type,
 PRON, PROP or NOM; and COREF, mention, entity. Head words are not annotated: `head_word` is the rule used here.
 """
@@ -13,16 +13,16 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from anaphora.base.errors import UserError
 from anaphora.data.corpora.coreference import Document, Mention, examples_of
-from anaphora.data.corpora.division import Origin, ReadingReport, divide, existing, lines
+from anaphora.data.corpora.division import Origin, ReadingReport, existing_path, files_below, read_lines, split_by_group
 from anaphora.data.example import Example
-from anaphora.data.settings import LitBank
-from anaphora.errors import UserError
+from anaphora.settings.data import LitBank
 
 ORIGIN = Origin(files="a folder of <id>_<title>_brat.txt and .ann", licence="CC BY 4.0")
 
-BOOKS = "a list of books, .jsonl, .jsonl.gz or .txt"
-ALONE = "in no chain: it describes another mention (copula or apposition)"
+BOOK_LIST_FORMATS = "a list of books, .jsonl, .jsonl.gz or .txt"
+NO_CHAIN = "in no chain: it describes another mention (copula or apposition)"
 _FORMS = {"PRON": "pronoun", "PROP": "proper", "NOM": "nominal"}
 _PREPOSITIONS = (
     "of in on at by for from with without to into upon over under above below behind before after between among near "
@@ -30,7 +30,7 @@ _PREPOSITIONS = (
 )
 _OTHERS = "who whom whose which that where when and or but nor he she they we you i it"
 _PUNCTUATION = ", ; : . ! ? ( [ -- – — ..."
-_ENDS_A_HEAD = frozenset(f"{_PREPOSITIONS} {_OTHERS} {_PUNCTUATION} itself himself herself themselves".split())
+_AFTER_HEAD = frozenset(f"{_PREPOSITIONS} {_OTHERS} {_PUNCTUATION} itself himself herself themselves".split())
 """What follows a head begins so: prepositions, relative words, conjunctions, subjects of a bare relative, and more."""
 _NO_WORD = re.compile(r"[^\w]+|['’]s?")
 
@@ -41,7 +41,11 @@ def read(settings: LitBank) -> tuple[dict[str, list[Example]], ReadingReport]:
     Raises:
         UserError: a file is missing, or a row does not fit the text; file, line, field and value are named.
     """
-    seen = None if settings.seen_in is None else _titles(existing(settings.seen_in, BOOKS, "data.seen_in"))
+    seen = (
+        None
+        if settings.seen_in is None
+        else _titles(existing_path(settings.seen_in, BOOK_LIST_FORMATS, "data.seen_in"))
+    )
     examples: list[Example] = []
     dropped: list[tuple[str, str]] = []
     rows = 0
@@ -49,8 +53,16 @@ def read(settings: LitBank) -> tuple[dict[str, list[Example]], ReadingReport]:
         document, count = _document(path, seen, dropped)
         rows += count
         examples += examples_of(document, settings.words, dropped)
-    splits = divide(examples, settings.dev_share, settings.test_share, settings.seed)
+    splits = split_by_group(examples, settings.dev_share, settings.test_share, settings.seed)
     return splits, ReadingReport(rows, tuple(dropped))
+
+
+def files(settings: LitBank) -> dict[str, Path]:
+    """The files of the books and the list of books `seen_in`, by name."""
+    books = files_below(existing_path(settings.path, ORIGIN.files))
+    if settings.seen_in is None:
+        return books
+    return {**books, "seen_in": existing_path(settings.seen_in, BOOK_LIST_FORMATS, "data.seen_in")}
 
 
 def head_word(words: Sequence[str]) -> int:
@@ -62,7 +74,7 @@ def head_word(words: Sequence[str]) -> int:
     """
     end = len(words)
     for place, word in enumerate(words[1:], start=1):
-        if word.lower() in _ENDS_A_HEAD:
+        if word.lower() in _AFTER_HEAD:
             end = place
             break
     while end > 1 and _NO_WORD.fullmatch(words[end - 1]):
@@ -71,20 +83,20 @@ def head_word(words: Sequence[str]) -> int:
 
 
 def _annotations(settings: LitBank) -> list[Path]:
-    folder = existing(settings.path, ORIGIN.files)
-    found = sorted(folder.glob("*.ann"))
-    if not found:
+    folder = existing_path(settings.path, ORIGIN.files)
+    annotations = sorted(folder.glob("*.ann"))
+    if not annotations:
         raise UserError(
             f"data.path ({settings.path}) must be a folder with <book>.ann and <book>.txt; no .ann is there"
         )
-    for path in found:
+    for path in annotations:
         if not path.with_suffix(".txt").exists():
             raise UserError(f"{path}: its text {path.with_suffix('.txt').name} is missing")
-    return found
+    return annotations
 
 
 def _document(path: Path, seen: frozenset[str] | None, dropped: list[tuple[str, str]]) -> tuple[Document, int]:
-    sentences = [line.split() for line in lines(path.with_suffix(".txt"))]
+    sentences = [line.split() for line in read_lines(path.with_suffix(".txt"))]
     starts, total = [], 0
     for sentence in sentences:
         starts.append(total)
@@ -92,12 +104,12 @@ def _document(path: Path, seen: frozenset[str] | None, dropped: list[tuple[str, 
     mentions: dict[str, tuple[int, int, str]] = {}
     entities: dict[str, str] = {}
     words = [word for sentence in sentences for word in sentence]
-    for number, line in enumerate(lines(path), start=1):
+    for number, line in enumerate(read_lines(path), start=1):
         cells = line.split("\t")
         where = f"{path}, line {number}"
         match cells:
             case ["MENTION", name, _, _, _, _, written, _, category]:
-                first, end = _place(where, cells[2:6], sentences, starts)
+                first, end = _word_range(where, cells[2:6], sentences, starts)
                 if words[first:end] != written.split():
                     raise UserError(f"{where}, words: {written!r} is not what stands there: {words[first:end]}")
                 if category not in _FORMS:
@@ -115,11 +127,11 @@ def _document(path: Path, seen: frozenset[str] | None, dropped: list[tuple[str, 
     if unknown:
         raise UserError(f"{path}: COREF names mentions without a row MENTION: {', '.join(sorted(unknown)[:3])}")
     book = path.stem.removesuffix("_brat")
-    dropped += [(f"{path}, {name}", ALONE) for name in mentions if name not in entities]
+    dropped += [(f"{path}, {name}", NO_CHAIN) for name in mentions if name not in entities]
     factors = {"corpus": "litbank", "genre": "novel"}
     if seen is not None:
         identity, _, title = book.partition("_")
-        factors["seen"] = "yes" if seen & {identity, _plain(title)} else "no"
+        factors["seen"] = "yes" if seen & {identity, _normalised_title(title)} else "no"
     document = Document(
         name=f"litbank/{book}",
         words=words,
@@ -135,7 +147,7 @@ def _document(path: Path, seen: frozenset[str] | None, dropped: list[tuple[str, 
     return document, len(mentions)
 
 
-def _place(
+def _word_range(
     where: str, cells: Sequence[str], sentences: Sequence[Sequence[str]], starts: Sequence[int]
 ) -> tuple[int, int]:
     """First and past-the-last word, counted over the whole book."""
@@ -143,10 +155,10 @@ def _place(
         raise UserError(f"{where}, place: {list(cells)} must be four whole numbers")
     sentence, first, last_sentence, last = map(int, cells)
     if sentence != last_sentence or sentence >= len(sentences) or not first <= last < len(sentences[sentence]):
-        here = len(sentences[sentence]) if sentence < len(sentences) else 0
+        length = len(sentences[sentence]) if sentence < len(sentences) else 0
         raise UserError(
             f"{where}, place: words {first} to {last} of sentences {sentence} to {last_sentence} must lie in one "
-            f"sentence; sentence {sentence} has {here} words"
+            f"sentence; sentence {sentence} has {length} words"
         )
     return starts[sentence] + first, starts[sentence] + last + 1
 
@@ -154,21 +166,21 @@ def _place(
 def _titles(path: Path) -> frozenset[str]:
     """What books a text holds, by Gutenberg number and by title: rows with "id" or "title", or a line each."""
     if path.suffix == ".txt":
-        return frozenset(each for line in lines(path) for each in (line.strip(), _plain(line)) if each)
+        return frozenset(each for line in read_lines(path) for each in (line.strip(), _normalised_title(line)) if each)
     try:
         with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as file:
             rows = [json.loads(line) for line in file if line.strip()]
     except (OSError, ValueError) as error:
         raise UserError(f"data.seen_in ({path}): not readable as JSON lines ({error})") from None
-    found = set()
+    titles = set()
     for number, row in enumerate(rows, start=1):
         known = [row[name] for name in ("id", "title") if row.get(name)] if isinstance(row, dict) else []
         if not known:
             raise UserError(f"{path}, row {number}: a book needs an id or a title")
-        found |= {str(row["id"])} if row.get("id") else set()
-        found |= {_plain(str(row["title"]))} if row.get("title") else set()
-    return frozenset(found)
+        titles |= {str(row["id"])} if row.get("id") else set()
+        titles |= {_normalised_title(str(row["title"]))} if row.get("title") else set()
+    return frozenset(titles)
 
 
-def _plain(title: str) -> str:
+def _normalised_title(title: str) -> str:
     return re.sub(r"[\W_]", "", title).lower()

@@ -4,18 +4,18 @@ The file is a table with a header, the Mandarin columns of the Parallel Winograd
 each), sentence_man (words apart by blanks), snippet_man (the question), answer1_man, answer2_man, correct_answer_man.
 Words are joined without blanks, but for Latin words next to each other.
 
-A row can be asked where the sentence has one overt third-person pronoun and both answers literally: whole words, or the
-end of one, since the last part of a Chinese compound is its head (卡车 in 大卡车, never 老鼠 in 老鼠洞). Many schemas
-have a zero pronoun or a paraphrased answer. In some the one pronoun is not what is asked about: the question then says
+A row makes an item where the sentence has one overt third-person pronoun and both answers literally: whole words, or
+the end of one, since the last part of a Chinese compound is its head (卡车 in 大卡车, never 老鼠 in 老鼠洞). Many
+schemas have a zero pronoun or a paraphrased answer. In some the question is not about the one pronoun: it then says
 "where", or "what" where the pronoun means a person.
 """
 
 from __future__ import annotations
 
-from anaphora.data.corpora.division import Origin, ReadingReport, apart, divide, existing
-from anaphora.data.corpora.reading import DroppedRowError, Reading, Row, example_of, tab_separated
+from anaphora.data.corpora.division import Origin, ReadingReport, existing_path, non_overlapping, split_by_group
+from anaphora.data.corpora.reading import DroppedRowError, Row, RowReader, example_of, tab_separated
 from anaphora.data.example import Example, Span
-from anaphora.data.settings import Mandarinograd
+from anaphora.settings.data import Mandarinograd
 
 ORIGIN = Origin(files="the table with the Mandarin columns of PWS", licence="CC BY-SA 4.0 (PWS)")
 
@@ -26,15 +26,15 @@ _WHERE, _WHAT = ("哪里", "哪儿"), "什么"
 
 
 def read(settings: Mandarinograd) -> tuple[dict[str, list[Example]], ReadingReport]:
-    """The examples by split and the report; both rows of a schema share `group` and `twin`.
+    """The examples by split and the report; both rows of a schema share a group and are a minimal pair.
 
     Raises:
         UserError: the file or a column is missing, or a row has other cells than the header.
     """
-    reading = Reading()
-    rows = tab_separated(existing(settings.path, ORIGIN.files), _COLUMNS)
-    examples = [example for _, example in reading.each(rows, _example)]
-    return divide(examples, settings.dev_share, settings.test_share, settings.seed), reading.report()
+    reading = RowReader()
+    rows = tab_separated(existing_path(settings.path, ORIGIN.files), _COLUMNS)
+    examples = [example for _, example in reading.convert(rows, _example)]
+    return split_by_group(examples, settings.dev_share, settings.test_share, settings.seed), reading.report()
 
 
 def _example(row: Row) -> Example:
@@ -54,21 +54,23 @@ def _example(row: Row) -> Example:
         raise DroppedRowError("its question is not about the pronoun")
     if "[" in text:
         raise DroppedRowError("the sentence still holds the other ending")
-    found: dict[int, list[Span]] = {}
+    mentions_of: dict[int, list[Span]] = {}
     taken = [pronoun]
     for index in sorted((0, 1), key=lambda index: -len(answers[index])):
-        found[index] = apart(_occurrences(answers[index], words, spans), taken)
-        if not found[index]:
+        mentions_of[index] = non_overlapping(_occurrences(answers[index], words, spans), taken)
+        if not mentions_of[index]:
             raise DroppedRowError("a candidate is not in the sentence")
-        taken += found[index]
+        taken += mentions_of[index]
     schema = f"mandarinograd/{row['orig_id']}"
-    mentions = (tuple(found[0]), tuple(found[1]))
+    mentions = (tuple(mentions_of[0]), tuple(mentions_of[1]))
     right_one = (answers.index(right),)
-    return example_of("mandarinograd", text, pronoun, mentions, right_one, language="zh", group=schema, twin=schema)
+    return example_of(
+        "mandarinograd", text, pronoun, mentions, right_one, language="zh", group=schema, minimal_pair=schema
+    )
 
 
 def _answer(written: str) -> list[str]:
-    """An answer's words; asked for a possessor, it ends in 的, which is no part of the name."""
+    """An answer's words; where it is a possessor, it ends in 的, which is no part of the name."""
     words = written.split()
     return words[:-1] if len(words) > 1 and words[-1] == "的" else words
 
@@ -86,10 +88,10 @@ def _joined(words: list[str]) -> tuple[str, list[Span]]:
 
 def _occurrences(wanted: list[str], words: list[str], spans: list[Span]) -> list[Span]:
     """Where some words stand in a row; the first may be the end of a longer word, if it is Chinese."""
-    length, found = len(wanted), []
+    length, occurrences = len(wanted), []
     for place in range(len(words) - length + 1):
         whole = words[place] == wanted[0]
         ends = whole or (words[place].endswith(wanted[0]) and not wanted[0].isascii())
         if ends and words[place + 1 : place + length] == wanted[1:]:
-            found.append((spans[place][1] - len(wanted[0]), spans[place + length - 1][1]))
-    return found
+            occurrences.append((spans[place][1] - len(wanted[0]), spans[place + length - 1][1]))
+    return occurrences

@@ -12,11 +12,11 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from anaphora.base.errors import UserError
 from anaphora.data.corpora.coreference import Document, Mention, examples_of
-from anaphora.data.corpora.division import Origin, ReadingReport, divide, existing
+from anaphora.data.corpora.division import Origin, ReadingReport, existing_path, split_by_group
 from anaphora.data.example import SPLITS, Example
-from anaphora.data.settings import OntoGum
-from anaphora.errors import UserError
+from anaphora.settings.data import OntoGum
 
 ORIGIN = Origin(
     files="a folder of .conllu or .conllu.gz, or one such file",
@@ -25,7 +25,7 @@ ORIGIN = Origin(
 
 UNBALANCED = "a bracket without its partner"
 NO_SPLIT = "its document is in a file of none of the splits, as test2 is"
-_WRITTEN_AS_ONE = re.compile(r"\d+-\d+")
+_MULTIWORD_ID = re.compile(r"\d+-\d+")
 _BRACKET = re.compile(r"\([^()]+\)?|[^()]+\)")
 _FORMS = {"PRON": "pronoun", "PROPN": "proper"}
 _SUFFIXES = (".conllu", ".conllu.gz")
@@ -40,11 +40,11 @@ def read(settings: OntoGum) -> tuple[dict[str, list[Example]], ReadingReport]:
     Raises:
         UserError: there is no such file, or a line does not fit; file, line, field and value are named.
     """
-    official = _official(settings)
+    official = _official_splits(settings)
     dropped: list[tuple[str, str]] = []
     splits: dict[str, list[Example]] = {split: [] for split in SPLITS}
     rows = 0
-    found: list[Example] = []
+    unassigned: list[Example] = []
     for path in _files(settings):
         examples: list[Example] = []
         for document, unbalanced in _documents(path):
@@ -57,39 +57,41 @@ def read(settings: OntoGum) -> tuple[dict[str, list[Example]], ReadingReport]:
         if path in official:
             splits[official[path]] += examples
         else:
-            found += examples
+            unassigned += examples
     if not official:
-        splits = divide(found, settings.dev_share, settings.test_share, settings.seed)
+        splits = split_by_group(unassigned, settings.dev_share, settings.test_share, settings.seed)
     return splits, ReadingReport(rows, tuple(dropped))
 
 
 def _files(settings: OntoGum) -> list[Path]:
-    path = existing(settings.path, ORIGIN.files)
-    return _all(path) if path.is_dir() else [path]
+    path = existing_path(settings.path, ORIGIN.files)
+    return _conllu_files(path) if path.is_dir() else [path]
 
 
-def _all(folder: Path) -> list[Path]:
-    found = sorted(each for each in folder.iterdir() if each.name.endswith(_SUFFIXES))
-    if not found:
+def _conllu_files(folder: Path) -> list[Path]:
+    files = sorted(each for each in folder.iterdir() if each.name.endswith(_SUFFIXES))
+    if not files:
         raise UserError(f"data.path ({folder}): no file .conllu or .conllu.gz is in this folder")
-    return found
+    return files
 
 
-def _official(settings: OntoGum) -> dict[Path, str]:
-    folder = existing(settings.path, ORIGIN.files)
+def _official_splits(settings: OntoGum) -> dict[Path, str]:
+    folder = existing_path(settings.path, ORIGIN.files)
     if not folder.is_dir():
         return {}
-    return {path: split for path in _all(folder) for split in SPLITS if path.name.partition(".")[0].endswith(split)}
+    return {
+        path: split for path in _conllu_files(folder) for split in SPLITS if path.name.partition(".")[0].endswith(split)
+    }
 
 
 def _documents(path: Path) -> Iterator[tuple[Document, int]]:
     """Documents, each with the number of its brackets that have no partner."""
-    current: _Builder | None = None
+    current: _DocumentBuilder | None = None
     for number, line in enumerate(_lines(path), start=1):
         if line.startswith("# newdoc id = "):
             if current is not None:
                 yield current.document()
-            current = _Builder(line.removeprefix("# newdoc id = ").strip())
+            current = _DocumentBuilder(line.removeprefix("# newdoc id = ").strip())
         elif line.startswith("#"):
             continue
         elif current is None:
@@ -112,7 +114,7 @@ def _lines(path: Path) -> list[str]:
         raise UserError(f"{path}: not readable as (compressed) UTF-8 text ({error})") from None
 
 
-class _Builder:
+class _DocumentBuilder:
     """A document as its lines come."""
 
     def __init__(self, name: str) -> None:
@@ -137,7 +139,7 @@ class _Builder:
         start = self.sentences[-1]
         if "." in identity:
             return
-        if _WRITTEN_AS_ONE.fullmatch(identity):
+        if _MULTIWORD_ID.fullmatch(identity):
             self.glued_until = start + int(identity.partition("-")[2])
             self.blank_after_glued = blank
             return
@@ -146,9 +148,9 @@ class _Builder:
         if not head.isdecimal():
             raise UserError(f"{where}, HEAD: {head!r} must be a whole number")
         self.words.append(written)
-        here = len(self.words)
-        inside = here <= self.glued_until
-        self.blank.append(blank if not inside else here == self.glued_until and self.blank_after_glued)
+        count = len(self.words)
+        inside = count <= self.glued_until
+        self.blank.append(blank if not inside else count == self.glued_until and self.blank_after_glued)
         self.heads.append(start + int(head) - 1 if head != "0" else -1)
         self.forms.append(_FORMS.get(cells[3], "nominal"))
         for entity in (each[7:] for each in more.split("|") if each.startswith("Entity=")):

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from anaphora.data.corpora.blocks import blocks, masked
-from anaphora.data.corpora.division import Origin, ReadingReport, divide, existing
-from anaphora.data.corpora.reading import Reading, neighbours
+from anaphora.data.corpora.blocks import four_line_items, masked_example
+from anaphora.data.corpora.division import Origin, ReadingReport, existing_path, split_by_group
+from anaphora.data.corpora.reading import RowReader, adjacent_groups
 from anaphora.data.example import Example
-from anaphora.data.settings import Pdp60
+from anaphora.settings.data import Pdp60
 
 ORIGIN = Origin(files="PDP.txt, the copy in four-line blocks with [MASK]", licence="CC BY 4.0 (collection)")
 
@@ -21,12 +21,12 @@ def read(settings: Pdp60) -> tuple[dict[str, list[Example]], ReadingReport]:
     """The examples by split and the report.
 
     Raises:
-        UserError: the file is not made of such blocks; file, line and value are named.
+        UserError: the file is not converted of such blocks; file, line and value are named.
     """
-    reading = Reading()
-    rows = blocks(existing(settings.path, ORIGIN.files))
-    made = [each for _, each in reading.each(rows, lambda row: (row, masked(row, "pdp60")))]
-    names = neighbours("pdp60", [(tuple(row["text"].split()[:4]), row["answer"]) for row, _ in made])
-    # Two questions about one passage are no twins: they differ in more than a cue.
-    examples = [replace(example, group=group) for (_, example), (group, _) in zip(made, names, strict=True)]
-    return divide(examples, settings.dev_share, settings.test_share, settings.seed), reading.report()
+    reading = RowReader()
+    rows = four_line_items(existing_path(settings.path, ORIGIN.files))
+    converted = [pair for _, pair in reading.convert(rows, lambda row: (row, masked_example(row, "pdp60")))]
+    names = adjacent_groups("pdp60", [(tuple(row["text"].split()[:4]), row["answer"]) for row, _ in converted])
+    # Two questions about one passage are no minimal pair: they differ in more than a cue.
+    examples = [replace(example, group=group) for (_, example), (group, _) in zip(converted, names, strict=True)]
+    return split_by_group(examples, settings.dev_share, settings.test_share, settings.seed), reading.report()

@@ -15,21 +15,22 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from anaphora.base.errors import UserError
+from anaphora.base.language import language_of
 from anaphora.data import contamination
-from anaphora.data.corpora.division import Origin, ReadingReport, divide, existing, is_hub, lines
+from anaphora.data.corpora.division import Origin, ReadingReport, existing_path, is_hub, read_lines, split_by_group
 from anaphora.data.corpora.reading import hub_data, json_lines
 from anaphora.data.example import SPLITS
-from anaphora.data.settings import PlainText
-from anaphora.data.text import UNKNOWN_WORD, Text, language_of
-from anaphora.errors import UserError
+from anaphora.data.text import UNKNOWN_WORD, Text
+from anaphora.settings.data import PlainText
 
 ORIGIN = Origin(files="a file or folder of text (docs/own_data.md)")
 
-_OFFICIAL = {"wiki.train.tokens": "train", "wiki.valid.tokens": "dev", "wiki.test.tokens": "test"}
+_OFFICIAL_SPLITS = {"wiki.train.tokens": "train", "wiki.valid.tokens": "dev", "wiki.test.tokens": "test"}
 _HUB_SPLITS = {"train": "train", "validation": "dev", "valid": "dev", "dev": "dev", "test": "test"}
 _FORMATS = (".txt", ".jsonl", ".tokens")
 _HEADING = re.compile(r"((?:= )+)(.*?)((?: =)+)")
-_JOINED = re.compile(r" @([-,.])@ ")
+_WIKITEXT_MARK = re.compile(r" @([-,.])@ ")
 
 
 def read(settings: PlainText) -> tuple[dict[str, list[Text]], ReadingReport]:
@@ -40,45 +41,46 @@ def read(settings: PlainText) -> tuple[dict[str, list[Text]], ReadingReport]:
     """
     splits: dict[str, list[Text]] = {split: [] for split in SPLITS}
     free: list[Text] = []
-    without = contamination.EvaluationData(settings.without)
+    without = contamination.EvaluationNgrams(settings.without)
     rows, dropped = 0, []
-    for where, official, found in _given(settings):
-        kept, left_out = _clean(where, found, without)
-        rows += sum(one.text.count("\n") + 1 for one in found)
+    for where, official, documents in _text_sources(settings):
+        kept, left_out = _decontaminated(where, documents, without)
+        rows += sum(document.text.count("\n") + 1 for document in documents)
         dropped += left_out
         (splits[official] if official else free).extend(kept)
-    for split, texts in divide(free, settings.dev_share, settings.test_share, settings.seed).items():
+    for split, texts in split_by_group(free, settings.dev_share, settings.test_share, settings.seed).items():
         splits[split] += texts
     if not any(splits.values()):
         raise UserError(f"data.path ({settings.path}): no text is left in it")
     return splits, ReadingReport(rows, tuple(dropped))
 
 
-def files(settings: PlainText) -> list[Path]:
-    """The files that are read, in their order; what comes from the hub is none.
+def files(settings: PlainText) -> dict[str, Path]:
+    """The files that are read, by name and in their order; what comes from the hub has none.
 
     Raises:
         UserError: nothing is there, or nothing of a known format.
     """
-    return [path for name in (settings.path, *settings.also) if not is_hub(name) for path in _files_of(name)]
+    local = [name for name in (settings.path, *settings.also) if not is_hub(name)]
+    return {str(path): path for name in local for path in _files_of(name)}
 
 
 def _files_of(name: str) -> list[Path]:
-    path = existing(name, ORIGIN.files)
+    path = existing_path(name, ORIGIN.files)
     inside = sorted(one for one in path.iterdir() if _format(one) in _FORMATS) if path.is_dir() else [path]
     if not inside or _format(inside[0]) not in _FORMATS:
         raise UserError(f"data.path ({name}): there is no file of {', '.join(_FORMATS)}, as it is or as .gz")
     return inside
 
 
-def _given(settings: PlainText) -> Iterator[tuple[str, str | None, list[Text]]]:
+def _text_sources(settings: PlainText) -> Iterator[tuple[str, str | None, list[Text]]]:
     """Where each part comes from, the split that it is by its name, if any, and its documents."""
     for name in (settings.path, *settings.also):
         if is_hub(name):
             yield from _hub(name)
         else:
             for path in _files_of(name):
-                yield str(path), _OFFICIAL.get(path.name.removesuffix(".gz")), list(_documents(path))
+                yield str(path), _OFFICIAL_SPLITS.get(path.name.removesuffix(".gz")), list(_documents(path))
 
 
 def _hub(name: str) -> Iterator[tuple[str, str | None, list[Text]]]:
@@ -86,12 +88,12 @@ def _hub(name: str) -> Iterator[tuple[str, str | None, list[Text]]]:
     there = hub_data(name, ORIGIN.files)
     divided = "dev" in {_HUB_SPLITS.get(split) for split in there}
     for split, rows in there.items():
-        found = [
+        texts = [
             text
             for number, row in enumerate(rows, start=1)
             for text in _document(f"{name}, {split} row {number}", row, f"{name}/{split}/{number}")
         ]
-        yield f"{name}, {split}", _HUB_SPLITS.get(split) if divided else None, found
+        yield f"{name}, {split}", _HUB_SPLITS.get(split) if divided else None, texts
 
 
 def _format(path: Path) -> str:
@@ -108,7 +110,7 @@ def _documents(path: Path) -> Iterator[Text]:
 
 
 def _paragraphs(path: Path) -> Iterator[Text]:
-    for number, written in enumerate(re.split(r"\n\s*\n", "\n".join(lines(path)))):
+    for number, written in enumerate(re.split(r"\n\s*\n", "\n".join(read_lines(path)))):
         text = " ".join(written.split())
         if text:
             yield Text(text=text, language=language_of(text), group=f"{path.name}/{number}")
@@ -134,8 +136,8 @@ def _document(where: str, row: Mapping[str, Any], group: str) -> Iterator[Text]:
 def _wikitext(path: Path) -> Iterator[Text]:
     title, count = "", 0
     written: list[str] = []
-    given = lines(path)
-    for before, line, after in zip(["", *given], [*given, " = end = "], [*given[1:], "", ""], strict=True):
+    lines = read_lines(path)
+    for before, line, after in zip(["", *lines], [*lines, " = end = "], [*lines[1:], "", ""], strict=True):
         heading = _HEADING.fullmatch(line.strip())
         # A legend such as "W = Won" is cut into lines of the same look, but no empty lines stand around those.
         alone = not before.strip() and not after.strip()
@@ -150,18 +152,18 @@ def _wikitext(path: Path) -> Iterator[Text]:
 
 
 def _plain(line: str) -> str:
-    return _JOINED.sub(r"\1", line).replace("<unk>", UNKNOWN_WORD).strip()
+    return _WIKITEXT_MARK.sub(r"\1", line).replace("<unk>", UNKNOWN_WORD).strip()
 
 
 def _one_paragraph_a_line(written: list[str]) -> str:
     return "\n".join(filter(None, (" ".join(line.split()) for line in written)))
 
 
-def _clean(
-    where: str, found: list[Text], without: contamination.EvaluationData
+def _decontaminated(
+    where: str, texts: list[Text], without: contamination.EvaluationNgrams
 ) -> tuple[list[Text], list[tuple[str, str]]]:
     """The texts without the paragraphs that evaluation data share words with, and which these are."""
-    paragraphs = [(number, line) for number, one in enumerate(found) for line in one.text.split("\n")]
+    paragraphs = [(number, line) for number, one in enumerate(texts) for line in one.text.split("\n")]
     kept: defaultdict[int, list[str]] = defaultdict(list)
     dropped = []
     shared = without.shared_with([line for _, line in paragraphs])
@@ -169,6 +171,6 @@ def _clean(
         if name is None:
             kept[number].append(line)
         else:
-            reason = f"a paragraph shares {contamination.LENGTH} words in a row with {name}"
-            dropped.append((f"{where}, {found[number].title or found[number].group}", reason))
-    return [replace(found[number], text="\n".join(left)) for number, left in kept.items()], dropped
+            reason = f"a paragraph shares {contamination.NGRAM_LENGTH} words in a row with {name}"
+            dropped.append((f"{where}, {texts[number].title or texts[number].group}", reason))
+    return [replace(texts[number], text="\n".join(left)) for number, left in kept.items()], dropped

@@ -1,7 +1,6 @@
-"""Rows of files and of the hub, and what became of each: the part that all readers of public corpora share.
+"""Rows of files and of the hub, kept or dropped: the part that all readers of public corpora share.
 
-A row is dropped, with a reason, where the corpus cannot be asked it; it is an error where the file is not what it
-should be.
+A row that makes no item is dropped with a reason; a row that breaks the format of its file is an error.
 """
 
 from __future__ import annotations
@@ -15,20 +14,27 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from xml.etree import ElementTree
 
-from anaphora.data.corpora.division import HUB, ReadingReport, apart, divide, lines, occurrences
+from anaphora.base.errors import UserError
+from anaphora.base.hub import is_reachable
+from anaphora.data.corpora.division import (
+    HUB_PREFIX,
+    ReadingReport,
+    non_overlapping,
+    occurrences,
+    read_lines,
+    split_by_group,
+)
 from anaphora.data.example import Example, Span, in_text_order
-from anaphora.data.settings import Divided
-from anaphora.errors import UserError
-from anaphora.hub import is_reachable
+from anaphora.settings.data import ExternalCorpus
 
 if TYPE_CHECKING:
     import datasets
 
 BLANK = "_"
-"""What stands for the pronoun where a corpus leaves a gap, as WinoGrande writes it."""
+"""The pronoun's substitute where a corpus leaves a gap, as WinoGrande writes it."""
 
 Row = Mapping[str, Any]
-Made = TypeVar("Made")
+Converted = TypeVar("Converted")
 
 _GENDERS = {
     "female": ("she", "her", "hers", "herself", "她"),
@@ -39,18 +45,20 @@ _GENDER_OF = {form: gender for gender, forms in _GENDERS.items() for form in for
 
 
 class DroppedRowError(Exception):
-    """A row that cannot be asked; its text is the reason, without what is particular to the row."""
+    """A row that makes no item; its text is the reason, without what is particular to the row."""
 
 
-class Reading:
+class RowReader:
     """Counts the rows that go through it and keeps those that are dropped."""
 
     def __init__(self) -> None:
         self.rows = 0
         self.dropped: list[tuple[str, str]] = []
 
-    def each(self, rows: Iterable[tuple[str, Row]], make: Callable[[Row], Made]) -> Iterator[tuple[str, Made]]:
-        """(where, what `make` makes of the row), without the rows for which it raises `DroppedRowError`.
+    def convert(
+        self, rows: Iterable[tuple[str, Row]], make: Callable[[Row], Converted]
+    ) -> Iterator[tuple[str, Converted]]:
+        """(where, the row as `make` converts it), without the rows for which it raises `DroppedRowError`.
 
         Raises:
             UserError: what `make` raises, with file and line before it.
@@ -58,13 +66,13 @@ class Reading:
         for where, row in rows:
             self.rows += 1
             try:
-                made = make(row)
+                converted = make(row)
             except DroppedRowError as reason:
                 self.dropped.append((where, str(reason)))
             except UserError as error:
                 raise UserError(f"{where}, {error}") from None
             else:
-                yield where, made
+                yield where, converted
 
     def report(self) -> ReadingReport:
         """How many rows there were, and which were dropped for what reason."""
@@ -77,7 +85,7 @@ def json_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     Raises:
         UserError: a line is no JSON object.
     """
-    for number, line in enumerate(lines(path), start=1):
+    for number, line in enumerate(read_lines(path), start=1):
         if not line.strip():
             continue
         where = f"{path}, line {number}"
@@ -104,7 +112,10 @@ def parquet_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     except pyarrow.ArrowException as error:
         raise UserError(f"{path}: not a Parquet file: {str(error).splitlines()[0]}") from None
     for number, row in enumerate(table.to_pylist(), start=1):
-        yield f"{path}, row {number}", {name: _plain(value) for name, value in row.items() if value is not None}
+        yield (
+            f"{path}, row {number}",
+            {name: _plain_dictionaries(value) for name, value in row.items() if value is not None},
+        )
 
 
 def xml_root(path: Path) -> ElementTree.Element:
@@ -119,7 +130,7 @@ def xml_root(path: Path) -> ElementTree.Element:
         raise UserError(f"{path}: not XML ({error})") from None
 
 
-def _plain(value: Any) -> Any:
+def _plain_dictionaries(value: Any) -> Any:
     """A Parquet map comes as pairs, a struct with absent keys as None values; both become plain dictionaries."""
     if isinstance(value, list) and value and all(isinstance(each, tuple) for each in value):
         value = dict(value)
@@ -134,7 +145,7 @@ def tab_separated(path: Path, columns: Sequence[str]) -> Iterator[tuple[str, dic
     Raises:
         UserError: a column is missing, a row has other cells than the header, or there is no row.
     """
-    rows = csv.DictReader(lines(path), delimiter="\t", quoting=csv.QUOTE_NONE)
+    rows = csv.DictReader(read_lines(path), delimiter="\t", quoting=csv.QUOTE_NONE)
     missing = [column for column in columns if column not in (rows.fieldnames or ())]
     if missing:
         raise UserError(f"{path}, line 1: columns {', '.join(missing)} are missing")
@@ -163,22 +174,24 @@ def hub_data(path: str, instead: str) -> dict[str, datasets.Dataset]:
     """
     from datasets import DatasetDict, load_dataset
 
-    owner, _, rest = path.removeprefix(HUB).partition("/")
+    owner, _, rest = path.removeprefix(HUB_PREFIX).partition("/")
     name, _, configuration = rest.partition("/")
     if not owner or not name or "/" in configuration:
         raise UserError(f"data.path ({path}) must be hf://owner/name or hf://owner/name/config")
     try:
-        with _without_waiting():
+        with _offline_if_unreachable():
             loaded = load_dataset(f"{owner}/{name}", configuration or None)
     except Exception as error:  # the library lets those of its network and file layers through, which are unrelated
-        told = next(iter(str(error).splitlines()), type(error).__name__)
-        raise UserError(f"data.path ({path}): not to be had from the hub ({told}); give data.path={instead}") from None
+        reason = next(iter(str(error).splitlines()), type(error).__name__)
+        raise UserError(
+            f"data.path ({path}): not available from the hub ({reason}); give data.path={instead}"
+        ) from None
     assert isinstance(loaded, DatasetDict)
     return {str(split): data for split, data in loaded.items()}
 
 
 @contextmanager
-def _without_waiting() -> Iterator[None]:
+def _offline_if_unreachable() -> Iterator[None]:
     """Where the hub cannot be reached, `datasets` looks into its cache at once, as it does with HF_HUB_OFFLINE=1."""
     from datasets import config
 
@@ -190,7 +203,7 @@ def _without_waiting() -> Iterator[None]:
         config.HF_HUB_OFFLINE = before
 
 
-def hub(path: str, instead: str, needed: str) -> dict[str, list[tuple[str, dict[str, Any]]]]:
+def hub_rows(path: str, instead: str, needed: str) -> dict[str, list[tuple[str, dict[str, Any]]]]:
     """The rows of a hub data set by its own split names, ("name, train row 1", row); class labels are their names.
 
     Args:
@@ -202,7 +215,7 @@ def hub(path: str, instead: str, needed: str) -> dict[str, list[tuple[str, dict[
     """
     from datasets import ClassLabel
 
-    found = {}
+    by_split = {}
     for split, data in hub_data(path, instead).items():
         labels = {column: kind for column, kind in data.features.items() if isinstance(kind, ClassLabel)}
         rows = []
@@ -210,10 +223,10 @@ def hub(path: str, instead: str, needed: str) -> dict[str, list[tuple[str, dict[
             for column, kind in labels.items():
                 row[column] = None if row[column] in (None, -1) else kind.int2str(row[column])
             rows.append((f"{path}, {split} row {number}", row))
-        found[split] = rows
-    if needed not in found:
-        raise UserError(f"data.path ({path}): it has no split {needed}, but {', '.join(found)}")
-    return found
+        by_split[split] = rows
+    if needed not in by_split:
+        raise UserError(f"data.path ({path}): it has no split {needed}, but {', '.join(by_split)}")
+    return by_split
 
 
 def text_of(row: Row, field: str) -> str:
@@ -228,7 +241,7 @@ def text_of(row: Row, field: str) -> str:
     return value
 
 
-def find_all(names: Sequence[str], text: str, pronoun: Span) -> tuple[tuple[Span, ...], ...]:
+def find_mentions(names: Sequence[str], text: str, pronoun: Span) -> tuple[tuple[Span, ...], ...]:
     """Where a text names each of several entities: whole words, and a longer name's words are not a shorter one's.
 
     They are looked for as the name is written, else in other case, else with an s behind them: plurals, and possessives
@@ -240,14 +253,14 @@ def find_all(names: Sequence[str], text: str, pronoun: Span) -> tuple[tuple[Span
     if len({name.lower() for name in names}) < len(names):
         raise DroppedRowError("two candidates are the same")
     taken = [pronoun]
-    found: dict[int, list[Span]] = {}
+    mentions: dict[int, list[Span]] = {}
     for index in sorted(range(len(names)), key=lambda index: -len(names[index])):
         ways = (_as_written, _in_other_case, _with_an_s)
-        found[index] = next(filter(None, (apart(way(names[index], text), taken) for way in ways)), [])
-        if not found[index]:
+        mentions[index] = next(filter(None, (non_overlapping(way(names[index], text), taken) for way in ways)), [])
+        if not mentions[index]:
             raise DroppedRowError("a candidate is not in the sentence")
-        taken += found[index]
-    return tuple(tuple(found[index]) for index in range(len(names)))
+        taken += mentions[index]
+    return tuple(tuple(mentions[index]) for index in range(len(names)))
 
 
 def _as_written(name: str, text: str) -> list[Span]:
@@ -270,20 +283,20 @@ def example_of(
     right: tuple[int, ...],
     language: str = "en",
     group: str = "",
-    twin: str = "",
+    minimal_pair: str = "",
     **factors: str,
 ) -> Example:
-    """An example with the factors of all corpora: corpus, form of the pronoun and the gender where the form tells it.
+    """An example with the factors of all corpora: corpus, form of the pronoun, and gender where the form decides it.
 
     Args:
-        corpus, text, pronoun, language, group, twin: its own.
+        corpus, text, pronoun, language, group, minimal_pair: its own.
         mentions: of each candidate, in any order.
-        right: which of them are meant.
+        right: the numbers of the antecedents among them.
         factors: further ones; a gender among them counts instead of the form's.
     """
     candidates, antecedents, _ = in_text_order(tuple(mentions), right)
     form = text[slice(*pronoun)].lower()
-    told = {"gender": _GENDER_OF[form]} if form in _GENDER_OF else {}
+    known = {"gender": _GENDER_OF[form]} if form in _GENDER_OF else {}
     return Example(
         text=text,
         language=language,
@@ -291,34 +304,38 @@ def example_of(
         candidates=candidates,
         antecedents=antecedents,
         group=group,
-        twin=twin,
-        factors={"corpus": corpus, "form": form, **told, **factors},
+        minimal_pair=minimal_pair,
+        factors={"corpus": corpus, "form": form, **known, **factors},
     )
 
 
-def neighbours(corpus: str, asked: Sequence[tuple[Hashable, Hashable]]) -> list[tuple[str, str]]:
-    """Group and twin of items that stand one after the other in a file which names neither.
+def adjacent_groups(corpus: str, questions: Sequence[tuple[Hashable, Hashable]]) -> list[tuple[str, str]]:
+    """Group and minimal pair of items that stand one after the other in a file which names neither.
 
     Args:
-        asked: of each item, what its candidates are and which of them is right.
+        corpus: the name with which both begin.
+        questions: the candidates of each item, and the right one.
 
     Returns:
-        Items in a row with the same candidates share a group; each two of them with different answers are twins.
+        Items in a row with the same candidates share a group; each two of them with different answers are a minimal
+        pair.
     """
     names = []
-    for number, (_, run) in enumerate(groupby(asked, key=lambda item: item[0])):
+    for number, (_, run) in enumerate(groupby(questions, key=lambda question: question[0])):
         answers = [answer for _, answer in run]
         for place in range(len(answers)):
             pair = answers[place // 2 * 2 : place // 2 * 2 + 2]
-            twin = f"{corpus}/{number}/{place // 2}" if len(set(pair)) == 2 else ""
-            names.append((f"{corpus}/{number}", twin))
+            minimal_pair = f"{corpus}/{number}/{place // 2}" if len(set(pair)) == 2 else ""
+            names.append((f"{corpus}/{number}", minimal_pair))
     return names
 
 
-def parted(train: Sequence[Example], test: Sequence[Example] | None, settings: Divided) -> dict[str, list[Example]]:
+def split_examples(
+    train: Sequence[Example], test: Sequence[Example] | None, settings: ExternalCorpus
+) -> dict[str, list[Example]]:
     """Examples by split: a public test part stays whole and dev comes off the rest; without one the shares divide."""
     if test is None:
-        return divide(train, settings.dev_share, settings.test_share, settings.seed)
-    splits = divide(train, settings.dev_share, 0.0, settings.seed)
+        return split_by_group(train, settings.dev_share, settings.test_share, settings.seed)
+    splits = split_by_group(train, settings.dev_share, 0.0, settings.seed)
     splits["test"] = list(test)
     return splits

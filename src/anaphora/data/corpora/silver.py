@@ -1,48 +1,57 @@
-"""Plain English text -> Examples whose answers rules know: silver questions, to train on before others.
+"""Plain English text -> Examples whose answers rules know: silver-standard items, to train on first.
 
-What plain text may look like, and what is left out of it, is `corpora.plain_text`'s affair.
+`corpora.plain_text` decides how plain text is written and what is left out of it.
 """
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from anaphora.base.errors import UserError
 from anaphora.data.corpora import plain_text
 from anaphora.data.corpora.division import ReadingReport
 from anaphora.data.example import Example
-from anaphora.data.settings import PlainText, Silver
-from anaphora.data.silver.people import Names
-from anaphora.data.silver.questions import questions
-from anaphora.errors import UserError
+from anaphora.data.silver.people import NameLexicon
+from anaphora.data.silver.questions import silver_items
+from anaphora.settings.data import PlainText, SilverStandard
 
-MOST_FIRST = 2
-"""Questions whose answer is named first, for each one whose answer is not; more are left out, since a writer returns
-to whoever came first, and a model would learn just that."""
+MAX_FIRST_RATIO = 2
+"""Items whose antecedent is named first, for each item whose antecedent is not; more are left out, since a writer
+returns to whoever came first, and a model would learn just that."""
 
 
-def read(settings: Silver) -> tuple[dict[str, list[Example]], ReadingReport]:
-    """The questions by split and the report, whose rows are paragraphs; a document is never divided.
+def read(settings: SilverStandard) -> tuple[dict[str, list[Example]], ReadingReport]:
+    """The items by split and the report, whose rows are paragraphs; a document is never divided.
 
     Raises:
-        UserError: what `plain_text.read` raises, or the text teaches no given names or leaves no question.
+        UserError: what `plain_text.read` raises, or the text yields no given names or no item.
     """
-    texts, report = plain_text.read(text_of(settings))
-    english = {split: [one for one in found if one.language == "en"] for split, found in texts.items()}
-    names = Names(one for found in english.values() for one in found)
+    texts, report = plain_text.read(plain_text_settings(settings))
+    english = {split: [one for one in documents if one.language == "en"] for split, documents in texts.items()}
+    names = NameLexicon(one for documents in english.values() for one in documents)
     if not (names.of("male") and names.of("female")):
         raise UserError(
             f"data.path ({settings.path}): no given names could be learned; some documents must be pages about people: "
             "a `title` with given and family name, and a text that begins with it and calls them he or she"
         )
     splits = {
-        split: _balanced([each for one in found for each in questions(one, names, settings.words, settings.seed)])
-        for split, found in english.items()
+        split: _balanced(
+            [each for one in documents for each in silver_items(one, names, settings.words, settings.seed)]
+        )
+        for split, documents in english.items()
     }
     if not splits["train"]:
         raise UserError(f"data.path ({settings.path}): no passage names two people so that a rule knows an answer")
     return splits, report
 
 
-def text_of(settings: Silver) -> PlainText:
-    """The text that the questions are made of."""
+def files(settings: SilverStandard) -> dict[str, Path]:
+    """The files of the text that the items are made of, by name."""
+    return plain_text.files(plain_text_settings(settings))
+
+
+def plain_text_settings(settings: SilverStandard) -> PlainText:
+    """The settings of the text that the items are made of."""
     return PlainText(
         path=settings.path,
         also=settings.also,
@@ -53,10 +62,10 @@ def text_of(settings: Silver) -> PlainText:
     )
 
 
-def _balanced(found: list[Example]) -> list[Example]:
-    """All questions but those of the first-named answer that are too many, evenly left out."""
-    first = [number for number, each in enumerate(found) if each.antecedents == (0,)]
-    later = sum(each.antecedents == (1,) for each in found)
-    most = min(len(first), max(1, MOST_FIRST * later))
-    kept = {first[place * len(first) // most] for place in range(most)} if first else set()
-    return [each for number, each in enumerate(found) if each.antecedents != (0,) or number in kept]
+def _balanced(examples: list[Example]) -> list[Example]:
+    """All items but those above the share whose antecedent is named first, evenly left out."""
+    first = [number for number, example in enumerate(examples) if example.antecedents == (0,)]
+    later = sum(example.antecedents == (1,) for example in examples)
+    most = min(len(first), max(1, MAX_FIRST_RATIO * later))
+    kept = {first[number * len(first) // most] for number in range(most)} if first else set()
+    return [example for number, example in enumerate(examples) if example.antecedents != (0,) or number in kept]

@@ -1,8 +1,8 @@
 """A user's own examples in .jsonl, .csv or .parquet -> Examples.
 
 Columns: text, language, pronoun [start, end], candidates (a list of [start, end], or of lists of those for entities
-with several mentions), antecedents (indices of candidates); and, where wanted, group, twin, factors, split. A CSV
-cell holds lists and factors as JSON.
+with several mentions), antecedents (indices of candidates); and, where wanted, group, minimal_pair, factors,
+split. A CSV cell holds lists and factors as JSON.
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from anaphora.data.corpora.division import Origin, ReadingReport, divide, existing, lines
+from anaphora.base.errors import UserError
+from anaphora.data.corpora.division import Origin, ReadingReport, existing_path, read_lines, split_by_group
 from anaphora.data.corpora.reading import json_lines, parquet_rows
 from anaphora.data.example import SPLITS, Example, from_record
-from anaphora.data.settings import Table
-from anaphora.errors import UserError
+from anaphora.settings.data import OwnExamples
 
 ORIGIN = Origin(files="a file .jsonl, .csv or .parquet")
 
 _JSON_CELLS = ("pronoun", "candidates", "antecedents", "factors")
 
 
-def read(settings: Table) -> tuple[dict[str, list[Example]], ReadingReport]:
+def read(settings: OwnExamples) -> tuple[dict[str, list[Example]], ReadingReport]:
     """The examples by split and the report; a column `split` decides, else the shares divide by group.
 
     Raises:
         UserError: a row is wrong; file, line (or row), field, value and what is allowed are named.
     """
-    path = existing(settings.path, ORIGIN.files)
+    path = existing_path(settings.path, ORIGIN.files)
     examples: list[Example] = []
     splits: list[str | None] = []
     for where, row in rows(path):
@@ -49,8 +49,10 @@ def read(settings: Table) -> tuple[dict[str, list[Example]], ReadingReport]:
         raise UserError(f"{path}: there is no row in it")
     report = ReadingReport(rows=len(examples))
     if splits[0] is None:
-        return divide(examples, settings.dev_share, settings.test_share, settings.seed), report
-    chosen = {name: [each for each, split in zip(examples, splits, strict=True) if split == name] for name in SPLITS}
+        return split_by_group(examples, settings.dev_share, settings.test_share, settings.seed), report
+    chosen = {
+        name: [example for example, split in zip(examples, splits, strict=True) if split == name] for name in SPLITS
+    }
     return chosen, report
 
 
@@ -73,7 +75,7 @@ def rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _csv(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    reader = csv.DictReader(io.StringIO("\n".join(lines(path)), newline=""))
+    reader = csv.DictReader(io.StringIO("\n".join(read_lines(path)), newline=""))
     width = len(reader.fieldnames or ())
     for row in reader:
         where = f"{path}, line {reader.line_num}"

@@ -1,8 +1,8 @@
 """WinoBias (Zhao et al. 2018): sentences about two occupations, pro- and anti-stereotypical -> Examples.
 
 A line is "27 [The developer] visited the hairdresser because [he] needed to cut [his] hair.": the antecedent and its
-pronouns stand in brackets, the first pronoun is the one that is asked about. The other occupation is not marked; it is
-found by the two lists of occupations. Lines 2k - 1 and 2k tell of the same two people, in type 1 with another ending
+pronouns stand in brackets, the first pronoun is the one in question. The other occupation is not marked; it is
+found by the two lists of occupations. Lines 2k - 1 and 2k are about the same two people, in type 1 with another ending
 and another one right. Type 1 needs knowledge of the world, in type 2 the syntax is enough.
 """
 
@@ -13,11 +13,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from anaphora.data.corpora.division import Origin, ReadingReport, divide, existing, lines
-from anaphora.data.corpora.reading import DroppedRowError, Reading, Row, example_of
+from anaphora.base.errors import UserError
+from anaphora.data.corpora.division import Origin, ReadingReport, existing_path, read_lines, split_by_group
+from anaphora.data.corpora.reading import DroppedRowError, Row, RowReader, example_of
 from anaphora.data.example import Example, Span
-from anaphora.data.settings import Winobias
-from anaphora.errors import UserError
+from anaphora.settings.data import Winobias
 
 EXAMPLE = "pro_stereotyped_type1.txt.dev"
 OCCUPATIONS = ("female_occupations.txt", "male_occupations.txt")
@@ -29,27 +29,27 @@ def read(settings: Winobias) -> tuple[dict[str, list[Example]], ReadingReport]:
     """The examples by split and the report.
 
     Where the folder has both the files that end in .dev and those in .test, they are those splits; one part alone is
-    divided by the shares. Both lines of a pair, pro and anti, share a group. Twins differ in the ending alone: lines of
-    type 1 with the same pronoun gender, of which one is in the pro and one in the anti file.
+    divided by the shares. Both lines of a pair, pro and anti, share a group. Minimal pairs differ in the ending alone:
+    lines of type 1 with the same pronoun gender, of which one is in the pro and one in the anti file.
 
     Raises:
         UserError: a file is missing, or a line is wrong; file, line and value are named.
     """
-    folder = existing(settings.path, ORIGIN.files)
+    folder = existing_path(settings.path, ORIGIN.files)
     if not folder.is_dir():
         raise UserError(f"data.path ({settings.path}) must be a folder: the lists of occupations belong to the corpus")
     pattern = _occupations(folder)
-    reading = Reading()
+    reading = RowReader()
     parts: dict[str, list[Example]] = {}
     for part in ("dev", "test"):
         rows = _rows(folder, part)
-        parts[part] = [example for _, example in reading.each(rows, lambda row: _example(row, pattern))]
+        parts[part] = [example for _, example in reading.convert(rows, lambda row: _example(row, pattern))]
     if not reading.rows:
         raise UserError(f"data.path ({settings.path}): the folder has no file such as {EXAMPLE}")
     if parts["dev"] and parts["test"]:
         return {"train": [], **parts}, reading.report()
     examples = parts["dev"] + parts["test"]
-    return divide(examples, settings.dev_share, settings.test_share, settings.seed), reading.report()
+    return split_by_group(examples, settings.dev_share, settings.test_share, settings.seed), reading.report()
 
 
 def _occupations(folder: Path) -> re.Pattern[str]:
@@ -57,7 +57,7 @@ def _occupations(folder: Path) -> re.Pattern[str]:
     for name in OCCUPATIONS:
         if not (folder / name).exists():
             raise UserError(f"data.path ({folder}): the folder has no {name}")
-        words += [line.strip() for line in lines(folder / name) if line.strip()]
+        words += [line.strip() for line in read_lines(folder / name) if line.strip()]
     longest_first = "|".join(map(re.escape, sorted(words, key=len, reverse=True)))
     return re.compile(rf"(?<!\w)(?:(?:the|a|an) )?(?:{longest_first})(?!\w)", re.IGNORECASE)
 
@@ -68,7 +68,7 @@ def _rows(folder: Path, part: str) -> Iterator[tuple[str, Row]]:
             path = folder / f"{stereotype}_stereotyped_type{type_}.txt.{part}"
             if not path.exists():
                 continue
-            for place, line in enumerate(lines(path), start=1):
+            for place, line in enumerate(read_lines(path), start=1):
                 if line.strip():
                     cells = {"line": line, "part": part, "type": type_, "stereotype": stereotype}
                     yield f"{path}, line {place}", cells
@@ -100,8 +100,8 @@ def _example(row: Row, occupations: re.Pattern[str]) -> Example:
         type=f"type {row['type']}",
         stereotype=row["stereotype"],
     )
-    twin = f"{group}/{example.factors.get('gender', '')}" if row["type"] == "1" else ""
-    return replace(example, twin=twin)
+    minimal_pair = f"{group}/{example.factors.get('gender', '')}" if row["type"] == "1" else ""
+    return replace(example, minimal_pair=minimal_pair)
 
 
 def _without_brackets(sentence: str) -> tuple[str, list[Span]]:

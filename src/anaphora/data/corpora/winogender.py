@@ -11,11 +11,11 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from anaphora.data.corpora.division import Origin, ReadingReport, divide, existing
-from anaphora.data.corpora.reading import DroppedRowError, Reading, Row, example_of, tab_separated
+from anaphora.base.errors import UserError
+from anaphora.data.corpora.division import Origin, ReadingReport, existing_path, split_by_group
+from anaphora.data.corpora.reading import DroppedRowError, Row, RowReader, example_of, tab_separated
 from anaphora.data.example import Example
-from anaphora.data.settings import Winogender
-from anaphora.errors import UserError
+from anaphora.settings.data import Winogender
 
 SENTENCES, TEMPLATES = "all_sentences.tsv", "templates.tsv"
 ORIGIN = Origin(files=f"a folder with {SENTENCES} and {TEMPLATES}", licence="see its repository")
@@ -29,20 +29,20 @@ Templates = Mapping[tuple[str, str], str]
 def read(settings: Winogender) -> tuple[dict[str, list[Example]], ReadingReport]:
     """The examples by split and the report.
 
-    Both templates of an occupation share a group; twins are their sentences of one gender and one participant.
+    Both templates of an occupation share a group; minimal pairs are their sentences of one gender and one participant.
 
     Raises:
         UserError: a file or column is missing, or a row is wrong; file, line, field and value are named.
     """
-    folder = existing(settings.path, ORIGIN.files)
+    folder = existing_path(settings.path, ORIGIN.files)
     for name in (SENTENCES, TEMPLATES):
         if not (folder / name).exists():
             raise UserError(f"data.path ({settings.path}) must be {ORIGIN.files}: no {name}")
     templates = _templates(folder / TEMPLATES)
-    reading = Reading()
+    reading = RowReader()
     rows = tab_separated(folder / SENTENCES, ("sentid", "sentence"))
-    examples = [example for _, example in reading.each(rows, lambda row: _example(row, templates))]
-    return divide(examples, settings.dev_share, settings.test_share, settings.seed), reading.report()
+    examples = [example for _, example in reading.convert(rows, lambda row: _example(row, templates))]
+    return split_by_group(examples, settings.dev_share, settings.test_share, settings.seed), reading.report()
 
 
 def _templates(path: Path) -> Templates:
@@ -70,7 +70,7 @@ def _example(row: Row, templates: Templates) -> Example:
         ((spans[0],), (spans[1],)),
         (int(answer),),
         group=f"winogender/{occupation}",
-        twin=f"winogender/{occupation}/{participant}/{gender}",
+        minimal_pair=f"winogender/{occupation}/{participant}/{gender}",
         gender=gender,
         participant=who,
         answer=("occupation", "participant")[int(answer)],

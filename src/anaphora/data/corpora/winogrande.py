@@ -1,6 +1,6 @@
-"""WinoGrande (Sakaguchi et al. 2020): a sentence with a blank and two options, twins with opposite answers -> Examples.
+"""WinoGrande (Sakaguchi et al. 2020): a sentence with a blank and two options, minimal pairs -> Examples.
 
-The blank is a slot for a noun phrase, not a pronoun; it stands for one here, as a token "_" of its own.
+The blank is a slot for a noun phrase, not a pronoun; it takes the place of one, as a token "_" of its own.
 """
 
 from __future__ import annotations
@@ -8,22 +8,22 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from anaphora.data.corpora.division import Origin, ReadingReport, existing, is_hub
+from anaphora.base.errors import UserError
+from anaphora.data.corpora.division import Origin, ReadingReport, existing_path, is_hub
 from anaphora.data.corpora.reading import (
     BLANK,
     DroppedRowError,
-    Reading,
     Row,
+    RowReader,
     example_of,
-    find_all,
-    hub,
+    find_mentions,
+    hub_rows,
     json_lines,
-    parted,
+    split_examples,
     text_of,
 )
 from anaphora.data.example import Example
-from anaphora.data.settings import WINOGRANDE_SIZES, Winogrande
-from anaphora.errors import UserError
+from anaphora.settings.data import WINOGRANDE_SIZES, Winogrande
 
 DEVELOPMENT = "dev.jsonl"
 ORIGIN = Origin(
@@ -38,20 +38,20 @@ def read(settings: Winogrande) -> tuple[dict[str, list[Example]], ReadingReport]
     Raises:
         UserError: a file is missing, or a row is wrong; file, line, field, value and what is allowed are named.
     """
-    reading = Reading()
+    reading = RowReader()
     development: Iterable[tuple[str, Row]] | None = None
     if is_hub(settings.path):
-        parts = hub(settings.path, ORIGIN.files, needed="train")
+        parts = hub_rows(settings.path, ORIGIN.files, needed="train")
         train: Iterable[tuple[str, Row]] = parts["train"]
         development = parts.get("validation")
     else:
-        path = existing(settings.path, ORIGIN.files)
+        path = existing_path(settings.path, ORIGIN.files)
         train = json_lines(_train_file(path, settings) if path.is_dir() else path)
         if path.is_dir() and (path / DEVELOPMENT).exists():
             development = json_lines(path / DEVELOPMENT)
-    first = [example for _, example in reading.each(train, _example)]
-    second = None if development is None else [example for _, example in reading.each(development, _example)]
-    return parted(first, second, settings), reading.report()
+    first = [example for _, example in reading.convert(train, _example)]
+    second = None if development is None else [example for _, example in reading.convert(development, _example)]
+    return split_examples(first, second, settings), reading.report()
 
 
 def _train_file(folder: Path, settings: Winogrande) -> Path:
@@ -72,14 +72,14 @@ def _example(row: Row) -> Example:
         raise UserError(f"answer: {row['answer']!r} must be '1' or '2'")
     start = text.index(BLANK)
     pronoun = (start, start + len(BLANK))
-    # The rows of the hub have no qID; the options then hold together all that may be twins.
+    # The rows of the hub have no qID; the options then group all that may be minimal pairs.
     pair = text_of(row, "qID").rpartition("-")[0] if "qID" in row else ""
     return example_of(
         "winogrande",
         text,
         pronoun,
-        find_all(names, text, pronoun),
+        find_mentions(names, text, pronoun),
         (int(row["answer"]) - 1,),
         group=f"winogrande/{pair or '/'.join(sorted(map(str.lower, names)))}",
-        twin=f"winogrande/{pair}" if pair else "",
+        minimal_pair=f"winogrande/{pair}" if pair else "",
     )

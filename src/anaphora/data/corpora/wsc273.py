@@ -3,7 +3,7 @@
 Two forms are read. WSCollection.xml, the authors' own, holds for each schema text (txt1, pron, txt2), answers and
 correctAnswer (A, B, ...); it has 285 schemas, of which published numbers take the first 273. The common copy with
 [MASK] for the pronoun (Kocijan et al. 2019) is made of four-line blocks and always lists the right answer first:
-candidates stand in the order of the text here, so that order tells nothing.
+candidates are put in the order of the text, so that their order is no cue.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
-from anaphora.data.corpora.blocks import blocks, masked
-from anaphora.data.corpora.division import Origin, ReadingReport, divide, existing
+from anaphora.base.errors import UserError
+from anaphora.data.corpora.blocks import four_line_items, masked_example
+from anaphora.data.corpora.division import Origin, ReadingReport, existing_path, split_by_group
 from anaphora.data.corpora.reading import (
     DroppedRowError,
-    Reading,
     Row,
+    RowReader,
+    adjacent_groups,
     example_of,
-    find_all,
-    neighbours,
+    find_mentions,
     text_of,
     xml_root,
 )
 from anaphora.data.example import Example
-from anaphora.data.settings import Wsc273
-from anaphora.errors import UserError
+from anaphora.settings.data import Wsc273
 
 SCHEMAS = 273
 ORIGIN = Origin(files="WSCollection.xml, or the copy in four-line blocks with [MASK]", licence="CC BY 4.0 (collection)")
@@ -41,22 +41,25 @@ def read(settings: Wsc273) -> tuple[dict[str, list[Example]], ReadingReport]:
     Raises:
         UserError: the file is of neither form, or a schema is wrong; file, schema (or line), field and value are named.
     """
-    path = existing(settings.path, ORIGIN.files)
-    rows = _schemas(path) if path.suffix.lower() == ".xml" else blocks(path)
-    reading = Reading()
-    made = [each for _, each in reading.each(rows, lambda row: (row, _example(row)))]
-    names = neighbours("wsc273", [(frozenset(map(str.lower, row["names"])), row["answer"].lower()) for row, _ in made])
+    path = existing_path(settings.path, ORIGIN.files)
+    rows = _schemas(path) if path.suffix.lower() == ".xml" else four_line_items(path)
+    reading = RowReader()
+    converted = [each for _, each in reading.convert(rows, lambda row: (row, _example(row)))]
+    names = adjacent_groups(
+        "wsc273", [(frozenset(map(str.lower, row["names"])), row["answer"].lower()) for row, _ in converted]
+    )
     examples = [
-        replace(example, group=group, twin=twin) for (_, example), (group, twin) in zip(made, names, strict=True)
+        replace(example, group=group, minimal_pair=minimal_pair)
+        for (_, example), (group, minimal_pair) in zip(converted, names, strict=True)
     ]
-    return divide(examples, settings.dev_share, settings.test_share, settings.seed), reading.report()
+    return split_by_group(examples, settings.dev_share, settings.test_share, settings.seed), reading.report()
 
 
 def _schemas(path: Path) -> Iterator[tuple[str, Row]]:
-    found = xml_root(path).findall("schema")
-    if not found:
+    schemas = xml_root(path).findall("schema")
+    if not schemas:
         raise UserError(f"{path}: no <schema> is in it")
-    for number, schema in enumerate(found):
+    for number, schema in enumerate(schemas):
 
         def words(field: str, schema: ElementTree.Element = schema) -> str:
             return " ".join((schema.findtext(field) or "").split())
@@ -74,12 +77,12 @@ def _example(row: Row) -> Example:
     if row["number"] >= SCHEMAS:
         raise DroppedRowError(f"not among the first {SCHEMAS} schemas")
     if "pron" not in row:
-        return masked(row, "wsc273")
+        return masked_example(row, "wsc273")
     before, form, after = row["txt1"], text_of(row, "pron"), text_of(row, "txt2")
     start = len(before) + 1 if before else 0
     between = "" if after[0] in _CLOSING else " "
     text = f"{before} {form}{between}{after}" if before else f"{form}{between}{after}"
     pronoun = (start, start + len(form))
     return example_of(
-        "wsc273", text, pronoun, find_all(row["names"], text, pronoun), (row["names"].index(row["answer"]),)
+        "wsc273", text, pronoun, find_mentions(row["names"], text, pronoun), (row["names"].index(row["answer"]),)
     )

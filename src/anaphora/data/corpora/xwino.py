@@ -13,11 +13,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from anaphora.data.corpora.division import Origin, ReadingReport, divide, existing, lines
-from anaphora.data.corpora.reading import DroppedRowError, Reading, Row, example_of, neighbours
-from anaphora.data.example import LANGUAGES, Example, Span
-from anaphora.data.settings import Xwino
-from anaphora.errors import UserError
+from anaphora.base.errors import UserError
+from anaphora.base.language import LANGUAGES
+from anaphora.data.corpora.division import Origin, ReadingReport, existing_path, read_lines, split_by_group
+from anaphora.data.corpora.reading import DroppedRowError, Row, RowReader, adjacent_groups, example_of
+from anaphora.data.example import Example, Span
+from anaphora.settings.data import Xwino
 
 ORIGIN = Origin(files="a .tsv file of its rows, or a folder of them", licence="Apache 2.0")
 
@@ -33,25 +34,28 @@ def read(settings: Xwino) -> tuple[dict[str, list[Example]], ReadingReport]:
     Raises:
         UserError: a file is missing, or a row is wrong; file, line, field and value are named.
     """
-    path = existing(settings.path, ORIGIN.files)
+    path = existing_path(settings.path, ORIGIN.files)
     files = sorted(path.glob("*.tsv")) if path.is_dir() else [path]
     if not files:
         raise UserError(f"data.path ({settings.path}): the folder has no file that ends in .tsv")
-    reading = Reading()
+    reading = RowReader()
     examples: list[Example] = []
     for file in files:
-        made = [example for _, example in reading.each(_rows(file), _example)]
-        asked = [
+        converted = [example for _, example in reading.convert(_rows(file), _example)]
+        questions = [
             (frozenset(one.words(index).lower() for index in range(2)), one.words(one.antecedents[0]).lower())
-            for one in made
+            for one in converted
         ]
-        names = neighbours(f"xwino/{file.stem}", asked)
-        examples += [replace(one, group=group, twin=twin) for one, (group, twin) in zip(made, names, strict=True)]
-    return divide(examples, settings.dev_share, settings.test_share, settings.seed), reading.report()
+        names = adjacent_groups(f"xwino/{file.stem}", questions)
+        examples += [
+            replace(one, group=group, minimal_pair=minimal_pair)
+            for one, (group, minimal_pair) in zip(converted, names, strict=True)
+        ]
+    return split_by_group(examples, settings.dev_share, settings.test_share, settings.seed), reading.report()
 
 
 def _rows(path: Path) -> Iterator[tuple[str, Row]]:
-    for number, line in enumerate(lines(path), start=1):
+    for number, line in enumerate(read_lines(path), start=1):
         if not line.strip():
             continue
         where = f"{path}, line {number}"
@@ -71,7 +75,7 @@ def _example(row: Row) -> Example:
         raise DroppedRowError(f"its language is none of {', '.join(LANGUAGES)}")
     text = row["sentence"].rstrip()
     tokens = _token_spans(row["tokens"], text)
-    pronoun = _characters("pronoun", row["pronoun"], tokens)
+    pronoun = _character_span("pronoun", row["pronoun"], tokens)
     form = text[slice(*pronoun)]
     if form == "为":
         raise DroppedRowError("为 is marked, the end of 因为, in place of a pronoun")
@@ -81,7 +85,7 @@ def _example(row: Row) -> Example:
     right = [index for index, each in enumerate(listed) if each[-1] is True]
     if len(right) != 1:
         raise UserError(f"candidates: {len(right)} of {listed!r} are right; one must be")
-    spans = tuple((_characters("candidates", each, tokens),) for each in listed)
+    spans = tuple((_character_span("candidates", each, tokens),) for each in listed)
     return example_of("xwino", text, pronoun, spans, tuple(right), language=row["language"])
 
 
@@ -103,7 +107,7 @@ def _token_spans(tokens: Any, text: str) -> list[Span]:
     return spans
 
 
-def _characters(field: str, marked: Any, tokens: list[Span]) -> Span:
+def _character_span(field: str, marked: Any, tokens: list[Span]) -> Span:
     """The characters from the first to the last of some tokens."""
     try:
         start, end = marked[1]

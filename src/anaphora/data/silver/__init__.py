@@ -1,1 +1,1 @@
-"""Pronoun questions made out of plain English text, whose answers rules know and nobody has checked: silver data."""
+"""Silver-standard items: pronouns of plain English text whose antecedents rules know and nobody has checked."""

@@ -1,6 +1,6 @@
 """People named in English text, found by given names that were learned from the text itself; no tagger, no list.
 
-A page about a person tells the gender of a given name by its pronouns: "Marta Dahl (born 1950) is a ... She ...".
+The pronouns of a page about a person decide the gender of a given name: "Marta Dahl (born 1950) is a ... She ...".
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ TITLES = {
     **dict.fromkeys(("Mr", "Sir", "Lord"), "male"),
     **dict.fromkeys(("Mrs", "Miss", "Ms", "Lady"), "female"),
 }
-"""What stands before a name and tells a gender."""
+"""Titles before a name, with their gender."""
 
 _WORD = r"[A-Z][\w'’]*[^\W\d_A-Z](?:-[A-Z]\w+)?"
 _INNER = rf"(?: (?:[A-Z]\.|{_WORD}|de|van|von|der|bin|al|la))*"
@@ -27,11 +27,11 @@ _PERSON_PAGE = re.compile(rf"({_WORD}){_INNER} ({_WORD})(?: \(.*\))?")
 _BIOGRAPHY = re.compile(r"\bborn\b|\((?:\d|c\.|née|[A-Z])| (?:is|was) an? ")
 _POSSESSIVE = re.compile(r"['’]s$")
 _WORDS = re.compile(r"[a-z]+")
-_OPENING = 400  # characters in which a page says that it is about a person
-_PRONOUNS, _SHARE = 5, 0.85  # at least so many, and of them so many of one gender, tell a page's gender
-_AGREEING = 0.9  # of the pages about bearers of a name
-_LONGEST = 4  # words of a name; more are a list or a work's title
-_OTHER_WORDS = """
+_OPENING = 400  # characters at the start of a page that decide whether it is about a person
+_PRONOUNS, _SHARE = 5, 0.85  # at least so many, and of them so many of one gender, decide a page's gender
+_MIN_AGREEMENT = 0.9  # of the pages about bearers of a name
+_MAX_NAME_WORDS = 4  # words of a name; more are a list or a work's title
+_NOT_IN_NAMES_LIST = """
     The In On At He She His Her Him Hers Himself Herself After When While And But As For From With By A An It They This
     That There Then New San South North West East Saint St
     University College School Award Prize Street City County Park Church Cup Institute Hall House Foundation Museum
@@ -39,12 +39,12 @@ _OTHER_WORDS = """
     Airport Court Act Bank Group Library Press Orchestra Band Competition Magazine Journal
     January February March April May June July August September October November December
 """
-_NO_PERSON = frozenset(_OTHER_WORDS.split())
-"""What no person's name holds; in front of one it is left off."""
+_NOT_IN_NAMES = frozenset(_NOT_IN_NAMES_LIST.split())
+"""Words in no person's name; in front of one they are left off."""
 
 
 @dataclass(frozen=True, slots=True)
-class Mention:
+class PersonMention:
     """Where a person is named: characters, the person's longest name in the passage, and the gender if it is known."""
 
     start: int
@@ -63,7 +63,7 @@ class Subject:
     gender: str | None
 
 
-class Names:
+class NameLexicon:
     """Given names, the gender of those whose bearers share one, and family names.
 
     Attributes:
@@ -84,11 +84,11 @@ class Names:
             gender = gender_of(document.text) if _BIOGRAPHY.search(document.text[:_OPENING]) else None
             if gender is not None:
                 bearers[given][gender] += 1
-        self.given = {name: found.total() for name, found in bearers.items()}
+        self.given = {name: counts.total() for name, counts in bearers.items()}
         self.genders = {
-            name: found.most_common(1)[0][0]
-            for name, found in bearers.items()
-            if found.most_common(1)[0][1] >= _AGREEING * found.total()
+            name: counts.most_common(1)[0][0]
+            for name, counts in bearers.items()
+            if counts.most_common(1)[0][1] >= _MIN_AGREEMENT * counts.total()
         }
         self.families = tuple(families)
         self._of = {each: tuple(n for n in self.genders if self.genders[n] == each) for each in ("male", "female")}
@@ -106,7 +106,7 @@ class Names:
         gender = gender_of(document.text) or self.genders.get(given)
         return Subject(document.title.split(" (")[0], given, family, gender)
 
-    def mentions(self, passage: str, subject: Subject | None) -> list[Mention]:
+    def mentions(self, passage: str, subject: Subject | None) -> list[PersonMention]:
         """Where a passage names people, in its order.
 
         A title or a known given name with another name makes a person; later its parts alone are the same one. A given
@@ -115,25 +115,27 @@ class Names:
         known: dict[str, tuple[str, str | None]] = {}
         if subject is not None:
             known = dict.fromkeys((subject.family, subject.given), (subject.name, subject.gender))
-        found = []
+        mentions = []
         for match in _NAME.finditer(passage):
             start, name = match.start("name"), match["name"]
             while len(parts := name.split(" ", 1)) == 2 and self._before_a_name(*parts):
                 start, name = start + len(parts[0]) + 1, parts[1]
             name = _POSSESSIVE.sub("", name)
             words = name.split()
-            if _NO_PERSON.intersection(words) or len(words) > _LONGEST:
+            if _NOT_IN_NAMES.intersection(words) or len(words) > _MAX_NAME_WORDS:
                 continue
             title = match["title"] if start == match.start("name") else None
             person = self._person(words, title, known, alone=subject is None)
             if person is not None:
                 begin = match.start() if title else start
-                found.append(Mention(begin, start + len(name), *person))
-        return found
+                mentions.append(PersonMention(begin, start + len(name), *person))
+        return mentions
 
     def _before_a_name(self, first: str, rest: str) -> bool:
         """Whether a capital letter does not make a word part of the name behind it: "Later Marta Dahl"."""
-        return first in _NO_PERSON or (first not in self.given and rest.split(" ", 1)[0] in self.given and " " in rest)
+        return first in _NOT_IN_NAMES or (
+            first not in self.given and rest.split(" ", 1)[0] in self.given and " " in rest
+        )
 
     def _person(
         self, words: list[str], title: str | None, known: dict[str, tuple[str, str | None]], alone: bool
@@ -158,7 +160,7 @@ class Names:
 def _person_page(document: Text) -> tuple[str, str] | None:
     """Given and family name in the title of a page that begins with them; None for any other page."""
     page = _PERSON_PAGE.fullmatch(document.title)
-    if page is None or not document.text.startswith(page[1]) or page[1] in _NO_PERSON:
+    if page is None or not document.text.startswith(page[1]) or page[1] in _NOT_IN_NAMES:
         return None
     return page[1], page[2]
 

@@ -1,10 +1,10 @@
-"""Questions about pronouns whose answers two rules know; both write into the text.
+"""Silver-standard items: pronouns whose antecedents two rules know; both rules write into the text.
 
 By gender: where a passage names exactly one person of a pronoun's gender, the pronoun means that person. Then everybody
-in it is given one gender, names and pronouns alike. Other words stay: "wife" or "actress" may still tell.
+in it gets one gender, names and pronouns alike. Other words stay: "wife" or "actress" may still be a cue.
 
-By name: a name that stands in a passage again is written as a pronoun, after Kocijan et al. 2019 (WikiCREM), who hide
-it behind a mask; the other candidate is of the same gender, or of one that is not known.
+By name: a name that stands in a passage again is written as a pronoun, after Kocijan et al. 2019 (WikiCREM), who put
+a mask there; the other candidate is of the same gender, or of one that is not known.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from dataclasses import dataclass
 
 from anaphora.data.corpora.reading import example_of
 from anaphora.data.example import Example, Span
-from anaphora.data.names import rewritten
-from anaphora.data.silver.people import FEMALE, MALE, TITLES, Mention, Names, Subject
+from anaphora.data.names import replace_spans
+from anaphora.data.silver.people import FEMALE, MALE, TITLES, NameLexicon, PersonMention, Subject
 from anaphora.data.text import Text
 
 CORPUS = "silver"
 
 _PRONOUN = re.compile(rf"\b(?:{'|'.join((*MALE, *FEMALE))})\b", re.IGNORECASE)
-_TURNED = {
+_OPPOSITE_PRONOUN = {
     "he": "she",
     "him": "her",
     "his": "her",
@@ -33,7 +33,7 @@ _TURNED = {
     "hers": "his",
     "herself": "himself",
 }
-_BEHIND_AN_OBJECT = """
+_AFTER_OBJECTS_LIST = """
     to in and at on with for from as by a the that into but when if or of so up down out away back then was is had an
     his her before after about until who while than not because again over
 """
@@ -44,23 +44,23 @@ _BEFORE_AN_OBJECT = """
     of to with by for from against at on in about between behind over under into than like near toward towards alongside
     told met asked gave married joined beat defeated replaced succeeded helped made
 """
-_BEHIND_OBJECTS = frozenset(_BEHIND_AN_OBJECT.split())
+_AFTER_OBJECTS = frozenset(_AFTER_OBJECTS_LIST.split())
 """What follows "her" where it is an object ("him"); else it is possessive ("his")."""
 _BEFORE_SUBJECTS, _BEFORE_OBJECTS = (frozenset(listed.split()) for listed in (_BEFORE_A_SUBJECT, _BEFORE_AN_OBJECT))
 _SENTENCE_END = re.compile(r"(?<=[.!?])(?<!Mr\.)(?<!Mrs\.)(?<!Ms\.)(?<!Dr\.)(?<!St\.)(?<! [A-Z]\.) +(?=[A-Z\"'])")
-_SHORTEST = 20  # words of a passage
-_NEITHER = 0.25  # share of the questions by name that offer two others, where there are three people
-_NEAREST = 0.5  # how often the other candidate of a question by name is the nearest one
+_MIN_WORDS = 20  # words of a passage
+_NO_ANTECEDENT_SHARE = 0.25  # share of the items by name with two other candidates, where there are three people
+_NEAREST_SHARE = 0.5  # how often the other candidate of an item by name is the nearest one
 
 
-def questions(document: Text, names: Names, words: int, seed: int) -> Iterator[Example]:
-    """The questions about one document, drawn by (seed, document).
+def silver_items(document: Text, names: NameLexicon, words: int, seed: int) -> Iterator[Example]:
+    """The items of one document, drawn by (seed, document).
 
     Args:
         document: an English text, a paragraph a line.
-        names: what is known about names.
+        names: the given names that are known, and their gender.
         words: of a passage at most.
-        seed: of what is drawn.
+        seed: of the draws.
     """
     draw = random.Random(f"{seed}/{CORPUS}/{document.group}")
     subject = names.subject(document)
@@ -69,9 +69,9 @@ def questions(document: Text, names: Names, words: int, seed: int) -> Iterator[E
         people = _People(mentions)
         if len(people.spans) < 2:
             continue
-        asked = _Passage(passage, mentions, people, document.group)
-        yield from _by_gender(asked, names, subject, draw)
-        yield from _by_name(asked, draw)
+        source = _Passage(passage, mentions, people, document.group)
+        yield from _by_gender(source, names, subject, draw)
+        yield from _by_name(source, draw)
 
 
 def passages(text: str, words: int, draw: random.Random) -> Iterator[str]:
@@ -85,7 +85,7 @@ def passages(text: str, words: int, draw: random.Random) -> Iterator[str]:
             while end < len(sentences) and (end == first or total + lengths[end] <= limit):
                 total += lengths[end]
                 end += 1
-            if _SHORTEST <= total <= words and end not in ended:
+            if _MIN_WORDS <= total <= words and end not in ended:
                 ended.add(end)
                 yield " ".join(sentences[first:end])
 
@@ -93,7 +93,7 @@ def passages(text: str, words: int, draw: random.Random) -> Iterator[str]:
 class _People:
     """The mentions and the gender of everyone whom a passage names."""
 
-    def __init__(self, mentions: Sequence[Mention]) -> None:
+    def __init__(self, mentions: Sequence[PersonMention]) -> None:
         self.spans: defaultdict[str, list[Span]] = defaultdict(list)
         self.gender = {each.person: each.gender for each in mentions}
         for each in mentions:
@@ -107,14 +107,14 @@ class _People:
 @dataclass(frozen=True, slots=True)
 class _Passage:
     text: str
-    mentions: Sequence[Mention]
+    mentions: Sequence[PersonMention]
     people: _People
     group: str
 
 
-def _by_gender(asked: _Passage, names: Names, subject: Subject | None, draw: random.Random) -> list[Example]:
-    """Up to two questions: one whose answer is not the person named first, where there is one, and another."""
-    text, people = asked.text, asked.people
+def _by_gender(source: _Passage, names: NameLexicon, subject: Subject | None, draw: random.Random) -> list[Example]:
+    """Up to two items: one whose antecedent is not the person named first, where there is one, and another."""
+    text, people = source.text, source.people
     forms = list(_PRONOUN.finditer(text))
     present = {_gender(form[0]) for form in forms}
     alone = {gender: people.of(gender)[0] for gender in present if len(people.of(gender)) == 1}
@@ -123,8 +123,8 @@ def _by_gender(asked: _Passage, names: Names, subject: Subject | None, draw: ran
     if subject is not None and subject.name not in people.spans and subject.gender in (None, *present):
         return []  # the page's subject may be meant without being named
     turned_to = draw.choice(sorted(present))
-    written, mentions, pronouns = _turned(asked, forms, turned_to, names, draw)
-    found = []
+    written, mentions, pronouns = _with_one_gender(source, forms, turned_to, names, draw)
+    possible = []
     for span, gender in pronouns:
         right = alone[gender]
         before = [person for person in mentions if mentions[person][0] < span]
@@ -132,34 +132,34 @@ def _by_gender(asked: _Passage, names: Names, subject: Subject | None, draw: ran
             continue
         other = draw.choice([person for person in mentions if person != right])
         if {written[slice(*span)] for span in mentions[right]} & {written[slice(*span)] for span in mentions[other]}:
-            continue  # both were given one name
+            continue  # both got one name
         first = mentions[right][0] < mentions[other][0]
-        found.append((first, span, right, other))
-    hard = [each for each in found if not each[0]] or found
+        possible.append((first, span, right, other))
+    hard = [each for each in possible if not each[0]] or possible
     chosen = [draw.choice(hard)] if hard else []
-    rest = [each for each in found if chosen and each[0] != chosen[0][0]]
+    rest = [each for each in possible if chosen and each[0] != chosen[0][0]]
     chosen += [draw.choice(rest)] if rest else []
     return [
-        _example(written, span, [mentions[right], mentions[other]], (0,), asked.group, "gender")
+        _example(written, span, [mentions[right], mentions[other]], (0,), source.group, "gender")
         for _, span, right, other in chosen
     ]
 
 
-def _turned(
-    asked: _Passage, forms: Sequence[re.Match[str]], gender: str, names: Names, draw: random.Random
+def _with_one_gender(
+    source: _Passage, forms: Sequence[re.Match[str]], gender: str, names: NameLexicon, draw: random.Random
 ) -> tuple[str, dict[str, list[Span]], list[tuple[Span, str]]]:
     """The passage with everyone of one gender; where each person is named now, and each pronoun with its old gender."""
-    new = {person: (draw.choice(names.of(gender)), draw.choice(names.families)) for person in asked.people.spans}
-    written = {form.span(): form[0] if _gender(form[0]) == gender else _turned_pronoun(form) for form in forms}
-    for each in asked.mentions:
-        old = asked.text[each.start : each.end]
+    new = {person: (draw.choice(names.of(gender)), draw.choice(names.families)) for person in source.people.spans}
+    written = {form.span(): form[0] if _gender(form[0]) == gender else _opposite_pronoun(form) for form in forms}
+    for each in source.mentions:
+        old = source.text[each.start : each.end]
         written[each.start, each.end] = old if each.gender == gender else _renamed(each, old, *new[each.person])
-    text, moved = rewritten(asked.text, written)
-    mentions = {person: [moved[span] for span in spans] for person, spans in asked.people.spans.items()}
+    text, moved = replace_spans(source.text, written)
+    mentions = {person: [moved[span] for span in spans] for person, spans in source.people.spans.items()}
     return text, mentions, [(moved[form.span()], _gender(form[0])) for form in forms]
 
 
-def _renamed(mention: Mention, old: str, given: str, family: str) -> str:
+def _renamed(mention: PersonMention, old: str, given: str, family: str) -> str:
     """A person of the other gender under a new name, with title, whole or in part as the old one was written."""
     title, _, rest = old.partition(" ")
     if title.rstrip(".") in TITLES and rest:
@@ -169,20 +169,20 @@ def _renamed(mention: Mention, old: str, given: str, family: str) -> str:
     return given if old == mention.person.split()[0] else family
 
 
-def _turned_pronoun(form: re.Match[str]) -> str:
+def _opposite_pronoun(form: re.Match[str]) -> str:
     """The pronoun in the other gender; "her" is possessive where a noun seems to follow."""
     word = form[0].lower()
     if word == "her":
         following = re.match(r" ([\w'-]+)", form.string[form.end() :])
-        turned = "his" if following and following[1].lower() not in _BEHIND_OBJECTS else "him"
+        turned = "his" if following and following[1].lower() not in _AFTER_OBJECTS else "him"
     else:
-        turned = _TURNED[word]
+        turned = _OPPOSITE_PRONOUN[word]
     return turned.capitalize() if form[0][0].isupper() else turned
 
 
-def _by_name(asked: _Passage, draw: random.Random) -> list[Example]:
-    """A question about a later mention of one who is named again; "none of them" where two others are offered."""
-    text, people = asked.text, asked.people
+def _by_name(source: _Passage, draw: random.Random) -> list[Example]:
+    """An item about a later mention of a person named again; "none of them" where two others are the candidates."""
+    text, people = source.text, source.people
     again = [person for person in people.spans if people.gender[person] and len(people.spans[person]) > 1]
     if not again:
         return []
@@ -203,16 +203,16 @@ def _by_name(asked: _Passage, draw: random.Random) -> list[Example]:
         return [(low + moved * (low > start), high + moved * (low > start)) for low, high in kept]
 
     nearest = min(others, key=lambda person: min(abs(span[0] - start) for span in people.spans[person]))
-    other = nearest if draw.random() < _NEAREST else draw.choice(others)
+    other = nearest if draw.random() < _NEAREST_SHARE else draw.choice(others)
     third = [person for person in others if person != other]
-    neither = bool(third) and draw.random() < _NEITHER
+    neither = bool(third) and draw.random() < _NO_ANTECEDENT_SHARE
     offered = [spans(draw.choice(third) if neither else right), spans(other)]
     passage = text[:start] + word + text[end:]
-    return [_example(passage, (start, start + len(word)), offered, () if neither else (0,), asked.group, "name")]
+    return [_example(passage, (start, start + len(word)), offered, () if neither else (0,), source.group, "name")]
 
 
 def _as_pronoun(text: str, start: int, end: int, male: bool) -> tuple[str, int] | None:
-    """The pronoun for a name at its place, and where what it replaces ends; None where its form cannot be told."""
+    """The pronoun for a name at its place, and where what it replaces ends; None where its form is not certain."""
     subject, object_, possessive = ("he", "him", "his") if male else ("she", "her", "her")
     before, behind = text[:start].rstrip(), text[end:]
     last = before.rsplit(" ", 1)[-1]

@@ -1,0 +1,1 @@
+"""What changes when something inside the model or its input is changed."""

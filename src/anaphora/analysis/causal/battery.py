@@ -1,0 +1,297 @@
+"""All causal tests of one model on its items."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from anaphora.analysis.causal.outcomes import (
+    MATCHED_EDGES,
+    RANDOM_SETS,
+    Bools,
+    CumulativeAblation,
+    DoseResponse,
+    Floats,
+    Knockout,
+    PatternPatch,
+    Progress,
+)
+from anaphora.analysis.causal.sentence import HeadEdges, SentenceEdges
+from anaphora.analysis.causal.subjects import ABLATION_MODES, Edges, Scores, Subject, next_in_minimal_pair
+from anaphora.analysis.maps.record import AttentionRecord
+from anaphora.analysis.maps.words import mention_mass
+from anaphora.analysis.scores.cells import clusters, rounded
+from anaphora.analysis.scores.heads import Head
+from anaphora.analysis.scores.roles import cue_tokens
+from anaphora.analysis.scores.statistics import cluster_interval, median_and_spread
+from anaphora.base.errors import UserError
+from anaphora.data.example import Example
+
+
+def knockout_cell(
+    tests: CausalTests, knocked: Mapping[str, Mapping[str, Knockout | None]], items: Bools
+) -> dict[str, dict[str, Any]]:
+    """The loss of accuracy by cutting edges, scope by scope and edge by edge, with intervals."""
+    cell: dict[str, dict[str, Any]] = {}
+    for scope, kinds in knocked.items():
+        cell[scope] = {
+            kind: {"drop": None, "interval": None, "mass_removed": None}
+            if done is None
+            else {**tests.drop(done.right, items), "mass_removed": rounded(done.mass[items].mean())}
+            for kind, done in kinds.items()
+        }
+        gold = kinds["gold"]
+        matched = [done for kind, done in kinds.items() if kind in MATCHED_EDGES and done is not None]
+        assert gold is not None
+        worst = min(matched, key=lambda done: float(done.right[items].mean()))
+        value, interval = tests.mean(worst.right - gold.right, items)
+        cell[scope]["gold_minus_matched"] = {"value": value, "interval": interval}
+    return cell
+
+
+def cumulative_cell(tests: CausalTests, step: CumulativeAblation, items: Bools) -> dict[str, Any]:
+    """The accuracy with the best heads ablated, beside as many random heads."""
+    before = tests.right[items].mean()
+    spread = median_and_spread([before - right[items].mean() for right in step.random])
+    return {
+        "k": len(step.heads),
+        "heads": [[head.layer, head.head] for head in step.heads],
+        "drop": rounded(before - step.right[items].mean()),
+        "random": {name: rounded(value) for name, value in spread._asdict().items()},
+    }
+
+
+def patch_cell(tests: CausalTests, patch: PatternPatch, items: Bools) -> dict[str, Any]:
+    """The share of right answers that follow the row of the minimal pair's other sentence."""
+    pairs = items & patch.pairs
+
+    def share(flipped: Bools) -> dict[str, Any]:
+        value, interval = tests.mean(flipped.astype(np.float64), pairs)
+        return {"flipped": value, "interval": interval}
+
+    return {
+        "pairs": int(pairs.sum()),
+        "skipped": int((items & patch.skipped).sum()),
+        "head": share(patch.head),
+        "layer": share(patch.layer),
+        "cumulative": [
+            {"k": count, "flipped": share(flipped)["flipped"]} for count, flipped in enumerate(patch.by_count, start=1)
+        ],
+        "all_layers": share(patch.by_count[-1] if patch.by_count else patch.head),
+    }
+
+
+def dose_response_cell(tests: CausalTests, doses: DoseResponse, items: Bools) -> dict[str, Any]:
+    """Spearman's correlation of an edge's score with what cutting it costs."""
+    here = items[doses.item]
+    item, score, loss = doses.item[here], doses.score[here], doses.loss[here]
+    if len(score) < 2 or score.min() == score.max() or loss.min() == loss.max():
+        return {"rho": None, "interval": None}
+    from scipy import stats  # a second to import
+
+    rho = float(stats.spearmanr(score, loss).statistic)
+    one, two = (stats.zscore(stats.rankdata(values)) for values in (score, loss))
+    # A correlation is no mean, but to first order it varies as the mean of these does, and their mean is rho itself.
+    influence = one * two - rho * (one**2 + two**2) / 2 + rho
+    ends = cluster_interval(influence, [tests.clusters[each] for each in item])
+    return {"rho": rounded(rho), "interval": None if ends is None else [rounded(end) for end in ends]}
+
+
+class CausalTests:
+    """The tests of one model, which share the answers before any of them and the sentences' maps."""
+
+    def __init__(self, subject: Subject, head: Head, order: Sequence[Head], progress: Progress) -> None:
+        self.subject, self.head, self.order, self.progress = subject, head, list(order), progress
+        layers, heads = subject.shape
+        self.all_heads = [Head(layer, number) for layer in range(layers) for number in range(heads)]
+        if sorted(order) != self.all_heads or head not in self.all_heads:
+            raise UserError(f"causal tests: the heads to test are not those of {layers} layers of {heads} heads")
+        progress("causal tests: maps and answers")
+        self.clusters = clusters(subject.examples)
+        self.before = subject.scores()
+        self.answers = self.before.argmax(axis=1)
+        self.gold = np.zeros(self.before.shape, dtype=bool)
+        sentences: list[SentenceEdges | None] = [None] * len(subject.examples)
+        cues = cue_tokens(subject.examples, [tokens.spans for tokens in subject.tokens])
+        for item, maps in subject.maps():
+            example = subject.examples[item]
+            self.gold[item, list(example.antecedents)] = True
+            sentences[item] = SentenceEdges.of(example, subject.tokens[item], maps, cues[item])
+        self.sentences = [sentence for sentence in sentences if sentence is not None]
+        self.right = self.is_right(self.before)
+        self._gated: dict[tuple[frozenset[Head], str], Floats] = {}
+
+    def is_right(self, scores: Scores) -> Floats:
+        """Whether the highest score is an antecedent's: (N,) of 0 and 1."""
+        right: Floats = self.gold[np.arange(len(scores)), scores.argmax(axis=1)].astype(np.float64)
+        return right
+
+    def mean(self, values: Floats, items: Bools) -> tuple[float | None, list[float | None] | None]:
+        """The mean over some items with its interval."""
+        chosen = np.flatnonzero(items)
+        if not len(chosen):
+            return None, None
+        ends = cluster_interval(values[chosen], [self.clusters[item] for item in chosen])
+        return rounded(values[chosen].mean()), None if ends is None else [rounded(end) for end in ends]
+
+    def drop(self, right: Floats, items: Bools) -> dict[str, Any]:
+        """The task accuracy that some items lost."""
+        value, interval = self.mean(self.right - right, items)
+        return {"drop": value, "interval": interval}
+
+    def knockout(self) -> dict[str, dict[str, Knockout | None]]:
+        """Each scope's edges knocked out, kind by kind, and the values along the gold ones zeroed."""
+        layer = self.head.layer
+        scopes = {
+            "head": [self.head],
+            "layer": [head for head in self.all_heads if head.layer == layer],
+            "window": [head for head in self.all_heads if abs(head.layer - layer) <= 1],
+            "all_layers": self.all_heads,
+        }
+        knockouts: dict[str, dict[str, Knockout | None]] = {}
+        for name, heads in scopes.items():
+            self.progress(f"causal tests: knockout, {name}")
+            others = [head for head in self.all_heads if head not in heads]
+            knockouts[name] = {
+                kind: None if kind == "matched_heads" and not others else self._cut(kind, heads, others)
+                for kind in ("gold", "distractor", "cue", *MATCHED_EDGES)
+            }
+            edges, mass = self._edges([sentence.edges("gold", heads, others) for sentence in self.sentences])
+            knockouts[name]["value_zeroing"] = Knockout(self.is_right(self.subject.value_zeroed(edges)), mass)
+        return knockouts
+
+    def single(self) -> list[tuple[Head, str, Floats]]:
+        """Each head ablated alone, the one under test in every mode."""
+        ablations = []
+        for number, head in enumerate(self.all_heads):
+            self.progress(f"causal tests: head {number + 1} of {len(self.all_heads)} alone")
+            modes = ABLATION_MODES if head == self.head else ABLATION_MODES[:2]
+            ablations += [(head, mode, self._without([head], mode)) for mode in modes]
+        return ablations
+
+    def cumulative(self) -> list[CumulativeAblation]:
+        """The best 1, 2, ... heads ablated at their mean, beside random sets of as many heads of the same layers."""
+        random = np.random.default_rng(0)
+        ablations = []
+        for count in range(1, len(self.order) + 1):
+            self.progress(f"causal tests: the best {count} of {len(self.order)} heads")
+            heads = self.order[:count]
+            random_sets = [self._as_many(heads, random) for _ in range(RANDOM_SETS)]
+            ablations.append(
+                CumulativeAblation(
+                    heads,
+                    self._without(heads, "mean"),
+                    [self._without(random_heads, "mean") for random_heads in random_sets],
+                )
+            )
+        return ablations
+
+    def patch(self) -> PatternPatch:
+        """The pronoun's rows of the minimal pair's other sentence with this one's values, in more and more heads."""
+        minimal_pairs = next_in_minimal_pair(self.subject.examples)
+        fit = {item: other for item, other in minimal_pairs.items() if self._fits(item, other)}
+        pairs, skipped = (np.zeros(len(self.right), dtype=bool) for _ in range(2))
+        pairs[list(fit)] = True
+        skipped[[item for item in minimal_pairs if item not in fit]] = True
+        rows = {item: self.sentences[other].rows for item, other in fit.items()}
+        expected = np.full(len(self.right), -1)
+        expected[list(fit)] = self.answers[list(fit.values())]
+
+        def flipped(heads: Sequence[Head]) -> Bools:
+            follows: Bools = self.subject.patched(heads, rows).argmax(axis=1) == expected
+            return follows
+
+        self.progress("causal tests: pattern patch")
+        by_count = [flipped(self.order[:count]) for count in range(1, len(self.order) + 1)] if fit else []
+        head = by_count[0] if fit and self.order[0] == self.head else flipped([self.head]) if fit else pairs
+        siblings = [other for other in self.order if other.layer == self.head.layer]
+        return PatternPatch(pairs, skipped, by_count, head, flipped(siblings) if fit else pairs)
+
+    def dose_response(self, records_by_map: Mapping[str, Sequence[AttentionRecord]]) -> dict[str, DoseResponse]:
+        """What knockout of the pronoun's edges to a candidate costs its answer, beside the edge's score in each map."""
+        self.progress("causal tests: dose-response")
+        examples, tokens = self.subject.examples, self.subject.tokens
+        raw = [
+            AttentionRecord(example, tokenized.spans, tokenized.words, sentence.rows.mean(axis=2))
+            for example, tokenized, sentence in zip(examples, tokens, self.sentences, strict=True)
+        ]
+        everything = np.arange(len(examples))
+        best = self.before[everything, self.answers]
+        losses = np.full((len(examples), max(len(sentence.mentions) for sentence in self.sentences)), np.nan)
+        for candidate in range(losses.shape[1]):
+            cuts = [
+                sentence.from_pronoun(self.all_heads, sentence.mentions[candidate])
+                if candidate < len(sentence.mentions)
+                else []
+                for sentence in self.sentences
+            ]
+            after = self.subject.knocked_out(self._edges(cuts)[0])[everything, self.answers]
+            has_edges = [bool(cut) for cut in cuts]
+            losses[has_edges, candidate] = (best - after)[has_edges]
+        return {name: self._doses(losses, records) for name, records in ({"raw": raw} | dict(records_by_map)).items()}
+
+    def _cut(self, kind: str, heads: Sequence[Head], others: Sequence[Head]) -> Knockout:
+        edges, mass = self._edges([sentence.edges(kind, heads, others) for sentence in self.sentences])
+        return Knockout(self.is_right(self.subject.knocked_out(edges)), mass)
+
+    def _edges(self, cuts: Sequence[Sequence[HeadEdges]]) -> tuple[Edges, Floats]:
+        """The edges of all items as arrays, and the weight on them, (N,), mean over an item's heads."""
+        listed = [
+            (item, cut.head.layer, cut.head.head, query, key)
+            for item, item_cuts in enumerate(cuts)
+            for cut in item_cuts
+            for query in cut.queries
+            for key in cut.keys
+        ]
+        columns = np.array(listed, dtype=np.int64).reshape(-1, 5).T
+        mass = np.array([np.mean([cut.mass for cut in item_cuts]) if item_cuts else 0.0 for item_cuts in cuts])
+        return Edges(*columns), mass
+
+    def _without(self, heads: Sequence[Head], mode: str) -> Floats:
+        """Whether each item is still right when heads are ablated; each set is computed once."""
+        key = (frozenset(heads), mode)
+        if key not in self._gated:
+            self._gated[key] = self.is_right(self.subject.ablated(heads, mode))
+        return self._gated[key]
+
+    def _as_many(self, heads: Sequence[Head], random: np.random.Generator) -> list[Head]:
+        """As many heads of each layer at random, those that are not among `heads` first."""
+        chosen: list[Head] = []
+        for layer, count in Counter(head.layer for head in heads).items():
+            candidates = [head for head in self.all_heads if head.layer == layer]
+            shuffled = [candidates[number] for number in random.permutation(len(candidates))]
+            chosen += sorted(shuffled, key=lambda head: head in heads)[:count]
+        return chosen
+
+    def _fits(self, item: int, other: int) -> bool:
+        """Whether a minimal pair has equally many tokens and two different answers, both of them right."""
+        one, two = self.subject.tokens[item], self.subject.tokens[other]
+        if len(one.ids) != len(two.ids) or self.sentences[item].pronoun != self.sentences[other].pronoun:
+            return False
+        changed = [token for token, (left, right) in enumerate(zip(one.ids, two.ids, strict=True)) if left != right]
+        words = {(one.words[token], two.words[token]) for token in changed}
+        both = self.right[item] == self.right[other] == 1
+        return len(words) == 1 and both and self.answers[item] != self.answers[other]
+
+    def _doses(self, losses: Floats, records: Sequence[AttentionRecord]) -> DoseResponse:
+        by_example = {record.example: record for record in records}
+        points: list[tuple[int, float, float]] = []
+        for item, example in enumerate(self.subject.examples):
+            if example in by_example:
+                # The knockout is in every layer and head, so the score is the mean over all of them.
+                scores = mention_mass(by_example[example]).mean(axis=(0, 1))
+                points += [
+                    (item, float(score), float(loss))
+                    for score, loss in zip(scores, losses[item], strict=False)
+                    if not np.isnan(loss)
+                ]
+        columns = np.array(points, dtype=np.float64).reshape(-1, 3)
+        return DoseResponse(columns[:, 0].astype(np.int64), columns[:, 1], columns[:, 2])
+
+
+def has_antecedent_and_distractor(example: Example) -> bool:
+    """Whether an item has an antecedent and a distractor."""
+    return 0 < len(example.antecedents) < len(example.candidates)

@@ -1,0 +1,206 @@
+"""Interventions: what attention does is changed in named heads and edges while the model runs.
+
+Each function makes the edits of the layers that it names; `intervene` puts them into an encoder for as long as a `with`
+block lasts. B batch, T tokens a row, L layers, H heads, D features a head, N items, M candidates at most. Flat
+positions are row * T + token.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor
+
+from anaphora.analysis.scores.heads import Head
+from anaphora.base.errors import UserError
+from anaphora.model.block import Block
+from anaphora.model.encoder import Encoder
+from anaphora.model.mixer import Edit
+
+FlatEdges = tuple[Tensor, Tensor]
+"""Edges: the flat positions of the attending tokens and those of the attended ones, two of (E,)."""
+Intervention = Mapping[int, Edit]
+"""The edit of each layer that it touches."""
+
+
+@contextmanager
+def intervene(encoder: Encoder, *interventions: Intervention) -> Iterator[None]:
+    """Let interventions act on every pass of an encoder inside the `with` block, and none of them after it.
+
+    They compose: edits act in the order given, those of an outer block first.
+
+    Raises:
+        UserError: a layer or a head is not there.
+    """
+    layers = [block.attention for block in encoder.blocks if isinstance(block, Block)]
+    before = [layer.edits for layer in layers]
+    for intervention in interventions:
+        for number, edit in intervention.items():
+            heads = edit.heads if isinstance(edit, _HeadEdit) else ()
+            if not 0 <= number < len(layers) or not all(0 <= head < layers[number].heads for head in heads):
+                raise UserError(
+                    f"intervention: layer {number}, heads {sorted(set(heads))} are not all among the "
+                    f"{len(layers)} layers of {layers[0].heads} heads"
+                )
+    try:
+        for intervention in interventions:
+            for number, edit in intervention.items():
+                layers[number].edits += (edit,)
+        yield
+    finally:
+        for layer, edits in zip(layers, before, strict=True):
+            layer.edits = edits
+
+
+def replace_head_outputs(outputs: Mapping[Head, Tensor]) -> Intervention:
+    """Let heads put out other vectors than those that they mixed.
+
+    Zeros ablate a head (Michel et al. 2019, section 2.3); its mean over reference data keeps its constant part.
+
+    Args:
+        outputs: for each head a tensor that broadcasts to (B, T, D).
+    """
+    return {
+        layer: _OutputReplacement(heads, [outputs[Head(layer, head)] for head in heads])
+        for layer, heads in _by_layer(outputs).items()
+    }
+
+
+def uniform_weights(heads: Iterable[Head]) -> Intervention:
+    """Let heads attend alike to every token that they may attend to; position biases do not count then."""
+    return {layer: _UniformWeights(numbers) for layer, numbers in _by_layer(heads).items()}
+
+
+def knockout_edges(edges: Mapping[Head, FlatEdges]) -> Intervention:
+    """Forbid edges: their score is -inf and softmax gives their weight to the rest of the row.
+
+    A row of which nothing is left becomes zeros. The "attention knockout" of Geva et al. 2023.
+    """
+    return {
+        layer: _EdgeKnockout(heads, [edges[Head(layer, head)] for head in heads])
+        for layer, heads in _by_layer(edges).items()
+    }
+
+
+def zero_edge_values(edges: Mapping[Head, FlatEdges]) -> Intervention:
+    """Keep all other weights as they are and take nothing along these edges; such rows sum to less than 1."""
+    return {
+        layer: _EdgeValueZeroing(heads, [edges[Head(layer, head)] for head in heads])
+        for layer, heads in _by_layer(edges).items()
+    }
+
+
+def patch_rows(rows: Mapping[Head, tuple[Tensor, Tensor]]) -> Intervention:
+    """Replace the weights of given queries.
+
+    Args:
+        rows: for each head the queries' flat positions (Q,) and their new weights (Q, T).
+    """
+    return {
+        layer: _RowPatch(heads, [rows[Head(layer, head)] for head in heads]) for layer, heads in _by_layer(rows).items()
+    }
+
+
+class ActivationRecorder(Edit):
+    """Changes nothing and keeps the last pass.
+
+    Attributes:
+        recorded_weights: (B, H, T, T).
+        recorded_mixed: (B, H, T, D).
+    """
+
+    recorded_weights: Tensor
+    recorded_mixed: Tensor
+
+    def weights(self, weights: Tensor) -> Tensor:
+        self.recorded_weights = weights
+        return weights
+
+    def mixed(self, mixed: Tensor) -> Tensor:
+        self.recorded_mixed = mixed
+        return mixed
+
+
+class _HeadEdit(Edit):
+    def __init__(self, heads: Sequence[int]) -> None:
+        self.heads = tuple(heads)
+
+
+class _OutputReplacement(_HeadEdit):
+    def __init__(self, heads: Sequence[int], outputs: Sequence[Tensor]) -> None:
+        super().__init__(heads)
+        self.outputs = outputs
+
+    def mixed(self, mixed: Tensor) -> Tensor:
+        changed = mixed.clone()
+        for head, output in zip(self.heads, self.outputs, strict=True):
+            changed[:, head] = output
+        return changed
+
+
+class _UniformWeights(_HeadEdit):
+    def scores(self, scores: Tensor) -> Tensor:
+        changed = scores.clone()
+        for head in self.heads:
+            changed[:, head] = scores[:, head].masked_fill(scores[:, head] > -math.inf, 0.0)
+        return changed
+
+
+class _EdgeEdit(_HeadEdit):
+    def __init__(self, heads: Sequence[int], edges: Sequence[FlatEdges]) -> None:
+        super().__init__(heads)
+        self.head = torch.cat([torch.full_like(query, head) for head, (query, _) in zip(heads, edges, strict=True)])
+        self.query = torch.cat([query for query, _ in edges])
+        self.key = torch.cat([key for _, key in edges])
+
+    def fill(self, table: Tensor, value: float) -> Tensor:
+        """The edges' entries of (B, H, T, T) set to one value."""
+        row, query = _row_and_token(self.query, table)
+        other, key = _row_and_token(self.key, table)
+        if not torch.equal(row, other):
+            raise UserError("intervention: an edge joins two rows of the batch; query and key must share one")
+        return table.index_put((row, self.head, query, key), table.new_tensor(value))
+
+
+class _EdgeKnockout(_EdgeEdit):
+    def scores(self, scores: Tensor) -> Tensor:
+        return self.fill(scores, -math.inf)
+
+
+class _EdgeValueZeroing(_EdgeEdit):
+    def weights(self, weights: Tensor) -> Tensor:
+        return self.fill(weights, 0.0)
+
+
+class _RowPatch(_HeadEdit):
+    def __init__(self, heads: Sequence[int], rows: Sequence[tuple[Tensor, Tensor]]) -> None:
+        super().__init__(heads)
+        self.rows = rows
+
+    def weights(self, weights: Tensor) -> Tensor:
+        changed = weights.clone()
+        for head, (queries, rows) in zip(self.heads, self.rows, strict=True):
+            row, token = _row_and_token(queries, weights)
+            changed[row, head, token] = rows.to(weights.dtype)
+        return changed
+
+
+def _row_and_token(positions: Tensor, table: Tensor) -> tuple[Tensor, Tensor]:
+    rows, length = table.shape[0], table.shape[-1]
+    if len(positions) and not 0 <= int(positions.min()) <= int(positions.max()) < rows * length:
+        raise UserError(
+            f"intervention: positions from {int(positions.min())} to {int(positions.max())}; "
+            f"expected 0 to {rows * length - 1} in {rows} rows of {length} tokens"
+        )
+    return positions // length, positions % length
+
+
+def _by_layer(heads: Iterable[Head]) -> dict[int, list[int]]:
+    layers: defaultdict[int, list[int]] = defaultdict(list)
+    for head in heads:
+        layers[head.layer].append(head.head)
+    return dict(layers)

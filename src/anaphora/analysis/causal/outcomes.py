@@ -1,0 +1,61 @@
+"""What a causal test measured, summed up for a group of items."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anaphora.analysis.scores.heads import Head
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+Progress = Callable[[str], None]
+
+MATCHED_EDGES = ("matched_query", "matched_heads", "matched_distance")
+"""Edges that stand in for the pronoun's edge to its antecedent, with as many attended tokens. Special tokens and
+the attending token itself are left out.
+
+matched_query: of each head, the strongest edge of another word of the sentence.
+matched_heads: the pronoun's strongest edge to a word that is neither a candidate nor the cue, in the heads outside the
+scope where it is strongest, as many as the scope has; none where the scope holds every head.
+matched_distance: in the same heads, from the pronoun to words that are neither, as far from it as the antecedent.
+"""
+
+RANDOM_SETS = 5
+"""Random sets of heads beside each set of the best ones."""
+
+
+class Knockout(NamedTuple):
+    """The outcome of a knockout: (N,) whether each item is still right, and (N,) the weight that was removed."""
+
+    right: Floats
+    mass: Floats
+
+
+class CumulativeAblation(NamedTuple):
+    """A set of heads ablated, and as many others of the same layers: whether each item is still right, (N,)."""
+
+    heads: list[Head]
+    right: Floats
+    random: list[Floats]
+
+
+class PatternPatch(NamedTuple):
+    """Pattern patches: which items take part and which could not, (N,), and whose answers became the other one."""
+
+    pairs: Bools
+    skipped: Bools
+    by_count: list[Bools]  # the best 1, 2, ... heads, up to all
+    head: Bools
+    layer: Bools  # all heads of that head's layer
+
+
+class DoseResponse(NamedTuple):
+    """One map's score of an edge and what cutting it costs, for every candidate of every item that has a record."""
+
+    item: NDArray[np.int64]
+    score: Floats
+    loss: Floats

@@ -1,0 +1,53 @@
+"""Queries, keys or values permuted between the tokens of a sentence, to see what each of the three is needed for.
+
+B batch, H heads, T tokens, D features a head.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+
+import torch
+from torch import Tensor
+
+from anaphora.analysis.causal.interventions import intervene
+from anaphora.base.errors import UserError
+from anaphora.model.encoder import Encoder
+from anaphora.model.mixer import AttentionContext, Edit
+
+PROJECTIONS = ("query", "key", "value")
+
+
+def permuted_projections(encoder: Encoder, part: str, seed: int) -> AbstractContextManager[None]:
+    """Let every layer permute queries, keys or values among the tokens of each sentence, inside the `with` block.
+
+    The seed decides; every layer and pass has a permutation of its own. What positions did to a query or a key goes
+    with it.
+
+    Raises:
+        UserError: the encoder has no attention, or there is no such part.
+    """
+    if part not in PROJECTIONS or not encoder.has_maps:
+        raise UserError(f"permuted ({part!r}) must be one of {', '.join(PROJECTIONS)}, in an encoder with attention")
+    edit = _Permutation(PROJECTIONS.index(part), torch.Generator().manual_seed(seed))
+    return intervene(encoder, dict.fromkeys(range(len(encoder.layers)), edit))
+
+
+class _Permutation(Edit):
+    def __init__(self, part: int, draw: torch.Generator) -> None:
+        self.part, self.draw = part, draw
+
+    def projected(
+        self, query: Tensor, key: Tensor, value: Tensor, context: AttentionContext
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        projections = [query, key, value]
+        order = permutation_within_sentences(context.segments, self.draw)[:, None, :, None]
+        projections[self.part] = projections[self.part].gather(2, order.expand_as(projections[self.part]))
+        return projections[0], projections[1], projections[2]
+
+
+def permutation_within_sentences(segments: Tensor, draw: torch.Generator) -> Tensor:
+    """For every token one of its sentence, each taken once: (B, T) sentence numbers -> (B, T) columns of the row."""
+    keys = segments + 0.999 * torch.rand(segments.shape, generator=draw).to(segments.device)
+    order = torch.empty_like(segments)
+    return order.scatter(1, segments.argsort(dim=1, stable=True), keys.argsort(dim=1))

@@ -1,0 +1,155 @@
+"""Controls at test time: the same trained model, and sentences without the words that decide.
+
+The accuracy that remains when the cue is masked was not earned by reading the cue.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from copy import deepcopy
+from typing import Any
+
+import numpy as np
+
+from anaphora.analysis.maps.capture import capture
+from anaphora.analysis.maps.record import AttentionRecord
+from anaphora.analysis.scores.cells import bootstrap_interval, by_language_and_kind, cells, clusters, rounded
+from anaphora.analysis.scores.heads import Head, score_records
+from anaphora.analysis.scores.roles import cue_tokens
+from anaphora.base.special_tokens import MASK
+from anaphora.data.batches.encoded import EncodedSplit
+from anaphora.model import position
+from anaphora.model.pronoun_model import PronounModel
+from anaphora.runs.directory import Run
+from anaphora.settings.model.attention import heads_of
+from anaphora.settings.model.position import NoPosition
+
+PERTURBATIONS = ("cue_masked", "context_removed", "names_replaced", "no_positions")
+"""cue_masked: the words in which an item differs from its minimal pair become [MASK]; where the pronoun is the cue, it
+does. context_removed: every word but the pronoun and the candidates becomes [MASK].
+names_replaced: every candidate gets another name, one of as many tokens from other quads of the language, and the same
+throughout a quad. What rests on who does what stays; what rests on the words themselves, such as gender, number or a
+favourite, goes.
+no_positions: the words stay, and the model has no position encoding.
+"""
+
+
+def perturbations(run: Run, records: Sequence[AttentionRecord], head: Head) -> dict[str, Any]:
+    """What the chosen head and the model's answers are worth on items that do not determine the antecedent any more.
+
+    Args:
+        run: the run.
+        records: main items, whole quads, as they were captured unperturbed.
+        head: the head that the development split chose.
+
+    Returns:
+        {perturbation: {language: {kind or "all": {"items", "task_accuracy", "candidate_accuracy", "interval",
+        "chance"}}}}; the interval is that of the candidate accuracy.
+    """
+    return {name: _perturbed_scores(run, records, head, name) for name in PERTURBATIONS}
+
+
+def _perturbed_scores(run: Run, records: Sequence[AttentionRecord], head: Head, name: str) -> dict[str, Any]:
+    examples = [record.example for record in records]
+    data, model = EncodedSplit(examples, run.tokenizer), run.model
+    match name:
+        case "no_positions":
+            model = without_positions(model)
+        case "names_replaced":
+            data = data.with_ids(ids_with_replaced_names(data))
+        case _:
+            data = data.with_ids(masked_ids(data, name))
+    captured = capture(model, data, run.config.batching, run.config.task.prediction)
+    scores = score_records(captured.records)
+    right = scores.candidate_accuracy[:, head.layer, head.head].astype(np.float64)
+    task = captured.correct[scores.kept]
+    chance = scores.gold.sum(axis=1) / np.maximum(scores.present.sum(axis=1), 1)
+    labels = clusters(scores.examples)
+    return by_language_and_kind(
+        (
+            language,
+            kind,
+            {
+                "items": int(chosen.sum()),
+                "task_accuracy": rounded(task[chosen].mean()),
+                "candidate_accuracy": rounded(right[chosen].mean()),
+                "interval": bootstrap_interval(right[chosen], [labels[item] for item in np.flatnonzero(chosen)]),
+                "chance": rounded(chance[chosen].mean()),
+            },
+        )
+        for language, kind, chosen in cells(scores.examples)
+    )
+
+
+def masked_ids(data: EncodedSplit, name: str) -> list[list[int]]:
+    """The ids of every item with [MASK] for the words that a perturbation hides: N lists, as long as before."""
+    cues = cue_tokens(data.examples, [tokens.spans for tokens in data.tokens])
+    ids = []
+    for item, tokens in enumerate(data.tokens):
+        example = data.examples[item]
+        pronoun = set(tokens.covering(example.pronoun))
+        candidates = {token for spans in example.candidates for span in spans for token in tokens.covering(span)}
+        if name == "cue_masked":
+            masked = set(np.flatnonzero(cues[item]).tolist()) or pronoun
+        else:
+            textual = {token for token, (start, end) in enumerate(tokens.spans) if start < end}
+            masked = textual - pronoun - candidates
+        ids.append([MASK if token in masked else number for token, number in enumerate(tokens.ids)])
+    return ids
+
+
+def ids_with_replaced_names(data: EncodedSplit) -> list[list[int]]:
+    """The ids of every item with other names for its candidates: N lists, as long as before.
+
+    A name stays where no other candidate of the language has a name of as many tokens.
+    """
+    mentions_of = [
+        [[tokens.covering(span) for span in mentions] for mentions in example.candidates]
+        for example, tokens in zip(data.examples, data.tokens, strict=True)
+    ]
+    names = [
+        {tuple(tokens.ids[token] for token in mention) for mentions in candidates for mention in mentions}
+        for tokens, candidates in zip(data.tokens, mentions_of, strict=True)
+    ]
+    pools: dict[tuple[str, int], set[tuple[int, ...]]] = {}
+    group_names: dict[str, set[tuple[int, ...]]] = {}
+    groups = [example.group or f"alone {item}" for item, example in enumerate(data.examples)]
+    for example, group, known in zip(data.examples, groups, names, strict=True):
+        group_names.setdefault(group, set()).update(known)
+        for name in known:
+            pools.setdefault((example.language, len(name)), set()).add(name)
+    replacements: dict[str, dict[tuple[int, ...], tuple[int, ...]]] = {}
+    ids = []
+    for example, group, tokens, candidates in zip(data.examples, groups, data.tokens, mentions_of, strict=True):
+        if group not in replacements:
+            replacements[group] = _replacement_names(sorted(group_names[group]), example.language, pools, group)
+        changed = list(tokens.ids)
+        for mention in (mention for mentions in candidates for mention in mentions):
+            name = tuple(tokens.ids[token] for token in mention)
+            for token, number in zip(mention, replacements[group][name], strict=True):
+                changed[token] = number
+        ids.append(changed)
+    return ids
+
+
+def _replacement_names(
+    names: Sequence[tuple[int, ...]], language: str, pools: dict[tuple[str, int], set[tuple[int, ...]]], group: str
+) -> dict[tuple[int, ...], tuple[int, ...]]:
+    """A name of as many tokens for each name of a group, none of them the group's own and no two the same."""
+    draw = random.Random(f"{group}/names")
+    taken = set(names)
+    chosen = {}
+    for name in names:
+        free = sorted(pools[language, len(name)] - taken)
+        chosen[name] = draw.choice(free) if free else name
+        taken.add(chosen[name])
+    return chosen
+
+
+def without_positions(model: PronounModel) -> PronounModel:
+    """A copy of a model without position encoding; the model itself stays as it is."""
+    copy = deepcopy(model)
+    settings = copy.encoder.settings
+    copy.encoder.position = position.build(NoPosition(), settings.width, heads_of(settings.attention))
+    return copy

@@ -1,0 +1,140 @@
+"""One sentence under the causal tests: its edges, those matched with them, and the pronoun's rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anaphora.analysis.scores.heads import Head
+from anaphora.data.example import Example
+from anaphora.data.tokens.tokenizer import TokenizedText
+
+
+class HeadEdges(NamedTuple):
+    """Edges of one item in one head: every query with every key, and the weight on them, mean over the queries."""
+
+    head: Head
+    queries: Sequence[int]
+    keys: Sequence[int]
+    mass: float
+
+
+@dataclass(frozen=True, eq=False)
+class SentenceEdges:
+    """What an item's edges are chosen by.
+
+    Attributes:
+        pronoun: its tokens.
+        mentions: the tokens of each candidate.
+        antecedents: the tokens of all antecedents.
+        distractors: the tokens of each distractor.
+        cue: the words in which the item differs from the rest of its minimal pair, where that is not the pronoun.
+        free: words that are neither the pronoun nor a candidate nor the cue.
+        rows: (L, H, Q, T), what the pronoun's tokens attend to.
+        elsewhere: (L, H) the other token whose heaviest edges, as many as `antecedents`, weigh most.
+        elsewhere_keys: (L, H, K) where these edges lead; -1 where there are fewer.
+        elsewhere_mass: (L, H) and what they weigh.
+    """
+
+    pronoun: list[int]
+    mentions: list[list[int]]
+    antecedents: list[int]
+    distractors: list[list[int]]
+    cue: list[int]
+    free: list[int]
+    rows: NDArray[np.float32]
+    elsewhere: NDArray[np.int64]
+    elsewhere_keys: NDArray[np.int64]
+    elsewhere_mass: NDArray[np.float32]
+
+    @classmethod
+    def of(
+        cls, example: Example, tokens: TokenizedText, maps: NDArray[np.float32], cue: NDArray[np.bool_]
+    ) -> SentenceEdges:
+        pronoun = tokens.covering(example.pronoun)
+        mentions = [
+            sorted({token for span in spans for token in tokens.covering(span)}) for spans in example.candidates
+        ]
+        gold = sorted({token for index in example.antecedents for token in mentions[index]})
+        words = [token for token, word in enumerate(tokens.words) if word >= 0]
+        cues = np.flatnonzero(cue).tolist()
+        taken = {*pronoun, *cues, *(token for mention in mentions for token in mention)}
+        others = [token for token in words if token not in pronoun]
+        between_words = np.zeros(maps.shape[2:], dtype=bool)
+        between_words[np.ix_(others, words)] = True
+        np.fill_diagonal(between_words, False)
+        allowed = np.where(between_words, maps, np.float32(-1))
+        keys = np.argsort(-allowed, axis=3, kind="stable")[..., : len(gold)]  # (L, H, T, K)
+        weights = np.take_along_axis(allowed, keys, axis=3)
+        keys = np.where(weights < 0, -1, keys)
+        mass = weights.clip(min=0).sum(axis=3)
+        best = mass.argmax(axis=2)
+        return cls(
+            pronoun=pronoun,
+            mentions=mentions,
+            antecedents=gold,
+            distractors=[
+                [token for token in mention if token not in gold]
+                for index, mention in enumerate(mentions)
+                if index not in example.antecedents
+            ],
+            cue=cues,
+            free=[token for token in words if token not in taken],
+            rows=maps[:, :, pronoun].copy(),
+            elsewhere=best,
+            elsewhere_keys=np.take_along_axis(keys, best[..., None, None], axis=2)[:, :, 0],
+            elsewhere_mass=np.take_along_axis(mass, best[..., None], axis=2)[..., 0],
+        )
+
+    def mass(self, head: Head, keys: Sequence[int]) -> float:
+        """The pronoun's weight on some tokens in one head."""
+        return float(self.rows[head.layer, head.head][:, list(keys)].sum(axis=1).mean())
+
+    def from_pronoun(self, heads: Sequence[Head], keys: Sequence[int]) -> list[HeadEdges]:
+        """The pronoun's edges to some tokens."""
+        return [HeadEdges(head, self.pronoun, keys, self.mass(head, keys)) for head in heads if keys]
+
+    def edges(self, kind: str, heads: Sequence[Head], others: Sequence[Head]) -> list[HeadEdges]:
+        """The edges of one kind; `heads` are those of the scope, `others` the rest."""
+        count = len(self.antecedents)
+        match kind:
+            case "gold":
+                return self.from_pronoun(heads, self.antecedents)
+            case "distractor":  # the one that these heads attend to most
+                return self.from_pronoun(
+                    heads, max(self.distractors, key=lambda keys: sum(self.mass(head, keys) for head in heads))
+                )
+            case "cue":
+                return self.from_pronoun(heads, self.cue)
+            case "matched_query":
+                return [self._elsewhere(head) for head in heads]
+            case "matched_heads":
+                row = self.rows.mean(axis=2)
+                cuts = []
+                for head in others:
+                    weights = row[head.layer, head.head]
+                    keys = sorted(self.free, key=lambda token: -weights[token])[:count]
+                    cuts += self.from_pronoun([head], keys)
+                return sorted(cuts, key=lambda cut: -cut.mass)[: len(heads)]
+            case _:  # matched_distance
+                return self.from_pronoun(heads, self._as_far_as_gold())
+
+    def _elsewhere(self, head: Head) -> HeadEdges:
+        index = (head.layer, head.head)
+        keys = [key for key in self.elsewhere_keys[index].tolist() if key >= 0]
+        return HeadEdges(head, [int(self.elsewhere[index])], keys, float(self.elsewhere_mass[index]))
+
+    def _as_far_as_gold(self) -> list[int]:
+        """For each token of the antecedents the free one nearest to it in distance from the pronoun."""
+        middle = sum(self.pronoun) / len(self.pronoun)
+        left = list(self.free)
+        chosen = []
+        for gold in self.antecedents[: len(left)]:
+            nearest = min(left, key=lambda token: abs(abs(token - middle) - abs(gold - middle)))
+            left.remove(nearest)
+            chosen.append(nearest)
+        return chosen

@@ -1,0 +1,284 @@
+"""What causal tests need of a model: its answers with edges knocked out, heads ablated and rows replaced."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from anaphora.analysis.causal.interventions import (
+    ActivationRecorder,
+    FlatEdges,
+    Intervention,
+    intervene,
+    knockout_edges,
+    patch_rows,
+    replace_head_outputs,
+    uniform_weights,
+    zero_edge_values,
+)
+from anaphora.analysis.scores.heads import Head
+from anaphora.base.batch import Batch
+from anaphora.base.errors import UserError
+from anaphora.data.batches.batching import evaluation_batches
+from anaphora.data.batches.encoded import EncodedSplit
+from anaphora.data.example import Example
+from anaphora.data.tokens.tokenizer import TokenizedText
+from anaphora.model.block import Block
+from anaphora.model.pronoun_model import PronounModel
+from anaphora.settings.batching import Batching
+from anaphora.settings.model.prediction import Prediction, slots_of
+
+
+class Edges(NamedTuple):
+    """Edges of attention in the sentences of many items; tokens count from 0 in each sentence. Five of (E,)."""
+
+    item: NDArray[np.int64]
+    layer: NDArray[np.int64]
+    head: NDArray[np.int64]
+    query: NDArray[np.int64]
+    key: NDArray[np.int64]
+
+
+Scores = NDArray[np.float64]
+"""(N, M + 1): for each item how well each candidate answers, last "none of them"; -inf for what is not offered."""
+
+
+class Subject(Protocol):
+    """A model and the N items on which it is tested: all that the causal tests need.
+
+    Whoever writes these methods for a model of their own can have it tested. Tokens count from 0 in each item's own
+    sentence; every method that returns scores runs the model on all items and leaves it as it was.
+    """
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Layers and heads."""
+
+    @property
+    def examples(self) -> Sequence[Example]:
+        """The items."""
+
+    @property
+    def tokens(self) -> Sequence[TokenizedText]:
+        """Each item's tokens as the model reads them."""
+
+    def maps(self) -> Iterator[tuple[int, NDArray[np.float32]]]:
+        """Each item once, in any order, with its attention (L, H, T, T), attending token first."""
+
+    def scores(self) -> Scores:
+        """The answers of the model as it is."""
+
+    def ablated(self, heads: Sequence[Head], mode: str) -> Scores:
+        """With whole heads ablated at every token, in one of `ABLATION_MODES`."""
+
+    def knocked_out(self, edges: Edges) -> Scores:
+        """With edges forbidden before the softmax."""
+
+    def value_zeroed(self, edges: Edges) -> Scores:
+        """With nothing taken along edges, all other weights as they were."""
+
+    def patched(self, heads: Sequence[Head], rows: Mapping[int, NDArray[np.float32]]) -> Scores:
+        """With the pronoun's weights in some heads replaced: item -> (L, H, Q, T) for its Q pronoun tokens."""
+
+
+ABLATION_MODES = ("zero", "mean", "resample", "uniform")
+"""The output of an ablated head: zeros; its mean over all tokens of all items; its output at the same position of
+another sentence (of the minimal pair where there is one of the same length, else the next item of the language); the
+mean of the values that it may attend to."""
+
+
+class PackedSubject:
+    """A `Subject`: one of our models, its items packed into batches once.
+
+    Args:
+        model: the model, in evaluation mode.
+        data: the items.
+        batching: how they are packed.
+        prediction: how it answers.
+    """
+
+    def __init__(self, model: PronounModel, data: EncodedSplit, batching: Batching, prediction: Prediction) -> None:
+        self.examples, self.tokens = data.examples, data.tokens
+        self._model = model
+        self._layers = [block.attention for block in model.encoder.blocks if isinstance(block, Block)]
+        device = model.device
+        self._batches = [batch.to(device) for batch in evaluation_batches(data, batching, slots_of(prediction))]
+        self._batch_and_start: dict[
+            int, tuple[int, int]
+        ] = {}  # item -> its batch, and the flat position at which it begins
+        for number, batch in enumerate(self._batches):
+            begins = batch.query_positions - batch.positions.flatten()[batch.query_positions]
+            for number_in_batch, begin in zip(batch.query_items.tolist(), begins.tolist(), strict=True):
+                self._batch_and_start[int(batch.items[number_in_batch])] = (number, begin)
+        self._means: dict[Head, Tensor] | None = None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return len(self._layers), self._layers[0].heads
+
+    def maps(self) -> Iterator[tuple[int, NDArray[np.float32]]]:
+        for batch, recorders in self._recorded_batches():
+            weights = torch.stack([recorder.recorded_weights for recorder in recorders], dim=1).float().cpu().numpy()
+            length = batch.ids.shape[1]
+            for item in batch.items.tolist():
+                row, column = divmod(self._batch_and_start[item][1], length)
+                own = slice(column, column + len(self.tokens[item].ids))
+                yield item, weights[row, :, :, own, own]
+
+    def scores(self) -> Scores:
+        return self._scores_under([{} for _ in self._batches])
+
+    def ablated(self, heads: Sequence[Head], mode: str) -> Scores:
+        match mode:
+            case "zero":
+                nothing = torch.zeros((), device=self._batches[0].ids.device)
+                return self._scores_under([replace_head_outputs(dict.fromkeys(heads, nothing))] * len(self._batches))
+            case "mean":
+                means = self._mean_outputs()
+                return self._scores_under(
+                    [replace_head_outputs({head: means[head] for head in heads})] * len(self._batches)
+                )
+            case "resample":
+                return self._scores_under([replace_head_outputs(outputs) for outputs in self._resampled(heads)])
+            case "uniform":
+                return self._scores_under([uniform_weights(heads)] * len(self._batches))
+        raise UserError(f"mode ({mode!r}) must be one of {', '.join(ABLATION_MODES)}")
+
+    def knocked_out(self, edges: Edges) -> Scores:
+        return self._scores_under([knockout_edges(pairs) for pairs in self._flat_edges(edges)])
+
+    def value_zeroed(self, edges: Edges) -> Scores:
+        return self._scores_under([zero_edge_values(pairs) for pairs in self._flat_edges(edges)])
+
+    def patched(self, heads: Sequence[Head], rows: Mapping[int, NDArray[np.float32]]) -> Scores:
+        interventions: list[Intervention] = []
+        layer, head = [one.layer for one in heads], [one.head for one in heads]
+        for batch in self._batches:
+            length = batch.ids.shape[1]
+            queries: list[int] = []
+            weights: list[NDArray[np.float32]] = []
+            for item in batch.items.tolist():
+                if item in rows:
+                    begin = self._batch_and_start[item][1]
+                    tokens = self.tokens[item].covering(self.examples[item].pronoun)
+                    queries += [begin + token for token in tokens]
+                    whole = np.zeros((len(heads), len(tokens), length), dtype=np.float32)
+                    patch = rows[item][layer, head]
+                    whole[..., begin % length : begin % length + patch.shape[-1]] = patch
+                    weights.append(whole)
+            if not queries:
+                interventions.append({})
+                continue
+            positions = torch.tensor(queries, device=batch.ids.device)
+            new = torch.from_numpy(np.concatenate(weights, axis=1)).to(batch.ids.device)
+            interventions.append(patch_rows({one: (positions, new[number]) for number, one in enumerate(heads)}))
+        return self._scores_under(interventions)
+
+    def _scores_under(self, interventions: Sequence[Intervention]) -> Scores:
+        """The answers with one intervention for each batch."""
+        all_scores: Scores | None = None
+        for batch, intervention in zip(self._batches, interventions, strict=True):
+            with torch.inference_mode(), intervene(self._model.encoder, intervention):
+                scores = self._model.prediction_head.scores(self._model(batch), batch).double().cpu().numpy()
+            if all_scores is None:
+                all_scores = np.zeros((len(self.tokens), scores.shape[1]))
+            all_scores[batch.items.cpu().numpy()] = scores
+        assert all_scores is not None
+        return all_scores
+
+    def _recorded_batches(self) -> Iterator[tuple[Batch, list[ActivationRecorder]]]:
+        """Each batch with the activations of every layer."""
+        for batch in self._batches:
+            recorders = {layer: ActivationRecorder() for layer in range(len(self._layers))}
+            with torch.inference_mode(), intervene(self._model.encoder, recorders):
+                self._model(batch)
+            yield batch, list(recorders.values())
+
+    def _flat_edges(self, edges: Edges) -> list[dict[Head, FlatEdges]]:
+        """Edges by batch and head, as flat positions."""
+        batch, begin = np.array([self._batch_and_start[item] for item in range(len(self.tokens))]).T
+        located: list[dict[Head, FlatEdges]] = []
+        for number, own_batch in enumerate(self._batches):
+            inside = batch[edges.item] == number
+            item, layer, head, query, key = (column[inside] for column in edges)
+            pairs: dict[Head, FlatEdges] = {}
+            for flat_head in np.unique(layer * self.shape[1] + head):
+                chosen = Head(*divmod(int(flat_head), self.shape[1]))
+                in_head = (layer == chosen.layer) & (head == chosen.head)
+                start = begin[item[in_head]]
+                flat = (torch.from_numpy(start + query[in_head]), torch.from_numpy(start + key[in_head]))
+                pairs[chosen] = (flat[0].to(own_batch.ids.device), flat[1].to(own_batch.ids.device))
+            located.append(pairs)
+        return located
+
+    def _mean_outputs(self) -> dict[Head, Tensor]:
+        """Each head's mean output over the tokens of all items: (D,)."""
+        if self._means is None:
+            sums: list[Tensor] = []
+            count = 0
+            for batch, recorders in self._recorded_batches():
+                real = batch.segments >= 0
+                count += int(real.sum())
+                batch_sum = torch.stack(
+                    [recorder.recorded_mixed.transpose(1, 2)[real].sum(dim=0) for recorder in recorders]
+                )
+                sums = [batch_sum if not sums else sums[0] + batch_sum]
+            layers, heads = self.shape
+            mean = sums[0] / count  # (L, H, D)
+            self._means = {Head(layer, head): mean[layer, head] for layer in range(layers) for head in range(heads)}
+        return self._means
+
+    def _resampled(self, heads: Sequence[Head]) -> list[dict[Head, Tensor]]:
+        """For each batch the heads' outputs at the partner of each token's sentence: (B, T, D)."""
+        outputs_of: dict[int, Tensor] = {}
+        for batch, recorders in self._recorded_batches():
+            flat = torch.stack([recorders[one.layer].recorded_mixed[:, one.head].flatten(0, 1) for one in heads])
+            for item in batch.items.tolist():
+                begin = self._batch_and_start[item][1]
+                outputs_of[item] = flat[:, begin : begin + len(self.tokens[item].ids)]
+        partners = _resampling_partners(self.examples, self.tokens)
+        outputs = []
+        for batch in self._batches:
+            rows, length = batch.ids.shape
+            any_item = outputs_of[int(batch.items[0])]
+            replacement = any_item.new_zeros(len(heads), rows * length, any_item.shape[-1])
+            for item in batch.items.tolist():
+                begin, count = self._batch_and_start[item][1], len(self.tokens[item].ids)
+                other = outputs_of[partners[item]]
+                # A shorter partner lends its last token to the positions beyond it.
+                positions = torch.arange(count, device=other.device).clamp(max=other.shape[1] - 1)
+                replacement[:, begin : begin + count] = other[:, positions]
+            shaped = replacement.view(len(heads), rows, length, -1)
+            outputs.append({one: shaped[number] for number, one in enumerate(heads)})
+        return outputs
+
+
+def next_in_minimal_pair(examples: Sequence[Example]) -> dict[int, int]:
+    """For each item that differs in the cue alone from others the next of them, the last one's being the first."""
+    sets: defaultdict[str, list[int]] = defaultdict(list)
+    for item, example in enumerate(examples):
+        if example.minimal_pair:
+            sets[example.minimal_pair].append(item)
+    return {one: other for items in sets.values() if len(items) > 1 for one, other in _cyclic_pairs(items)}
+
+
+def _resampling_partners(examples: Sequence[Example], tokens: Sequence[TokenizedText]) -> dict[int, int]:
+    """Whose outputs each item gets: `ABLATION_MODES` says which."""
+    languages: defaultdict[str, list[int]] = defaultdict(list)
+    for item, example in enumerate(examples):
+        languages[example.language].append(item)
+    partners = {one: other for items in languages.values() for one, other in _cyclic_pairs(items)}
+    minimal_pairs = next_in_minimal_pair(examples).items()
+    partners |= {one: other for one, other in minimal_pairs if len(tokens[one].ids) == len(tokens[other].ids)}
+    return partners
+
+
+def _cyclic_pairs(items: Sequence[int]) -> Iterator[tuple[int, int]]:
+    return pairwise([*items, items[0]])

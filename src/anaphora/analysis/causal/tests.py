@@ -1,0 +1,139 @@
+"""Does the map matter? The model answers again with edges knocked out, heads ablated and rows swapped.
+
+N items, L layers, H heads, M candidates at most, Q tokens of the pronoun, T tokens of a sentence. A *drop* is task
+accuracy lost, as a share: 0.3 is 30 points. Intervals are 95 % bootstrap intervals over templates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from anaphora.analysis.causal.battery import (
+    CausalTests,
+    cumulative_cell,
+    dose_response_cell,
+    has_antecedent_and_distractor,
+    knockout_cell,
+    patch_cell,
+)
+from anaphora.analysis.causal.outcomes import Progress
+from anaphora.analysis.causal.subjects import PackedSubject, Subject
+from anaphora.analysis.maps.record import AttentionRecord
+from anaphora.analysis.scores.cells import KINDS, rounded
+from anaphora.analysis.scores.heads import Head, HeadScores, is_main, macro_weights
+from anaphora.base.errors import UserError
+from anaphora.data.batches.encoded import EncodedSplit
+from anaphora.data.example import Example
+from anaphora.runs.directory import Run
+from anaphora.settings.model.prediction import NoPrediction
+
+
+def causal_tests_of_run(
+    run: Run,
+    examples: Sequence[Example],
+    head: Head,
+    head_scores: HeadScores,
+    records_by_map: Mapping[str, Sequence[AttentionRecord]] | None,
+    progress: Progress,
+) -> dict[str, Any]:
+    """Every causal test of a trained run, on the main items that have an antecedent and a distractor.
+
+    Args:
+        run: the run.
+        examples: the items, thinned by the caller; the pattern patch needs minimal pairs.
+        head: the head that the development split chose.
+        head_scores: every head's scores on the development split, by which heads are ranked.
+        records_by_map: the rows of other maps than the raw weights on the same items, for the dose-response.
+        progress: called with a line about what is being measured.
+
+    Returns:
+        As `causal_tests`.
+
+    Raises:
+        UserError: the run answers nothing, or there is no item to test.
+    """
+    if isinstance(run.config.task.prediction, NoPrediction):
+        raise UserError("causal tests: this run was trained without a prediction head (task.prediction=none)")
+    main = is_main(examples)
+    testable = [
+        example
+        for example, is_main_item in zip(examples, main, strict=True)
+        if is_main_item and has_antecedent_and_distractor(example)
+    ]
+    if not testable:
+        raise UserError("causal tests: no item of stratum main has both an antecedent and a distractor")
+    data = EncodedSplit(testable, run.tokenizer)
+    subject = PackedSubject(run.model, data, run.config.batching, run.config.task.prediction)
+    return causal_tests(subject, head, ranked_heads(head_scores), records_by_map, progress)
+
+
+def causal_tests(
+    subject: Subject,
+    head: Head,
+    order: Sequence[Head],
+    records_by_map: Mapping[str, Sequence[AttentionRecord]] | None,
+    progress: Progress,
+) -> dict[str, Any]:
+    """Every causal test of any model; its items each have an antecedent and a distractor.
+
+    Args:
+        subject: the model and its items.
+        head: the head under test.
+        order: all heads, best first; sets of heads are its beginnings.
+        records_by_map: see `causal_tests_of_run`; records of other items are passed over.
+        progress: called with a line about what is being measured.
+
+    Returns:
+        {"items", "head", "languages": {language: {"all" or kind: cell}}} of plain numbers, ready for JSON; None where
+        a number is undefined. A cell holds "items", "task_accuracy", "knockout", "head_ablation",
+        "pattern_patching", "dose_response".
+    """
+    tests = CausalTests(subject, head, order, progress)
+    knocked = tests.knockout()
+    single, cumulative = tests.single(), tests.cumulative()
+    patch = tests.patch()
+    doses = tests.dose_response(records_by_map or {})
+    languages: dict[str, dict[str, Any]] = {}
+    item_language = np.array([example.language for example in subject.examples])
+    kinds = np.array([example.factors.get("kind", "") for example in subject.examples])
+    for language in sorted(set(item_language.tolist())):
+        cells = {
+            "all": item_language == language,
+            **{kind: (item_language == language) & (kinds == kind) for kind in KINDS},
+        }
+        languages[language] = {
+            name: {
+                "items": int(items.sum()),
+                "task_accuracy": rounded(tests.right[items].mean()),
+                "knockout": knockout_cell(tests, knocked, items),
+                "head_ablation": {
+                    "single": [
+                        {"layer": one.layer, "head": one.head, "mode": mode, **tests.drop(right, items)}
+                        for one, mode, right in single
+                    ],
+                    "cumulative": [cumulative_cell(tests, step, items) for step in cumulative],
+                },
+                "pattern_patching": patch_cell(tests, patch, items),
+                "dose_response": {name: dose_response_cell(tests, dose, items) for name, dose in doses.items()},
+            }
+            for name, items in cells.items()
+            if items.any()
+        }
+    return {
+        "items": len(subject.examples),
+        "head": {"layer": head.layer, "head": head.head},
+        "languages": languages,
+    }
+
+
+def ranked_heads(scores: HeadScores) -> list[Head]:
+    """All heads by candidate accuracy on the main items, best first, as `choose_head` weighs them."""
+    main = scores.select(is_main(scores.examples))
+    weights = macro_weights(main.examples)
+    accuracy = np.einsum("n,nlh->lh", weights, main.candidate_accuracy).round(9).ravel()
+    mass = np.einsum("n,nlh->lh", weights, main.antecedent_mass).ravel()
+    heads = scores.shape[1]
+    return [Head(*divmod(int(each), heads)) for each in np.lexsort((-mass, -accuracy))]

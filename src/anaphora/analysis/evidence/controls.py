@@ -1,0 +1,201 @@
+"""Trained controls: the same training with one thing taken away, and what is left of the head that points.
+
+What each changes, what is expected of it, and what was observed. The caller trains them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from anaphora.analysis.evidence.schema.evidence import Control
+from anaphora.analysis.evidence.schema.migration import control_with_present_keys
+from anaphora.analysis.evidence.schema.scores import AccuracyCell, Groups
+from anaphora.analysis.evidence.schema.typed_json import Interval, from_json, to_json
+from anaphora.analysis.evidence.verdict import NEAR_CHANCE, near_chance
+from anaphora.analysis.maps.capture import Capture, capture_run
+from anaphora.analysis.scores.cells import ALL, KINDS
+from anaphora.analysis.scores.heads import Head, choose_head, score_records
+from anaphora.analysis.scores.strata import summarise
+from anaphora.base.errors import UserError
+from anaphora.base.files import write_json
+from anaphora.data.example import Example
+from anaphora.runs.directory import Run
+from anaphora.settings.commands.analysis import CONTROLS
+from anaphora.settings.model.attention import Uniform, heads_of, projections_of
+from anaphora.settings.model.position import NoPosition
+from anaphora.settings.run import Config
+
+_WITHIN = f"within {100 * NEAR_CHANCE:g} points of chance"
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """What a control should show: these measures near chance for these kinds of cue."""
+
+    measures: tuple[str, ...]
+    kinds: tuple[str, ...]
+    statement: str
+    if_not: str = ""  # what it means where that is not so
+
+
+EXPECTED = {
+    "uniform": Expectation(
+        ("task_accuracy",),
+        ("role",),
+        f"Role cues: task accuracy {_WITHIN}, since order cannot be seen. Set cues may be answered: there the set of "
+        "words decides.",
+    ),
+    "frozen_query_key": Expectation(
+        ("candidate_accuracy",),
+        (*KINDS, ALL),
+        f"Candidate accuracy {_WITHIN}: a head whose queries and keys were never trained does not point.",
+        "Only the comparison is frozen: the states that are compared still learn, and can learn to match under any "
+        "fixed comparison. Pointing is then learned in the states and not in the queries and keys.",
+    ),
+    "shuffled_labels": Expectation(
+        ("candidate_accuracy",),
+        (*KINDS, ALL),
+        f"Candidate accuracy {_WITHIN}: without right answers to learn from no head points at them.",
+    ),
+    "no_positions": Expectation(
+        ("task_accuracy", "candidate_accuracy"),
+        ("role",),
+        f"Role cues: task and candidate accuracy {_WITHIN}, since a bag of words does not say who did what.",
+    ),
+}
+"""By the name of the control."""
+
+_MEASURES = {"task_accuracy": "task", "candidate_accuracy": "candidate"}
+
+
+def control_config(config: Config, control: str) -> Config:
+    """A run's settings with the one change that makes it a control.
+
+    Where the run has nothing to change, as one of uniform attention has no queries to freeze, the settings come back
+    as they are: the run is its own control.
+
+    Raises:
+        UserError: there is no such control.
+    """
+    match control:
+        case "uniform":
+            attention = Uniform(heads=heads_of(config.model.attention))
+            frozen = [name for name in config.optimizer.frozen if name in projections_of(attention)]
+            return replace(
+                config,
+                model=replace(config.model, attention=attention),
+                optimizer=replace(config.optimizer, frozen=frozen),
+            )
+        case "frozen_query_key":
+            known = config.optimizer.frozen
+            present = [name for name in ("query", "key") if name in projections_of(config.model.attention)]
+            frozen = [*known, *(name for name in present if name not in known)]
+            return replace(config, optimizer=replace(config.optimizer, frozen=frozen))
+        case "shuffled_labels":
+            return replace(config, task=replace(config.task, shuffled_labels=True))
+        case "no_positions":
+            return replace(config, model=replace(config.model, position=NoPosition()))
+    raise UserError(f"controls ({control!r}) must be taken from {', '.join(CONTROLS)}")
+
+
+def measure_control(control: str, run: Run, development: Sequence[Example], measured: Sequence[Example]) -> Control:
+    """What a trained control shows: its own head chosen on development, measured on other items.
+
+    Args:
+        control: its name.
+        run: the trained control.
+        development: where its head is chosen.
+        measured: the items to report; main items count.
+
+    Returns:
+        Items without a kind stand under "all". `as_expected` is None where the items hold nothing that the expectation
+        is about; where it is False, `observed` says what that means.
+    """
+    head = choose_head(score_records(capture_run(run, development).records))
+    languages = _cells(capture_run(run, measured), head)
+    checks = [
+        _Check(f"{language} {kind} cues {_MEASURES[name]}".replace(f" {ALL} cues", " items"), accuracy, cell.chance)
+        for name in EXPECTED[control].measures
+        for language, kinds in languages.items()
+        for kind, cell in kinds.items()
+        if kind in EXPECTED[control].kinds and (accuracy := getattr(cell, name)) is not None
+    ]
+    passed = [bool(near_chance(check.accuracy, check.chance)) for check in checks]
+    return Control(
+        run=run.name,
+        seed=run.config.seed,
+        languages=languages,
+        as_expected=all(passed) if checks else None,
+        expected=EXPECTED[control].statement,
+        observed=_observation(checks) + ("" if all(passed) else f" {EXPECTED[control].if_not}".rstrip()),
+    )
+
+
+def controls_path(directory: Path, split: str) -> Path:
+    """Where the controls of a run directory stand, for the split on which they were measured."""
+    return directory / "controls" / ("controls.json" if split == "test" else f"controls_{split}.json")
+
+
+def read(directory: Path, split: str) -> dict[str, Control | None]:
+    """The controls of a run directory by name; None for one that has not been trained.
+
+    Raises:
+        UserError: the file holds something else.
+    """
+    path = controls_path(directory, split)
+    stored = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    return {name: _read_control(path, name, stored.get(name)) for name in CONTROLS}
+
+
+def write(directory: Path, split: str, measured: Mapping[str, Control | None]) -> None:
+    """Write the controls of a run directory."""
+    write_json(controls_path(directory, split), to_json(measured))
+
+
+def _read_control(path: Path, name: str, content: Any) -> Control | None:
+    try:
+        return content and from_json(Control, control_with_present_keys(content), name)
+    except UserError as error:
+        raise UserError(f"{path}: {error}") from None
+
+
+def _cells(captured: Capture, head: Head) -> Groups[AccuracyCell]:
+    scores = score_records(captured.records)
+    nobody = np.zeros((0, len(scores.examples)))
+    languages = summarise(scores, head, captured.correct[scores.kept], {}, nobody)["languages"]
+    return {
+        language: {
+            kind: AccuracyCell(
+                task_accuracy=cell["task_accuracy"],
+                candidate_accuracy=cell["candidate_accuracy"],
+                interval=ends and Interval(*ends),
+                chance=cell["chance"],
+            )
+            for kind, cell in ({kind: whole[kind] for kind in KINDS if kind in whole} or {ALL: whole}).items()
+            for ends in (cell["intervals"]["candidate_accuracy"],)
+        }
+        for language, whole in languages.items()
+    }
+
+
+class _Check(NamedTuple):
+    """An accuracy of a control that should be near chance."""
+
+    name: str
+    accuracy: float
+    chance: float | None
+
+
+def _observation(checks: Sequence[_Check]) -> str:
+    if not checks:
+        return "The items measured hold nothing that this is about."
+    shares = [
+        f"{name} {100 * accuracy:.1f} % (chance {100 * (chance or 0):.1f} %)" for name, accuracy, chance in checks
+    ]
+    return "; ".join(shares) + "."

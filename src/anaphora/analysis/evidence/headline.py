@@ -1,0 +1,162 @@
+"""The headline: a head chosen on the development split, measured once on another, beside what luck would give."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anaphora.analysis.evidence.schema.evidence import VERSION, Evidence
+from anaphora.analysis.maps.answers import CandidateNumbers
+from anaphora.analysis.maps.capture import Capture, capture, capture_run
+from anaphora.analysis.scores.baselines import accuracy
+from anaphora.analysis.scores.heads import Head, HeadScores, choose_head, score_records
+from anaphora.analysis.scores.strata import summarise
+from anaphora.data.batches.encoded import EncodedSplit
+from anaphora.data.example import Example, sample_quads
+from anaphora.runs.directory import Run, training_record
+from anaphora.settings.model.prediction import reads_candidates
+
+FIRST_UNTRAINED_SEED = 1_000_000
+"""Untrained models begin here, so that none of them is the start of a run of a usual seed."""
+UNTRAINED_DEVELOPMENT, UNTRAINED_MEASURED = 1_000, 3_000
+"""Items, as whole quads evenly spread, on which an untrained model chooses its head, and on which that is measured."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Measurement:
+    """What a model's heads and answers are worth on one split, whatever the model.
+
+    Attributes:
+        split: the name of the split that is reported.
+        head: chosen on the development split.
+        development: every head's scores there.
+        measured: every head's scores on the split that is reported.
+        capture: the rows and answers behind `measured`.
+        baselines: (N,) correctness of each policy that looks at no attention.
+        untrained: (R, N) correctness of the head that each of R untrained models chose on the development split, NaN
+            on items that it was not measured on.
+    """
+
+    split: str
+    head: Head
+    development: HeadScores
+    measured: HeadScores
+    capture: Capture
+    baselines: dict[str, NDArray[np.float64]]
+    untrained: NDArray[np.float32]
+
+    @property
+    def task_correct(self) -> NDArray[np.float64]:
+        """(N,) whether the model's own answer is right, for the items that are measured."""
+        return self.capture.correct[self.measured.kept]
+
+    @property
+    def task_answers(self) -> CandidateNumbers | None:
+        """(N,) the candidate that the model names, for the items that are measured; None without a prediction head."""
+        answers = self.capture.answers
+        return None if answers is None else answers.candidates[self.measured.kept]
+
+    def evidence(self) -> Evidence:
+        """The scores, as `metrics.json` holds them; nothing else is measured yet."""
+        scores = summarise(self.measured, self.head, self.task_correct, self.baselines, self.untrained)
+        return Evidence.from_json(
+            {
+                "version": VERSION,
+                "split": self.split,
+                "head": {"layer": self.head.layer, "head": self.head.head, "chosen_on": "dev"},
+                **scores,
+                "dropped": self.measured.dropped,
+                "untrained_models": len(self.untrained),
+            }
+        )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Headline(Measurement):
+    """What a run's heads and answers are worth on one split."""
+
+    run: Run
+
+    def evidence(self) -> Evidence:
+        """The scores with what is known of the run."""
+        config = self.run.config
+        return replace(
+            super().evidence(),
+            seed=config.seed,
+            train_seconds=training_record(self.run.directory).get("train_seconds"),
+            reads_candidates=reads_candidates(config.task.prediction),
+        )
+
+
+Progress = Callable[[str], None]
+
+
+def no_progress(stage: str) -> None:
+    """Report no progress."""
+
+
+def measure_headline(
+    run: Run,
+    training: Sequence[Example] | None,
+    development: Sequence[Example],
+    measured: Sequence[Example],
+    split: str,
+    untrained: int,
+    chosen: Head | None = None,
+    progress: Progress = no_progress,
+) -> Headline:
+    """Choose a head on the development items and measure it on others.
+
+    Args:
+        run: a trained run.
+        training: what baselines may learn from; None for no baselines.
+        development: where heads are chosen.
+        measured: the items to report.
+        split: the name of the split that `measured` is.
+        untrained: how many models at their random start are the control.
+        chosen: a head fixed beforehand instead.
+        progress: is called with the name of each stage.
+    """
+    progress("development split")
+    dev_scores = score_records(capture_run(run, development).records)
+    head = chosen or choose_head(dev_scores)
+    progress(f"{split} split")
+    measured_capture = capture_run(run, measured)
+    scores = score_records(measured_capture.records)
+    baselines: dict[str, NDArray[np.float64]] = {}
+    if training is not None:
+        progress("baselines")
+        baselines = accuracy.shortcut_correctness(training, scores.examples)
+    control = np.full((untrained, len(scores.examples)), np.nan, dtype=np.float32)
+    sample = sample_quads(scores.examples, UNTRAINED_MEASURED)
+    item_numbers = {id(example): number for number, example in enumerate(scores.examples)}
+    columns = [item_numbers[id(example)] for example in sample]
+    # Every untrained model reads the same tokens: the texts are tokenized once.
+    split_items = (sample_quads(development, UNTRAINED_DEVELOPMENT), sample) if untrained else ()
+    encoded = [EncodedSplit(examples, run.tokenizer) for examples in split_items]
+    for number in range(untrained):
+        progress(f"untrained model {number + 1} of {untrained}")
+        control[number, columns] = _untrained_correctness(run, FIRST_UNTRAINED_SEED + number, *encoded)
+    return Headline(
+        run=run,
+        split=split,
+        head=head,
+        development=dev_scores,
+        measured=scores,
+        capture=measured_capture,
+        baselines=baselines,
+        untrained=control,
+    )
+
+
+def _untrained_correctness(
+    run: Run, seed: int, development: EncodedSplit, measured: EncodedSplit
+) -> NDArray[np.float32]:
+    model = run.untrained_model(seed)
+    batching, prediction = run.config.batching, run.config.task.prediction
+    head = choose_head(score_records(capture(model, development, batching, prediction).records))
+    scores = score_records(capture(model, measured, batching, prediction).records)
+    return scores.candidate_accuracy[:, head.layer, head.head]

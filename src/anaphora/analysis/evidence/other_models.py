@@ -1,0 +1,133 @@
+"""Any model's attention under the same scores, statistics and causal tests as a run's.
+
+The pronoun's rows enter as `AttentionRecord` (`record.from_arrays` makes one from the maps of any library); causal
+tests need a `Subject`, which answers again with edges knocked out, heads ablated and rows patched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from anaphora.analysis.causal.subjects import Subject
+from anaphora.analysis.causal.tests import causal_tests, ranked_heads
+from anaphora.analysis.evidence.examination import row_evidence
+from anaphora.analysis.evidence.headline import Measurement, Progress, no_progress
+from anaphora.analysis.evidence.protocol import protocol
+from anaphora.analysis.evidence.schema.evidence import Evidence
+from anaphora.analysis.evidence.verdict import verdict
+from anaphora.analysis.maps.answers import NO_CANDIDATE, Answers
+from anaphora.analysis.maps.capture import Capture
+from anaphora.analysis.maps.record import AttentionRecord
+from anaphora.analysis.scores.baselines import accuracy
+from anaphora.analysis.scores.heads import choose_head, score_records
+from anaphora.base.errors import UserError
+from anaphora.data.example import Example
+from anaphora.settings.commands.analysis import CONTROLS, Protocol
+
+
+def evidence_from_records(
+    name: str,
+    development: Sequence[AttentionRecord],
+    measured: Sequence[AttentionRecord],
+    answers: Sequence[int] | None = None,
+    subject: Subject | None = None,
+    training: Sequence[Example] = (),
+    split: str = "test",
+    fixed: Protocol | None = None,
+    progress: Progress = no_progress,
+) -> tuple[Measurement, Evidence]:
+    """Choose a head on the development records, measure it on others, and gather all the evidence there can be.
+
+    Args:
+        name: of the model; it enters the protocol's hash in the place of a run's settings.
+        development: where the head is chosen.
+        measured: the records to report, none of a development sentence.
+        answers: what the model itself names in each of `measured`: a candidate's number, -1 for "none of them". Without
+            them task accuracy, agreement and factors' task accuracy are None.
+        subject: the model for the causal tests, on items that each have an antecedent and a distractor.
+        training: what the learned baselines are fitted on; without it only those are there that need no learning.
+        split: what `measured` is called in the report.
+        fixed: what was settled beforehand; by default the protocol's own values.
+        progress: is called with the name of each stage.
+
+    Returns:
+        What was measured, and the evidence on it: the causal tests are None without a subject, no control is trained
+        here, and other maps and perturbations are not measured.
+
+    Raises:
+        UserError: the records, answers and subject do not fit each other; the message says what was expected.
+    """
+    fixed = fixed or Protocol()
+    _check_disjoint(development, measured)
+    chosen_on, scores = score_records(development), score_records(measured)
+    if chosen_on.shape != scores.shape:
+        raise UserError(
+            f"weights: development has {chosen_on.shape} layers and heads, measured has {scores.shape}; "
+            "expected the same model"
+        )
+    if subject is not None:
+        _check_tested_model(subject, scores.shape)
+    head = choose_head(chosen_on)
+    baselines = (
+        accuracy.shortcut_correctness(training, scores.examples)
+        if training
+        else accuracy.unfitted_correctness(scores.examples)
+    )
+    measurement = Measurement(
+        split=split,
+        head=head,
+        development=chosen_on,
+        measured=scores,
+        capture=_capture_from_records(measured, answers),
+        baselines=baselines,
+        untrained=np.zeros((0, len(scores.examples)), dtype=np.float32),
+    )
+    progress("significance, effects, factors and roles")
+    evidence = row_evidence(measurement, None).with_parts(
+        protocol=protocol(fixed, split, name),
+        causal=None if subject is None else causal_tests(subject, head, ranked_heads(chosen_on), None, progress),
+        controls=dict.fromkeys(CONTROLS),
+    )
+    return measurement, replace(evidence, verdict=verdict(evidence, fixed.alpha))
+
+
+def _check_disjoint(development: Sequence[AttentionRecord], measured: Sequence[AttentionRecord]) -> None:
+    chosen_on = {(record.example.text, record.example.pronoun) for record in development}
+    for number, record in enumerate(measured):
+        if (record.example.text, record.example.pronoun) in chosen_on:
+            raise UserError(
+                f"measured[{number}]: {record.example.text!r} is a development sentence too; expected others than "
+                "those on which the head is chosen"
+            )
+
+
+def _check_tested_model(subject: Subject, shape: tuple[int, int]) -> None:
+    if tuple(subject.shape) != shape:
+        raise UserError(f"subject: it has {tuple(subject.shape)} layers and heads; expected {shape} as in the records")
+    if not subject.examples:
+        raise UserError("subject: it has no items; expected at least one")
+    for number, example in enumerate(subject.examples):
+        if not 0 < len(example.antecedents) < len(example.candidates):
+            raise UserError(
+                f"subject: item {number} has {len(example.antecedents)} antecedents among {len(example.candidates)} "
+                "candidates; expected at least one antecedent and one other candidate"
+            )
+
+
+def _capture_from_records(records: Sequence[AttentionRecord], answers: Sequence[int] | None) -> Capture:
+    """The records with the model's answers, as a run gives them."""
+    if answers is None:
+        return Capture(list(records), None)
+    if len(answers) != len(records):
+        raise UserError(f"answers: there are {len(answers)}; expected {len(records)}, one for each measured record")
+    for number, (answer, record) in enumerate(zip(answers, records, strict=True)):
+        if not NO_CANDIDATE <= answer < len(record.example.candidates):
+            raise UserError(
+                f"answers[{number}]: {answer} is not a candidate; expected 0 to {len(record.example.candidates) - 1}, "
+                f'or {NO_CANDIDATE} for "none of them"'
+            )
+    examples = [record.example for record in records]
+    return Capture(list(records), Answers.about(examples, np.array(answers, dtype=np.int64)))

@@ -1,0 +1,128 @@
+"""The causal tests as a part of the evidence. A *drop* is task accuracy lost, as a share: 0.3 is 30 points."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from anaphora.analysis.evidence.schema.scores import Groups, HeadPosition
+from anaphora.analysis.evidence.schema.typed_json import OTHER_KEYS, Interval
+
+
+@dataclass(frozen=True, kw_only=True)
+class KnockoutLoss:
+    """The task accuracy lost when one edge is knocked out, and the attention mass that was on it."""
+
+    drop: float | None
+    interval: Interval | None
+    mass_removed: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Difference:
+    """How much more the gold edge costs than the matched edge that hurts most."""
+
+    value: float | None
+    interval: Interval | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Knockout:
+    """The edges knocked out in one scope: "gold", "distractor", "cue", "matched_*" and "value_zeroing"."""
+
+    gold_minus_matched: Difference
+    edges: dict[str, KnockoutLoss] = field(default_factory=dict, metadata=OTHER_KEYS)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SingleAblation:
+    """The task accuracy lost when one head is ablated, and what took the place of its output."""
+
+    layer: int
+    head: int
+    mode: str
+    drop: float | None
+    interval: Interval | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spread:
+    """The median with the lowest and the highest."""
+
+    median: float | None
+    lowest: float | None
+    highest: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class CumulativeAblation:
+    """The task accuracy lost when the best k heads are ablated, beside as many random heads of the same layers."""
+
+    k: int
+    heads: tuple[tuple[int, int], ...]
+    drop: float | None
+    random: Spread
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeadAblation:
+    """Heads ablated one at a time, and together, the best first."""
+
+    single: tuple[SingleAblation, ...]
+    cumulative: tuple[CumulativeAblation, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Flipped:
+    """The share of right answers that become those of the minimal pair's other sentence."""
+
+    flipped: float | None
+    interval: Interval | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class FlippedByCount:
+    """The same with the best k heads patched."""
+
+    k: int
+    flipped: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PatternPatching:
+    """The pronoun's rows replaced by those of the other sentence of its minimal pair."""
+
+    pairs: int
+    skipped: int
+    head: Flipped
+    layer: Flipped
+    cumulative: tuple[FlippedByCount, ...]
+    all_layers: Flipped
+
+
+@dataclass(frozen=True, kw_only=True)
+class Correlation:
+    """Spearman's correlation of an edge's score with what knocking it out costs."""
+
+    rho: float | None
+    interval: Interval | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class CausalCell:
+    """The causal tests on some items; knockout by scope ("head", "layer", "window", "all_layers")."""
+
+    items: int
+    task_accuracy: float | None
+    knockout: dict[str, Knockout]
+    head_ablation: HeadAblation
+    pattern_patching: PatternPatching
+    dose_response: dict[str, Correlation]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Causal:
+    """The causal tests of one head."""
+
+    items: int
+    head: HeadPosition
+    languages: Groups[CausalCell]

@@ -1,0 +1,196 @@
+"""The evidence on a run, as analysis writes it into metrics.json and as the report reads it.
+
+The same file as a JSON Schema is metrics.schema.json, which a test holds to these classes. A part of `Evidence` that is
+None was not measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from anaphora.analysis.evidence.schema.causal import Causal, CausalCell
+from anaphora.analysis.evidence.schema.scores import (
+    AccuracyCell,
+    Cell,
+    Effects,
+    FactorValue,
+    FurtherScores,
+    Groups,
+    HeadRoles,
+    HeadsOnDevelopment,
+    LanguageScores,
+    MapScores,
+    PerturbedCell,
+    Significance,
+)
+from anaphora.analysis.evidence.schema.typed_json import Interval, from_json, json_schema, read_field, to_json
+from anaphora.analysis.scores.cells import ALL, KINDS
+from anaphora.analysis.scores.heads import Head
+from anaphora.base.errors import UserError
+
+T = TypeVar("T")
+
+VERSION = 2
+"""Of metrics.json; `migration` reads files of version 1."""
+
+VERDICT_SCOPE = "layer"
+"""Where the verdict's rules act: in all heads of the layer of the head that development chose. Heads of a layer stand
+in for each other, so that knocking out the edge in one of them costs next to nothing although the answer runs along it;
+the tables show the head alone as well."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChosenHead:
+    """The head that is reported, and the split on which it was chosen."""
+
+    layer: int
+    head: int
+    chosen_on: str
+
+    @property
+    def position(self) -> Head:
+        """Which head it is."""
+        return Head(self.layer, self.head)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Protocol:
+    """The headline that was fixed beforehand; the hash covers it, the verdict's rules and the run's settings."""
+
+    metric: str
+    map: str
+    direction: str
+    split: str
+    alpha: float
+    hash: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Provenance:
+    """What the evidence is about: how much of it, and digests of weights, items and measuring code."""
+
+    items: int
+    untrained: int
+    weights: str
+    data: str
+    code: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Control:
+    """A trained control: what its own head and answers are worth, what was expected and what was observed."""
+
+    run: str
+    seed: int
+    languages: Groups[AccuracyCell]
+    as_expected: bool | None
+    expected: str
+    observed: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class VerdictRow:
+    """One rule of the verdict; `passed` is None where it could not be checked."""
+
+    rule: str
+    question: str
+    value: float | None
+    interval: Interval | None
+    needed: str
+    passed: bool | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """The verdict on one language and kind of cue."""
+
+    verdict: str
+    rows: tuple[VerdictRow, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evidence:
+    """All that is known of a run: its scores, and the evidence for and against the head that they name."""
+
+    version: int = VERSION
+    seed: int | None = None
+    split: str
+    head: ChosenHead
+    languages: dict[str, LanguageScores]
+    strata: Groups[Cell]
+    dropped: dict[str, int]
+    untrained_models: int
+    train_seconds: float | None = None
+    reads_candidates: bool | None = None
+    protocol: Protocol | None = None
+    significance: Groups[Significance] | None = None
+    heads_on_development: HeadsOnDevelopment | None = None
+    effects: Groups[Effects] | None = None
+    factors: dict[str, dict[str, tuple[FactorValue, ...]]] | None = None
+    further_scores: Groups[FurtherScores] | None = None
+    head_roles: tuple[HeadRoles, ...] | None = None
+    maps: dict[str, MapScores] | None = None
+    perturbations: dict[str, Groups[PerturbedCell]] | None = None
+    causal: Causal | None = None
+    provenance: Provenance | None = None
+    controls: dict[str, Control | None] | None = None
+    verdict: Groups[Verdict] | None = None
+
+    @property
+    def scores(self) -> Groups[Cell]:
+        """The scores by language and kind of cue; "all" is the language as a whole."""
+        return {language: {ALL: whole, **whole.by_kind} for language, whole in self.languages.items()}
+
+    @property
+    def causal_cells(self) -> Groups[CausalCell]:
+        """The causal tests by language and kind of cue; empty where they were not measured."""
+        return self.causal.languages if self.causal else {}
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> Evidence:
+        """What `to_json` gave.
+
+        Raises:
+            UserError: it is of another version, or a key is missing, unknown or of another type; the message names it.
+        """
+        if content.get("version") != VERSION:
+            raise UserError(f"version: {content.get('version')!r} is not {VERSION}")
+        return from_json(cls, content)
+
+    def with_parts(self, **parts: Any) -> Evidence:
+        """The same with further parts, each as the function that measures it returns it."""
+        return replace(self, **{name: read_field(Evidence, name, part) for name, part in parts.items()})
+
+    def to_json(self) -> dict[str, Any]:
+        """What metrics.json holds; parts that were not measured are left out."""
+        return {"version": self.version, **to_json(self)}
+
+
+def metrics_schema() -> dict[str, Any]:
+    """The JSON Schema of metrics.json; metrics.schema.json holds it."""
+    schema = json_schema(Evidence, f"metrics.json of anaphora, version {VERSION}: the evidence on one run")
+    schema["properties"]["version"] = {"const": VERSION}
+    schema["required"].insert(0, "version")
+    return schema
+
+
+def in_group(part: Groups[T] | None, language: str, kind: str) -> T | None:
+    """The cell of a language and kind of cue; None where it was not measured."""
+    return (part or {}).get(language, {}).get(kind)
+
+
+def every_group(part: Groups[T] | None) -> Iterator[tuple[str, str, T]]:
+    """(language, kind, cell) of every language as a whole, kind "all", and then of each kind of cue."""
+    for language, kinds in (part or {}).items():
+        for kind in (ALL, *KINDS):
+            if kind in kinds:
+                yield language, kind, kinds[kind]
+
+
+def claim_groups(part: Groups[T] | None) -> Iterator[tuple[str, str, T]]:
+    """(language, kind, cell) of every kind of cue, or of "all" in a language that does not tell kinds apart."""
+    for language, kinds in (part or {}).items():
+        for kind in [kind for kind in KINDS if kind in kinds] or [kind for kind in (ALL,) if kind in kinds]:
+            yield language, kind, kinds[kind]

@@ -1,0 +1,224 @@
+"""The parts of the evidence that are read off rows and answers: scores, effects, factors, roles of heads, other maps.
+
+Shares lie in [0, 1]; None is what could not be computed. Layers and heads are counted from 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from anaphora.analysis.evidence.schema.typed_json import OTHER_KEYS, Interval
+from anaphora.analysis.scores.cells import KINDS
+
+T = TypeVar("T")
+
+Groups = dict[str, dict[str, T]]
+"""A cell for each language and kind of cue: {language: {"all", "set" or "role": cell}}."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeadPosition:
+    """A head of a layer; no head where a map has one row a layer."""
+
+    layer: int
+    head: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoreIntervals:
+    """The intervals of a cell's measures; None below two clusters."""
+
+    task_accuracy: Interval | None
+    candidate_accuracy: Interval | None
+    quad_accuracy: Interval | None
+    minimal_pair_accuracy: Interval | None
+    open_accuracy: Interval | None
+    focal_accuracy: Interval | None
+    antecedent_mass: Interval | None
+    lift: Interval | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """The scores of some items: the model's answers, the chosen head, and what luck and shortcuts reach.
+
+    Attributes:
+        items: how many.
+        task_accuracy: of the model's own answers.
+        candidate_accuracy: how often the antecedent is the head's strongest candidate.
+        quad_accuracy: of whole quads; None without complete ones.
+        minimal_pair_accuracy: of whole minimal pairs.
+        open_accuracy: how often the antecedent is the strongest of all words.
+        focal_accuracy: how often it is the strongest of the focal candidates.
+        antecedent_mass: the head's weight on the antecedent.
+        lift: that weight over the antecedent's share of the tokens.
+        chance: the mean share of candidates that are right.
+        intervals: of the measures above.
+        baselines: the accuracy of each shortcut by name, with "random_init" and "random_init_95", the mean and the 95th
+            percentile of untrained models; empty where a cell is not compared with any.
+    """
+
+    items: int
+    task_accuracy: float | None
+    candidate_accuracy: float | None
+    quad_accuracy: float | None
+    minimal_pair_accuracy: float | None
+    open_accuracy: float | None
+    focal_accuracy: float | None
+    antecedent_mass: float | None
+    lift: float | None
+    chance: float | None
+    intervals: ScoreIntervals
+    baselines: dict[str, float | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorstTemplate:
+    """The template at which the head finds the antecedent least often."""
+
+    template: str
+    items: int
+    task_accuracy: float | None
+    candidate_accuracy: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class LanguageScores(Cell):
+    """The main items of a language, and in it each kind and each type of cue."""
+
+    set: Cell | None = None
+    role: Cell | None = None
+    types: dict[str, Cell] = field(default_factory=dict)
+    worst_template: WorstTemplate | None = None
+
+    @property
+    def by_kind(self) -> dict[str, Cell]:
+        """The cells of the kinds of cue that occur."""
+        return {kind: cell for kind in KINDS if (cell := getattr(self, kind)) is not None}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Significance:
+    """The permutation p of the candidate accuracy, alone and after Holm's correction."""
+
+    p: float | None
+    p_holm: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeadsOnDevelopment:
+    """The p of every head on the development split, (L, H), corrected for being able to pick the best of all."""
+
+    p: tuple[tuple[float, ...], ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Effect:
+    """A contrast of the four cells of a quad: the mean over quads."""
+
+    value: float | None
+    interval: Interval | None
+    quads: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Effects:
+    """How far the head's weight follows the right answer, whoever comes first, or always the same candidate."""
+
+    meaning: Effect
+    position: Effect
+    entity: Effect
+
+
+@dataclass(frozen=True, kw_only=True)
+class AccuracyCell:
+    """The model's and the head's accuracy; the interval is that of the candidate accuracy."""
+
+    task_accuracy: float | None
+    candidate_accuracy: float | None
+    interval: Interval | None
+    chance: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PerturbedCell(AccuracyCell):
+    """The same for items from which something was taken."""
+
+    items: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class FactorValue(AccuracyCell):
+    """The same for the items of one value of a factor."""
+
+    value: str
+    items: int
+    antecedent_mass: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Agreement:
+    """Cohen's kappa between the head's candidate and the model's answer."""
+
+    kappa: float | None
+    interval: Interval | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class FurtherScores:
+    """Measures beside the headline, see `scores.further`."""
+
+    mrr: float | None
+    mas: float | None
+    mass_per_token: float | None
+    agreement: Agreement
+    reverse_candidate_accuracy: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PositionalShare:
+    """The offset from the pronoun at which most of the row's largest weights lie, and their share."""
+
+    offset: int | None
+    share: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class AntecedentLead:
+    """The candidate accuracy above the best baseline's."""
+
+    accuracy_over_best_baseline: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeadRoles:
+    """What one head does with the pronoun's row, see `scores.roles`."""
+
+    layer: int
+    head: int
+    roles: tuple[str, ...]
+    positional: PositionalShare
+    special: float | None
+    cue: float | None
+    antecedent: AntecedentLead
+
+
+@dataclass(frozen=True, kw_only=True)
+class MapCell:
+    """One kind of map at the unit that development chose for it; the interval is that of the candidate accuracy."""
+
+    candidate_accuracy: float | None
+    antecedent_mass: float | None
+    interval: Interval | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class MapScores:
+    """One kind of map: what it has a row for ("head", "layer" or "model"), the unit chosen, and the languages."""
+
+    granularity: str
+    head: HeadPosition | None
+    items: int
+    skipped: int
+    languages: Groups[MapCell] = field(default_factory=dict, metadata=OTHER_KEYS)

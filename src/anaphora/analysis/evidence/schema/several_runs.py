@@ -1,0 +1,51 @@
+"""What is compared over several runs; it is part of a report and of no metrics.json."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from anaphora.analysis.evidence.schema.typed_json import Interval
+from anaphora.analysis.scores.statistics import Spread
+
+MEASURES = ("task_accuracy", "candidate_accuracy", "quad_accuracy", "antecedent_mass", "random_init", "chance")
+"""What is compared over runs; "random_init" is the mean of untrained models."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupSpread:
+    """The spread of each of `MEASURES` over runs, for a language and kind of cue; None where no run has the measure."""
+
+    language: str
+    kind: str
+    runs: int
+    measures: dict[str, Spread | None]
+
+    def to_row(self) -> dict[str, Any]:
+        """A row of a CSV file: each measure's median, and its lowest and highest."""
+        row: dict[str, Any] = {"language": self.language, "kind": self.kind, "runs": self.runs}
+        for name, spread in self.measures.items():
+            row[name] = spread.median if spread else None
+            row[f"{name}_lowest"] = spread.lowest if spread else None
+            row[f"{name}_highest"] = spread.highest if spread else None
+        return row
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowDivergence:
+    """How far the pronoun's rows of two runs' chosen heads are apart in one language: 0 the same, 1 no word in common.
+
+    Attributes:
+        run, other: the names of the two.
+        language: of the items.
+        items: how many.
+        divergence: the mean in bits; None where a chosen head is ablated.
+        interval: over templates.
+    """
+
+    run: str
+    other: str
+    language: str
+    items: int
+    divergence: float | None
+    interval: Interval | None

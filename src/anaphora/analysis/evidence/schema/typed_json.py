@@ -1,0 +1,198 @@
+"""Frozen dataclasses as JSON and back, and the JSON Schema that follows from their types.
+
+Fields may be numbers, texts, truth values, intervals, other dataclasses, tuples and dictionaries of these, or None.
+A field that holds its default is left out of the JSON. Numbers keep their digits.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+from collections.abc import Mapping
+from typing import Any, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from anaphora.base.errors import UserError
+
+T = TypeVar("T")
+
+
+class Interval(NamedTuple):
+    """The two ends of a 95 % bootstrap interval; a list of two numbers in JSON."""
+
+    low: float
+    high: float
+
+
+OTHER_KEYS = {"other_keys": True}
+"""The metadata of a field that takes all keys of the JSON object that no other field has."""
+
+
+def from_json(kind: type[T], content: Any, path: str = "") -> T:
+    """A dataclass from what `to_json` gave.
+
+    Raises:
+        UserError: a key is missing, unknown or of another type; the message names it.
+    """
+    if not isinstance(content, Mapping):
+        raise _wrong(path, content, "an object")
+    fields, rest = _fields_of(kind)
+    hints = _hints_of(kind)
+    unknown = [name for name in content if name not in fields]
+    values: dict[str, Any] = {}
+    for name, field in fields.items():
+        if name in content:
+            values[name] = _read(hints[name], content[name], _joined(path, name))
+        elif not _has_default(field):
+            raise UserError(f"{_joined(path, name)}: the key is missing")
+    if rest is not None:
+        values[rest] = _read(hints[rest], {name: content[name] for name in unknown}, path)
+    elif unknown:
+        raise UserError(f"{_joined(path, unknown[0])}: there is no such key; allowed: {', '.join(fields)}")
+    return kind(**values)
+
+
+def read_field(kind: type[Any], name: str, value: Any) -> Any:
+    """The value of one field of a dataclass from its JSON; what is no JSON any more is taken as it is."""
+    return _read(_hints_of(kind)[name], value, name)
+
+
+def to_json(value: Any) -> Any:
+    """Plain dictionaries, lists, numbers and texts."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields, rest = _fields_of(type(value))
+        plain = {
+            name: to_json(getattr(value, name))
+            for name, field in fields.items()
+            if not (_has_default(field) and getattr(value, name) == _default(field))
+        }
+        return plain | (to_json(getattr(value, rest)) if rest else {})
+    if isinstance(value, Mapping):
+        return {name: to_json(one) for name, one in value.items()}
+    if isinstance(value, tuple):
+        return [to_json(one) for one in value]
+    return value
+
+
+def json_schema(kind: type[Any], title: str) -> dict[str, Any]:
+    """The JSON Schema (draft 2020-12) of what `from_json` accepts."""
+    definitions: dict[str, Any] = {}
+    whole = _definition(kind, definitions)
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": title,
+        **whole,
+        "$defs": dict(sorted(definitions.items())),
+    }
+
+
+def _read(hint: Any, value: Any, path: str) -> Any:
+    options = _options(hint)
+    if value is None:
+        if type(None) in options:
+            return None
+        raise _wrong(path, value, _name(hint))
+    hint = next(option for option in options if option is not type(None))
+    origin, inner = get_origin(hint), get_args(hint)
+    if dataclasses.is_dataclass(hint):
+        assert isinstance(hint, type)
+        return value if isinstance(value, hint) else from_json(hint, value, path)
+    if hint is Interval:
+        if not isinstance(value, list | tuple) or len(value) != 2:
+            raise _wrong(path, value, "two numbers")
+        return Interval(*(_read(float, end, f"{path}.{number}") for number, end in enumerate(value)))
+    if origin is dict:
+        if not isinstance(value, Mapping):
+            raise _wrong(path, value, "an object")
+        return {str(name): _read(inner[1], one, _joined(path, str(name))) for name, one in value.items()}
+    if origin is tuple:
+        many = inner[-1] is Ellipsis
+        if not isinstance(value, list | tuple) or (not many and len(value) != len(inner)):
+            raise _wrong(path, value, "a list" if many else f"a list of {len(inner)}")
+        kinds = [inner[0]] * len(value) if many else inner
+        return tuple(_read(kinds[number], one, f"{path}.{number}") for number, one in enumerate(value))
+    allowed = (int, float) if hint is float else hint
+    # A truth value is an int to Python, not to JSON.
+    if not isinstance(value, allowed) or (isinstance(value, bool) and hint is not bool):
+        raise _wrong(path, value, _name(hint))
+    return value
+
+
+_PLAIN = {int: "integer", float: "number", str: "string", bool: "boolean"}
+
+
+def _schema(hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
+    options = _options(hint)
+    if type(None) in options:
+        known = [_schema(option, definitions) for option in options if option is not type(None)]
+        return {"anyOf": [*known, {"type": "null"}]}
+    origin, inner = get_origin(hint), get_args(hint)
+    if dataclasses.is_dataclass(hint):
+        assert isinstance(hint, type)
+        if hint.__name__ not in definitions:
+            definitions[hint.__name__] = {}
+            definitions[hint.__name__] = _definition(hint, definitions)
+        return {"$ref": f"#/$defs/{hint.__name__}"}
+    if hint is Interval:
+        return {"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2}
+    if origin is dict:
+        return {"type": "object", "additionalProperties": _schema(inner[1], definitions)}
+    if origin is tuple and inner[-1] is Ellipsis:
+        return {"type": "array", "items": _schema(inner[0], definitions)}
+    if origin is tuple:
+        many = {"minItems": len(inner), "maxItems": len(inner)}
+        return {"type": "array", "prefixItems": [_schema(one, definitions) for one in inner], **many}
+    return {"type": _PLAIN[hint]}
+
+
+def _definition(kind: type[Any], definitions: dict[str, Any]) -> dict[str, Any]:
+    fields, rest = _fields_of(kind)
+    hints = _hints_of(kind)
+    others = False if rest is None else _schema(get_args(hints[rest])[1], definitions)
+    return {
+        "description": (kind.__doc__ or "").strip().splitlines()[0],
+        "type": "object",
+        "properties": {name: _schema(hints[name], definitions) for name in fields},
+        "required": [name for name, field in fields.items() if not _has_default(field)],
+        "additionalProperties": others,
+    }
+
+
+_HINTS: dict[type[Any], dict[str, Any]] = {}
+
+
+def _hints_of(kind: type[Any]) -> dict[str, Any]:
+    """The types of the fields; to read them takes long, so that it is done once for each class."""
+    if kind not in _HINTS:
+        _HINTS[kind] = get_type_hints(kind)
+    return _HINTS[kind]
+
+
+def _fields_of(kind: type[Any]) -> tuple[dict[str, dataclasses.Field[Any]], str | None]:
+    """The fields with a key of their own, and the name of the one for all other keys."""
+    every = dataclasses.fields(kind)
+    rest = next((field.name for field in every if field.metadata == OTHER_KEYS), None)
+    return {field.name: field for field in every if field.name != rest}, rest
+
+
+def _has_default(field: dataclasses.Field[Any]) -> bool:
+    return field.default is not dataclasses.MISSING or field.default_factory is not dataclasses.MISSING
+
+
+def _default(field: dataclasses.Field[Any]) -> Any:
+    return field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
+
+
+def _options(hint: Any) -> tuple[Any, ...]:
+    return get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
+
+
+def _name(hint: Any) -> str:
+    return _PLAIN.get(hint) or str(getattr(hint, "__name__", hint))
+
+
+def _joined(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name
+
+
+def _wrong(path: str, value: Any, expected: str) -> UserError:
+    return UserError(f"{path or 'the file'}: {value!r:.60} is not {expected}")

@@ -1,0 +1,105 @@
+"""metrics.json and the tables beside it: written, read, and the head that they name."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from anaphora.analysis.evidence.headline import Headline
+from anaphora.analysis.evidence.schema.evidence import VERSION, Evidence
+from anaphora.analysis.evidence.schema.migration import with_present_keys
+from anaphora.analysis.scores.heads import Head
+from anaphora.analysis.scores.strata import heads_frame, template_rows
+from anaphora.base.console import console
+from anaphora.base.errors import UserError
+from anaphora.base.files import locked_directory, write_json, write_text
+from anaphora.base.tables import write_csv
+from anaphora.runs.directory import Run
+
+_SCORE_PARTS = (
+    *("seed", "split", "head", "languages", "strata", "dropped", "untrained_models"),
+    *("train_seconds", "reads_candidates"),
+)
+"""What `Headline.evidence` measures anew each time; the other parts are kept as long as they are about the same."""
+
+
+def find_head(directory: Path, split: str = "test") -> Head | None:
+    """The head of a run directory that was chosen on the development split; None where none has been chosen yet."""
+    head = _read_json(metrics_path(directory, split)).get("head")
+    return None if head is None else Head(int(head["layer"]), int(head["head"]))
+
+
+def stored_head(run: Run) -> Head:
+    """The head that was chosen on the development split.
+
+    Raises:
+        UserError: none has been chosen yet.
+    """
+    head = find_head(run.directory)
+    if head is None:
+        raise UserError(
+            f"{metrics_path(run.directory, 'test')}: no head has been chosen yet; name one with layer=... head=..., "
+            f"or choose it with scripts/score_attention.py run={run.directory}"
+        )
+    return head
+
+
+def metrics_path(directory: Path, split: str) -> Path:
+    """Where the scores of a split stand."""
+    return directory / ("metrics.json" if split == "test" else f"metrics_{split}.json")
+
+
+def read_evidence(directory: Path, split: str) -> Evidence | None:
+    """The evidence on a split as it was written; None where there is none.
+
+    Raises:
+        UserError: the file is no evidence of a version that can be read.
+    """
+    path = metrics_path(directory, split)
+    stored = _read_json(path)
+    if not stored:
+        return None
+    content, is_old = with_present_keys(stored)
+    if is_old:
+        console.print(f"{path}: of version 1, read as version {VERSION}", soft_wrap=True, markup=False)
+    try:
+        return Evidence.from_json(content)
+    except UserError as error:
+        raise UserError(f"{path}: {error}; delete the file to measure the run anew") from None
+
+
+def write_evidence(headline: Headline, folder: Path, evidence: Evidence | None = None) -> None:
+    """Write `metrics.json` and the tables of heads and templates.
+
+    Args:
+        headline: the scores of every head and item.
+        folder: where to.
+        evidence: what the file will hold; by default the scores, with the other parts that stand in the file already
+            if these are about the same head and as many items.
+    """
+    if evidence is None:
+        evidence, stored = headline.evidence(), read_evidence(folder, headline.split)
+        if stored is not None and _identity(stored) == _identity(evidence):
+            evidence = replace(stored, **{name: getattr(evidence, name) for name in _SCORE_PARTS})
+    with locked_directory(headline.run.directory):
+        write_json(metrics_path(folder, headline.split), evidence.to_json())
+        write_csv(
+            folder / "tables" / f"templates_{headline.split}.csv",
+            template_rows(headline.measured, headline.head, headline.task_correct),
+        )
+        write_text(
+            folder / "tables" / f"heads_{headline.split}.csv", heads_frame(headline.measured).to_csv(index=False)
+        )
+        write_text(folder / "tables" / "heads_dev.csv", heads_frame(headline.development).to_csv(index=False))
+
+
+def _identity(evidence: Evidence) -> Any:
+    """What evidence must be about to stay: the same head, as many items and as many untrained models."""
+    items = {language: whole.items for language, whole in evidence.languages.items()}
+    return evidence.head, items, evidence.untrained_models
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    return dict(json.loads(path.read_text(encoding="utf-8"))) if path.exists() else {}

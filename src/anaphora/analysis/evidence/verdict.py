@@ -1,0 +1,174 @@
+"""Whether the evidence supports the claim, by one rule for every run, of which every row is shown."""
+
+from __future__ import annotations
+
+from anaphora.analysis.evidence.schema.causal import Flipped, Knockout
+from anaphora.analysis.evidence.schema.evidence import (
+    VERDICT_SCOPE,
+    Evidence,
+    Verdict,
+    VerdictRow,
+    claim_groups,
+    in_group,
+)
+from anaphora.analysis.evidence.schema.scores import AccuracyCell, Cell, Groups, Significance
+from anaphora.settings.commands.analysis import CONTROLS
+
+LIFT_ABOVE = 1.0
+"""Times uniform attention: the lower end of the lift's interval."""
+KNOCKOUT_ABOVE = 0.10
+"""Task accuracy that knocking out the gold edge costs more than matched edges: the lower end of its interval."""
+FLIPPED_ABOVE = 0.5
+"""Of the right answers, those that follow the row of the minimal pair's other sentence."""
+NEAR_CHANCE = 0.10
+"""How far from chance still counts as near."""
+RULE: dict[str, float | str] = {
+    "lift_above": LIFT_ABOVE,
+    "knockout_above": KNOCKOUT_ABOVE,
+    "flipped_above": FLIPPED_ABOVE,
+    "near_chance": NEAR_CHANCE,
+    "scope": VERDICT_SCOPE,
+}
+"""What the protocol's hash covers of it."""
+
+SUPPORTED, NOT_SUPPORTED, NOT_CONTROLLED = "supported", "not supported", "not yet controlled"
+
+
+def verdict(evidence: Evidence, alpha: float) -> Groups[Verdict]:
+    """The verdict on "this head points at antecedents, and it matters", per language and kind of cue.
+
+    Args:
+        evidence: scores, significance, causal tests and controls; a part that is None counts as not measured.
+        alpha: the largest corrected p that still passes.
+
+    Returns:
+        {language: {kind: verdict}}, kinds "set" and "role", or "all" for items without a kind. A row that was not
+        measured never counts as passed. Without every trained control the verdict is "not yet controlled"; with them it
+        is "supported" if each row passes, else "not supported".
+    """
+    verdicts: Groups[Verdict] = {}
+    for language, kind, cell in claim_groups(evidence.scores):
+        verdicts.setdefault(language, {})[kind] = _verdict(evidence, cell, language, kind, alpha)
+    return verdicts
+
+
+def _verdict(evidence: Evidence, cell: Cell, language: str, kind: str, alpha: float) -> Verdict:
+    causal = in_group(evidence.causal_cells, language, kind)
+    controls = evidence.controls or {}
+    rows = [
+        _significance(in_group(evidence.significance, language, kind), alpha),
+        _lift(cell),
+        _quads(cell),
+        _knockout(causal.knockout.get(VERDICT_SCOPE) if causal else None),
+        _patching(causal.pattern_patching.layer if causal else None),
+    ]
+    if kind == "role":
+        uniform = controls.get("uniform")
+        rows.append(_uniform(in_group(uniform.languages if uniform else None, language, kind)))
+    trained = sum(controls.get(name) is not None for name in CONTROLS)
+    rows.append(_controls(trained))
+    if trained < len(CONTROLS):
+        result = NOT_CONTROLLED
+    else:
+        result = SUPPORTED if all(row.passed is True for row in rows) else NOT_SUPPORTED
+    return Verdict(verdict=result, rows=tuple(rows))
+
+
+def _significance(cell: Significance | None, alpha: float) -> VerdictRow:
+    p = cell.p_holm if cell else None
+    return VerdictRow(
+        rule="significance",
+        question="Does the head find the antecedent more often than luck would, after correction for all languages and "
+        "kinds?",
+        value=p,
+        interval=None,
+        needed=f"p < {alpha:g}",
+        passed=None if p is None else p < alpha,
+    )
+
+
+def _lift(cell: Cell) -> VerdictRow:
+    ends = cell.intervals.lift
+    return VerdictRow(
+        rule="lift",
+        question="Does the antecedent get more weight than its share of the sentence?",
+        value=cell.lift,
+        interval=ends,
+        needed=f"interval above {LIFT_ABOVE:g}",
+        passed=None if ends is None else ends.low > LIFT_ABOVE,
+    )
+
+
+def _quads(cell: Cell) -> VerdictRow:
+    """Quad accuracy against single items' baselines: a harder bar than the baselines' own quad accuracy."""
+    quad = cell.quad_accuracy
+    listed = {"chance": cell.chance, **cell.baselines}
+    known = {name: value for name, value in listed.items() if value is not None}
+    best = max(known, key=lambda name: known[name], default=None)
+    passed = None
+    if quad is not None and best is not None:
+        # Without untrained models a baseline is missing: the rest can be lost to, but not all be beaten.
+        passed = quad > known[best] and (True if "random_init_95" in known else None)
+    named = "" if best is None else f" (best: {best.replace('_', ' ')} {known[best]:.3f})"
+    return VerdictRow(
+        rule="quad accuracy",
+        question="Is it right in all four sentences of a quad more often than any baseline is in a single one?",
+        value=quad,
+        interval=cell.intervals.quad_accuracy,
+        needed=f"above every baseline{named}",
+        passed=passed,
+    )
+
+
+def _knockout(scope: Knockout | None) -> VerdictRow:
+    value, ends = (scope.gold_minus_matched.value, scope.gold_minus_matched.interval) if scope else (None, None)
+    return VerdictRow(
+        rule="attention knockout",
+        question="Does knocking out the edge from pronoun to antecedent in the head's layer cost more right answers "
+        "than knocking out matched edges?",
+        value=value,
+        interval=ends,
+        needed=f"interval above {100 * KNOCKOUT_ABOVE:g} points",
+        passed=None if ends is None else ends.low > KNOCKOUT_ABOVE,
+    )
+
+
+def _patching(layer: Flipped | None) -> VerdictRow:
+    flipped, ends = (layer.flipped, layer.interval) if layer else (None, None)
+    return VerdictRow(
+        rule="attention-pattern patching",
+        question="Does the answer follow when the pronoun's rows in that layer are replaced by those of the minimal "
+        "pair's other sentence?",
+        value=flipped,
+        interval=ends,
+        needed=f"more than {100 * FLIPPED_ABOVE:g} % of right answers",
+        passed=None if flipped is None else flipped > FLIPPED_ABOVE,
+    )
+
+
+def _uniform(cell: AccuracyCell | None) -> VerdictRow:
+    accuracy, chance = (cell.task_accuracy, cell.chance) if cell else (None, None)
+    return VerdictRow(
+        rule="uniform attention",
+        question="Is the task out of reach for the same model, trained the same way, whose attention is uniform?",
+        value=accuracy,
+        interval=None,
+        needed=f"task accuracy within {100 * NEAR_CHANCE:g} points of chance" + (f" ({chance:.3f})" if chance else ""),
+        passed=near_chance(accuracy, chance),
+    )
+
+
+def _controls(trained: int) -> VerdictRow:
+    return VerdictRow(
+        rule="trained controls",
+        question="Have the controls been trained at the same data, steps and stopping?",
+        value=trained,
+        interval=None,
+        needed=f"{len(CONTROLS)} of {len(CONTROLS)}",
+        passed=True if trained == len(CONTROLS) else None,
+    )
+
+
+def near_chance(accuracy: float | None, chance: float | None) -> bool | None:
+    """Whether an accuracy is about what a blind choice gives; None where one of the two is not known."""
+    return None if accuracy is None or chance is None else abs(accuracy - chance) <= NEAR_CHANCE

@@ -1,0 +1,1 @@
+"""Attention maps: the rows of a pronoun, and five other kinds of map."""

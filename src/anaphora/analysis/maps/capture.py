@@ -1,0 +1,166 @@
+"""One pass over a split: the pronoun's rows of every layer and head, and the model's own answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from anaphora.analysis.maps.answers import NO_CANDIDATE, Answers, CandidateNumbers, correctness, named_candidates
+from anaphora.analysis.maps.record import AttentionRecord
+from anaphora.base.batch import Batch, EncoderInput
+from anaphora.data.batches.batching import encode_plain_text, evaluation_batches, single_batch
+from anaphora.data.batches.encoded import EncodedSplit
+from anaphora.data.example import Example
+from anaphora.data.tokens.tokenizer import TokenizedText, Tokenizer
+from anaphora.model.prediction import EncoderOutput, group_mean
+from anaphora.model.pronoun_model import PronounModel
+from anaphora.runs.directory import Run
+from anaphora.settings.batching import Batching
+from anaphora.settings.model.prediction import Label, NoPrediction, Prediction, slots_of
+
+
+@dataclass(frozen=True, eq=False)
+class Capture:
+    """The attention rows and the answers of a model on a split.
+
+    Attributes:
+        records: N rows of attention, in the order of the split.
+        answers: to the N items; None where the model has no prediction head, or one of labels.
+    """
+
+    records: list[AttentionRecord]
+    answers: Answers | None
+
+    @property
+    def correct(self) -> NDArray[np.float64]:
+        """(N,) 1 where the answer is right, else 0; NaN where the model answers nothing."""
+        return correctness(self.answers, len(self.records))
+
+
+def capture_run(run: Run, examples: Sequence[Example]) -> Capture:
+    """The attention rows and the answers of a stored run on some examples."""
+    return capture(run.model, EncodedSplit(examples, run.tokenizer), run.config.batching, run.config.task.prediction)
+
+
+def capture(model: PronounModel, data: EncodedSplit, batching: Batching, prediction: Prediction) -> Capture:
+    """Capture the rows and answers of every item; sorted by length inside, in the split's order outside."""
+    records: list[AttentionRecord | None] = [None] * len(data)
+    candidates = np.full(len(data), NO_CANDIDATE, dtype=np.int64)
+    for batch in evaluation_batches(data, batching, slots_of(prediction)):
+        rows, named = _capture_batch(model, batch.to(model.device), prediction)
+        starts = _first_columns(batch)
+        for place, item in enumerate(batch.items.tolist()):
+            tokens, example = data.tokens[item], data.examples[item]
+            row = rows[place, :, :, starts[place] : starts[place] + len(tokens.ids)]
+            records[item] = AttentionRecord(example, tokens.spans, tokens.words, row)
+        if named is not None:
+            candidates[batch.items.numpy()] = named
+    answers = Answers.about(data.examples, candidates) if answers_pronouns(prediction) else None
+    return Capture([record for record in records if record is not None], answers)
+
+
+def predict_answers(
+    model: PronounModel, data: EncodedSplit, batching: Batching, prediction: Prediction
+) -> Answers | None:
+    """The answers of a model to every item, with attention maps or without; None without a prediction head."""
+    if not answers_pronouns(prediction):
+        return None
+    candidates = np.full(len(data), NO_CANDIDATE, dtype=np.int64)
+    for batch in evaluation_batches(data, batching, slots_of(prediction)):
+        with torch.inference_mode():
+            on_device = batch.to(model.device)
+            candidates[batch.items.numpy()] = _named_candidates(model, model(on_device), on_device)
+    return Answers.about(data.examples, candidates)
+
+
+def answers_pronouns(prediction: Prediction) -> bool:
+    """Whether a model with such a prediction head names a candidate."""
+    return not isinstance(prediction, NoPrediction | Label)
+
+
+def log_probabilities(
+    model: PronounModel, data: EncodedSplit, batching: Batching, prediction: Prediction
+) -> NDArray[np.float64]:
+    """The log of the share that a prediction head of candidates gives each answer, (N, M + 1), "none of them" last.
+
+    M is the most candidates of an item; what an item does not have, and none that is not allowed, is at -inf.
+    """
+    shares = np.full((len(data), max(len(example.candidates) for example in data.examples) + 1), -np.inf)
+    for batch in evaluation_batches(data, batching, slots_of(prediction)):
+        with torch.inference_mode():
+            on_device = batch.to(model.device)
+            scores = model.prediction_head.scores(model(on_device), on_device)
+            logs = scores.float().log_softmax(dim=1).cpu().numpy()
+        items = batch.items.numpy()
+        shares[items, : logs.shape[1] - 1] = logs[:, :-1]
+        shares[items, -1] = logs[:, -1]
+    return shares
+
+
+def task_correctness(
+    model: PronounModel, data: EncodedSplit, batching: Batching, prediction: Prediction
+) -> NDArray[np.float64]:
+    """Whether each item is answered rightly, (N,), with attention maps or without; NaN without a prediction head."""
+    return correctness(predict_answers(model, data, batching, prediction), len(data))
+
+
+def _capture_batch(
+    model: PronounModel, batch: Batch, prediction: Prediction
+) -> tuple[NDArray[np.float32], CandidateNumbers | None]:
+    """The rows of a batch, (N, L, H, T), and its answers, (N,)."""
+    with torch.inference_mode():
+        output = model.forward_with_rows(batch)
+        assert output.rows is not None
+        rows = group_mean(output.rows.transpose(0, 1), batch.query_items, len(batch.items))  # (N, L, H, T)
+        named = _named_candidates(model, output, batch) if answers_pronouns(prediction) else None
+        return rows.float().cpu().numpy(), named
+
+
+def _named_candidates(model: PronounModel, output: EncoderOutput, batch: Batch) -> CandidateNumbers:
+    scores = model.prediction_head.scores(output, batch)
+    return named_candidates(scores.argmax(dim=1).cpu().numpy(), scores.shape[1])
+
+
+def _first_columns(batch: Batch) -> list[int]:
+    """In which column of its row each item begins."""
+    length = batch.ids.shape[1]
+    in_item = batch.positions.flatten()[batch.query_positions]
+    starts = torch.zeros(len(batch.items), dtype=torch.long)
+    starts[batch.query_items] = batch.query_positions % length - in_item
+    return starts.tolist()
+
+
+def whole_maps(
+    model: PronounModel, tokenizer: Tokenizer, example: Example, prediction: Prediction
+) -> tuple[TokenizedText, NDArray[np.float32]]:
+    """Every attention map of one sentence: its T tokens and (L, H, T, T)."""
+    return next(iter(maps_of_each(model, tokenizer, [example], prediction)))
+
+
+def maps_of_each(
+    model: PronounModel, tokenizer: Tokenizer, examples: list[Example], prediction: Prediction
+) -> Iterator[tuple[TokenizedText, NDArray[np.float32]]]:
+    """The maps of one sentence after the other."""
+    for example in examples:
+        batch, tokens = single_batch(example, tokenizer, slots_of(prediction))
+        with torch.inference_mode():
+            yield tokens, _first_maps(model, model.encoder_input(batch.to(model.device)))
+
+
+def text_maps(model: PronounModel, tokenizer: Tokenizer, text: str) -> tuple[TokenizedText, NDArray[np.float32]]:
+    """Every attention map of a text without a pronoun question: its T tokens and (L, H, T, T)."""
+    model.check_without_query()
+    encoder_input, tokens = encode_plain_text(text, tokenizer)
+    with torch.inference_mode():
+        return tokens, _first_maps(model, encoder_input.to(model.device))
+
+
+def _first_maps(model: PronounModel, encoder_input: EncoderInput) -> NDArray[np.float32]:
+    """The maps of the first row of a batch: (L, H, T, T)."""
+    layers = model.encoder.maps(encoder_input)
+    maps: NDArray[np.float32] = torch.stack([layer[0] for layer in layers]).float().cpu().numpy()
+    return maps

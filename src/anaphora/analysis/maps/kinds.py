@@ -1,0 +1,273 @@
+"""All maps of the protocol, for every item of a split or for one sentence, and the weights the other way round.
+
+N items, L layers, H heads, T tokens, M candidates at most, Q query tokens. What each map means stands in `mixing` and
+`attribution`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from anaphora.analysis.maps.flow import flow_of_states, flow_of_tokens
+from anaphora.analysis.maps.gradients import INTEGRATION_STEPS, integrated_gradients
+from anaphora.analysis.maps.norms import normalise_rows, value_norms, value_zeroing, weighted_norms
+from anaphora.analysis.maps.record import AttentionRecord
+from anaphora.analysis.maps.rollout import rollout_of_states, rollout_of_tokens
+from anaphora.base.batch import Batch
+from anaphora.base.errors import UserError
+from anaphora.data.batches.batching import evaluation_batches, single_batch
+from anaphora.data.batches.encoded import EncodedSplit
+from anaphora.data.example import Example
+from anaphora.data.tokens.tokenizer import TokenizedText, Tokenizer
+from anaphora.model.attention import Queries
+from anaphora.model.layers import LayerPass
+from anaphora.model.prediction import group_mean
+from anaphora.model.pronoun_model import PronounModel
+from anaphora.settings.batching import Batching
+from anaphora.settings.model.prediction import Prediction, slots_of
+
+MAP_GRANULARITY = {
+    "raw": "head",
+    "norm": "head",
+    "rollout": "layer",
+    "flow": "layer",
+    "value_zeroing": "layer",
+    "integrated_gradients": "model",
+}
+"""What there is one row of, for each map: a head (L, H, T), a layer (L, 1, T) or the model (1, 1, T)."""
+
+
+def _raw(_layer: LayerPass, rows: Tensor, _queries: Queries) -> Tensor:
+    return rows
+
+
+def _norm(layer: LayerPass, rows: Tensor, queries: Queries) -> Tensor:
+    return weighted_norms(rows, value_norms(layer)[queries[0]])
+
+
+def _value_zeroing(layer: LayerPass, rows: Tensor, queries: Queries) -> Tensor:
+    return value_zeroing(layer, rows, queries).unsqueeze(1)
+
+
+SINGLE_LAYER_MAPS: dict[str, Callable[[LayerPass, Tensor, Queries], Tensor]] = {
+    "raw": _raw,
+    "norm": _norm,
+    "value_zeroing": _value_zeroing,
+}
+"""Maps for which one layer is enough: the layer, its rows (Q, H, T), the queries -> (Q, H, T) or (Q, 1, T)."""
+
+MAX_FLOW_TOKENS = 64
+"""Tokens of the longest text whose flow is computed where a solver is needed (`model.values=hidden`)."""
+
+
+@dataclass(frozen=True, eq=False)
+class MapRows:
+    """One map's pronoun rows over a split.
+
+    Attributes:
+        granularity: "head", "layer" or "model".
+        records: a record an item; its weights are (L, H, T), (L, 1, T) or (1, 1, T).
+        items: each record's position in the split.
+        skipped: items that are too long for this map.
+    """
+
+    granularity: str
+    records: list[AttentionRecord] = field(default_factory=list)
+    items: list[int] = field(default_factory=list)
+    skipped: int = 0
+
+
+def pronoun_maps(
+    model: PronounModel,
+    data: EncodedSplit,
+    batching: Batching,
+    prediction: Prediction,
+    names: Collection[str] = tuple(MAP_GRANULARITY),
+    longest: int = MAX_FLOW_TOKENS,
+    steps: int = INTEGRATION_STEPS,
+) -> dict[str, MapRows]:
+    """The pronoun's rows of chosen maps, from one pass over a split (and `steps` more for integrated gradients).
+
+    A row is the mean over the pronoun's own tokens; each sums to 1, so that `scores.score` takes them as they are.
+    Integrated gradients have one row a text: the absolute values of what the tokens add to the answer.
+
+    Args:
+        model: in evaluation mode.
+        data: the split.
+        batching: how items share rows; it changes no result beyond rounding.
+        prediction: the run's.
+        names: of `MAP_GRANULARITY`.
+        longest: texts of more tokens have no flow where it takes a solver; they are counted as skipped.
+        steps: points on the path of integrated gradients.
+
+    Returns:
+        Each name's rows, in the order of the split.
+
+    Raises:
+        UserError: a name is unknown, or integrated gradients are computed for a model without a prediction head.
+    """
+    _check_map_names(names)
+    weights: dict[str, list[NDArray[np.float32] | None]] = {name: [None] * len(data) for name in names}
+    device = model.device
+    for batch in evaluation_batches(data, batching, slots_of(prediction)):
+        on_device = batch.to(device)
+        rows = _batch_maps(model, on_device, names, longest)
+        if "integrated_gradients" in names:
+            rows["integrated_gradients"] = _attribution_shares(model, on_device, steps)
+        starts = _item_starts(batch)[:, 1].tolist()
+        for name, values in rows.items():
+            arrays = values.float().cpu().numpy()
+            for number, item in enumerate(batch.items.tolist()):
+                length = len(data.tokens[item].ids)
+                if name != "flow" or length <= longest or _mixes_tokens(model):
+                    start = starts[number]
+                    weights[name][item] = arrays[number, :, :, start : start + length].copy()
+    return {name: _records(name, weights[name], data) for name in names}
+
+
+def _check_map_names(names: Collection[str]) -> None:
+    for name in names:
+        if name not in MAP_GRANULARITY:
+            raise UserError(f"maps: {name!r} is not one of {', '.join(MAP_GRANULARITY)}")
+
+
+def _records(name: str, weights_by_item: list[NDArray[np.float32] | None], data: EncodedSplit) -> MapRows:
+    rows = MapRows(MAP_GRANULARITY[name], skipped=sum(weights is None for weights in weights_by_item))
+    for item, weights in enumerate(weights_by_item):
+        if weights is not None:
+            tokens = data.tokens[item]
+            rows.records.append(AttentionRecord(data.examples[item], tokens.spans, tokens.words, weights))
+            rows.items.append(item)
+    return rows
+
+
+def _mixes_tokens(model: PronounModel) -> bool:
+    return model.encoder.settings.values == "token"
+
+
+def _batch_maps(model: PronounModel, batch: Batch, names: Collection[str], longest: int) -> dict[str, Tensor]:
+    """The maps of one batch, but for integrated gradients, each (N, L, H or 1, T)."""
+    queries = _query_indices(batch, batch.query_positions)
+    tokens = _mixes_tokens(model)
+    single_layer: dict[str, list[Tensor]] = {name: [] for name in SINGLE_LAYER_MAPS if name in names}
+    means = []
+    with torch.inference_mode():
+        for layer in model.encoder.passes(model.encoder_input(batch)):
+            rows = layer.rows(queries)
+            for name, layers in single_layer.items():
+                layers.append(SINGLE_LAYER_MAPS[name](layer, rows, queries))
+            if "rollout" in names or "flow" in names:
+                means.append((rows if tokens else layer.maps()).mean(dim=1))
+        stacked = {name: torch.stack(layers) for name, layers in single_layer.items()}  # (L, Q, H or 1, T)
+        if "rollout" in names:
+            stacked["rollout"] = _rollout(torch.stack(means), queries, tokens).unsqueeze(2)
+        if "flow" in names:
+            stacked["flow"] = _flow(torch.stack(means), queries, batch, longest, tokens).unsqueeze(2)
+        items = len(batch.items)
+        return {name: group_mean(rows.transpose(0, 1), batch.query_items, items) for name, rows in stacked.items()}
+
+
+def _rollout(means: Tensor, queries: Queries, tokens: bool) -> Tensor:
+    """(L, Q, T) from the queries' rows (L, Q, T) where layers mix tokens, else from whole maps (L, B, T, T)."""
+    return rollout_of_tokens(means, queries[1]) if tokens else rollout_of_states(means)[:, queries[0], queries[1]]
+
+
+def _flow(means: Tensor, queries: Queries, batch: Batch, longest: int, tokens: bool) -> Tensor:
+    """As `_rollout`; zeros for a text of more than `longest` tokens where it takes a solver."""
+    if tokens:
+        return flow_of_tokens(means, queries[1])
+    maps = means.double().cpu().numpy()
+    flows = np.zeros((len(means), len(queries[0]), means.shape[-1]))
+    segments = batch.segments.cpu().numpy()
+    for query, (row, token) in enumerate(zip(queries[0].tolist(), queries[1].tolist(), strict=True)):
+        columns = np.flatnonzero(segments[row] == segments[row, token])
+        if len(columns) <= longest:
+            first, end = int(columns[0]), int(columns[-1]) + 1
+            flows[:, query, first:end] = flow_of_states(maps[:, row, first:end, first:end], token - first)
+    return torch.from_numpy(flows).to(means)
+
+
+def _attribution_shares(model: PronounModel, batch: Batch, steps: int) -> Tensor:
+    """The share of each token among the absolute attributions of its text: (N, 1, 1, T)."""
+    values = integrated_gradients(model, batch, steps).tokens.abs()
+    numbers = torch.arange(len(batch.items), device=values.device)
+    inside = batch.segments[_item_starts(batch)[:, 0]] == numbers.unsqueeze(1)  # (N, T)
+    return normalise_rows(values[_item_starts(batch)[:, 0]] * inside)[:, None, None]
+
+
+def _item_starts(batch: Batch) -> Tensor:
+    """Row and column at which each item begins: (N, 2)."""
+    return torch.nonzero((batch.positions == 0) & (batch.segments >= 0))
+
+
+def _query_indices(batch: Batch, positions: Tensor) -> Queries:
+    length = batch.ids.shape[1]
+    return positions // length, positions % length
+
+
+def sentence_maps(
+    model: PronounModel, tokenizer: Tokenizer, example: Example, prediction: Prediction
+) -> tuple[TokenizedText, dict[str, NDArray[np.float32]]]:
+    """The whole maps of one sentence, attending token first.
+
+    Returns:
+        Its T tokens; "raw" and "norm" (L, H, T, T), "rollout" and "value_zeroing" (L, 1, T, T), rows summing to 1.
+    """
+    batch, tokens = single_batch(example, tokenizer, slots_of(prediction))
+    batch = batch.to(model.device)
+    every = torch.arange(len(tokens.ids), device=batch.ids.device)
+    queries = (torch.zeros_like(every), every)
+    raw, norm, zeroed = [], [], []
+    with torch.inference_mode():
+        for layer in model.encoder.passes(model.encoder_input(batch)):
+            maps = layer.maps()[0]  # (H, T, T)
+            raw.append(maps)
+            norm.append(weighted_norms(maps, value_norms(layer)[0].unsqueeze(1)))
+            zeroed.append(value_zeroing(layer, maps.transpose(0, 1), queries).unsqueeze(0))
+        means = torch.stack(raw).mean(dim=1)  # (L, T, T), rows of all tokens and a whole map at once
+        rolled = rollout_of_tokens(means, every) if _mixes_tokens(model) else rollout_of_states(means)
+    stacked = {"raw": raw, "norm": norm, "rollout": list(rolled.unsqueeze(1)), "value_zeroing": zeroed}
+    return tokens, {name: torch.stack(layers).float().cpu().numpy() for name, layers in stacked.items()}
+
+
+def candidates_to_pronoun(
+    model: PronounModel, data: EncodedSplit, batching: Batching, prediction: Prediction
+) -> NDArray[np.float32]:
+    """The other direction: the raw weight that each candidate puts on the pronoun.
+
+    Mean over the candidate's tokens (of all its mentions), sum over the pronoun's. The layout is that of
+    `HeadScores.candidate_mass`: take the items `HeadScores.kept`, put it into that field, and `scores.picks` says
+    which candidate attends to the pronoun most. Only the rows of the candidates' tokens are computed.
+
+    Returns:
+        (N, L, H, M), 0 where there is no candidate.
+    """
+    weights_by_item: list[NDArray[np.float32] | None] = [None] * len(data)
+    device = model.device
+    for batch in evaluation_batches(data, batching, slots_of(prediction)):
+        weights = _candidate_rows(model, batch.to(device)).float().cpu().numpy()
+        for number, item in enumerate(batch.items.tolist()):
+            weights_by_item[item] = weights[number]
+    return np.stack([weights for weights in weights_by_item if weights is not None])
+
+
+def _candidate_rows(model: PronounModel, batch: Batch) -> Tensor:
+    """(N, L, H, M)."""
+    items, most = batch.present.shape
+    _, pronoun_columns = _query_indices(batch, batch.query_positions)
+    queries = _query_indices(batch, batch.candidate_positions)
+    with torch.inference_mode():
+        pronoun = torch.zeros(items, batch.ids.shape[1], device=batch.ids.device)
+        pronoun[batch.query_items, pronoun_columns] = 1
+        layers = []
+        for layer in model.encoder.passes(model.encoder_input(batch)):
+            rows = layer.rows(queries)  # (C, H, T)
+            on_pronoun = torch.einsum("cht,ct->ch", rows, pronoun[batch.candidate_owners // most].to(rows.dtype))
+            layers.append(group_mean(on_pronoun, batch.candidate_owners, items * most).view(items, most, -1))
+        return torch.stack(layers, dim=1).transpose(2, 3)

@@ -1,0 +1,168 @@
+"""The pronoun's attention in one sentence, from any model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from anaphora.base.errors import UserError
+from anaphora.data.example import Example, Span, from_record
+from anaphora.data.tokens.words import word_numbers
+
+ROW_TOLERANCE = 1e-3
+"""How far from 1 the sum of a row may be; room for half precision."""
+
+
+@dataclass(frozen=True, eq=False)
+class AttentionRecord:
+    """The pronoun's attention in one sentence, from any model.
+
+    Attributes:
+        example: the sentence, its pronoun and candidates.
+        spans: T character spans of the attended tokens; (0, 0) marks a special token. Padding is left out.
+        words: T word numbers that never fall; -1 for a special token.
+        weights: (L, H, T), the mean over the pronoun's own tokens; each row sums to 1, or is all 0 for an ablated head.
+
+    Raises:
+        UserError: the parts do not fit each other; the message says what was expected.
+    """
+
+    example: Example
+    spans: tuple[Span, ...]
+    words: tuple[int, ...]
+    weights: NDArray[np.float32]
+
+    def __post_init__(self) -> None:
+        count, length = len(self.spans), len(self.example.text)
+        if self.weights.ndim != 3 or self.weights.shape[2] != count or 0 in self.weights.shape:
+            raise UserError(
+                f"weights: the shape is {self.weights.shape}; expected (layers, heads, {count}), "
+                f"one weight for each of the {count} spans"
+            )
+        if self.weights.dtype.kind != "f":
+            raise UserError(f"weights: the type is {self.weights.dtype}; expected floating-point numbers")
+        if len(self.words) != count:
+            raise UserError(f"words: there are {len(self.words)}; expected {count}, one for each span")
+        last = -1
+        for position, ((start, end), word) in enumerate(zip(self.spans, self.words, strict=True)):
+            if not 0 <= start <= end <= length:
+                raise UserError(
+                    f"spans[{position}]: {[start, end]} must be [start, end] with 0 <= start <= end <= {length}, "
+                    "the text's length"
+                )
+            if (word < 0) != (start == end):
+                raise UserError(
+                    f"words[{position}]: {word} at span {[start, end]}; expected -1 where the span is empty "
+                    "(a special token) and 0 or more elsewhere"
+                )
+            if word >= 0:
+                if word < last:
+                    raise UserError(f"words[{position}]: {word} comes after {last}; expected numbers that never fall")
+                last = word
+        sums = self.weights.sum(axis=2, dtype=np.float64)
+        with np.errstate(invalid="ignore"):
+            good = (np.abs(sums - 1) <= ROW_TOLERANCE) | (sums == 0)
+        if not good.all() or self.weights.min() < 0:
+            raise UserError(_weights_error(self.weights))
+
+
+def _weights_error(weights: NDArray[np.float32]) -> str:
+    for rule, broken in (("finite", ~np.isfinite(weights)), ("0 or more", weights < 0)):
+        if broken.any():
+            layer, head, token = np.argwhere(broken)[0]
+            value = weights[layer, head, token]
+            return f"weights: layer {layer} head {head} token {token} is {value}; expected numbers that are {rule}"
+    sums = weights.sum(axis=2, dtype=np.float64)
+    layer, head = np.argwhere((np.abs(sums - 1) > ROW_TOLERANCE) & (sums != 0))[0]
+    return (
+        f"weights: the row of layer {layer} head {head} sums to {sums[layer, head]:.4g}; "
+        f"expected 1 within {ROW_TOLERANCE}, or a row of zeros"
+    )
+
+
+def from_arrays(
+    text: str,
+    spans: Sequence[Sequence[int]],
+    weights: ArrayLike,
+    pronoun: Sequence[int],
+    candidates: Sequence[Sequence[int]] | Sequence[Sequence[Sequence[int]]],
+    antecedents: Sequence[int],
+    *,
+    language: str,
+    words: Sequence[int] | None = None,
+    group: str = "",
+    minimal_pair: str = "",
+    factors: Mapping[str, str] | None = None,
+) -> AttentionRecord:
+    """A record from the maps of any library.
+
+    Args:
+        text: the sentence.
+        spans: T character spans of the tokens as most tokenizers return them; (0, 0) marks a special token such as
+            [CLS]. Blanks at either end of a token are cut off, and a token of blanks alone counts as special.
+        weights: whole maps (L, H, T, T), attending token first, of which the mean over the pronoun's tokens is taken;
+            or the pronoun's rows (L, H, T). Padding must have been cut off.
+        pronoun: its character span.
+        candidates: for each its span, or a list of the spans of its mentions.
+        antecedents: which candidates the pronoun means.
+        language: "en" or "zh".
+        words: T word numbers, -1 for special tokens; from `word_numbers` by default.
+        group: what items that belong together share; "" stands alone.
+        minimal_pair: what items that differ in the cue alone share.
+        factors: kind, type, template and the like, as in `Example`.
+
+    Raises:
+        UserError: a part is missing or does not fit; the message says what was expected.
+    """
+    example = from_record(
+        {
+            "text": text,
+            "language": language,
+            "pronoun": tuple(pronoun),
+            "candidates": list(candidates),
+            "antecedents": list(antecedents),
+            "group": group,
+            "minimal_pair": minimal_pair,
+            "factors": factors,
+        }
+    )
+    trimmed = tuple(_trim_span(position, span, text) for position, span in enumerate(spans))
+    values = np.asarray(weights)
+    if values.ndim == 4:
+        values = _pronoun_rows(values, trimmed, example.pronoun)
+    if words is None:
+        words = word_numbers(text, trimmed)
+    else:
+        numbers = zip(words, trimmed, strict=False)
+        words = (*(int(word) if start < end else -1 for word, (start, end) in numbers), *words[len(trimmed) :])
+    kept = values.astype(np.float32) if values.dtype.kind == "f" else values
+    return AttentionRecord(example, trimmed, tuple(words), kept)
+
+
+def _trim_span(position: int, span: Sequence[int], text: str) -> Span:
+    if len(span) != 2 or not 0 <= span[0] <= span[1] <= len(text):
+        raise UserError(
+            f"spans[{position}]: {list(span)} must be [start, end] with 0 <= start <= end <= {len(text)}, "
+            "the text's length"
+        )
+    start, end = int(span[0]), int(span[1])
+    covered = text[start:end]
+    if not covered.strip():
+        return (0, 0)
+    return (start + len(covered) - len(covered.lstrip()), end - len(covered) + len(covered.rstrip()))
+
+
+def _pronoun_rows(maps: NDArray[np.float32], spans: Sequence[Span], pronoun: Span) -> NDArray[np.float32]:
+    count = len(spans)
+    if maps.shape[2:] != (count, count):
+        raise UserError(
+            f"weights: the shape is {maps.shape}; expected (layers, heads, {count}, {count}) for {count} spans"
+        )
+    own = [position for position, (start, end) in enumerate(spans) if start < pronoun[1] and pronoun[0] < end]
+    if not own:
+        raise UserError(f"pronoun: no token overlaps {list(pronoun)}; expected at least one span that does")
+    rows: NDArray[np.float32] = maps[:, :, own].mean(axis=2, dtype=np.float64)
+    return rows

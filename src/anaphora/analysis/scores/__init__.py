@@ -1,0 +1,1 @@
+"""From maps to scores of heads, with their baselines and intervals."""

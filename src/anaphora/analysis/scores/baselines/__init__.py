@@ -1,0 +1,1 @@
+"""Shortcuts: what scores without understanding, and how far it gets."""

@@ -1,0 +1,122 @@
+"""How far every shortcut gets: item by item, by kind of cue and by factor."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from anaphora.analysis.scores.baselines.learned import learned_answers
+from anaphora.analysis.scores.baselines.policies import POLICIES, Floats, focal_correctness, random_choice
+from anaphora.analysis.scores.statistics import cluster_interval
+from anaphora.data.example import Example
+
+MAX_FACTOR_VALUES = 20  # of a factor, at most
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShortcutAccuracy:
+    """The accuracy of one shortcut on the test items of one language and kind of cue."""
+
+    name: str
+    language: str
+    kind: str  # "set" or "role"; "" where the examples have no kind
+    items: int
+    accuracy: float
+    low: float | None  # the 95 % interval over templates; None where there are fewer than two
+    high: float | None
+
+
+def shortcut_correctness(train: Sequence[Example], test: Sequence[Example]) -> dict[str, Floats]:
+    """How right each shortcut is on each test item, among the focal candidates: name -> (N,).
+
+    A learned one is fitted on the training items of the same language and kind. Items without an antecedent count as
+    wrong for all; leave them out where that is not meant. NaN where a shortcut does not apply: a learned one that has
+    nothing to learn from, `bag_by_place` is for items without a kind of cue, `words` for those of few candidates too.
+    """
+    results = unfitted_correctness(test)
+    for cell, items in _cells(test).items():
+        known = [example for example in train if _cell(example) == cell and example.antecedents]
+        for name, fit in learned_answers(cell[1], known).items():
+            right = results.setdefault(name, np.full(len(test), np.nan))
+            if known:
+                right[items] = focal_correctness(fit(known), [test[item] for item in items])
+    return results
+
+
+def unfitted_correctness(test: Sequence[Example]) -> dict[str, Floats]:
+    """The same of the shortcuts that need no training split: name -> (N,)."""
+    return {name: focal_correctness(policy, test) for name, policy in {"chance": random_choice, **POLICIES}.items()}
+
+
+def accuracy_by_kind(results: Mapping[str, Floats], test: Sequence[Example]) -> list[ShortcutAccuracy]:
+    """What `shortcut_correctness` gives by language and kind, with an interval over templates (else groups, items).
+
+    A cell to which a shortcut does not apply is left out.
+    """
+    clusters = [_cluster(item, example) for item, example in enumerate(test)]
+    cells = _cells(test)
+    rows = []
+    for name, right in results.items():
+        for (language, kind), items in cells.items():
+            if np.isnan(right[items]).any():
+                continue
+            low, high = cluster_interval(right[items], [clusters[item] for item in items]) or (None, None)
+            rows.append(
+                ShortcutAccuracy(
+                    name=name,
+                    language=language,
+                    kind=kind,
+                    items=len(items),
+                    accuracy=float(right[items].mean()),
+                    low=low,
+                    high=high,
+                )
+            )
+    return sorted(rows, key=lambda row: (row.language, row.kind))
+
+
+def accuracy_by_factor(
+    results: Mapping[str, Floats], test: Sequence[Example]
+) -> list[dict[str, str | int | float | None]]:
+    """The mean of what `shortcut_correctness` gives by every value of the factors of natural text.
+
+    A factor with more values than `MAX_FACTOR_VALUES` names items rather than kinds of them, and is left out; so are
+    items with a kind of cue, which `accuracy_by_kind` has. None where a shortcut does not apply.
+    """
+    items: dict[str, dict[str, list[int]]] = {}
+    for item, example in enumerate(test):
+        for factor, value in () if "kind" in example.factors else example.factors.items():
+            items.setdefault(factor, {}).setdefault(value, []).append(item)
+    return [
+        {
+            "factor": factor,
+            "value": value,
+            "items": len(chosen),
+            **{name: _mean(right[chosen]) for name, right in results.items()},
+        }
+        for factor, values in items.items()
+        if 1 < len(values) <= MAX_FACTOR_VALUES
+        for value, chosen in sorted(values.items())
+    ]
+
+
+def _mean(right: Floats) -> float | None:
+    return None if np.isnan(right).any() else float(right.mean())
+
+
+def _cell(example: Example) -> tuple[str, str]:
+    return example.language, example.factors.get("kind", "")
+
+
+def _cells(examples: Sequence[Example]) -> dict[tuple[str, str], list[int]]:
+    """The numbers of the examples of each language and kind."""
+    cells: dict[tuple[str, str], list[int]] = {}
+    for item, example in enumerate(examples):
+        cells.setdefault(_cell(example), []).append(item)
+    return cells
+
+
+def _cluster(item: int, example: Example) -> Hashable:
+    return example.factors.get("template") or example.group or item

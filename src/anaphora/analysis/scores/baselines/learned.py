@@ -1,0 +1,286 @@
+"""Shortcuts that are learned on the training split: frequencies, bags of words, linear models."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from anaphora.analysis.scores.baselines.policies import (
+    WORDS,
+    Floats,
+    Policy,
+    focal_correctness,
+    positional_policies,
+    random_choice,
+)
+from anaphora.data.corpora.division import group_key
+from anaphora.data.example import Example
+
+_HASH_BUCKETS = 2**18  # of hashed features
+_MAX_RANKER_ITEMS = 20_000  # training items of one language and kind from which a linear ranker learns
+_MAX_FEW_CANDIDATES = 10  # candidates
+_MIN_ITEMS_FOR_WORD_CUTOFF = 100  # items, from which on a word must stand in two of them to count
+_MAX_ORDER_ITEMS = 5_000  # the same for the logistic regression of orders, which is fitted for each penalty and fold
+_INNER_FOLDS = 4  # folds by group in which its penalty is chosen
+_INVERSE_PENALTIES = (0.01, 0.1, 1.0, 10.0)  # 1 / penalty
+
+
+def best_offset(train: Sequence[Example]) -> Policy:
+    """The rank that is right most often in training: the k-th candidate, or the one nearest to a fixed token offset.
+
+    Ranks are counted from the first candidate, from the last one, and outwards from the pronoun; offsets are -40 to
+    40 tokens from the pronoun.
+    """
+    sample = _evenly_spaced(train, 2000)
+    return max(positional_policies(), key=lambda policy: float(focal_correctness(policy, sample).mean()))
+
+
+def most_frequent(train: Sequence[Example]) -> Policy:
+    """The candidate whose words were the antecedent most often in training."""
+    counts = Counter(_name(example, index) for example in train for index in example.antecedents)
+    return lambda example: np.array([counts[_name(example, index)] for index in range(len(example.candidates))], float)
+
+
+def entity_cue(train: Sequence[Example]) -> Policy:
+    """A memoriser: how often, of the times that training showed a cue with these words, they were the antecedent.
+
+    Without a factor `cue` the pronoun is the cue. A pair that training never showed is rated one half.
+    """
+    counts: Counter[tuple[str, str]] = Counter()
+    right: Counter[tuple[str, str]] = Counter()
+    for example in train:
+        for index in range(len(example.candidates)):
+            pair = (_cue(example), _name(example, index))
+            counts[pair] += 1
+            right[pair] += index in example.antecedents
+
+    def scores(example: Example) -> Floats:
+        pairs = [(_cue(example), _name(example, index)) for index in range(len(example.candidates))]
+        return np.array([(right[pair] + 0.5) / (counts[pair] + 1) for pair in pairs])
+
+    return scores
+
+
+def odd_one_out(train: Sequence[Example]) -> Policy:
+    """A linear ranker that sees the candidates alone, not pronoun and context: words, order, who is beside whom."""
+
+    def features(example: Example) -> Iterator[list[str]]:
+        names = [_name(example, other) for other in range(len(example.candidates))]
+        for index, own in enumerate(names):
+            others = [name for other, name in enumerate(names) if other != index]
+            yield [
+                f"own={own}",
+                f"place={index}/{len(names)}",
+                *(f"beside={name}" for name in others),
+                *(f"pair={own}|{name}" for name in others),
+            ]
+
+    return _ranker(train, features)
+
+
+def bag_of_words(train: Sequence[Example]) -> Policy:
+    """A linear ranker over the candidate's own words and the words of the text, each for itself and without order.
+
+    The text is the same for all candidates of an item, so that their own words alone decide between them.
+    """
+
+    def features(example: Example) -> Iterator[list[str]]:
+        text = [f"text={word}" for word in _context(example)]
+        for own in _all_own_words(example):
+            yield [*(f"own={word}" for word in own), *text]
+
+    return _ranker(train, features)
+
+
+def bag_with_interactions(train: Sequence[Example]) -> Policy:
+    """The bag of words, and each of the candidate's words together with each word of the text."""
+
+    def features(example: Example) -> Iterator[list[str]]:
+        context = _context(example)
+        text = [f"text={word}" for word in context]
+        for own in _all_own_words(example):
+            pairs = [f"pair={word}|{other}" for word in own for other in context]
+            yield [*(f"own={word}" for word in own), *pairs, *text]
+
+    return _ranker(train, features)
+
+
+def bag_by_order(train: Sequence[Example]) -> Policy:
+    """The bag of words with a weight for each word of the text and rank of the candidate: first, second, ...
+
+    For natural text. In the controlled corpus's role items the cue's word and the order are the rule itself, which this
+    would learn: no shortcut there.
+    """
+
+    def features(example: Example) -> Iterator[list[str]]:
+        context = _context(example)
+        for index, own in enumerate(_all_own_words(example)):
+            yield [*(f"own={word}" for word in own), *(f"text={word}|{index}" for word in context)]
+
+    return _ranker(train, features)
+
+
+def words(train: Sequence[Example]) -> Policy:
+    """The rank of the answer, by which words the text holds: see `_order_classifier`."""
+    return _order_classifier(train, longest=1)
+
+
+def words_and_pairs(train: Sequence[Example]) -> Policy:
+    """The same by words and pairs of neighbours."""
+    return _order_classifier(train, longest=2)
+
+
+LEARNED: Mapping[str, Callable[[Sequence[Example]], Policy]] = {
+    "best_offset": best_offset,
+    "odd_one_out": odd_one_out,
+    "most_frequent": most_frequent,
+    "entity_cue": entity_cue,
+    "bag_of_words": bag_of_words,
+    "bag_with_interactions": bag_with_interactions,
+}
+"""The shortcuts that are fitted on the training split."""
+
+LEARNED_FROM_NATURAL_TEXT: Mapping[str, Callable[[Sequence[Example]], Policy]] = {
+    **LEARNED,
+    "bag_by_place": bag_by_order,
+}
+"""The same for items without a kind of cue, which no quad balances."""
+
+LEARNED_FROM_FEW_CANDIDATES: Mapping[str, Callable[[Sequence[Example]], Policy]] = {
+    **LEARNED_FROM_NATURAL_TEXT,
+    "words": words,
+    "words_and_pairs": words_and_pairs,
+}
+"""The same where items have few candidates, so that "the first" and "the second" are something to learn."""
+
+
+def _evenly_spaced(examples: Sequence[Example], most: int) -> list[Example]:
+    step = -(-len(examples) // most) if examples else 1
+    return list(examples[::step])
+
+
+def _name(example: Example, index: int) -> str:
+    return example.words(index).lower()
+
+
+def _cue(example: Example) -> str:
+    start, end = example.pronoun
+    return example.factors.get("cue") or example.text[start:end].lower()
+
+
+def _all_own_words(example: Example) -> list[list[str]]:
+    names = [_name(example, index) for index in range(len(example.candidates))]
+    return [[name] if example.language == "zh" else WORDS.findall(name) for name in names]
+
+
+def _context(example: Example) -> list[str]:
+    """The pronoun and the words of the text outside the candidates, each once; of Chinese, characters and their pairs.
+
+    The pronoun is one word: 他的 is not 他 and something more.
+    """
+    text = example.text.lower()
+    stretches, at = [], 0
+    for start, end in sorted([example.pronoun, *(span for spans in example.candidates for span in spans)]):
+        stretches.append(text[at:start])
+        at = end
+    stretches.append(text[at:])
+    words = {text[slice(*example.pronoun)]: None}
+    for stretch in stretches:
+        stretch_words = WORDS.findall(stretch)
+        words.update(dict.fromkeys(stretch_words))
+        if example.language == "zh":
+            words.update(dict.fromkeys(left + right for left, right in pairwise(stretch_words)))
+    return list(words)
+
+
+def _ranker(train: Sequence[Example], features: Callable[[Example], Iterator[list[str]]]) -> Policy:
+    """A logistic regression that tells antecedents from other focal candidates, from hashed features.
+
+    Args:
+        train: of these at most `_MAX_RANKER_ITEMS`, evenly spread.
+        features: those of each candidate of an example.
+    """
+    from sklearn.feature_extraction import FeatureHasher
+    from sklearn.linear_model import SGDClassifier
+
+    sample = _evenly_spaced(train, _MAX_RANKER_ITEMS)
+    answers = [index in example.antecedents for example in sample for index in example.focal]
+    if len(set(answers)) < 2:
+        return random_choice
+
+    def rows() -> Iterator[list[str]]:
+        for example in sample:
+            listed = list(features(example))
+            yield from (listed[index] for index in example.focal)
+
+    hasher = FeatureHasher(_HASH_BUCKETS, input_type="string", alternate_sign=False, dtype=np.float32)
+    model = SGDClassifier(loss="log_loss", alpha=1e-6, max_iter=8, tol=None, random_state=0, average=True)
+    model.fit(hasher.transform(rows()), answers)
+    weights = model.coef_[0]
+
+    def scores(example: Example) -> Floats:
+        matrix = hasher.transform(features(example))
+        # What candidates share may differ in the last digit by the order of the sum; it must not break a tie.
+        rounded: Floats = np.round(matrix @ weights, 6)
+        return rounded
+
+    return scores
+
+
+def learned_answers(kind: str, known: Sequence[Example]) -> Mapping[str, Callable[[Sequence[Example]], Policy]]:
+    """The learned shortcuts for items of a kind of cue, or of none."""
+    if kind:
+        return LEARNED
+    few = all(len(example.candidates) <= _MAX_FEW_CANDIDATES for example in known)
+    return LEARNED_FROM_FEW_CANDIDATES if few else LEARNED_FROM_NATURAL_TEXT
+
+
+def _order_classifier(train: Sequence[Example], longest: int) -> Policy:
+    """Which rank the answer has (first, second, ...): a logistic regression on what the text holds.
+
+    It sees each text once and does not know which words are the candidates'; its penalty is chosen by folds by group
+    inside training. On items of two candidates that is stronger than a ranker of candidates, which sees every text
+    twice. Of Chinese, characters are the words. An item of several answers teaches the first of them; ranks too rare
+    to be in every fold are not taught.
+
+    Args:
+        train: of these at most `_MAX_ORDER_ITEMS`, evenly spread.
+        longest: stretches of neighbouring words up to so many.
+    """
+    from sklearn.feature_extraction.text import CountVectorizer
+    from sklearn.linear_model import LogisticRegression, LogisticRegressionCV
+    from sklearn.model_selection import StratifiedGroupKFold
+
+    sample = _evenly_spaced(train, _MAX_ORDER_ITEMS)
+    groups: dict[int, set[str]] = {}
+    for example in sample:
+        groups.setdefault(min(example.antecedents), set()).add(group_key(example))
+    often = sorted(rank for rank, names in groups.items() if len(names) >= 2 * _INNER_FOLDS)
+    known = often if len(often) > 1 else sorted(groups)
+    if len(known) < 2:
+        return lambda example: (np.arange(len(example.candidates)) == known[0]).astype(np.float64)
+    sample = [example for example in sample if min(example.antecedents) in known]
+    ranks = [min(example.antecedents) for example in sample]
+    least = 2 if len(sample) >= _MIN_ITEMS_FOR_WORD_CUTOFF else 1
+    counter = CountVectorizer(token_pattern=WORDS.pattern, ngram_range=(1, longest), binary=True, min_df=least)
+    counted = counter.fit_transform(example.text for example in sample)
+    if known != often:  # too few items to choose by
+        model = LogisticRegression(C=_INVERSE_PENALTIES[0])
+    else:
+        model = LogisticRegressionCV(
+            Cs=list(_INVERSE_PENALTIES),
+            cv=list(StratifiedGroupKFold(_INNER_FOLDS).split(counted, ranks, list(map(group_key, sample)))),
+            scoring="neg_log_loss",
+            l1_ratios=(0,),
+            use_legacy_attributes=False,
+        )
+    model.fit(counted, ranks)
+
+    def scores(example: Example) -> Floats:
+        likely = dict(zip(known, model.predict_proba(counter.transform([example.text]))[0], strict=True))
+        return np.array([likely.get(rank, 0.0) for rank in range(len(example.candidates))])
+
+    return scores

@@ -1,0 +1,104 @@
+"""One head by what varies between items: the type of cue, gender, number, distance, candidates, template."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anaphora.analysis.scores.cells import bootstrap_interval, clusters, rounded
+from anaphora.analysis.scores.heads import Head, HeadScores, is_main
+from anaphora.data.example import Example
+
+DISTANCE_BINS = (0, 3, 6, 9, 12)
+"""Where bins of the distance begin, in words between antecedent and pronoun; the last has no end."""
+
+
+def factors(scores: HeadScores, head: Head, task_correct: NDArray[np.floating]) -> dict[str, Any]:
+    """The head's and the model's accuracy for every value of every factor.
+
+    Args:
+        scores: N scored items; main items count.
+        head: the head that development chose.
+        task_correct: (N,) whether the model's own answer is right, NaN where it gives none.
+
+    Returns:
+        {factor: {language: rows}} for type, gender, number, distance, candidates and template. A row holds "value",
+        "items", "task_accuracy", "candidate_accuracy" with its 95 % bootstrap "interval" over templates (over
+        groups where the rows are single templates), "antecedent_mass" and "chance", the mean share of candidates that
+        are right. Items that do not carry a factor are left out of its rows; rows are in the order of the values.
+    """
+    if task_correct.shape != (len(scores.examples),):
+        raise ValueError(f"task_correct: the shape is {task_correct.shape}; expected ({len(scores.examples)},)")
+    main = np.flatnonzero(is_main(scores.examples))
+    main_scores = scores.select(main)
+    table = _ItemValues(main_scores, head, task_correct[main])
+    return {name: table.rows(read, name) for name, read in _FACTORS.items()}
+
+
+class _ItemValues:
+    """What the rows are means of, one number an item."""
+
+    def __init__(self, scores: HeadScores, head: Head, task_correct: NDArray[np.floating]) -> None:
+        self.examples = scores.examples
+        self.task = task_correct.astype(np.float64)
+        self.hits = scores.candidate_accuracy[:, head.layer, head.head].astype(np.float64)
+        self.mass = scores.antecedent_mass[:, head.layer, head.head].astype(np.float64)
+        self.chance = scores.gold.sum(axis=1) / np.maximum(scores.present.sum(axis=1), 1)
+        self.templates = clusters(scores.examples)
+        self.groups = [("group", example.group or str(item)) for item, example in enumerate(scores.examples)]
+
+    def rows(self, read: Callable[[Example], str | None], name: str) -> dict[str, list[dict[str, Any]]]:
+        by_language: dict[str, dict[str, list[int]]] = {}
+        for item, example in enumerate(self.examples):
+            value = read(example)
+            if value is not None:
+                by_language.setdefault(example.language, {}).setdefault(value, []).append(item)
+        labels = self.groups if name == "template" else self.templates
+        return {
+            language: [self._row(value, values[value], labels) for value in sorted(values, key=_sort_key)]
+            for language, values in sorted(by_language.items())
+        }
+
+    def _row(self, value: str, items: list[int], labels: Sequence[tuple[str, str]]) -> dict[str, Any]:
+        return {
+            "value": value,
+            "items": len(items),
+            "task_accuracy": rounded(self.task[items].mean()),
+            "candidate_accuracy": rounded(self.hits[items].mean()),
+            "interval": bootstrap_interval(self.hits[items], [labels[item] for item in items]),
+            "antecedent_mass": rounded(self.mass[items].mean()),
+            "chance": rounded(self.chance[items].mean()),
+        }
+
+
+def _sort_key(value: str) -> tuple[float, list[str | int]]:
+    """Numbers by size and before words, words by the alphabet, en/gender/9 before en/gender/10."""
+    head = value.split("-")[0].split(" ")[0]
+    number = float(head) if head.isdigit() else float("inf")
+    return number, [f"{int(part):09}" if part.isdigit() else part for part in value.split("/")]
+
+
+def _factor_reader(name: str) -> Callable[[Example], str | None]:
+    return lambda example: example.factors.get(name) or None
+
+
+def _distance(example: Example) -> str | None:
+    written = example.factors.get("distance", "")
+    if not written.isdigit():
+        return None
+    number = int(np.searchsorted(DISTANCE_BINS, int(written), side="right")) - 1
+    begin = DISTANCE_BINS[number]
+    return f"{begin}-{DISTANCE_BINS[number + 1] - 1}" if number + 1 < len(DISTANCE_BINS) else f"{begin} or more"
+
+
+_FACTORS: dict[str, Callable[[Example], str | None]] = {
+    "type": _factor_reader("type"),
+    "gender": _factor_reader("gender"),
+    "number": _factor_reader("number"),
+    "distance": _distance,
+    "candidates": lambda example: str(len(example.candidates)),
+    "template": _factor_reader("template"),
+}

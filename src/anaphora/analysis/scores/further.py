@@ -1,0 +1,132 @@
+"""Further measures of the head that development chose, beside the headline.
+
+N items, L layers, H heads, M candidates at most.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anaphora.analysis.maps.answers import NO_CANDIDATE, CandidateNumbers
+from anaphora.analysis.maps.record import AttentionRecord
+from anaphora.analysis.scores.cells import bootstrap_interval, by_language_and_kind, cells, clusters, rounded
+from anaphora.analysis.scores.heads import Head, HeadScores, strongest_candidates
+
+Floats = NDArray[np.float64]
+
+_TIED = NO_CANDIDATE - 1
+"""What a head that weighs two candidates alike points at: nothing, which no answer of a model agrees with."""
+
+
+def further_measures(
+    scores: HeadScores,
+    records: Sequence[AttentionRecord],
+    head: Head,
+    answers: CandidateNumbers | None,
+    reverse: NDArray[np.floating] | None = None,
+) -> dict[str, dict[str, Any]]:
+    """Mean reciprocal rank, MAS, mass per token, agreement with the model's answer, and the other direction.
+
+    Args:
+        scores: N scored items; main items count.
+        records: what was scored; `scores.kept` says which of them the items are.
+        head: the head that development chose.
+        answers: (N,) the candidate that the model itself names, or `NO_CANDIDATE`; None without a prediction head.
+        reverse: (N, L, H, M) the weight from each candidate to the pronoun, its tokens averaged, the pronoun's summed.
+
+    Returns:
+        {language: {kind or "all": {"mrr", "mas", "mass_per_token", "agreement": {"kappa", "interval"},
+        "reverse_candidate_accuracy"}}}.
+
+        - "mrr": the mean of 1 / rank of the antecedent among the candidates by weight.
+        - "mas": how often the antecedent has the highest maximum attention score, `maximum_attention_scores`; it reads
+          all layers and heads, the chosen one has no part in it.
+        - "mass_per_token": the mean weight on one token of the antecedent; sums favour long and frequent mentions.
+        - "agreement": Cohen's kappa between the rank of the candidate that the head points at and of the one that the
+          model names; 1 is always the same, 0 what the two would share by chance. None without a prediction head.
+        - "reverse_candidate_accuracy": how often, of all candidates, the antecedent gives the pronoun most weight at
+          the same head; None where `reverse` is not given.
+    """
+    count = len(scores.examples)
+    if answers is not None and answers.shape != (count,):
+        raise ValueError(f"answers: the shape is {answers.shape}; expected ({count},), one for each scored item")
+    if reverse is not None and reverse.shape != scores.candidate_mass.shape:
+        raise ValueError(f"reverse: the shape is {reverse.shape}; expected {scores.candidate_mass.shape}")
+    labels = clusters(scores.examples)
+    lengths = np.array([len(records[number].spans) for number in scores.kept])
+    at_head = (slice(None), head.layer, head.head)
+    columns: dict[str, Floats] = {
+        "mrr": scores.reciprocal_rank[at_head].astype(np.float64),
+        "mas": _candidate_accuracy(scores, maximum_attention_scores(scores)[:, None, None])[:, 0, 0],
+        # The lift is the weight over the antecedent's share of the tokens, (tokens of it) / length.
+        "mass_per_token": scores.lift[at_head].astype(np.float64) / lengths,
+    }
+    if reverse is not None:
+        columns["reverse_candidate_accuracy"] = _candidate_accuracy(scores, reverse)[at_head]
+    pointed = strongest_candidates(scores)[at_head]
+    attended = np.where(pointed.max(axis=1) > 1 - 1e-6, pointed.argmax(axis=1), _TIED)
+
+    def cell(items: NDArray[np.bool_]) -> dict[str, Any]:
+        means = {name: rounded(values[items].mean()) for name, values in columns.items()}
+        item_clusters = [labels[item] for item in np.flatnonzero(items)]
+        agreement = _agreement(attended[items], None if answers is None else answers[items], item_clusters)
+        means.setdefault("reverse_candidate_accuracy", None)
+        order = ("mrr", "mas", "mass_per_token")
+        return {
+            **{name: means[name] for name in order},
+            "agreement": agreement,
+            "reverse_candidate_accuracy": means["reverse_candidate_accuracy"],
+        }
+
+    return by_language_and_kind((language, kind, cell(items)) for language, kind, items in cells(scores.examples))
+
+
+def maximum_attention_scores(scores: HeadScores) -> Floats:
+    """The MAS of every candidate, Klein and Nabi 2019, section 2: (N, M), rows summing to 1 over the candidates.
+
+    In every layer and head only the candidate with the most weight keeps it (all of a tie do); what a candidate keeps
+    over all layers and heads is divided by what all candidates keep.
+    """
+    kept = (scores.candidate_mass * (strongest_candidates(scores) > 0)).sum(axis=(1, 2), dtype=np.float64)
+    total = kept.sum(axis=1, keepdims=True)
+    even = scores.present / np.maximum(scores.present.sum(axis=1, keepdims=True), 1)
+    shares: Floats = np.divide(kept, total, out=even, where=total > 0)
+    return shares
+
+
+def _candidate_accuracy(scores: HeadScores, mass: NDArray[np.floating]) -> Floats:
+    """How right the heaviest candidate by other weights (N, L, H, M) is: (N, L, H), a tie among k counting 1 / k."""
+    chosen = strongest_candidates(replace(scores, candidate_mass=mass.astype(np.float32)))
+    right: Floats = (chosen * scores.gold[:, None, None]).sum(axis=-1, dtype=np.float64)
+    return right
+
+
+def _agreement(
+    attended: NDArray[np.int64], answers: CandidateNumbers | None, item_clusters: Sequence[tuple[str, str]]
+) -> dict[str, Any]:
+    """Cohen's kappa with its interval: Cohen 1960; (1 - kappa) is the disagreement over that expected by chance.
+
+    The interval is the cluster bootstrap of kappa's linearisation, an item's influence on the observed and the expected
+    agreement, since kappa itself is no mean.
+    """
+    from sklearn.metrics import cohen_kappa_score
+
+    if answers is None:
+        return {"kappa": None, "interval": None}
+    names, codes = np.unique(np.concatenate((attended, answers)), return_inverse=True)
+    head, model = codes[: len(attended)], codes[len(attended) :]
+    if len(names) < 2:
+        return {"kappa": None, "interval": None}
+    share_head, share_model = (np.bincount(each, minlength=len(names)) / len(each) for each in (head, model))
+    agree = (head == model).astype(np.float64)
+    apart = 1 - share_head @ share_model
+    kappa = float(cohen_kappa_score(attended, answers))
+    expected = share_model[head] + share_head[model] - 2 * (1 - apart)
+    values = kappa + (agree - agree.mean()) / apart - (1 - agree.mean()) * expected / apart**2
+    ends = bootstrap_interval(values, item_clusters)
+    return {"kappa": rounded(kappa), "interval": None if ends is None else [max(ends[0], -1.0), min(ends[1], 1.0)]}

@@ -1,0 +1,384 @@
+"""How well each head's pronoun row finds the antecedent, item by item, and the choice of one head.
+
+N items, L layers, H heads, M candidates at most. After Clark et al. 2019, section 4.3, who took the argmax over words.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anaphora.analysis.maps.record import AttentionRecord
+from anaphora.analysis.maps.words import token_shares
+from anaphora.base.errors import UserError
+from anaphora.data.example import Example
+
+TIE = 1e-6
+"""Two weights whose relative difference is less are a tie: the rounding of a softmax is not an opinion."""
+
+MEASURES = (
+    "candidate_accuracy",
+    "focal_accuracy",
+    "open_accuracy",
+    "antecedent_mass",
+    "lift",
+    "share",
+    "reciprocal_rank",
+)
+
+NO_ANTECEDENT = "no antecedent"
+TOO_FEW_CANDIDATES = "fewer than two candidates"
+NO_DISTRACTOR = "every candidate is an antecedent"
+CANDIDATE_WITHOUT_TOKEN = "a candidate without a token"
+
+_BATCH_WEIGHTS = 4_000_000  # weights laid end to end at once: 16 MB, whatever the sentences' lengths
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, order=True)
+class Head:
+    """One attention head; layers and heads count from 0."""
+
+    layer: int
+    head: int
+
+
+@dataclass(frozen=True, eq=False)
+class HeadScores:
+    """What every head's pronoun row says about every item. Measures are (N, L, H) float32.
+
+    Attributes:
+        examples: the N items.
+        kept: (N,) their positions among the records that were scored.
+        candidate_accuracy: 1 where the heaviest candidate is an antecedent; a tie among k counts 1 / k each.
+        focal_accuracy: the same among the candidates that the cue may pick.
+        open_accuracy: the same among all words but the pronoun's own and special tokens; a word of the antecedent is a
+            hit.
+        antecedent_mass: the weight on all tokens of the antecedents, in [0, 1].
+        lift: that weight over the antecedents' share of the sentence's tokens; 1 for uniform attention.
+        share: that weight over the weight on all candidates; an even share where that is 0.
+        reciprocal_rank: 1 / rank of the best antecedent among the distractors; the mean over the orders of a tie.
+        candidate_mass: (N, L, H, M), the weight on each candidate; 0 where there is none.
+        present, gold: (N, M), which candidates there are and which of them are antecedents.
+        dropped: how many items were left out, for each reason.
+    """
+
+    examples: tuple[Example, ...]
+    kept: NDArray[np.int64]
+    candidate_accuracy: NDArray[np.float32]
+    focal_accuracy: NDArray[np.float32]
+    open_accuracy: NDArray[np.float32]
+    antecedent_mass: NDArray[np.float32]
+    lift: NDArray[np.float32]
+    share: NDArray[np.float32]
+    reciprocal_rank: NDArray[np.float32]
+    candidate_mass: NDArray[np.float32]
+    present: NDArray[np.bool_]
+    gold: NDArray[np.bool_]
+    dropped: dict[str, int]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Layers and heads."""
+        return (self.candidate_mass.shape[1], self.candidate_mass.shape[2])
+
+    def select(self, items: NDArray[np.bool_] | NDArray[np.int64]) -> HeadScores:
+        """The scores of some items, by mask or by position; what was dropped before is not counted again."""
+        numbers = np.flatnonzero(items) if items.dtype == np.bool_ else items
+        arrays = {
+            each.name: getattr(self, each.name)[numbers]
+            for each in fields(self)
+            if each.name not in ("examples", "dropped")
+        }
+        return replace(self, examples=tuple(self.examples[number] for number in numbers), dropped={}, **arrays)
+
+
+def score_records(records: Iterable[AttentionRecord]) -> HeadScores:
+    """Score every head on every item that can be scored.
+
+    Items without an antecedent, without a distractor, or with a candidate that no token covers are left out and
+    counted in `HeadScores.dropped`.
+
+    Raises:
+        UserError: there is no record, or the records differ in layers or heads.
+    """
+    dropped: Counter[str] = Counter()
+    parts: list[dict[str, NDArray[Any]]] = []
+    examples: list[Example] = []
+    kept: list[int] = []
+    shape: tuple[int, ...] | None = None
+    for first, batch in _batches(records):
+        for record in batch:
+            if shape is None:
+                shape = record.weights.shape[:2]
+            if record.weights.shape[:2] != shape:
+                raise UserError(
+                    f"weights: one record has {record.weights.shape[:2]} layers and heads; "
+                    f"expected {shape} as in the first"
+                )
+        reasons = [_reason_to_drop(record.example) for record in batch]
+        dropped.update(reason for reason in reasons if reason is not None)
+        numbers = [number for number, reason in enumerate(reasons) if reason is None]
+        laid = _FlatRecords([batch[number] for number in numbers])
+        if not laid.covered.all():
+            dropped[CANDIDATE_WITHOUT_TOKEN] += int((~laid.covered).sum())
+            numbers = [numbers[index] for index in np.flatnonzero(laid.covered)]
+            laid = _FlatRecords([batch[number] for number in numbers])
+        if numbers:
+            parts.append(_score_batch(laid))
+            examples.extend(record.example for record in laid.records)
+            kept.extend(first + number for number in numbers)
+    if shape is None:
+        raise UserError("records: there are none; expected at least one to score")
+    return HeadScores(
+        examples=tuple(examples),
+        kept=np.array(kept, dtype=np.int64),
+        dropped=dict(dropped),
+        **_concatenated(parts, shape),
+    )
+
+
+def strongest_candidates(scores: HeadScores) -> NDArray[np.float32]:
+    """Which candidate each head points at: (N, L, H, M), 1 at the heaviest, 1 / k at each of a tie among k."""
+    mass = np.moveaxis(scores.candidate_mass, 3, 1)
+    return np.moveaxis(_argmax_shares(mass, scores.present[:, :, None, None]), 1, 3)
+
+
+def is_main(examples: Sequence[Example]) -> NDArray[np.bool_]:
+    """Which items count for headlines: those of stratum "main" or of none, (N,)."""
+    return np.array([example.factors.get("stratum") in (None, "", "main") for example in examples], dtype=np.bool_)
+
+
+def macro_weights(examples: Sequence[Example]) -> Floats:
+    """Weights (N,) of a mean in which every cell of language, kind and type counts the same; they sum to 1."""
+    cells = codes_of((each.language, each.factors.get("kind"), each.factors.get("type")) for each in examples)
+    sizes = np.bincount(cells)
+    weights: Floats = 1.0 / (len(sizes) * sizes[cells])
+    return weights
+
+
+def choose_head(scores: HeadScores) -> Head:
+    """The head with the best candidate accuracy on the main items of a development split.
+
+    The mean is taken over cells of language, kind and type, so that no large type dominates; ties go to the head with
+    more mass on the antecedent, then to the lower layer and head. The best of L * H heads is good partly by luck:
+    report it on another split.
+    """
+    main = scores.select(is_main(scores.examples))
+    if not main.examples:
+        raise UserError("there is no item to choose a head on; expected at least one of stratum main")
+    weights = macro_weights(main.examples)
+    accuracy = np.einsum("n,nlh->lh", weights, main.candidate_accuracy)
+    mass = np.einsum("n,nlh->lh", weights, main.antecedent_mass)
+    best = accuracy >= accuracy.max() - 1e-9
+    layer, head = np.unravel_index(int(np.argmax(np.where(best, mass, -1.0))), accuracy.shape)
+    return Head(int(layer), int(head))
+
+
+def head_accuracy(scores: HeadScores) -> Floats:
+    """Every head's candidate accuracy on the main items, (L, H), every type of cue counting the same."""
+    main = scores.select(is_main(scores.examples))
+    accuracy: Floats = np.einsum("n,nlh->lh", macro_weights(main.examples), main.candidate_accuracy)
+    return accuracy
+
+
+def mean_chance(scores: HeadScores) -> float:
+    """The mean share of candidates that are right, over the main items, every type of cue counting the same."""
+    main = scores.select(is_main(scores.examples))
+    return float(macro_weights(main.examples) @ (main.gold.sum(axis=1) / main.present.sum(axis=1)))
+
+
+def mean_of_groups(values: Floats) -> Floats:
+    """The mean over groups; NaN where there are none: (G, ...) -> (...)."""
+    return np.asarray(values.mean(axis=0) if len(values) else np.full(values.shape[1:], np.nan))
+
+
+def codes_of(labels: Iterable[Hashable]) -> list[int]:
+    """Labels as numbers in the order in which they first appear."""
+    numbering: dict[Hashable, int] = {}
+    return [numbering.setdefault(label, len(numbering)) for label in labels]
+
+
+def _batches(records: Iterable[AttentionRecord]) -> Iterator[tuple[int, list[AttentionRecord]]]:
+    """Consecutive records with the position of the first; memory stays bounded, whatever their number and length."""
+    batch: list[AttentionRecord] = []
+    held, first = 0, 0
+    for record in records:
+        batch.append(record)
+        held += record.weights.size
+        if held >= _BATCH_WEIGHTS:
+            yield first, batch
+            first += len(batch)
+            batch, held = [], 0
+    if batch:
+        yield first, batch
+
+
+def _reason_to_drop(example: Example) -> str | None:
+    if not example.antecedents:
+        return NO_ANTECEDENT
+    if len(example.candidates) < 2:
+        return TOO_FEW_CANDIDATES
+    if len(example.antecedents) == len(example.candidates):
+        return NO_DISTRACTOR
+    return None
+
+
+class _FlatRecords:
+    """Records laid end to end: n items, K tokens, C mentions (the candidates of all items).
+
+    Attributes:
+        lengths: (n,) tokens of each item.
+        spans, words, owner: (K, 2), (K,), (K,) span, word and item of each token.
+        sizes: (n,) candidates of each item.
+        mention_owner, slot: (C,) item of each mention and its rank among that item's candidates.
+        mention_tokens: which tokens make up which mention.
+        covered: (n,) whether each of an item's candidates has a token.
+    """
+
+    def __init__(self, records: Sequence[AttentionRecord]) -> None:
+        self.records = records
+        examples = [record.example for record in records]
+        self.lengths = np.array([len(record.spans) for record in records], dtype=np.int64)
+        self.spans = _pairs(chain.from_iterable(record.spans for record in records))
+        self.words = np.fromiter(chain.from_iterable(record.words for record in records), dtype=np.int64)
+        self.owner = np.repeat(np.arange(len(records)), self.lengths)
+        self.sizes = np.array([len(example.candidates) for example in examples], dtype=np.int64)
+        firsts = np.cumsum(self.sizes) - self.sizes
+        self.mention_owner = np.repeat(np.arange(len(records)), self.sizes)
+        self.slot = np.arange(len(self.mention_owner)) - np.repeat(firsts, self.sizes)
+
+        mentions = [spans for example in examples for spans in example.candidates]
+        number = np.repeat(np.arange(len(mentions)), np.array([len(spans) for spans in mentions], dtype=np.int64))
+        item = self.mention_owner[number]
+        starts = np.cumsum(self.lengths) - self.lengths
+        spans = np.column_stack((_pairs(chain.from_iterable(mentions)), number))
+        self.mention_tokens = token_shares(self.spans, starts[item], self.lengths[item], spans)
+        bare = np.bincount(self.mention_tokens.mention, minlength=len(mentions)) == 0
+        self.covered = np.bincount(self.mention_owner[bare], minlength=len(records)) == 0
+
+
+def _pairs(spans: Iterable[tuple[int, int]]) -> NDArray[np.int64]:
+    return np.fromiter(chain.from_iterable(spans), dtype=np.int64).reshape(-1, 2)
+
+
+def _score_batch(laid: _FlatRecords) -> dict[str, NDArray[Any]]:
+    """All arrays of `HeadScores` for records that can be scored, with heads flattened to P = L * H."""
+    records, mention_tokens = laid.records, laid.mention_tokens
+    heads = records[0].weights.shape[0] * records[0].weights.shape[1]
+    weights = np.concatenate([record.weights.reshape(heads, -1) for record in records], axis=1)
+    weights = weights.astype(np.float32, copy=False)  # (P, K)
+
+    most = int(laid.sizes.max())
+    present, gold, focal = (np.zeros((len(records), most), dtype=np.bool_) for _ in range(3))
+    present[laid.mention_owner, laid.slot] = True
+    for item, record in enumerate(records):
+        gold[item, list(record.example.antecedents)] = True
+        focal[item, _focal(record.example)] = True
+
+    first = np.flatnonzero(np.diff(mention_tokens.mention, prepend=-1))
+    shared = weights[:, mention_tokens.token] * mention_tokens.share.astype(np.float32)
+    mass = np.zeros((len(records), most, heads), dtype=np.float32)
+    mass[laid.mention_owner, laid.slot] = np.add.reduceat(shared, first, axis=1).T
+    tokens = np.zeros((len(records), most))
+    tokens[laid.mention_owner, laid.slot] = np.add.reduceat(mention_tokens.share, first)
+
+    on_gold = (mass * gold[:, :, None]).sum(axis=1)  # (n, P)
+    on_all = mass.sum(axis=1)
+    even = (gold.sum(axis=1) / laid.sizes)[:, None]
+    gold_share = (tokens * gold).sum(axis=1) / laid.lengths
+    return {
+        "candidate_accuracy": (_argmax_shares(mass, present[:, :, None]) * gold[:, :, None]).sum(axis=1),
+        "focal_accuracy": (_argmax_shares(mass, focal[:, :, None]) * gold[:, :, None]).sum(axis=1),
+        "open_accuracy": _open_accuracy(laid, weights, gold),
+        "antecedent_mass": on_gold,
+        "lift": on_gold / gold_share[:, None],
+        "share": np.divide(on_gold, on_all, out=np.broadcast_to(even, on_all.shape).copy(), where=on_all > 0),
+        "reciprocal_rank": _reciprocal_rank(mass, gold[:, :, None], present[:, :, None]),
+        "candidate_mass": mass.transpose(0, 2, 1),
+        "present": present,
+        "gold": gold,
+    }
+
+
+def _focal(example: Example) -> list[int]:
+    focal = list(example.focal)
+    if not set(example.antecedents) & set(focal):
+        raise UserError(
+            f"factors.focal: {example.factors['focal']!r} holds no antecedent; "
+            f"expected one of {', '.join(map(str, example.antecedents))} ({example.text!r})"
+        )
+    return focal
+
+
+def _argmax_shares(mass: NDArray[np.float32], allowed: NDArray[np.bool_]) -> NDArray[np.float32]:
+    """Shares of the argmax over axis 1 among the allowed; a tie among k is 1 / k each."""
+    masked = np.where(allowed, mass, np.float32(-1))
+    tied = allowed & (masked >= masked.max(axis=1, keepdims=True) * np.float32(1 - TIE))
+    shared: NDArray[np.float32] = tied / tied.sum(axis=1, keepdims=True, dtype=np.float32)
+    return shared
+
+
+def _reciprocal_rank(
+    mass: NDArray[np.float32], gold: NDArray[np.bool_], present: NDArray[np.bool_]
+) -> NDArray[np.floating]:
+    best = np.where(gold, mass, np.float32(-1)).max(axis=1, keepdims=True)
+    distractor = present & ~gold
+    above = (distractor & (mass * np.float32(1 - TIE) > best)).sum(axis=1)
+    tied = (distractor & (mass >= best * np.float32(1 - TIE))).sum(axis=1) - above
+    harmonic = np.concatenate(([0.0], np.cumsum(1 / np.arange(1, mass.shape[1] + 1))))
+    # One rank among the t + 1 of the tie, each as likely: the mean of 1 / rank.
+    mean: NDArray[np.floating] = (harmonic[above + tied + 1] - harmonic[above]) / (tied + 1)
+    return mean
+
+
+def _open_accuracy(laid: _FlatRecords, weights: NDArray[np.float32], gold: NDArray[np.bool_]) -> NDArray[np.floating]:
+    textual = np.flatnonzero(laid.words >= 0)
+    owner, word = laid.owner[textual], laid.words[textual]
+    starts = np.flatnonzero((np.diff(owner, prepend=-1) != 0) | (np.diff(word, prepend=-1) != 0))
+    word_owner = owner[starts]
+
+    pronoun = _pairs(record.example.pronoun for record in laid.records)[owner]
+    spans = laid.spans[textual]
+    own = np.logical_or.reduceat((spans[:, 0] < pronoun[:, 1]) & (pronoun[:, 0] < spans[:, 1]), starts)
+    hits = np.zeros(len(laid.words), dtype=np.bool_)
+    hits[laid.mention_tokens.token[gold[laid.mention_owner, laid.slot][laid.mention_tokens.mention]]] = True
+    hit = np.logical_or.reduceat(hits[textual], starts)
+
+    mass = np.add.reduceat(weights[:, textual], starts, axis=1)  # (P, words)
+    mass[:, own] = -1
+    items = np.flatnonzero(np.diff(word_owner, prepend=-1))
+    top = np.maximum.reduceat(mass, items, axis=1)
+    tied = (mass >= top[:, word_owner] * np.float32(1 - TIE)) & ~own
+    count = np.add.reduceat(tied, items, axis=1, dtype=np.float32)
+    right = np.add.reduceat(tied & hit, items, axis=1, dtype=np.float32)
+    return np.divide(right, count, out=np.zeros_like(count), where=count > 0).T
+
+
+def _concatenated(parts: Sequence[dict[str, NDArray[Any]]], shape: tuple[int, ...]) -> dict[str, NDArray[Any]]:
+    """The batches' arrays as one, padded to the most candidates, heads unfolded to (L, H)."""
+    most = max((part["present"].shape[1] for part in parts), default=0)
+    items = sum(len(part["present"]) for part in parts)
+    joined: dict[str, NDArray[Any]] = {
+        **{name: np.zeros((items, most), dtype=np.bool_) for name in ("present", "gold")},
+        **{name: np.zeros((items, *shape), dtype=np.float32) for name in MEASURES},
+        "candidate_mass": np.zeros((items, *shape, most), dtype=np.float32),
+    }
+    start = 0
+    for part in parts:
+        count, size = part["present"].shape
+        rows = slice(start, start + count)
+        for name in ("present", "gold"):
+            joined[name][rows, :size] = part[name]
+        for name in MEASURES:
+            joined[name][rows] = part[name].reshape(count, *shape)
+        joined["candidate_mass"][rows, ..., :size] = part["candidate_mass"].reshape(count, *shape, size)
+        start += count
+    return joined

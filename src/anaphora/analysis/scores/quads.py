@@ -1,0 +1,72 @@
+"""Items that share their wording: minimal pairs and whole quads."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anaphora.analysis.scores.heads import Floats, codes_of, mean_of_groups
+from anaphora.data.example import Example
+
+
+def set_products(correct: NDArray[np.floating], sets: Sequence[str]) -> tuple[Floats, NDArray[np.int64]]:
+    """The product of the correctness of each set of items: 1 only where every item is right.
+
+    A tie counts what breaking it by a fair coin would give: half for one even tie in an otherwise right set.
+
+    Args:
+        correct: (N, ...) in [0, 1].
+        sets: each item's set, a minimal pair or quad; "" and sets of one item are left out.
+
+    Returns:
+        (S, ...) products, and (S,) the number of each set's first item.
+    """
+    codes = np.array(codes_of(sets))
+    outside = {codes[item] for item, name in enumerate(sets) if not name}
+    sizes = np.bincount(codes) if len(codes) else np.zeros(0, np.int64)
+    alone = sizes[codes] < 2 if len(codes) else np.zeros(0, np.bool_)
+    inside = np.flatnonzero(~(alone | np.isin(codes, list(outside))))
+    order = inside[np.argsort(codes[inside], kind="stable")]
+    if not len(order):
+        return np.zeros((0, *correct.shape[1:])), np.zeros(0, np.int64)
+    starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
+    return np.multiply.reduceat(correct[order].astype(np.float64), starts, axis=0), order[starts]
+
+
+def minimal_pair_accuracy(correct: NDArray[np.floating], examples: Sequence[Example]) -> Floats:
+    """How often all items that differ in the cue alone are right: 0 for a policy of position or entity.
+
+    Args:
+        correct: (N, ...) in [0, 1].
+        examples: the N items.
+
+    Returns:
+        (...), a scalar for (N,); NaN where no item has a minimal pair.
+    """
+    return mean_of_groups(set_products(correct, minimal_pairs_of(examples))[0])
+
+
+def minimal_pairs_of(examples: Sequence[Example]) -> list[str]:
+    """Each item's minimal pair; "" where it has none."""
+    return [example.minimal_pair for example in examples]
+
+
+def quads_of(examples: Sequence[Example]) -> list[str]:
+    """Each item's quad where that is complete, two cues by two orders, else "".
+
+    A group that asks about two pronouns is a quad of eight items. Larger groups are none, since all of 36 items right
+    is another question than all of 4.
+    """
+    sizes = Counter(example.group for example in examples)
+    orders: dict[str, set[str]] = {}
+    for example in examples:
+        orders.setdefault(example.group, set()).add(example.factors.get("order", ""))
+    return [
+        each.group
+        if len(orders[each.group]) == 2 and sizes[each.group] == 4 * int(each.factors.get("pronouns", "1"))
+        else ""
+        for each in examples
+    ]

@@ -1,0 +1,150 @@
+"""What every head does with the pronoun's row: attend to an offset, special tokens, the cue or the antecedent.
+
+N items, L layers, H heads, T tokens.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from difflib import SequenceMatcher
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anaphora.analysis.maps.record import AttentionRecord
+from anaphora.analysis.scores.cells import rounded
+from anaphora.analysis.scores.heads import TIE, HeadScores, is_main
+from anaphora.data.example import Example, Span
+
+POSITIONAL_FROM = 0.9
+"""Of the argmaxes at one offset (Voita et al. 2019, section 5.1)."""
+SPECIAL_FROM = 0.5
+"""Of the weight on special tokens."""
+CUE_FROM = 0.5
+"""Of the argmaxes on the cue's words."""
+ANTECEDENT_FROM = 0.1
+"""Candidate accuracy above the best baseline."""
+
+_TIED = -1
+
+
+def head_roles(
+    scores: HeadScores, records: Sequence[AttentionRecord], baselines: Mapping[str, NDArray[np.floating]]
+) -> list[dict[str, Any]]:
+    """The roles of every head, by the pronoun's rows of the main items alone.
+
+    Args:
+        scores: N scored items.
+        records: what was scored; `scores.kept` says which of them the items are.
+        baselines: for each policy (N,) whether it is right; one that does not apply to every item (NaN) is left out.
+
+    Returns:
+        One entry a head, layer by layer:
+
+        - "positional": the offset from the pronoun, in tokens, at which most of the row's largest weights lie, and
+          their share; the role from 90 % on. A pronoun of several tokens is at offset 0, its neighbours at -1 and 1.
+        - "special": the mean weight on special tokens such as [CLS]; the role from one half on.
+        - "cue": how often the largest weight lies on a word of the cue; the role from one half on. The corpus writes
+          down the cue's words, not their positions: they are the words in which an item differs from its minimal pair,
+          pronoun and candidates aside. Items whose cue is the pronoun itself have none and do not count; None where no
+          item has any.
+        - "antecedent": the candidate accuracy above the best baseline's, 1 being 100 points; the role from 10 points
+          on. None without baselines.
+
+        "roles" lists those that apply. A row whose largest weight is shared points nowhere.
+    """
+    main = np.flatnonzero(is_main(scores.examples))
+    if not len(main):
+        raise ValueError("scores must hold at least one main item")
+    rows = [records[number] for number in scores.kept[main]]
+    heaviest = np.stack([_argmax(record) for record in rows])  # (N, L, H)
+    special = np.mean([record.weights[:, :, np.array(record.words) < 0].sum(axis=2) for record in rows], axis=0)
+    offsets = np.stack([_offsets(record)[at] for record, at in zip(rows, heaviest, strict=True)])
+    offsets = np.where(heaviest == _TIED, np.nan, offsets)
+    cues = cue_tokens([row.example for row in rows], [row.spans for row in rows])
+    cued = [(item, cue) for item, cue in enumerate(cues) if cue.any()]
+    on_cue = [cue[heaviest[item]] & (heaviest[item] != _TIED) for item, cue in cued]
+    cue_share: NDArray[np.float64] = np.mean(on_cue, axis=0) if on_cue else np.full(scores.shape, np.nan)
+    best = max((float(right[main].mean()) for right in baselines.values() if not np.isnan(right).any()), default=np.nan)
+    above = scores.candidate_accuracy[main].mean(axis=0, dtype=np.float64) - best
+    return [
+        _role_entry(layer, head, offsets[:, layer, head], special[layer, head], float(cue_share[layer, head]), lead)
+        for (layer, head), lead in np.ndenumerate(above)
+    ]
+
+
+def _role_entry(
+    layer: int, head: int, offsets: NDArray[np.float64], special: float, cue: float, above: float
+) -> dict[str, Any]:
+    values, counts = np.unique(offsets[~np.isnan(offsets)], return_counts=True)
+    share = counts.max() / len(offsets) if len(counts) else 0.0
+    # A comparison with NaN, what could not be measured, is false.
+    roles = {
+        "positional": share >= POSITIONAL_FROM,
+        "special": special >= SPECIAL_FROM,
+        "cue": cue >= CUE_FROM,
+        "antecedent": above >= ANTECEDENT_FROM,
+    }
+    return {
+        "layer": layer,
+        "head": head,
+        "roles": [name for name, plays in roles.items() if plays],
+        "positional": {"offset": int(values[counts.argmax()]) if len(counts) else None, "share": rounded(share)},
+        "special": rounded(special),
+        "cue": rounded(cue),
+        "antecedent": {"accuracy_over_best_baseline": rounded(above)},
+    }
+
+
+def cue_tokens(examples: Sequence[Example], spans: Sequence[Sequence[Span]]) -> list[NDArray[np.bool_]]:
+    """Which tokens of each item belong to its cue, N of (T,): what differs from its minimal pair; none without one.
+
+    Args:
+        examples: N items, minimal pairs among them.
+        spans: the characters of each item's tokens, (0, 0) for special ones.
+    """
+    pairs: defaultdict[str, list[int]] = defaultdict(list)
+    for item, example in enumerate(examples):
+        if example.minimal_pair:
+            pairs[example.minimal_pair].append(item)
+    cues = [np.zeros(len(each), dtype=np.bool_) for each in spans]
+    for items in pairs.values():
+        for item, other in zip(items, [*items[1:], items[0]], strict=True):
+            if item != other:
+                cues[item] = _differing(examples[item], spans[item], examples[other], spans[other])
+    return cues
+
+
+def _differing(example: Example, spans: Sequence[Span], other: Example, its: Sequence[Span]) -> NDArray[np.bool_]:
+    tokens = np.zeros(len(spans), dtype=np.bool_)
+    start, end = example.pronoun
+    if example.factors.get("cue", "").lower() == example.text[start:end].lower():
+        return tokens  # another pronoun is the whole difference, or stands for it a second time
+    own = [example.text[left:right] for left, right in spans]
+    others = [other.text[left:right] for left, right in its]
+    for tag, first, last, _, _ in SequenceMatcher(None, own, others, autojunk=False).get_opcodes():
+        tokens[first:last] |= tag in ("replace", "delete")
+    for left, right in (example.pronoun, *(span for spans in example.candidates for span in spans)):
+        tokens &= ~_within(spans, left, right)
+    return tokens
+
+
+def _within(spans: Sequence[Span], start: int, end: int) -> NDArray[np.bool_]:
+    return np.array([left < end and start < right for left, right in spans], dtype=np.bool_)
+
+
+def _argmax(record: AttentionRecord) -> NDArray[np.int64]:
+    """The token with the largest weight in each head's row, (L, H); -1 where several share it."""
+    largest = record.weights.max(axis=2, keepdims=True)
+    tied = (record.weights >= largest * np.float32(1 - TIE)).sum(axis=2)
+    return np.where(tied == 1, record.weights.argmax(axis=2), _TIED)
+
+
+def _offsets(record: AttentionRecord) -> NDArray[np.int64]:
+    """How many tokens each token stands behind the pronoun's last (+) or before its first (-): (T,)."""
+    own = np.flatnonzero(_within(record.spans, *record.example.pronoun))
+    token = np.arange(len(record.spans))
+    behind: NDArray[np.int64] = np.maximum(token - own[-1], 0) + np.minimum(token - own[0], 0)
+    return behind

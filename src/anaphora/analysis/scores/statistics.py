@@ -1,0 +1,209 @@
+"""Intervals, permutation tests and corrections for scores that come in clusters.
+
+N items, L layers, H heads, M candidates at most.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Hashable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import special
+
+from anaphora.analysis.scores.heads import Head, HeadScores, is_main, macro_weights, strongest_candidates
+
+Floats = NDArray[np.float64]
+
+_MAX_RANDOM_NUMBERS = 4_000_000  # random numbers held at once: 32 MB
+
+
+def cluster_interval(
+    values: ArrayLike, clusters: Sequence[Hashable], level: float = 0.95, draws: int = 2000, seed: int = 0
+) -> tuple[float, float] | None:
+    """The percentile bootstrap interval of the mean of `values`, drawing whole clusters.
+
+    The percentiles are widened as a t interval is against a normal one (Hesterberg 2015, "expanded percentile"),
+    since plain ones cover too little where clusters are few.
+
+    Args:
+        values: (N,).
+        clusters: N labels; items of one template, or of one quad, are not independent.
+        level: the share of such intervals that hold the true mean.
+        draws: how many samples of clusters.
+        seed: of the draws; the same seed gives the same interval.
+
+    Returns:
+        The two ends, or None where there are fewer than two clusters: nothing then tells how they vary.
+    """
+    numbers = np.asarray(values, dtype=np.float64)
+    if numbers.shape != (len(clusters),):
+        raise ValueError(f"values must be ({len(clusters)},), one for each cluster label, not {numbers.shape}")
+    numbering: dict[Hashable, int] = {}
+    codes = np.array([numbering.setdefault(label, len(numbering)) for label in clusters], dtype=np.int64)
+    count = len(numbering)
+    if count < 2:
+        return None
+    sums, sizes = np.bincount(codes, weights=numbers), np.bincount(codes)
+    random = np.random.default_rng(seed)
+    means = []
+    for many in _chunks(draws, count):
+        samples = random.integers(count, size=(many, count))
+        means.append(sums[samples].sum(axis=1) / sizes[samples].sum(axis=1))
+    quantile = special.stdtrit(count - 1, (1 - level) / 2) * np.sqrt(count / (count - 1))
+    tail = special.ndtr(quantile)
+    low, high = np.quantile(np.concatenate(means), [tail, 1 - tail])
+    return float(low), float(high)
+
+
+def permutation_p_max(scores: HeadScores, draws: int = 1000, seed: int = 0) -> Floats:
+    """The p-value of every head's candidate accuracy, corrected for there being L * H heads to pick from: (L, H).
+
+    The antecedent is relabelled among the candidates of each group, in one draw for all heads; a head's p is how often
+    the best of all heads then does as well as it did. The statistic is the one by which `choose_head` chooses, on the
+    same items, so the chosen head has the smallest p.
+    """
+    main = scores.select(is_main(scores.examples))
+    observed, null = _permutation_null(
+        main, strongest_candidates(main).reshape(len(main.examples), -1, main.gold.shape[1]), draws, seed
+    )
+    p: Floats = _p_values(null.max(axis=1)[:, None], observed)
+    return p.reshape(scores.shape)
+
+
+def permutation_p(scores: HeadScores, head: Head, draws: int = 2000, seed: int = 0) -> float:
+    """The one-sided p-value of one head's candidate accuracy, for a head that was chosen on other items.
+
+    The antecedent is relabelled as in `permutation_p_max`; all items of `scores` are used.
+    """
+    chosen = strongest_candidates(scores)[:, head.layer, head.head : head.head + 1]
+    observed, null = _permutation_null(scores, chosen, draws, seed)
+    return float(_p_values(null, observed)[0])
+
+
+def holm(p_values: Sequence[float]) -> Floats:
+    """P-values corrected for their number, in the order given: Holm 1979, which needs no independence."""
+    raw = np.asarray(p_values, dtype=np.float64)
+    order = np.argsort(raw)
+    corrected = np.empty_like(raw)
+    corrected[order] = np.minimum(np.maximum.accumulate(raw[order] * np.arange(len(raw), 0, -1)), 1)
+    return corrected
+
+
+class Spread(NamedTuple):
+    """The middle of a few numbers and the lowest and highest of them."""
+
+    median: float
+    lowest: float
+    highest: float
+
+
+def median_and_spread(values: ArrayLike) -> Spread:
+    """The median and the range: what a handful of seeds can honestly show."""
+    numbers = np.asarray(values, dtype=np.float64)
+    if not numbers.size or np.isnan(numbers).any():
+        raise ValueError(f"values must be one or more numbers, not {numbers.tolist()}")
+    return Spread(float(np.median(numbers)), float(numbers.min()), float(numbers.max()))
+
+
+def _p_values(null: Floats, observed: Floats) -> Floats:
+    # The data themselves are one of the relabellings: p is never 0. The slack is for sums in another order.
+    p: Floats = (1 + (null >= observed - 1e-9).sum(axis=0)) / (1 + len(null))
+    return p
+
+
+def _chunks(draws: int, size: int) -> Iterator[int]:
+    """`draws` in portions that hold at most `_MAX_RANDOM_NUMBERS` numbers of `size` each."""
+    most = max(1, _MAX_RANDOM_NUMBERS // max(size, 1))
+    while draws > 0:
+        yield min(draws, most)
+        draws -= most
+
+
+def _permutation_null(scores: HeadScores, pointed: NDArray[np.float32], draws: int, seed: int) -> tuple[Floats, Floats]:
+    """Accuracy of K heads as it is, and under antecedents relabelled within groups.
+
+    Where items differ in the cue alone, the cues of their group trade antecedents, the same trade in every order: a
+    head that follows position, entity or a fixed tie of cue and entity is no better than it would be by luck. Items
+    without a minimal pair draw their antecedents anew among the candidates that the cue may pick.
+
+    Args:
+        scores: N items with their antecedents.
+        pointed: (N, K, M) as `strongest_candidates` gives them.
+        draws: how many relabellings.
+        seed: of the draws.
+
+    Returns:
+        (K,) and (draws, K), macro means over cells of language, kind and type.
+    """
+    if not scores.examples:
+        raise ValueError("scores must hold at least one item")
+    weighted = pointed * macro_weights(scores.examples)[:, None, None]
+    flat = weighted.transpose(0, 2, 1).reshape(-1, pointed.shape[1])  # (N * M, K)
+    observed = scores.gold.reshape(-1).astype(np.float64) @ flat
+    trades = _AntecedentPermutation(scores)
+    random = np.random.default_rng(seed)
+    null = [
+        trades.draw(random, many).reshape(many, -1).astype(np.float64) @ flat
+        for many in _chunks(draws, scores.gold.size)
+    ]
+    return observed, np.concatenate(null)
+
+
+class _AntecedentPermutation:
+    """Who may trade antecedents with whom."""
+
+    def __init__(self, scores: HeadScores) -> None:
+        self.gold = scores.gold
+        sets = _minimal_pair_sets(scores)
+        groups: dict[tuple[str, int], int] = {}
+        most = max((len(items) for items in sets), default=0)
+        self.table = np.zeros((len(sets), max(most, 1)), dtype=np.int64)  # the items of each minimal pair, by cue
+        self.traders = np.array([item for items in sets for item in items], dtype=np.int64)
+        self.rank = np.array([rank for items in sets for rank in range(len(items))], dtype=np.int64)
+        self.set = np.array([row for row, items in enumerate(sets) for _ in items], dtype=np.int64)
+        group_numbers = []
+        for row, items in enumerate(sets):
+            self.table[row, : len(items)] = items
+            name = scores.examples[items[0]].group or f"\0{row}"
+            group_numbers.append(groups.setdefault((name, len(items)), len(groups)))
+        self.group = np.array(group_numbers, dtype=np.int64)[self.set] if sets else np.zeros(0, np.int64)
+        sizes = np.array([size for _, size in groups], dtype=np.int64).reshape(-1, 1)
+        self.beyond = np.arange(self.table.shape[1]) >= sizes  # (groups, most): no such cue
+
+        self.alone = np.setdiff1d(np.arange(len(scores.examples)), self.traders)
+        self.closed = np.ones((len(self.alone), self.gold.shape[1]), dtype=np.bool_)
+        for row, item in enumerate(self.alone):
+            self.closed[row, list(scores.examples[item].focal)] = False
+        self.closed &= ~self.gold[self.alone]
+
+    def draw(self, random: np.random.Generator, many: int) -> NDArray[np.bool_]:
+        """Relabelled antecedents: (many, N, M)."""
+        relabelled = np.broadcast_to(self.gold, (many, *self.gold.shape)).copy()
+        if len(self.traders):
+            keys = random.random((many, *self.beyond.shape)) + self.beyond
+            source = self.table[self.set, np.argsort(keys, axis=2)[:, self.group, self.rank]]
+            relabelled[:, self.traders] = self.gold[source]
+        if len(self.alone):
+            # Candidates in random order, closed ones last; the first of them become the antecedents.
+            keys = random.random((many, *self.closed.shape)) + self.closed
+            ranks = np.argsort(np.argsort(keys, axis=2), axis=2)
+            relabelled[:, self.alone] = ranks < self.gold[self.alone].sum(axis=1)[:, None]
+        return relabelled
+
+
+def _minimal_pair_sets(scores: HeadScores) -> list[list[int]]:
+    """Items that differ in the cue alone, sorted by cue; only where every cue picks another candidate."""
+    pairs: defaultdict[str, list[int]] = defaultdict(list)
+    for item, example in enumerate(scores.examples):
+        if example.minimal_pair:
+            pairs[example.minimal_pair].append(item)
+    answers = [example.antecedents for example in scores.examples]
+    sizes = scores.present.sum(axis=1)
+    return [
+        sorted(items, key=lambda item: scores.examples[item].factors.get("cue", ""))
+        for items in pairs.values()
+        if len(items) > 1 and len({answers[item] for item in items}) == len(items) and len(set(sizes[items])) == 1
+    ]

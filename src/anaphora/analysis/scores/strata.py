@@ -1,0 +1,239 @@
+"""The numbers of a run by language, kind of cue, type, stratum and template.
+
+N items, L layers, H heads, R untrained models.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from anaphora.analysis.scores.cells import KINDS, clusters, rounded
+from anaphora.analysis.scores.heads import MEASURES, Head, HeadScores, is_main
+from anaphora.analysis.scores.quads import minimal_pairs_of, quads_of, set_products
+from anaphora.analysis.scores.statistics import cluster_interval
+from anaphora.data.example import Example
+
+Floats = NDArray[np.float64]
+
+
+def summarise(
+    test: HeadScores,
+    head: Head,
+    task_correct: NDArray[np.floating],
+    baselines: Mapping[str, NDArray[np.floating]],
+    random_init: NDArray[np.floating],
+) -> dict[str, Any]:
+    """The metrics of one head that was chosen on other items, beside the model's own answers and what luck gives.
+
+    Args:
+        test: N scored items.
+        head: the head that the development split chose.
+        task_correct: (N,) whether the model's own answer is right, in the order of `test.examples`; where
+            `test.dropped` counts items left out, select the rest by `test.kept`. NaN for a model that answers
+            nothing makes the task accuracy None.
+        baselines: for each policy (N,) whether it is right; fractions for ties.
+        random_init: (R, N) whether the development-chosen head of each untrained model is right, NaN for an
+            item that it was not measured on; R may be 0.
+
+    Returns:
+        {"languages": {language: cell with "set", "role", "types", "worst_template"}, "strata": {language: {stratum:
+        cell}}}. Languages count the main items only. A kind of cue that does not occur is absent. A cell's "chance" is
+        the mean share of candidates that are right; "quad_accuracy" is None without complete quads. "intervals" hold
+        95 % bootstrap intervals over templates, or groups, or else items: None below two clusters. Numbers have 6
+        digits; what cannot be computed is None.
+
+    Raises:
+        ValueError: a shape does not fit N.
+    """
+    table = _ItemValues(test, head, task_correct, baselines, random_init)
+    main = is_main(test.examples)
+    languages = _labels(example.language for example in test.examples)
+    summary: dict[str, Any] = {"languages": {}, "strata": {}}
+    for language in sorted(set(languages)):
+        spoken = languages == language
+        if (spoken & main).any():
+            summary["languages"][language] = _language(table, spoken & main)
+        strata = _factor(test.examples, "stratum")
+        others = sorted(set(strata[spoken & ~main]))
+        summary["strata"][language] = {name: table.cell(spoken & (strata == name)) for name in others}
+    return summary
+
+
+def template_rows(test: HeadScores, head: Head, task_correct: NDArray[np.floating]) -> list[dict[str, Any]]:
+    """One row for each language, stratum and template: items, task accuracy, candidate accuracy and antecedent mass."""
+    table = _ItemValues(test, head, task_correct, {}, np.zeros((0, len(test.examples))))
+    rows: defaultdict[tuple[str, str, str], list[int]] = defaultdict(list)
+    for item, example in enumerate(test.examples):
+        name = example.factors.get("template")
+        if name is not None:
+            rows[example.language, example.factors.get("stratum") or "main", name].append(item)
+    return [
+        {
+            "language": language,
+            "stratum": stratum,
+            "template": name,
+            "items": len(items),
+            **{
+                measure: rounded(table.values[measure][items].mean())
+                for measure in ("task_accuracy", "candidate_accuracy", "antecedent_mass")
+            },
+        }
+        for (language, stratum, name), items in rows.items()
+    ]
+
+
+def heads_frame(scores: HeadScores) -> pd.DataFrame:
+    """One row for each language, layer and head: the number of items and the mean of every measure over them."""
+    layers, heads = scores.shape
+    languages = _labels(example.language for example in scores.examples)
+    frames = []
+    for language in dict.fromkeys(languages):
+        spoken = languages == language
+        columns: dict[str, Any] = {
+            "language": [language] * (layers * heads),
+            "layer": np.repeat(np.arange(layers), heads),
+            "head": np.tile(np.arange(heads), layers),
+            "items": [int(spoken.sum())] * (layers * heads),
+        }
+        means = {name: getattr(scores, name)[spoken].mean(axis=0, dtype=np.float64).reshape(-1) for name in MEASURES}
+        frames.append(pd.DataFrame(columns | means))
+    names = ["language", "layer", "head", "items", *MEASURES]
+    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=names)
+
+
+@dataclass(frozen=True)
+class _SetValues:
+    """Values of whole sets of items, with the item at which each begins."""
+
+    values: Floats
+    first: NDArray[np.int64]
+
+
+class _ItemValues:
+    """All that a cell is a mean of, one number an item, or one a minimal pair or quad."""
+
+    def __init__(
+        self,
+        test: HeadScores,
+        head: Head,
+        task_correct: NDArray[np.floating],
+        baselines: Mapping[str, NDArray[np.floating]],
+        random_init: NDArray[np.floating],
+    ) -> None:
+        count = len(test.examples)
+        for name, array in {"task_correct": task_correct, **baselines}.items():
+            if array.shape != (count,):
+                raise ValueError(f"{name}: the shape is {array.shape}; expected ({count},), one for each scored item")
+        if random_init.ndim != 2 or random_init.shape[1] != count:
+            raise ValueError(f"random_init: the shape is {random_init.shape}; expected (models, {count})")
+        self.examples = test.examples
+        self.clusters = clusters(test.examples)
+        at_head = {
+            name: getattr(test, name)[:, head.layer, head.head].astype(np.float64)
+            for name in ("candidate_accuracy", "open_accuracy", "focal_accuracy", "antecedent_mass", "lift")
+        }
+        self.values = {"task_accuracy": task_correct.astype(np.float64), **at_head}
+        correct = at_head["candidate_accuracy"]
+        self.sets = {
+            "quad_accuracy": _SetValues(*set_products(correct, quads_of(test.examples))),
+            "minimal_pair_accuracy": _SetValues(*set_products(correct, minimal_pairs_of(test.examples))),
+        }
+        self.chance = test.gold.sum(axis=1) / np.maximum(test.present.sum(axis=1), 1)
+        self.baselines, self.random_init = baselines, random_init
+
+    def cell(self, items: NDArray[np.bool_]) -> dict[str, Any]:
+        """The metrics of some items with those of the baselines."""
+        measured = self.random_init[:, items]
+        measured = measured[:, ~np.isnan(measured).all(axis=0)]
+        per_model = measured.mean(axis=1, dtype=np.float64) if measured.size else np.zeros(0)
+        baselines = {name: rounded(correct[items].mean(dtype=np.float64)) for name, correct in self.baselines.items()}
+        return self.cell_alone(items) | {
+            "baselines": baselines
+            | {
+                "random_init": rounded(per_model.mean()) if len(per_model) else None,
+                "random_init_95": rounded(np.percentile(per_model, 95)) if len(per_model) else None,
+            }
+        }
+
+    def cell_alone(self, items: NDArray[np.bool_]) -> dict[str, Any]:
+        """The metrics of some items."""
+        means: dict[str, float | None] = {}
+        intervals: dict[str, list[float] | None] = {}
+        numbers = np.flatnonzero(items)
+        for name, values in self.values.items():
+            means[name], intervals[name] = self._mean(values[numbers], numbers)
+        for name, item_sets in self.sets.items():
+            inside = np.flatnonzero(items[item_sets.first])
+            means[name], intervals[name] = self._mean(item_sets.values[inside], item_sets.first[inside])
+        order = (
+            "task_accuracy",
+            "candidate_accuracy",
+            "quad_accuracy",
+            "minimal_pair_accuracy",
+            "open_accuracy",
+            "focal_accuracy",
+            "antecedent_mass",
+            "lift",
+        )
+        return {
+            "items": len(numbers),
+            **{name: means[name] for name in order},
+            "chance": rounded(self.chance[numbers].mean()),
+            "intervals": {name: intervals[name] for name in order},
+        }
+
+    def _mean(self, values: Floats, items: NDArray[np.int64]) -> tuple[float | None, list[float] | None]:
+        if not len(values) or np.isnan(values).any():
+            return None, None
+        ends = cluster_interval(values, [self.clusters[item] for item in items])
+        return rounded(values.mean()), None if ends is None else [round(end, 6) for end in ends]
+
+
+def _language(table: _ItemValues, items: NDArray[np.bool_]) -> dict[str, Any]:
+    cell = table.cell(items)
+    kinds = _factor(table.examples, "kind")
+    for kind in KINDS:
+        if (items & (kinds == kind)).any():
+            cell[kind] = table.cell(items & (kinds == kind))
+    types = _factor(table.examples, "type")
+    named = dict.fromkeys(name for name in types[items] if name)
+    cell["types"] = {name: table.cell_alone(items & (types == name)) for name in named}
+    cell["worst_template"] = _worst_template(table, items)
+    return cell
+
+
+def _worst_template(table: _ItemValues, items: NDArray[np.bool_]) -> dict[str, Any] | None:
+    """The template at which the head finds the antecedent least often, then the task is solved least often."""
+    names = _factor(table.examples, "template")
+    rows = []
+    for name in dict.fromkeys(name for name in names[items] if name):
+        inside = items & (names == name)
+        candidate, task = (table.values[each][inside].mean() for each in ("candidate_accuracy", "task_accuracy"))
+        rows.append((candidate, task, name, int(inside.sum())))
+    if not rows:
+        return None
+    candidate, task, name, count = min(rows)
+    return {
+        "template": name,
+        "items": count,
+        "task_accuracy": rounded(task),
+        "candidate_accuracy": rounded(candidate),
+    }
+
+
+def _factor(examples: Sequence[Example], name: str) -> NDArray[np.object_]:
+    return _labels(example.factors.get(name, "") for example in examples)
+
+
+def _labels(labels: Iterable[str]) -> NDArray[np.object_]:
+    listed = list(labels)
+    array = np.empty(len(listed), dtype=object)
+    array[:] = listed
+    return array

@@ -1,0 +1,1 @@
+"""Questions other than the headline: GAP, antecedent selection, labels, folds."""

@@ -1,0 +1,188 @@
+"""The table of answers: runs and shortcuts on the same items, with paired intervals.
+
+N items, S runs that answer all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from anaphora.analysis.maps.answers import NO_CANDIDATE, Answers, CandidateNumbers
+from anaphora.analysis.maps.capture import answers_pronouns, predict_answers
+from anaphora.analysis.scores.baselines.policies import Floats
+from anaphora.analysis.scores.quads import minimal_pair_accuracy
+from anaphora.analysis.scores.statistics import cluster_interval
+from anaphora.base.errors import UserError
+from anaphora.data.batches.encoded import EncodedSplit
+from anaphora.data.example import Example
+from anaphora.runs.directory import Run
+from anaphora.settings.model.encoder import check_length
+
+MODEL = "model"
+"""The row of the runs themselves."""
+
+NONE_OF_THEM = "none_of_them"
+"""The policy that never names a candidate."""
+
+
+@dataclass(frozen=True)
+class ItemAnswers:
+    """Items with the answers of some runs, and the correctness of shortcuts on them.
+
+    Attributes:
+        examples: N items.
+        answers: (S, N) the candidate that each run names, or `NO_CANDIDATE`.
+        shortcuts: by name the correctness on each item, in [0, 1]; (N,), or (K, N) for a shortcut that was fitted K
+            times. NaN where it does not apply.
+    """
+
+    examples: list[Example]
+    answers: CandidateNumbers
+    shortcuts: Mapping[str, Floats]
+
+    def correctness(self) -> Floats:
+        """Whether each run is right on each item: (S, N)."""
+        return np.array([Answers.about(self.examples, row).correct for row in self.answers]).reshape(self.answers.shape)
+
+    def policies(self) -> Iterator[tuple[str, Floats, Floats]]:
+        """Name, correctness on each item, and the number of right decisions, of every policy: one row a run or fit.
+
+        An item with M candidates asks for M decisions: is it this one? A shortcut that does not apply to all items is
+        left out.
+        """
+        sizes = np.array([len(example.candidates) for example in self.examples])
+        antecedents = np.array([len(example.antecedents) for example in self.examples])
+        correct = self.correctness()
+        named = self.answers != NO_CANDIDATE
+        # Naming a wrong candidate errs about it and about the antecedents; silence errs about the antecedents alone.
+        hits = (named & (correct > 0)).astype(np.float64)
+        yield MODEL, correct, sizes - antecedents - named + 2 * hits
+        for name, shortcut in self.shortcuts.items():
+            if not np.isnan(shortcut).any():
+                fits = np.atleast_2d(shortcut)
+                yield name, fits, sizes - antecedents - 1 + 2 * fits
+        if not antecedents.all():
+            decisions = (sizes - antecedents).astype(np.float64)
+            yield NONE_OF_THEM, (antecedents == 0).astype(np.float64)[None], decisions[None]
+
+
+def predict_for_run(run: Run, examples: Sequence[Example]) -> CandidateNumbers:
+    """The candidate that a run names for each example, or `NO_CANDIDATE`: (N,).
+
+    Raises:
+        UserError: the run answers no pronoun question, or a text is too long for its model.
+    """
+    require_pronoun_head(run)
+    data = EncodedSplit(examples, run.tokenizer)
+    check_length(run.config.model, data.max_tokens())
+    answers = predict_answers(run.model, data, run.config.batching, run.config.task.prediction)
+    assert answers is not None
+    return answers.candidates
+
+
+def require_pronoun_head(run: Run) -> None:
+    """Refuse a run that answers no pronoun question.
+
+    Raises:
+        UserError: it has no prediction head for one.
+    """
+    prediction = run.config.task.prediction
+    if not answers_pronouns(prediction):
+        raise UserError(f"runs ({run.directory}) answers no pronoun question (task.prediction={prediction.kind})")
+
+
+def check_factors(items: ItemAnswers, by: Sequence[str], contrast: str | None = None) -> None:
+    """Refuse factors that the items do not have.
+
+    Raises:
+        UserError: naming the factor and what is allowed.
+    """
+    known = sorted({name for example in items.examples for name in example.factors})
+    single = [("by", name) for crossed in by for name in crossed.split("+")]
+    for setting, factor in [*single, ("contrast", contrast)]:
+        if factor is not None and factor not in known:
+            raise UserError(f"{setting} ({factor!r}) must be taken from the factors of these data: {', '.join(known)}")
+    if contrast is not None:
+        values = sorted({example.factors.get(contrast, "") for example in items.examples})
+        if len(values) != 2:
+            raise UserError(f"contrast ({contrast!r}) must be a factor of two values; here are {', '.join(values)}")
+
+
+def accuracy_table(items: ItemAnswers, by: Sequence[str] = (), contrast: str | None = None) -> list[dict[str, Any]]:
+    """A row for each policy of all items, and of the items of each value of the factors `by`; "a+b" crosses two.
+
+    Returns:
+        "factor", "value", "policy", "items", "accuracy" with "low" and "high", over several runs or fits "lowest" and
+        "highest" of them, "minimal_pair_accuracy" (None where no item has a minimal pair), "decision_accuracy" with its
+        ends: of all candidates, is it this one?, "silent": how often the answer is "none of them", and "model_minus"
+        with its ends: the model's accuracy less the policy's on the same items. With a `contrast` of two values,
+        "contrast" with its ends: the policy's accuracy on the first of them (by the alphabet) less that on the second;
+        None where only one is there.
+        Intervals of 95 % draw whole groups; the runs stay as they are. A shortcut is left out where it does not apply
+        to all items.
+    """
+    cells = {("", ""): np.arange(len(items.examples))}
+    for factor in by:
+        values = np.array([_factor_values(example, factor) for example in items.examples])
+        cells |= {(factor, value): np.flatnonzero(values == value) for value in sorted(set(values.tolist()))}
+    policies = list(items.policies())
+    model = policies[0][1].mean(axis=0)
+    rows = []
+    for (factor, value), numbers in cells.items():
+        examples = [items.examples[number] for number in numbers]
+        labels = [example.group or f"alone {number}" for number, example in zip(numbers, examples, strict=True)]
+        for name, correct, decided in policies:
+            runs = correct[:, numbers]
+            mean = runs.mean(axis=0)
+            pairs = float(np.mean([minimal_pair_accuracy(run, examples) for run in runs]))
+            row: dict[str, Any] = {"factor": factor, "value": value, "policy": name, "items": len(numbers)}
+            row |= mean_with_interval("accuracy", mean, labels, ("low", "high"))
+            several = len(runs) > 1
+            row["lowest"] = float(runs.mean(axis=1).min()) if several else None
+            row["highest"] = float(runs.mean(axis=1).max()) if several else None
+            row["minimal_pair_accuracy"] = None if np.isnan(pairs) else pairs
+            row |= _decision_accuracy(decided[:, numbers].mean(axis=0), examples, labels)
+            silent = (items.answers[:, numbers] == NO_CANDIDATE).mean()
+            row["silent"] = float(silent if name == MODEL else name == NONE_OF_THEM)
+            row |= mean_with_interval("model_minus", model[numbers] - mean, labels)
+            if contrast is not None:
+                row |= _factor_contrast(mean, examples, labels, contrast)
+            rows.append(row)
+    return rows
+
+
+def _factor_values(example: Example, factor: str) -> str:
+    return ", ".join(example.factors.get(name, "") for name in factor.split("+"))
+
+
+def mean_with_interval(
+    name: str, values: Floats, labels: Sequence[Hashable], ends: tuple[str, str] | None = None
+) -> dict[str, Any]:
+    """A mean with its interval over groups, as columns of a row; the ends are <name>_low and <name>_high by default."""
+    low, high = cluster_interval(values, labels) or (None, None)
+    below, above = ends or (f"{name}_low", f"{name}_high")
+    return {name: float(values.mean()), below: low, above: high}
+
+
+def _decision_accuracy(decided: Floats, examples: Sequence[Example], labels: Sequence[str]) -> dict[str, Any]:
+    sizes = np.array([len(example.candidates) for example in examples])
+    return mean_with_interval("decision_accuracy", np.repeat(decided / sizes, sizes), np.repeat(labels, sizes).tolist())
+
+
+def _factor_contrast(
+    correct: Floats, examples: Sequence[Example], labels: Sequence[str], factor: str
+) -> dict[str, Any]:
+    values = np.array([example.factors.get(factor, "") for example in examples])
+    kinds = sorted(set(values.tolist()))
+    if len(kinds) < 2:
+        return {"contrast": None, "contrast_low": None, "contrast_high": None}
+    # The mean of these is the first value's mean less the second's; a group mostly holds as many of each.
+    weights = sum(
+        sign * (values == kind) * len(values) / (values == kind).sum()
+        for sign, kind in zip((1, -1), kinds, strict=True)
+    )
+    return mean_with_interval("contrast", correct * weights, labels)

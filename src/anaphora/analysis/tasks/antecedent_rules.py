@@ -1,0 +1,161 @@
+"""Rules that pick a mention's antecedent from the mentions before it: what an attention head is compared with.
+
+After Clark et al. 2019, section 4.3, whose sieve follows Lee et al. 2011. They see English words alone: no parse, no
+entity type, no speaker. Word lists and names decide gender and number; the names are
+those of the built-in corpus, and the lists stand here in full.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import NamedTuple
+
+from anaphora.data.controlled import lexicon
+from anaphora.data.corpora.coreference import extents_of
+from anaphora.data.example import Example, Span
+
+_PRONOUNS = {
+    (1, False, None): "i me my mine myself",
+    (1, True, None): "we us our ours ourselves",
+    (2, None, None): "you your yours yourself yourselves thou thee thy thine thyself ye",
+    (3, False, "male"): "he him his himself",
+    (3, False, "female"): "she her hers herself",
+    (3, False, "thing"): "it its itself",
+    (3, True, None): "they them their theirs themselves",
+}
+_MALE = (
+    "mr mr. sir lord king prince duke count baron master monsieur father dad papa brother son uncle nephew grandfather "
+    "husband man boy gentleman lad fellow widower monk priest bishop men boys gentlemen brothers sons"
+)
+_FEMALE = (
+    "mrs mrs. miss ms ms. lady madam madame mademoiselle queen princess duchess countess mistress mother mum mama "
+    "mamma sister daughter aunt niece grandmother wife woman girl maid lass widow nun actress women girls ladies "
+    "sisters daughters"
+)
+_PLURAL = (
+    "men women children people feet teeth mice geese oxen police folk these those many several both few two three four "
+    "five six seven eight nine ten dozens hundreds thousands"
+)
+_PRONOUN_FEATURES = {word: kind for kind, words in _PRONOUNS.items() for word in words.split()}
+_GENDER_BY_WORD = {**dict.fromkeys(_MALE.split(), "male"), **dict.fromkeys(_FEMALE.split(), "female")}
+_PLURAL_WORDS = frozenset(_PLURAL.split())
+
+
+class AgreementFeatures(NamedTuple):
+    """Person (1 to 3), whether there are many, and gender; None is unknown and agrees with anything."""
+
+    person: int
+    plural: bool | None
+    gender: str | None
+
+
+@dataclass(frozen=True)
+class Mention:
+    """A mention in its text: head word and whole, in characters, and the candidate that it belongs to."""
+
+    head: Span
+    whole: Span
+    candidate: int
+
+
+def nearest(_mention: Mention, earlier: list[Mention], _text: str) -> Mention:
+    """The mention whose head word is the last one before."""
+    return earlier[-1]
+
+
+def head_match(mention: Mention, earlier: list[Mention], text: str) -> Mention:
+    """The nearest mention with the same head word in any case; where there is none, the nearest."""
+    wanted = _casefolded(text, mention.head)
+    return next((one for one in reversed(earlier) if _casefolded(text, one.head) == wanted), earlier[-1])
+
+
+def sieve(mention: Mention, earlier: list[Mention], text: str) -> Mention:
+    """The nearest mention of the first of four sieves that lets one through.
+
+    1. the same whole mention, word for word in any case; 2. the same head word; 3. person, number and gender agree
+    (`agreement_features`); 4. any. The first person agrees with the first person alone, whoever speaks.
+    """
+    whole, head, own = (
+        _casefolded(text, mention.whole),
+        _casefolded(text, mention.head),
+        agreement_features(text, mention.head, mention.whole),
+    )
+    tests: tuple[Callable[[Mention], bool], ...] = (
+        lambda each: _casefolded(text, each.whole) == whole,
+        lambda each: _casefolded(text, each.head) == head,
+        lambda each: agree(own, agreement_features(text, each.head, each.whole)),
+    )
+    for test in tests:
+        for each in reversed(earlier):
+            if test(each):
+                return each
+    return earlier[-1]
+
+
+RULES: dict[str, Callable[[Mention, list[Mention], str], Mention]] = {
+    "nearest": nearest,
+    "head match": head_match,
+    "sieve": sieve,
+}
+
+
+def rule_hits(example: Example) -> dict[str, bool]:
+    """Whether each rule picks an antecedent; a rule is given the earlier mentions, a head is not.
+
+    Raises:
+        ValueError: no candidate stands before the mention.
+    """
+    own, entities = extents_of(example)
+    mentions = [
+        Mention(head, whole, candidate)
+        for candidate, (heads, wholes) in enumerate(zip(example.candidates, entities, strict=True))
+        for head, whole in zip(heads, wholes, strict=True)
+    ]
+    earlier = sorted((each for each in mentions if each.head < example.pronoun), key=lambda each: each.head)
+    if not earlier:
+        raise ValueError("no candidate stands before the mention: there is nothing to choose from")
+    mention = Mention(example.pronoun, own, -1)
+    return {name: rule(mention, earlier, example.text).candidate in example.antecedents for name, rule in RULES.items()}
+
+
+def agreement_features(text: str, head: Span, whole: Span) -> AgreementFeatures:
+    """Person, number and gender of a mention by its words.
+
+    A pronoun has its own. Of other mentions the person is 3; they are many where "and" joins words or a plural stands
+    in them ("these", "people") or the head word ends in s and has no capital; and the gender is that of the head word,
+    else of any word but a possessive's owner: a title, a word for a man or woman, a first name.
+    """
+    head_word = _casefolded(text, head)
+    if head_word in _PRONOUN_FEATURES:
+        return AgreementFeatures(*_PRONOUN_FEATURES[head_word])
+    words = _casefolded(text, whole).split()
+    own = text[head[0] : head[1]]
+    several = "and" in words or head_word in _PLURAL_WORDS or words[0] in _PLURAL_WORDS
+    plural = own.islower() and own.endswith("s") and not own.endswith(("ss", "us", "is"))
+    # In "Tom's sister" and "the king 's maid" the owner does not count.
+    free = [
+        word for word, after in zip(words, [*words[1:], ""], strict=True) if not (after in ("'s", "’s") or "'" in word)
+    ]
+    genders = [each for each in map(_gender, [head_word, *free]) if each is not None]
+    return AgreementFeatures(3, several or plural, genders[0] if genders and "and" not in words else None)
+
+
+def agree(one: AgreementFeatures, other: AgreementFeatures) -> bool:
+    """Whether two mentions may be of one entity: no feature that both have differs."""
+    return all(left is None or right is None or left == right for left, right in zip(one, other, strict=True))
+
+
+def _casefolded(text: str, span: Span) -> str:
+    return text[span[0] : span[1]].casefold()
+
+
+def _gender(word: str) -> str | None:
+    return _GENDER_BY_WORD.get(word) or _gender_by_name().get(word)
+
+
+@cache
+def _gender_by_name() -> dict[str, str]:
+    known = lexicon.load("en").names
+    return {name.casefold(): gender for gender, names in known.items() for name in names}

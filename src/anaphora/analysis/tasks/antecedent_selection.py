@@ -1,0 +1,230 @@
+"""Heads as antecedent selectors, Clark et al. 2019, section 4.3: does a mention's head word attend to an antecedent's?
+
+Weights to the subwords of a word are summed, those from them averaged; special tokens and the mention itself do not
+count. N items, F fields of choice, L layers, H heads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anaphora.analysis.maps.record import AttentionRecord
+from anaphora.analysis.maps.words import word_weights
+from anaphora.analysis.scores.cells import bootstrap_interval, rounded
+from anaphora.analysis.scores.heads import Head
+from anaphora.analysis.tasks.antecedent_rules import RULES, rule_hits
+from anaphora.data.corpora.coreference import FORMS
+from anaphora.data.example import Example, Span
+
+CHOICE_SETS = ("words", "preceding", "mentions")
+"""Where the heaviest word is chosen: among all words of the text, those before the mention, or the head words of
+the mentions before it. The first is the protocol of Clark et al.; the last is what the rules choose among."""
+FORM_COLUMNS = ("all", *FORMS)
+
+Hits = NDArray[np.float32]
+
+
+def form_of(example: Example) -> str:
+    """The column that an example counts in: its factor `form` where that is one of `FORMS`, else "pronoun"."""
+    form = example.factors.get("form", "")
+    return form if form in FORMS else "pronoun"
+
+
+def has_preceding_antecedent(example: Example) -> bool:
+    """Whether some antecedent stands before the mention."""
+    return any(example.candidates[index][0] < example.pronoun for index in example.antecedents)
+
+
+def selection_hits(record: AttentionRecord) -> Hits:
+    """The correctness of the heaviest word in each of `CHOICE_SETS`: (F, L, H); a tie among k words counts 1 / k each.
+
+    The word is right if it holds a head word of an antecedent. In the field of mentions only those before count.
+    """
+    row, example = word_weights(record), record.example
+    pronoun = example.pronoun
+    text = [start < end for start, end in row.spans]
+    other = np.array([written and not _overlap(span, pronoun) for span, written in zip(row.spans, text, strict=True)])
+    before = other & np.array([end <= pronoun[0] for _, end in row.spans])
+    mentioned = _overlapping_any(row.spans, [span for spans in example.candidates for span in spans])
+    right = _overlapping_any(row.spans, [span for index in example.antecedents for span in example.candidates[index]])
+    hits = np.zeros((len(CHOICE_SETS), *row.weights.shape[:2]), dtype=np.float32)
+    for number, allowed in enumerate((other, before, before & mentioned)):
+        within = row.weights[:, :, allowed]
+        if not within.shape[2]:
+            continue
+        heaviest = within == within.max(axis=2, keepdims=True)
+        hits[number] = (heaviest & right[allowed]).sum(axis=2) / heaviest.sum(axis=2)
+    return hits
+
+
+def _overlapping_any(words: Sequence[Span], spans: Sequence[Span]) -> NDArray[np.bool_]:
+    return np.array([any(_overlap(word, span) for span in spans) for word in words], dtype=np.bool_)
+
+
+def _overlap(one: Span, other: Span) -> bool:
+    return one[0] < other[1] and other[0] < one[1]
+
+
+@dataclass(frozen=True, eq=False)
+class Selections:
+    """The words that every head of a model picks in a split.
+
+    Attributes:
+        examples: N items.
+        hits: (N, F, L, H) the correctness of each head.
+    """
+
+    examples: Sequence[Example]
+    hits: Hits
+
+    def items(self, column: str) -> NDArray[np.int64]:
+        """The items of a column."""
+        return np.flatnonzero([column in ("all", form_of(example)) for example in self.examples])
+
+    def accuracy(self, field: str, column: str) -> NDArray[np.float64]:
+        """Every head's share of right picks: (L, H)."""
+        accuracy: NDArray[np.float64] = self.hits[self.items(column), CHOICE_SETS.index(field)].mean(
+            axis=0, dtype=np.float64
+        )
+        return accuracy
+
+    def best(self, field: str, column: str) -> Head:
+        """The head with the most right picks; the first of several that are as good."""
+        accuracy = self.accuracy(field, column)
+        layer, head = np.unravel_index(accuracy.argmax(), accuracy.shape)
+        return Head(int(layer), int(head))
+
+    def head_hits(self, head: Head, field: str) -> NDArray[np.float64]:
+        """The correctness of one head: (N,)."""
+        return self.hits[:, CHOICE_SETS.index(field), head.layer, head.head].astype(np.float64)
+
+
+def collect_selections(examples: Sequence[Example], records: Iterable[tuple[int, AttentionRecord]]) -> Selections:
+    """Selections from records that come with the number of their example, in any order, each once.
+
+    Raises:
+        ValueError: there is no record.
+    """
+    hits: Hits | None = None
+    for number, record in records:
+        record_hits = selection_hits(record)
+        if hits is None:
+            hits = np.zeros((len(examples), *record_hits.shape), dtype=np.float32)
+        hits[number] = record_hits
+    if hits is None:
+        raise ValueError("there is no record to gather")
+    return Selections(examples, hits)
+
+
+def selection_table(
+    development: Selections, measured: Selections, untrained: Sequence[tuple[Selections, Selections]], by: Sequence[str]
+) -> list[dict[str, Any]]:
+    """Every rule and every chosen head on the measured split, with 95 % bootstrap intervals over documents.
+
+    Args:
+        development: where heads are chosen.
+        measured: the same model on the split that is reported.
+        untrained: the two for models at their random start.
+        by: factors; for each value of each, the same rows once more on its items, with the same heads.
+
+    Returns:
+        A row for every subset, "selector", field and column: "subset" ("all", or "factor=value"), "selector" (a rule;
+        "best head", chosen for the column; "one head", chosen for all; "untrained", each model's best head for the
+        column, averaged), "field" ("mentions" for rules), "column", "items", "documents", "layer", "head" (None but
+        for heads of the model), "development" (the head's share where it was chosen), "accuracy", "low", "high", and
+        "over_nearest" with "over_nearest_low" and "over_nearest_high": the difference to the nearest mention on the
+        same items. Ends of intervals are None where there is one document; columns without items are left out.
+    """
+    rules = [rule_hits(example) for example in measured.examples]
+    by_rule = {name: np.array([one[name] for one in rules], dtype=np.float64) for name in RULES}
+    rows: list[dict[str, Any]] = []
+    for subset, kept in _subsets(measured.examples, by):
+        for column in FORM_COLUMNS:
+            items = np.intersect1d(measured.items(column), kept)
+            if not len(items):
+                continue
+            cell = _Cell(measured.examples, items, by_rule["nearest"], {"subset": subset, "column": column})
+            rows += [cell.row(name, "mentions", values) for name, values in by_rule.items()]
+            known = development.items(column)
+            for field in CHOICE_SETS:
+                for selector, chosen_for in (("best head", column), ("one head", "all")):
+                    if len(known):
+                        head = development.best(field, chosen_for)
+                        share = float(development.head_hits(head, field)[known].mean())
+                        rows.append(cell.row(selector, field, measured.head_hits(head, field), head, share))
+                if len(known) and untrained:
+                    chance = [test.head_hits(dev.best(field, column), field) for dev, test in untrained]
+                    rows.append(cell.row("untrained", field, np.mean(chance, axis=0)))
+    return rows
+
+
+def _subsets(examples: Sequence[Example], by: Sequence[str]) -> list[tuple[str, NDArray[np.int64]]]:
+    subsets = [("all", np.arange(len(examples)))]
+    for name in by:
+        values = [example.factors.get(name, "") for example in examples]
+        subsets += [
+            (f"{name}={value}", np.flatnonzero([other == value for other in values])) for value in sorted(set(values))
+        ]
+    return subsets
+
+
+class _Cell:
+    """The items that a few rows are means of."""
+
+    def __init__(
+        self, examples: Sequence[Example], items: NDArray[np.int64], nearest: NDArray[np.float64], names: dict[str, str]
+    ) -> None:
+        self.items, self.nearest, self.names = items, nearest[items], names
+        self.documents = [("document", examples[item].group or examples[item].text) for item in items]
+
+    def row(
+        self,
+        selector: str,
+        field: str,
+        values: NDArray[np.float64],
+        head: Head | None = None,
+        development: float | None = None,
+    ) -> dict[str, Any]:
+        mine = values[self.items]
+        low, high = bootstrap_interval(mine, self.documents) or (None, None)
+        below, above = bootstrap_interval(mine - self.nearest, self.documents) or (None, None)
+        return {
+            "subset": self.names["subset"],
+            "selector": selector,
+            "field": field,
+            "column": self.names["column"],
+            "items": len(self.items),
+            "documents": len(set(self.documents)),
+            "layer": None if head is None else head.layer,
+            "head": None if head is None else head.head,
+            "development": rounded(development),
+            "accuracy": rounded(mine.mean()),
+            "low": low,
+            "high": high,
+            "over_nearest": rounded((mine - self.nearest).mean()),
+            "over_nearest_low": below,
+            "over_nearest_high": above,
+        }
+
+
+def heads_table(selections: Selections, split: str) -> list[dict[str, Any]]:
+    """Every head's right picks in rows of "split", "field", "column", "layer", "head" and "accuracy"."""
+    return [
+        {
+            "split": split,
+            "field": field,
+            "column": column,
+            "layer": layer,
+            "head": head,
+            "accuracy": rounded(float(value)),
+        }
+        for field in CHOICE_SETS
+        for column in FORM_COLUMNS
+        if len(selections.items(column))
+        for (layer, head), value in np.ndenumerate(selections.accuracy(field, column))
+    ]

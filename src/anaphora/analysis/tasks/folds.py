@@ -1,0 +1,115 @@
+"""Runs that were trained on the folds of one corpus: each answers the items of its own fold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from anaphora.analysis.evidence.headline import Progress, no_progress
+from anaphora.analysis.scores.baselines.accuracy import shortcut_correctness
+from anaphora.analysis.scores.baselines.policies import Floats
+from anaphora.analysis.tasks.answered import ItemAnswers, predict_for_run, require_pronoun_head
+from anaphora.base.errors import UserError
+from anaphora.data.example import Example
+from anaphora.data.store import load as load_corpus
+from anaphora.runs.directory import Run, RunFiles
+from anaphora.settings import stored
+from anaphora.settings.data import ExternalCorpus
+from anaphora.settings.run import Config
+
+
+def answer_folds(runs: Sequence[Run], progress: Progress = no_progress) -> ItemAnswers:
+    """Every fold's dev split, answered by its runs and by shortcuts fitted on its training split."""
+    by_fold: dict[int, list[Run]] = {}
+    for run in sorted(runs, key=lambda one: one.config.seed):
+        by_fold.setdefault(fold_of(run), []).append(run)
+    examples: list[Example] = []
+    answers = []
+    parts: list[Mapping[str, Floats]] = []
+    for fold, fold_runs in sorted(by_fold.items()):
+        progress(f"fold {fold + 1} of {len(by_fold)}")
+        corpus = load_corpus(fold_runs[0].config.data)
+        training, items = corpus.examples("train"), corpus.examples("dev")
+        examples += items
+        answers.append(np.stack([predict_for_run(run, items) for run in fold_runs]))
+        parts.append(shortcut_correctness(training, items))
+    return ItemAnswers(
+        examples,
+        np.concatenate(answers, axis=1),
+        concatenated_parts(parts, [fold_answers.shape[1] for fold_answers in answers]),
+    )
+
+
+def concatenated_parts(parts: Sequence[Mapping[str, Floats]], sizes: Sequence[int]) -> dict[str, Floats]:
+    """What `shortcut_correctness` gives of several parts as one; NaN where a shortcut is missing in a part."""
+    names = list(dict.fromkeys(name for part in parts for name in part))
+    return {
+        name: np.concatenate([part.get(name, np.full(size, np.nan)) for part, size in zip(parts, sizes, strict=True)])
+        for name in names
+    }
+
+
+def check_folds(runs: Sequence[Run]) -> None:
+    """Refuse runs that are not all folds of one corpus, each as often as the others.
+
+    Raises:
+        UserError: naming the run and what is wrong with it.
+    """
+    if not runs:
+        raise UserError("runs ([]) must name the runs of all folds")
+    for run in runs:
+        data, directory = run.config.data, run.directory
+        if not isinstance(data, ExternalCorpus) or not data.folds:
+            raise UserError(f"runs ({directory}) was not trained on folds; train with data.folds=5 data.fold=0, 1, ...")
+        require_pronoun_head(run)
+        if run.config.validation.keep != "last":
+            raise UserError(
+                f"runs ({directory}) chose its weights on the fold that it would answer; train with "
+                "validation.keep=last"
+            )
+    require_same_recipe(runs)
+    counts = [sum(fold_of(run) == fold for run in runs) for fold in range(fold_count(runs[0]))]
+    if min(counts) < 1 or len(set(counts)) > 1:
+        written = ", ".join(f"fold {fold}: {count}" for fold, count in enumerate(counts))
+        raise UserError(f"runs: every fold needs as many runs, at least one; here are {written}")
+    pairs = [(fold_of(run), run.config.seed) for run in runs]
+    if len(set(pairs)) < len(pairs):
+        raise UserError("runs: two are of the same fold and seed")
+
+
+def require_same_recipe(runs: Sequence[Run]) -> None:
+    """Refuse runs that differ in more than fold and seed, their own and those of the runs that they started from.
+
+    Raises:
+        UserError: naming the first that does.
+    """
+    for run in runs:
+        if _without_fold_and_seed(run.config) != _without_fold_and_seed(runs[0].config):
+            raise UserError(
+                f"runs: {run.directory} has other settings than {runs[0].directory}; only fold and seed may vary"
+            )
+
+
+def _without_fold_and_seed(config: Config) -> Config:
+    data = replace(config.data, fold=0) if isinstance(config.data, ExternalCorpus) else config.data
+    return replace(config, name=None, output="", seed=0, resume=None, start=_starting_recipe(config.start), data=data)
+
+
+def _starting_recipe(start: str | None) -> str | None:
+    """What a run started from, the same for two seeds of one recipe."""
+    if start is None or not (written := RunFiles(Path(start).expanduser()).config).exists():
+        return start
+    return repr(_without_fold_and_seed(stored.read(written)))
+
+
+def fold_count(run: Run) -> int:
+    """How many folds the data of a run have, 0 for none."""
+    return int(getattr(run.config.data, "folds", 0) or 0)
+
+
+def fold_of(run: Run) -> int:
+    """The fold that a run has not seen."""
+    return int(getattr(run.config.data, "fold", 0))

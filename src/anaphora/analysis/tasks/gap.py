@@ -1,0 +1,245 @@
+"""Name decisions: is this name, is that one, what the pronoun means? F1 as Webster et al. 2018 count it.
+
+S models, N items, M candidates at most.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anaphora.analysis.scores.baselines.policies import Floats, nearest
+from anaphora.analysis.scores.cells import clusters
+from anaphora.data.example import Example, Span
+
+Decisions = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, kw_only=True)
+class GapScore:
+    """The scores of name decisions; means over the models where there are several.
+
+    Attributes:
+        f1: over all decisions on all names, precision and recall with it.
+        masculine, feminine: F1 over the items whose pronoun is masculine, or feminine.
+        bias: feminine / masculine; 1 is none.
+        weighted_bias: the same where texts that name few and many count alike for both genders: a text of either is
+            weighted by how often its fifth, by number of names, stands in all items and how often in its gender.
+        interval, bias_interval, weighted_bias_interval: 95 % percentile bootstrap over texts, the same texts for all
+            models.
+        f1_by_model: the F1 of every model.
+    """
+
+    items: int
+    precision: float
+    recall: float
+    f1: float
+    interval: tuple[float, float]
+    masculine: float
+    feminine: float
+    bias: float
+    bias_interval: tuple[float, float]
+    weighted_bias: float
+    weighted_bias_interval: tuple[float, float]
+    f1_by_model: tuple[float, ...]
+
+
+def gap_score(decisions: Decisions, examples: Sequence[Example], draws: int = 2000, seed: int = 0) -> GapScore:
+    """The scores of some models' decisions.
+
+    Args:
+        decisions: (S, N, M) whether each model takes each name for an antecedent; False where there is no candidate.
+        examples: N items; the factor `gender` says "male" or "female".
+        draws: samples of the bootstrap.
+        seed: of the draws.
+
+    Raises:
+        ValueError: an item has no gender.
+    """
+    genders = np.array([example.factors.get("gender", "") for example in examples])
+    if not set(genders) <= {"male", "female"}:
+        raise ValueError("every item must have the factor gender, male or female")
+    counts, weights = _confusion_counts(decisions, examples), _bootstrap_weights(examples, draws, seed)
+    overall = _f1(weights, counts)
+    alike = _balancing_weights(genders, [_count_names(example.text) for example in examples])
+    masculine, feminine = (_f1(weights * (genders == name), counts).mean(axis=1) for name in ("male", "female"))
+    bias = _ratio(feminine, masculine)
+    weighted = _ratio(*(_f1(weights * alike * (genders == name), counts).mean(axis=1) for name in ("female", "male")))
+    right, wrong, missed = counts.sum(axis=1).T
+    return GapScore(
+        items=len(examples),
+        precision=float(np.mean(right / np.maximum(right + wrong, 1))),
+        recall=float(np.mean(right / np.maximum(right + missed, 1))),
+        f1=float(overall[0].mean()),
+        interval=_interval(overall[1:].mean(axis=1)),
+        masculine=float(masculine[0]),
+        feminine=float(feminine[0]),
+        bias=float(bias[0]),
+        bias_interval=_interval(bias[1:]),
+        weighted_bias=float(weighted[0]),
+        weighted_bias_interval=_interval(weighted[1:]),
+        f1_by_model=tuple(float(one) for one in overall[0]),
+    )
+
+
+def f1_difference(
+    decisions: Decisions, other: Decisions, examples: Sequence[Example], draws: int = 2000, seed: int = 0
+) -> tuple[float, tuple[float, float]]:
+    """By how much F1 of some decisions is above that of others on the same items, and its paired interval.
+
+    Args:
+        decisions, other: (S, N, M) as in `gap_score`; means over the models.
+        examples: N items.
+        draws: samples of the bootstrap, over texts.
+        seed: of the draws.
+    """
+    weights = _bootstrap_weights(examples, draws, seed)
+    first, second = (_f1(weights, _confusion_counts(each, examples)).mean(axis=1) for each in (decisions, other))
+    return float(first[0] - second[0]), _interval(first[1:] - second[1:])
+
+
+def _ratio(above: Floats, below: Floats) -> Floats:
+    """NaN where there is nothing to be in proportion to."""
+    ratio: Floats = above / np.where(below > 0, below, np.nan)
+    return ratio
+
+
+def _count_names(text: str) -> int:
+    """How many different stretches of capitalised words a text holds: about as many as it has names."""
+    return len(set(_CAPITALISED.findall(text)))
+
+
+def _balancing_weights(genders: NDArray[np.str_], names: Sequence[int]) -> Floats:
+    """Weights of the items, (N,), by which every fifth, by number of names, counts alike for both genders.
+
+    0 where a fifth has items of one gender alone: there is nothing to compare them with.
+    """
+    counts = np.asarray(names)
+    fifths = np.searchsorted(np.quantile(counts, (0.2, 0.4, 0.6, 0.8)), counts)
+    weights = np.zeros(len(counts))
+    for fifth in np.unique(fifths):
+        in_fifth = fifths == fifth
+        shares = {gender: np.mean(in_fifth[genders == gender]) for gender in np.unique(genders)}
+        if min(shares.values()) > 0:
+            for gender, share in shares.items():
+                weights[in_fifth & (genders == gender)] = in_fifth.mean() / share
+    return weights
+
+
+def _confusion_counts(decisions: Decisions, examples: Sequence[Example]) -> NDArray[np.int64]:
+    """Hits, false alarms and misses of each item: (S, N, M) -> (S, N, 3)."""
+    gold = gold_decisions(examples, decisions.shape[2])
+    counts: NDArray[np.int64] = np.stack([decisions & gold, decisions & ~gold, gold & ~decisions], axis=-1).sum(axis=2)
+    return counts
+
+
+def _bootstrap_weights(examples: Sequence[Example], draws: int, seed: int) -> Floats:
+    """How often each item stands in each sample of texts: (D + 1, N), the items as they are first."""
+    labels = {label: number for number, label in enumerate(dict.fromkeys(clusters(examples)))}
+    codes = np.array([labels[label] for label in clusters(examples)])
+    counts = np.random.default_rng(seed).multinomial(len(labels), np.full(len(labels), 1 / len(labels)), size=draws)
+    return np.concatenate([np.ones((1, len(examples))), counts[:, codes]])
+
+
+def gold_decisions(examples: Sequence[Example], most: int) -> Decisions:
+    """Which candidates are antecedents: (N, M)."""
+    gold = np.zeros((len(examples), most), dtype=np.bool_)
+    for number, example in enumerate(examples):
+        gold[number, list(example.antecedents)] = True
+    return gold
+
+
+def decisions_from_answers(answers: NDArray[np.int64], most: int) -> Decisions:
+    """The decisions of answers that name one candidate, or none of so many: (N,) -> (N, M)."""
+    decisions: Decisions = answers[:, None] == np.arange(most)
+    return decisions
+
+
+def _f1(weights: Floats, counts: NDArray[np.int64]) -> Floats:
+    """(D, N) weights of the items and (S, N, 3) hits, false alarms and misses -> (D, S)."""
+    hits, alarms, misses = np.einsum("dn,snk->kds", weights, counts)
+    # Without a decision or an antecedent anywhere there is nothing to be right about.
+    f1: Floats = 2 * hits / np.maximum(2 * hits + alarms + misses, 1)
+    return f1
+
+
+def _interval(values: Floats) -> tuple[float, float]:
+    known = values[np.isfinite(values)]  # without a hit there is no bias to speak of
+    if not len(known):
+        return math.nan, math.nan
+    low, high = np.quantile(known, [0.025, 0.975])
+    return float(low), float(high)
+
+
+def best_thresholds(top: Floats, right: Decisions, antecedents: int) -> tuple[Floats, Floats]:
+    """For each of K policies the least score at which its answer should count, by F1.
+
+    Args:
+        top: (N, K) the score of the candidate that each policy names.
+        right: (N, K) whether that one is an antecedent.
+        antecedents: how many names are antecedents in all.
+
+    Returns:
+        (K,) thresholds and the F1 that each reaches: an answer below its threshold is taken for "none of them".
+    """
+    order = np.argsort(-top, axis=0, kind="stable")
+    ranked = np.take_along_axis(top, order, axis=0)
+    hits = np.take_along_axis(right, order, axis=0).cumsum(axis=0)
+    f1 = 2 * hits / (np.arange(1, len(top) + 1)[:, None] + antecedents)
+    # Equal scores cannot be parted: only the last of them is a place to cut.
+    f1[:-1][ranked[:-1] == ranked[1:]] = -1
+    best = f1.argmax(axis=0)
+    columns = np.arange(top.shape[1])
+    return ranked[best, columns], f1[best, columns]
+
+
+_CAPITALISED = re.compile(r"[A-Z][\w.'’-]+(?: [A-Z][\w.'’-]*)*")
+_BEFORE_SUBJECT = re.compile(
+    "and|but|or|when|while|as|because|that|where|who|which|after|before|although|though|since|if|until|then|however"
+)
+_AFTER_OBJECT = re.compile(
+    "to|of|in|on|at|by|for|with|from|and|but|or|as|that|when|while|who|which|after|before|until|into|during|if|than|"
+    "about|the|an?|up|out|off|down|back|away"
+)
+_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*|[^\w\s]")
+
+
+def parallelism(example: Example) -> Floats:
+    """A rule after the parallelism baseline of Webster et al. 2018, without a parser: roles from neighbouring words.
+
+    A mention is possessive before 's, a subject at the start of a sentence or behind a comma or a conjunction, and an
+    object elsewhere. "he" and "she" are subjects, "him" an object, "his" possessive; "her" is an object before a mark,
+    a preposition or a conjunction, and possessive elsewhere. A candidate with a mention of the pronoun's role comes
+    before one without; the nearest of those that are left is the answer.
+    """
+    role = _pronoun_role(example.text, example.pronoun)
+    near = nearest(example)
+    same = [any(_role(example.text, span) == role for span in spans) for spans in example.candidates]
+    return np.array(same, dtype=float) + near / (1 + len(example.text))
+
+
+def _pronoun_role(text: str, span: Span) -> str:
+    word = text[slice(*span)].lower()
+    if word in ("he", "she"):
+        return "subject"
+    if word == "her":
+        following = _WORD.search(text, span[1])
+        after = following[0].lower() if following else "."
+        return "object" if _AFTER_OBJECT.fullmatch(after) or not after[0].isalpha() else "possessive"
+    return "possessive" if word in ("his", "hers") else "object"
+
+
+def _role(text: str, span: Span) -> str:
+    if text[span[1] : span[1] + 2] in ("'s", "’s", "' ", "’ "):
+        return "possessive"
+    before = _WORD.findall(text[: span[0]])
+    return (
+        "subject"
+        if not before or not before[-1][0].isalnum() or _BEFORE_SUBJECT.fullmatch(before[-1].lower())
+        else "object"
+    )

@@ -1,0 +1,180 @@
+"""A run on texts: their labels, beside a bag of words on the same split, or the perplexity of masked words.
+
+N texts, F features.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch.nn import functional
+
+from anaphora.analysis.tasks.answered import mean_with_interval
+from anaphora.data.batches.batching import evaluation_batches
+from anaphora.data.batches.masking import masked_for_evaluation
+from anaphora.data.batches.texts import EncodedTexts
+from anaphora.data.contamination import normalised_words
+from anaphora.data.text import Text
+from anaphora.runs.directory import Run
+from anaphora.settings.model.encoder import check_length
+from anaphora.settings.model.prediction import Label
+
+CandidateIndices = NDArray[np.int64]
+
+INVERSE_PENALTIES = (0.1, 1.0, 10.0)
+"""Inverse strengths of the bag's penalty; the one that is best on the development split is taken."""
+
+
+def label_names(run: Run) -> list[str]:
+    """The labels that a run tells apart."""
+    assert isinstance(run.config.task.prediction, Label)
+    return run.config.task.prediction.labels
+
+
+def predict_labels(run: Run, texts: Sequence[Text]) -> CandidateIndices:
+    """The label that a run gives each text: (N,), numbers in `label_names`."""
+    data = _encode(run, texts, label_names(run))
+    answers = np.zeros(len(data), dtype=np.int64)
+    device = run.model.device
+    for batch in evaluation_batches(data, run.config.batching, slots=0):
+        with torch.inference_mode():
+            on_device = batch.to(device)
+            scores = run.model.prediction_head.scores(run.model(on_device), on_device)
+        answers[batch.items.numpy()] = scores.argmax(dim=1).cpu().numpy()
+    return answers
+
+
+def bag_of_words(train: Sequence[Text], development: Sequence[Text], texts: Sequence[Text]) -> list[str]:
+    """The label that a linear model of words and pairs of neighbours gives each text.
+
+    A logistic regression on which of them a text holds (Wang and Manning 2012 call it a strong baseline), fitted on the
+    training split; its penalty is chosen on the development split. Of Chinese, characters are the words.
+    """
+    from sklearn.feature_extraction.text import CountVectorizer
+
+    counter = CountVectorizer(
+        analyzer=_words_and_bigrams, binary=True, min_df=2 if len(train) > 1000 else 1, dtype=np.float32
+    )
+    known = counter.fit_transform(one.text for one in train)
+    held_out, evaluated = (counter.transform(text.text for text in split) for split in (development, texts))
+    return _logistic_regression_labels((known, held_out, evaluated), train, development)
+
+
+def bag_of_tokens(run: Run, train: Sequence[Text], development: Sequence[Text], texts: Sequence[Text]) -> list[str]:
+    """The label that a linear model of the tokens of a run's encoder gives each text, without order.
+
+    The same logistic regression on which of the run's own tokens a text holds, cut off where the run cuts it off.
+    """
+    from scipy import sparse
+
+    def features(split: Sequence[Text]) -> Any:
+        data = _encode(run, split, label_names(run))
+        rows = np.repeat(np.arange(len(data)), data.ids.lengths)
+        ones = np.ones(len(rows), dtype=np.float32)
+        counts = sparse.csr_matrix((ones, (rows, data.ids.flat)), shape=(len(data), data.vocabulary))
+        counts.data[:] = 1
+        return counts
+
+    return _logistic_regression_labels((features(train), features(development), features(texts)), train, development)
+
+
+def _logistic_regression_labels(
+    features: tuple[Any, Any, Any], train: Sequence[Text], development: Sequence[Text]
+) -> list[str]:
+    """The labels of the last of three matrices by a logistic regression on the first, chosen on the second."""
+    from sklearn.linear_model import LogisticRegression
+
+    known, held_out, evaluated = features
+    gold = np.array([one.label for one in development])
+    best, labels = -1.0, []
+    for strength in INVERSE_PENALTIES:
+        model = LogisticRegression(C=strength, max_iter=200, tol=1e-3)
+        model.fit(known, [one.label for one in train])
+        share = float(np.mean(model.predict(held_out) == gold))
+        if share > best:
+            best, labels = share, [str(label) for label in model.predict(evaluated)]
+    return labels
+
+
+def accuracy_by_policy(texts: Sequence[Text], answers: Mapping[str, Sequence[Sequence[str]]]) -> list[dict[str, Any]]:
+    """A row for each policy: how often its labels are right, and how much more often the first policy's are.
+
+    Args:
+        texts: N texts with their labels.
+        answers: by policy the labels that it gives all texts, one list for each run.
+
+    Returns:
+        "policy", "texts", "accuracy" with "low" and "high", over several runs "lowest" and "highest" of them, and
+        "first_minus" with its ends. Intervals of 95 % draw texts; the runs stay as they are.
+    """
+    gold = np.array([one.label for one in texts])
+    right = {
+        name: np.array([np.array(labels) == gold for labels in runs], dtype=np.float64)
+        for name, runs in answers.items()
+    }
+    first = next(iter(right.values())).mean(axis=0)
+    rows = []
+    for name, runs in right.items():
+        several = len(runs) > 1
+        row: dict[str, Any] = {"policy": name, "texts": len(texts)}
+        row |= mean_with_interval("accuracy", runs.mean(axis=0), range(len(texts)), ("low", "high"))
+        row["lowest"] = float(runs.mean(axis=1).min()) if several else None
+        row["highest"] = float(runs.mean(axis=1).max()) if several else None
+        rows.append(row | mean_with_interval("first_minus", first - runs.mean(axis=0), range(len(texts))))
+    return rows
+
+
+def accuracy_by_label(texts: Sequence[Text], answers: Sequence[str], bag: Sequence[str]) -> list[dict[str, Any]]:
+    """Accuracy of a run and of the bag of words, over all texts and by label, with 95 % bootstrap intervals over texts.
+
+    `more` is the run's accuracy minus the bag's, text by text.
+    """
+    gold = np.array([one.label for one in texts])
+    right, bag_right = ((np.array(named) == gold).astype(np.float64) for named in (answers, bag))
+    rows = []
+    for label in ("", *sorted(set(gold.tolist()))):
+        items = np.flatnonzero((gold == label) | (label == ""))
+        row: dict[str, Any] = {"label": label or "all", "texts": len(items)}
+        values = {"accuracy": right[items], "bag": bag_right[items]}
+        values["more"] = right[items] - bag_right[items]
+        for name, own in values.items():
+            row |= mean_with_interval(name, own, range(len(items)))
+        rows.append(row)
+    return rows
+
+
+def perplexity(run: Run, texts: Sequence[Text]) -> tuple[float, int]:
+    """The perplexity of masked words, exp of their mean cross-entropy, and how many tokens they have.
+
+    The share of masked words is that of training; they are the same ones every time.
+    """
+    data = _encode(run, texts, ())
+    total, masked = 0.0, 0
+    device = run.model.device
+    batches = evaluation_batches(data, run.config.batching, slots=0)
+    for batch in masked_for_evaluation(batches, run.config.task.masked_lm, data.vocabulary):
+        with torch.inference_mode():
+            on_device = batch.to(device)
+            logits = run.model.output(run.model(on_device).hidden[on_device.masked_positions])
+            gold = on_device.ids.flatten()[on_device.masked_positions]
+            total += float(functional.cross_entropy(logits, gold, reduction="sum"))
+        masked += len(batch.masked_positions)
+    return math.exp(total / max(1, masked)), masked
+
+
+def _encode(run: Run, texts: Sequence[Text], labels: Sequence[str]) -> EncodedTexts:
+    data = EncodedTexts(texts, run.tokenizer, run.config.batching.row_tokens, labels)
+    check_length(run.config.model, data.max_tokens())
+    return data
+
+
+def _words_and_bigrams(text: str) -> Iterator[str]:
+    words = normalised_words(text)
+    yield from words
+    yield from (f"{first} {second}" for first, second in pairwise(words))

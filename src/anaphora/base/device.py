@@ -1,0 +1,64 @@
+"""Where a model computes: on the processor, or on a device that was asked for. Imports nothing heavy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from anaphora.base.checks import one_of
+from anaphora.base.errors import UserError
+
+if TYPE_CHECKING:
+    import torch
+
+DEVICES = ("auto", "cpu", "cuda", "mps")
+"""Where a run is trained."""
+
+
+@dataclass(kw_only=True)
+class Device:
+    """Where a command computes that trains nothing; in float32 everywhere, for evidence is not rounded."""
+
+    # Not mps: sums are taken in float64, which it has not.
+    device: str = "cpu"
+
+    def __post_init__(self) -> None:
+        one_of("trainer.device", self.device, ("cpu", "cuda"))
+
+
+@dataclass(kw_only=True)
+class RunsDevice:
+    """Where the runs of a command are trained and measured."""
+
+    device: str | None = None  # `auto`, `cpu`, `cuda` or `mps`; by default as the runs' own settings say
+
+    def __post_init__(self) -> None:
+        if self.device is not None:
+            one_of("trainer.device", self.device, DEVICES)
+
+
+def evaluation_device(device: str) -> Device:
+    """Where a run is measured that was trained on `device`: on cuda if that was asked for and is there.
+
+    A run that was trained on another machine can be measured on this one.
+    """
+    import torch
+
+    return Device(device="cuda" if device == "cuda" and torch.cuda.is_available() else "cpu")
+
+
+def torch_device(name: str) -> torch.device:
+    """The device of a name of `DEVICES`; `auto` is the first of cuda, mps and cpu that is there.
+
+    Raises:
+        UserError: this machine has no such device.
+    """
+    import torch
+
+    there = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
+    if name == "auto":
+        name = next(one for one, found in there.items() if found)
+    if not there[name]:
+        have = ", ".join(one for one, found in there.items() if found)
+        raise UserError(f"trainer.device ({name}) is not on this machine (it has: {have})")
+    return torch.device(name)

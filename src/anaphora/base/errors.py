@@ -1,0 +1,17 @@
+"""The one error that is a user's to mend."""
+
+from __future__ import annotations
+
+
+class UserError(ValueError):
+    """A mistake in a setting, a file or a command: shown as one line, without a traceback, exit status 2."""
+
+
+def one_line(error: BaseException) -> str:
+    """The first sentence of an error that may span many lines."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    key = next((line.partition(":")[2].strip() for line in lines if line.startswith("full_key:")), "")
+    first = lines[0] if lines else type(error).__name__
+    if first.endswith(":") and len(lines) > 1:  # Hydra names the file there, and what is wrong with it below
+        first = f"{first.partition(':')[0]}: {lines[1]}"
+    return f"{key}: {first}" if key and key not in first else first

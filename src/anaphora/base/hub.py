@@ -1,0 +1,28 @@
+"""Whether the Hugging Face hub can be reached, by a single request: its own libraries retry for a minute and more."""
+
+from __future__ import annotations
+
+from threading import Thread
+
+TIMEOUT_SECONDS = 5.0
+"""How long the hub may take to answer."""
+
+
+def is_reachable() -> bool:
+    """Whether the hub, or what HF_ENDPOINT names in its place, answers anything; never where HF_HUB_OFFLINE is set."""
+    from huggingface_hub import constants, get_session
+
+    answers: list[int] = []
+
+    def request() -> None:
+        try:
+            answer = get_session().head(constants.ENDPOINT, timeout=TIMEOUT_SECONDS, follow_redirects=False)
+        except Exception:  # no route, a proxy that refuses, too slow, set to be offline: unrelated classes
+            return
+        answers.append(answer.status_code)
+
+    # In a thread, since no timeout of a request holds for the look-up of the host's name.
+    thread = Thread(target=request, daemon=True)
+    thread.start()
+    thread.join(TIMEOUT_SECONDS)
+    return bool(answers)

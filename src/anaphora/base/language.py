@@ -1,0 +1,27 @@
+"""The languages of the package, their characters, and the rule that decides the language of a text."""
+
+from __future__ import annotations
+
+import re
+
+LANGUAGES = ("en", "zh")
+
+CHINESE_RANGES = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+WORD_PATTERN = rf"[{CHINESE_RANGES}]+|[^\W\d_{CHINESE_RANGES}]+(?:[’'-][^\W\d_{CHINESE_RANGES}]+)*|\d+|[^\w\s]|_"
+"""A run of Chinese characters, a word with its apostrophes and hyphens, a number, or a mark.
+
+A run of Chinese characters has no blanks: the tokenizer decides which parts of it are words.
+"""
+
+CHINESE_CHARACTER = re.compile(f"[{CHINESE_RANGES}]")
+WIDE_RANGES = "\u2e80-\u9fff\uf900-\uffef\U00020000-\U0010ffff"
+"""Chinese characters, rare ones too, and full-width punctuation: what needs a Chinese font and no blank beside it."""
+
+_LANGUAGE_SAMPLE = 1000  # characters at the start of a text that decide its language
+_CHINESE_SHARE = 0.2  # of them at least
+
+
+def language_of(text: str) -> str:
+    """The language: "zh" where a fifth or more of the first thousand characters are Chinese, else "en"."""
+    sample = text[:_LANGUAGE_SAMPLE]
+    return "zh" if len(CHINESE_CHARACTER.findall(sample)) >= max(1, _CHINESE_SHARE * len(sample)) else "en"

@@ -1,0 +1,159 @@
+"""The command line: one table of commands, and what stands around each: compose, check, run, report a mistake."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from omegaconf import DictConfig
+from omegaconf.errors import OmegaConfBaseException
+
+from anaphora.base.errors import UserError
+from anaphora.runs.warm_start import with_start_model
+from anaphora.settings.commands.analysis import (
+    Analysis,
+    AntecedentSelection,
+    CorpusDescription,
+    CrossValidation,
+    Export,
+    LabelTable,
+    NameDecisions,
+    Report,
+    RunComparison,
+    TrainedControls,
+    Transfer,
+)
+from anaphora.settings.commands.benchmark import Benchmark
+from anaphora.settings.commands.explanation import Explanation
+from anaphora.settings.commands.replication import Replication
+from anaphora.settings.commands.study import StudyPlan
+from anaphora.settings.compose import error_message, register_configs
+from anaphora.settings.run import Config
+from anaphora.settings.typed import resolve
+
+
+@dataclass(frozen=True)
+class Command:
+    """One command.
+
+    Attributes:
+        config: the file of `configs` that is composed, without ".yaml".
+        schema: the settings that it becomes; a wrong one stops the command before torch is imported.
+        work: "module:function" below `anaphora.commands`; the module is imported once the settings are right.
+    """
+
+    config: str
+    schema: type[Any]
+    work: str
+
+    def settings(self, composed: DictConfig) -> Any:
+        """The checked settings; those of a training run take over the encoder of what they start from."""
+        checked = resolve(composed, self.schema)
+        return with_start_model(checked) if isinstance(checked, Config) else checked
+
+    def run(self, composed: DictConfig) -> None:
+        """Check and work."""
+        settings = self.settings(composed)
+        module, _, function = self.work.partition(":")
+        getattr(import_module(f"anaphora.commands.{module}"), function)(settings)
+
+
+COMMANDS: dict[str, Command] = {
+    "antecedents": Command("antecedents", AntecedentSelection, "antecedents:select_antecedents"),
+    "benchmark": Command("benchmark", Benchmark, "benchmark:run_benchmark"),
+    "compare": Command("compare", RunComparison, "compare:compare"),
+    "corpus": Command("corpus", CorpusDescription, "corpus:describe"),
+    "cross_validate": Command("cross_validate", CrossValidation, "cross_validate:cross_validate"),
+    "demo": Command("demo", Config, "demo:demonstrate"),
+    "evaluate": Command("analysis", Analysis, "evaluate:evaluate"),
+    "evidence": Command("evidence", TrainedControls, "evidence:train_controls"),
+    "explain": Command("explain", Explanation, "explain:explain"),
+    "export": Command("export", Export, "export:export"),
+    "extract_attention": Command("analysis", Analysis, "extract_attention:extract"),
+    "gap": Command("gap", NameDecisions, "gap:evaluate_name_decisions"),
+    "labels": Command("labels", LabelTable, "labels:compare_labels"),
+    "plot_attention": Command("analysis", Analysis, "plot_attention:plot"),
+    "replicate": Command("replicate", Replication, "replicate:replicate"),
+    "report": Command("report", Report, "report:report"),
+    "score_attention": Command("analysis", Analysis, "score_attention:score_heads"),
+    "study": Command("study", StudyPlan, "study:study"),
+    "train": Command("train", Config, "train:train"),
+    "transfer": Command("transfer", Transfer, "transfer:transfer"),
+}
+"""Every command, by the name that a user types."""
+
+
+def main() -> None:
+    """Run the command that the first argument names: `anaphora train seed=3`.
+
+    A script of one's own that registers parts first has the whole command line by calling it: `python mine.py train`.
+    """
+    name = sys.argv[1] if len(sys.argv) > 1 else ""
+    if name not in COMMANDS:
+        problem = f"there is no command {name!r}" if name else "a command is missing"
+        sys.exit(report_error(UserError(f"{problem}; allowed: {', '.join(COMMANDS)}")))
+    del sys.argv[1]
+    run_command(name)
+
+
+def run_command(name: str) -> None:
+    """Compose the settings of a command from the arguments, check them and run it.
+
+    A user's mistake ends the process with one line and exit status 2.
+    """
+    from hydra import main as hydra_main
+    from hydra.core.config_store import ConfigStore
+
+    command = COMMANDS[name]
+    register_configs({each.config: each.schema for each in COMMANDS.values()})
+    if "--help" in sys.argv[1:]:
+        # Hydra copies its sources a hundred times over to list the groups, and with them every schema: 1.2 of 1.7
+        # seconds. Help only reads.
+        ConfigStore.__deepcopy__ = lambda store, _: store  # type: ignore[attr-defined]
+    os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra then raises composition errors instead of printing them at length
+
+    def work(composed: DictConfig) -> None:
+        with user_errors_exit():  # here too, for Hydra prints a preface to what leaves a job as an exception
+            command.run(composed)
+
+    work.__module__ = f"anaphora.commands.{name}"  # from it Hydra takes the name of the job
+    with user_errors_exit():
+        hydra_main(version_base="1.3", config_path=str(configs_folder()), config_name=command.config)(work)()
+
+
+@contextlib.contextmanager
+def user_errors_exit() -> Iterator[None]:
+    """A block in which a user's mistake ends the process with one line and exit status 2, an interrupt with 130."""
+    from hydra.errors import HydraException
+
+    try:
+        yield
+    except (UserError, HydraException, OmegaConfBaseException) as error:
+        sys.exit(report_error(error))
+    except ValueError as error:
+        if "Config group override" not in str(error):
+            raise
+        sys.exit(
+            report_error(UserError("a group takes the name of one of its choices, not null; leave it out instead"))
+        )
+    except KeyboardInterrupt:
+        print("stopped; what is written is whole", file=sys.stderr)
+        sys.exit(130)
+
+
+def configs_folder() -> Path:
+    """Where the configuration lies: in an installed wheel beside this file, else in the repository."""
+    installed = Path(__file__).parent / "configs"
+    return installed if installed.exists() else Path(__file__).parents[2] / "configs"
+
+
+def report_error(error: BaseException) -> int:
+    """Print one line for the user and give the exit status of a user's mistake."""
+    print(f"error: {error_message(error)}", file=sys.stderr)
+    return 2

@@ -1,0 +1,131 @@
+"""The whole comparison: sentences of each length mix, models of each size, one table for each pair."""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from rich.console import Console
+
+from anaphora.base.device import torch_device
+from anaphora.base.files import write_json
+from anaphora.benchmark import extraction, pretraining, training
+from anaphora.benchmark.models import import_transformers
+from anaphora.benchmark.sentences import VOCABULARY, draw_lengths, generate_sentences
+from anaphora.benchmark.stopwatch import measure_interleaved, meter_of
+from anaphora.benchmark.table import BenchmarkTable
+from anaphora.settings.commands.benchmark import Benchmark, parse_size
+
+_CLOCKS = {"wall": time.perf_counter, "processor": time.process_time}
+
+
+def run_benchmark(settings: Benchmark) -> None:
+    """Measure, print each table when it is ready, and write the numbers to `output`.
+
+    Raises:
+        UserError: transformers is not installed.
+    """
+    if settings.threads is not None:
+        torch.set_num_threads(settings.threads)
+    console = Console(width=max(120, Console().width))  # no figure is cut where the output is no terminal
+    about = environment_info(settings)
+    console.print(", ".join(f"{name} {value}" for name, value in about.items() if name != "settings"))
+    tables = []
+    for table in measure_tables(settings):
+        console.print(table.terminal_table())
+        tables.append(table.to_dict())
+    if settings.output is not None:
+        write_json(Path(settings.output), {**about, "tables": tables})
+
+
+def measure_tables(settings: Benchmark) -> Iterator[BenchmarkTable]:
+    """Measure, one table after the other.
+
+    Raises:
+        UserError: a corpus cannot be read.
+    """
+    if settings.what == "pretraining":
+        yield from _pretraining(settings)
+        return
+    device = torch_device(settings.trainer.device)
+    for mix in settings.lengths:
+        draw = np.random.default_rng(settings.seed)
+        data = generate_sentences(draw_lengths(mix, settings.sentences, draw), draw)
+        for name in settings.sizes:
+            torch.manual_seed(settings.seed)
+            if settings.what == "training":
+                unit = f"real tokens a {_time_unit(settings)}"
+                variants = training.variants(
+                    parse_size(name), data, settings.batch_sentences, settings.steps, settings.seed, device
+                )
+            else:
+                unit = f"sentences a {_time_unit(settings)}"
+                variants = extraction.variants(parse_size(name), data, settings.batch_sentences, device)
+            yield BenchmarkTable(
+                title=f"{settings.what}, size {name}, lengths {mix}",
+                unit=unit,
+                lengths=data.ids.lengths.tolist(),
+                rows=measure_interleaved(variants, settings.repeats, _CLOCKS[settings.clock], meter_of(device)),
+            )
+
+
+def _pretraining(settings: Benchmark) -> Iterator[BenchmarkTable]:
+    device = torch_device(settings.trainer.device)
+    for kind in settings.texts:
+        data = pretraining.text_chunks(settings.data, kind, settings.sentences, settings.seed)
+        for name in settings.sizes:
+            torch.manual_seed(settings.seed)
+            yield BenchmarkTable(
+                title=f"pretraining, size {name}, {kind} of {settings.data.kind}, {data.vocabulary} tokens known",
+                unit=f"real tokens a {_time_unit(settings)}",
+                lengths=data.ids.lengths.tolist(),
+                rows=measure_interleaved(
+                    pretraining.variants(parse_size(name), data, settings.batch_sentences, device),
+                    settings.repeats,
+                    _CLOCKS[settings.clock],
+                    meter_of(device),
+                ),
+            )
+
+
+def _time_unit(settings: Benchmark) -> str:
+    return "second" if settings.clock == "wall" else "processor second"
+
+
+def environment_info(settings: Benchmark) -> dict[str, Any]:
+    """The machine, the versions and the settings: without them a number means nothing."""
+    return {
+        "processor": _processor_name(),
+        "cores": os.cpu_count(),
+        "threads": torch.get_num_threads(),
+        "device": _device_name(torch_device(settings.trainer.device)),
+        "load before": _load_average(),
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "transformers": str(import_transformers().__version__),
+        "vocabulary": VOCABULARY,
+        "settings": asdict(settings),
+    }
+
+
+def _device_name(device: torch.device) -> str:
+    return torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
+
+
+def _load_average() -> float | None:
+    """How many processes wanted a core in the last minute; the numbers of a busy machine are unreliable."""
+    return round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None
+
+
+def _processor_name() -> str:
+    about = Path("/proc/cpuinfo")  # Linux alone; elsewhere the platform knows
+    lines = about.read_text(encoding="utf-8").splitlines() if about.exists() else []
+    named = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return named[0] if named else platform.processor() or platform.machine()

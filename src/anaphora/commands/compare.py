@@ -1,0 +1,43 @@
+"""Median and spread of every measure over several runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from anaphora.analysis.evidence.comparison import compare_runs
+from anaphora.analysis.evidence.schema.evidence import Evidence
+from anaphora.analysis.evidence.storage import metrics_path, read_evidence
+from anaphora.base.console import console
+from anaphora.base.errors import UserError
+from anaphora.base.tables import write_csv
+from anaphora.report.comparison import comparison_table
+from anaphora.runs.directory import run_directories
+from anaphora.settings.commands.analysis import RunComparison
+
+
+def compare(settings: RunComparison) -> None:
+    """Print the median and spread of every measure over several runs, and keep them as CSV where a file is named."""
+    rows = compare_runs(stored_evidence(run_directories(settings.runs)))
+    console.print(comparison_table(rows))
+    if settings.output:
+        write_csv(Path(settings.output), [row.to_row() for row in rows])
+        console.print(f"table {settings.output}", soft_wrap=True)
+
+
+def stored_evidence(runs: Sequence[str]) -> list[Evidence]:
+    """The stored evidence on each run.
+
+    Raises:
+        UserError: fewer than two runs, or a run that has not been scored.
+    """
+    if len(runs) < 2:
+        raise UserError(f"runs ({list(runs)}) must name at least two run directories")
+    evidence = []
+    for run in runs:
+        stored = read_evidence(Path(run), "test")
+        if stored is None:
+            path = metrics_path(Path(run), "test")
+            raise UserError(f"{path} is missing: score the run first with scripts/score_attention.py run={run}")
+        evidence.append(stored)
+    return evidence

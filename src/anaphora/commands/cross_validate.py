@@ -1,0 +1,76 @@
+"""A corpus answered fold by fold, each item by models that have not seen its group, beside shortcuts of these folds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich import box
+from rich.table import Table
+
+from anaphora.analysis.tasks.answered import MODEL, NONE_OF_THEM, accuracy_table, check_factors
+from anaphora.analysis.tasks.folds import answer_folds, check_folds, fold_count
+from anaphora.base.console import console, print_table
+from anaphora.base.tables import write_csv
+from anaphora.report.numbers import format_percent, format_range
+from anaphora.runs.directory import load, run_directories
+from anaphora.settings.commands.analysis import CrossValidation
+
+
+def cross_validate(settings: CrossValidation) -> list[dict[str, Any]]:
+    """Answer, print the table, and keep it as CSV where a file is named.
+
+    Raises:
+        UserError: the runs are not the folds of one corpus, or one of them has seen items that it would answer.
+    """
+    runs = [load(directory, settings.trainer) for directory in run_directories(settings.runs)]
+    check_folds(runs)
+    with console.status("reading the data") as status:
+        items = answer_folds(runs, status.update)
+    check_factors(items, settings.by)
+    rows = accuracy_table(items, settings.by)
+    source = runs[0].config.data
+    title = f"{source.kind}, {fold_count(runs[0])} folds by group, {len(items.answers)} runs a fold"
+    print_table(terminal_table(rows, title))
+    if settings.output:
+        write_csv(Path(settings.output), rows)
+        console.print(f"table {settings.output}", soft_wrap=True)
+    return rows
+
+
+def terminal_table(rows: Sequence[Mapping[str, Any]], title: str) -> Table:
+    """The rows of `accuracy_table` for the terminal, without the columns that are empty for these items."""
+    several = any(row["lowest"] is not None for row in rows)
+    undecided = any(row["policy"] == NONE_OF_THEM for row in rows)
+    compared = "contrast" in rows[0]
+    table = Table(title=f"{title}; shares in %, 95 % over groups", title_justify="left", box=box.SIMPLE_HEAD)
+    for name in ("", "policy"):
+        table.add_column(name, no_wrap=True)
+    columns = {"items": True, "accuracy": True, "runs": several, "minimal pairs": True, "decisions": undecided}
+    columns |= {"silent": any(row["silent"] for row in rows), "model minus it": True, "contrast": compared}
+    for name in [name for name, is_shown in columns.items() if is_shown]:
+        table.add_column(name, justify="right", no_wrap=True)
+    for row in rows:
+        cells = {
+            "items": str(row["items"]),
+            "accuracy": percent_cell(row, "accuracy", ("low", "high")),
+            "runs": "" if row["lowest"] is None else format_range(row["lowest"], row["highest"]),
+            "minimal pairs": format_percent(row["minimal_pair_accuracy"]),
+            "decisions": percent_cell(row, "decision_accuracy"),
+            "silent": format_percent(row["silent"]),
+            "model minus it": "" if row["policy"] == MODEL else percent_cell(row, "model_minus"),
+            "contrast": percent_cell(row, "contrast") if compared and row["contrast"] is not None else "",
+        }
+        table.add_row(
+            row["value"] or row["factor"] or "all",
+            row["policy"].replace("_", " "),
+            *(cells[name] for name, is_shown in columns.items() if is_shown),
+        )
+    return table
+
+
+def percent_cell(row: Mapping[str, Any], name: str, ends: tuple[str, str] | None = None) -> str:
+    """A share of a row in percent with its interval, whose ends are "<name>_low" and "<name>_high" by default."""
+    low, high = (row[end] for end in ends or (f"{name}_low", f"{name}_high"))
+    return format_percent(row[name], None if low is None or high is None else (low, high))

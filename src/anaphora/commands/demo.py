@@ -1,0 +1,35 @@
+"""The demonstration: train if need be, then everything that is measured of a run, ending with the report."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from anaphora.analysis.evidence.measurement import gather_evidence
+from anaphora.analysis.maps.rows import write_attention_rows
+from anaphora.base.console import console
+from anaphora.commands.plot_attention import plot_examples
+from anaphora.commands.report import write_page
+from anaphora.report.terminal import print_headline, print_verdict
+from anaphora.runs.directory import RunFiles
+from anaphora.settings.commands.analysis import Report
+from anaphora.settings.run import Config
+from anaphora.training.reuse import load_or_train
+
+
+def demonstrate(config: Config) -> None:
+    """Train if need be, extract, measure, report, and end with the headline table and where everything lies."""
+    run = load_or_train(replace(config, name=config.name or "demo"), "choose another name=")
+    directory, layout = run.directory, RunFiles(run.directory)
+    settings = Report(run=str(directory))
+    with console.status("reading the data") as status:
+        measured = gather_evidence(run, settings, status.update)
+        status.update("writing rows and figures")
+        write_attention_rows(directory / "attention" / "test.parquet", measured.headline.capture.records)
+        plot_examples(measured.headline, layout.figures, settings.formats)
+        page = write_page([measured], settings)
+    print_headline(measured.evidence)
+    print_verdict(measured.evidence)
+    console.print(f"numbers   {layout.metrics}", soft_wrap=True)
+    console.print(f"figures   {layout.figures}", soft_wrap=True)
+    console.print(f"rows      {directory / 'attention'}", soft_wrap=True)
+    console.print(f"report    {page}", soft_wrap=True)

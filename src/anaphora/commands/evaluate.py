@@ -1,0 +1,140 @@
+"""Answer every item of a split."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.table import Table
+
+from anaphora.analysis.maps.answers import correctness
+from anaphora.analysis.maps.capture import capture, predict_answers
+from anaphora.analysis.scores.heads import Head, score_records
+from anaphora.analysis.scores.strata import template_rows
+from anaphora.analysis.tasks import labels as classification
+from anaphora.base.console import console
+from anaphora.base.errors import UserError
+from anaphora.base.files import write_json
+from anaphora.base.tables import write_csv
+from anaphora.commands.shared import output_folder, requested_head
+from anaphora.data.example import Example
+from anaphora.data.store import load as load_corpus
+from anaphora.data.text import evenly_sampled
+from anaphora.runs.directory import Run, load
+from anaphora.runs.items import encode, evaluation_splits
+from anaphora.settings.commands.analysis import Analysis
+from anaphora.settings.data import LabelledText, TextCorpus
+from anaphora.settings.model.prediction import Label, NoPrediction
+
+
+def evaluate(settings: Analysis) -> None:
+    """Answer every item of a split: task accuracy by language, kind of cue and type, the worst template named."""
+    run = load(settings.run, settings.trainer)
+    if isinstance(settings.data or run.config.data, TextCorpus):
+        evaluate_texts(run, settings)
+        return
+    material = evaluation_splits(run, settings.split, settings.data, settings.items)
+    data, batching, prediction = encode(run, material.measured), run.config.batching, run.config.task.prediction
+    rows: list[dict[str, Any]] = []
+    if run.model.encoder.has_maps:
+        captured = capture(run.model, data, batching, prediction)
+        answers, correct = captured.answers, captured.correct
+        scores = score_records(captured.records)
+        rows = template_rows(scores, requested_head(settings) or Head(0, 0), correct[scores.kept])
+    else:
+        answers = predict_answers(run.model, data, batching, prediction)
+        correct = correctness(answers, len(data))
+    answer_rows = [
+        {
+            "item": number,
+            "text": example.text,
+            "answer": None if answers is None else int(answers.candidates[number]),
+            "antecedents": list(example.antecedents),
+            "correct": None if answers is None else bool(answers.correct[number]),
+        }
+        for number, example in enumerate(material.measured)
+    ]
+    folder = output_folder(settings, run, "evaluation")
+    write_json(folder / f"{material.split}_answers.json", answer_rows)
+    table = Table(title=f"{run.name}: task accuracy, {material.split} split", title_justify="left")
+    for name in ("language", "kind", "type", "stratum", "items", "accuracy", "worst template"):
+        table.add_column(name, justify="right" if name in ("items", "accuracy") else "left")
+    for row in accuracy_rows(material.measured, correct):
+        table.add_row(*(f"{value:.3f}" if isinstance(value, float) else str(value) for value in row.values()))
+    if rows:
+        write_csv(folder / f"{material.split}_templates.csv", rows)
+    console.print(table)
+    console.print(f"answers{' and templates' if rows else ''}: {folder}", soft_wrap=True)
+
+
+def evaluate_texts(run: Run, settings: Analysis) -> None:
+    """Label every text of a split beside a bag of words, or report the perplexity of masked tokens."""
+    source = settings.data or run.config.data
+    corpus = load_corpus(source)
+    limit = settings.items or run.config.trainer.limit_items
+    training, development = (corpus.texts(name) for name in ("train", "dev"))
+    texts = evenly_sampled(corpus.texts(settings.split), limit)
+    if not texts:
+        raise UserError(f"split ({settings.split}) holds no texts")
+    if isinstance(run.config.task.prediction, NoPrediction):
+        perplexity, masked = classification.perplexity(run, texts)
+        console.print(f"{run.name}: perplexity of {masked} masked tokens, {settings.split} split: {perplexity:.2f}")
+        return
+    if not isinstance(source, LabelledText) or not isinstance(run.config.task.prediction, Label):
+        option = f"task.prediction={run.config.task.prediction.kind}"
+        raise UserError(f"{run.directory}: the run's {option} has no answer to data={source.kind}")
+    names = classification.label_names(run)
+    labels = [names[number] for number in classification.predict_labels(run, texts)]
+    with console.status("fitting the bag of words on the training split"):
+        bag = classification.bag_of_words(training, development, texts)
+    rows = classification.accuracy_by_label(texts, labels, bag)
+    folder = output_folder(settings, run, "evaluation")
+    answer_rows = [
+        {"item": number, "text": text.text, "label": text.label, "answer": answer, "bag_of_words": other}
+        for number, (text, answer, other) in enumerate(zip(texts, labels, bag, strict=True))
+    ]
+    write_json(folder / f"{settings.split}_answers.json", answer_rows)
+    write_csv(folder / f"{settings.split}_labels.csv", rows)
+    table = Table(
+        title=f"{run.name}: accuracy, {settings.split} split, 95 % intervals over texts", title_justify="left"
+    )
+    for name in ("label", "texts", "this run", "bag of words", "this run - bag of words"):
+        table.add_column(name, justify="left" if name == "label" else "right")
+    for row in rows:
+        cells = [_with_interval(row, name) for name in ("accuracy", "bag", "more")]
+        table.add_row(row["label"], str(row["texts"]), *cells)
+    console.print(table)
+    console.print(f"answers and accuracies: {folder}", soft_wrap=True)
+
+
+def _with_interval(row: Mapping[str, Any], name: str) -> str:
+    ends = (row[f"{name}_low"], row[f"{name}_high"])
+    return f"{row[name]:.3f}" + ("" if None in ends else f" [{ends[0]:.3f}, {ends[1]:.3f}]")
+
+
+def accuracy_rows(examples: Sequence[Example], correct: Any) -> list[dict[str, Any]]:
+    """Task accuracy of every cell of language, kind, type and stratum."""
+    cells: dict[tuple[str, ...], list[int]] = {}
+    for number, example in enumerate(examples):
+        key = (example.language, *(example.factors.get(name, "") for name in ("kind", "type", "stratum")))
+        cells.setdefault(key, []).append(number)
+    rows = []
+    for (language, kind, cue, stratum), items in sorted(cells.items()):
+        by_template: dict[str, list[float]] = {}
+        for item in items:
+            by_template.setdefault(examples[item].factors.get("template", ""), []).append(float(correct[item]))
+        worst, hits = min(by_template.items(), key=lambda entry: sum(entry[1]) / len(entry[1]))
+        worst_template = f"{worst} {sum(hits) / len(hits):.2f}" if worst else ""
+        accuracy = float(sum(correct[item] for item in items) / len(items))
+        rows.append(
+            {
+                "language": language,
+                "kind": kind,
+                "type": cue,
+                "stratum": stratum,
+                "items": len(items),
+                "accuracy": accuracy,
+                "worst_template": worst_template,
+            }
+        )
+    return rows

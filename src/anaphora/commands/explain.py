@@ -1,0 +1,111 @@
+"""Walk through a calculation or a sentence of a run, in the terminal, as a page or as JSON."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from anaphora.base.errors import UserError
+from anaphora.base.files import write_json
+from anaphora.base.language import language_of
+from anaphora.data.example import Example
+from anaphora.data.own_sentence import example_from_query
+from anaphora.explain.matrices import Calculation, load_calculation, load_example
+from anaphora.explain.phrases import Phrases
+from anaphora.settings.commands.explanation import EXAMPLES, Explanation
+
+if TYPE_CHECKING:
+    from anaphora.explain.walk import Walkthrough
+
+_DEFAULT_RUN = "outputs/demo"
+
+
+def explain(settings: Explanation) -> None:
+    """Print a walk-through, or write it as a page or as JSON."""
+    # Markup and colours in brackets are for our own words; a text may hold brackets too.
+    console = Console(markup=False, highlight=False)
+    if settings.example == "list":
+        console.print(example_table(settings.language or "en"))
+        return
+    walk = build_walkthrough(settings)
+    form = settings.form or ("terminal" if settings.text is None else "short")
+    if form in ("short", "terminal"):
+        from anaphora.explain.terminal import print_summary, print_walkthrough
+
+        (print_summary if form == "short" else print_walkthrough)(console, walk, settings.digits)
+        return
+    ending = {"page": "html", "json": "json"}[form]
+    path = Path(settings.output or f"outputs/explain/{walk.name}_{walk.language}.{ending}")
+    if form == "json":
+        write_json(path, walk.plain())
+    else:
+        from anaphora.explain.page import write_walkthrough_page
+
+        write_walkthrough_page(path, walk, settings.digits)
+    console.print(str(path), soft_wrap=True)
+
+
+def build_walkthrough(settings: Explanation) -> Walkthrough:
+    """The walk-through that the settings name.
+
+    Raises:
+        UserError: a file, a run, a head or a word is not there, or does not fit.
+    """
+    if settings.text is not None:
+        query = example_from_query(settings.text, settings.pronoun, settings.candidates) if settings.pronoun else None
+        return _walk_through_sentence(
+            settings, settings.text, query, settings.row, Phrases(settings.language or language_of(settings.text))
+        )
+    words = Phrases(settings.language or "en")
+    if settings.example is None:
+        assert settings.matrices is not None
+        return _walk_through_matrices(settings, load_calculation(Path(settings.matrices), words.language), words)
+    calculation = load_example(settings.example, words.language)
+    if settings.run is None:
+        return _walk_through_matrices(settings, calculation, words)
+    if not calculation.sentence:
+        with_sentence = [name for name in EXAMPLES if load_example(name, words.language).sentence]
+        raise UserError(
+            f"run goes with an example that has a sentence: {', '.join(with_sentence)}; {settings.example} has none"
+        )
+    sentence = calculation.sentence
+    query = None
+    if "pronoun" in sentence:
+        query = example_from_query(sentence["text"], sentence["pronoun"], list(sentence["candidates"]))
+    return _walk_through_sentence(settings, sentence["text"], query, settings.row or sentence.get("word"), words)
+
+
+def _walk_through_matrices(settings: Explanation, calculation: Calculation, words: Phrases) -> Walkthrough:
+    from anaphora.explain.calculation import walk_through_calculation
+
+    return walk_through_calculation(calculation, words, settings.head or 0, settings.row)
+
+
+def _walk_through_sentence(
+    settings: Explanation, text: str, query: Example | None, row: str | None, words: Phrases
+) -> Walkthrough:
+    from anaphora.analysis.evidence.storage import stored_head
+    from anaphora.explain.encoding import SentenceQuery, walk_through_run
+    from anaphora.runs.directory import load
+
+    run = load(settings.run or _DEFAULT_RUN)
+    layer, head = settings.layer, settings.head
+    if layer is None or head is None:
+        chosen = stored_head(run)
+        layer, head = chosen.layer if layer is None else layer, chosen.head if head is None else head
+    return walk_through_run(run, SentenceQuery(text, query), layer, head, row, words)
+
+
+def example_table(language: str) -> Table:
+    """The built-in examples with what they show."""
+    words = Phrases(language)
+    table = Table(title=words("words", "examples"), title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("example=", no_wrap=True)
+    table.add_column("")
+    for name in EXAMPLES:
+        table.add_row(name, load_example(name, language).title)
+    return table

@@ -1,0 +1,299 @@
+"""The table of name decisions (GAP): shortcuts, single heads and a probe without fine-tuning, and fine-tuned runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rich import box
+from rich.table import Table
+
+from anaphora.analysis.maps.capture import capture, log_probabilities
+from anaphora.analysis.maps.kinds import candidates_to_pronoun
+from anaphora.analysis.maps.words import mention_mass
+from anaphora.analysis.scores.baselines.policies import Floats, first, nearest
+from anaphora.analysis.tasks.answered import require_pronoun_head
+from anaphora.analysis.tasks.folds import check_folds, fold_of
+from anaphora.analysis.tasks.gap import (
+    Decisions,
+    GapScore,
+    best_thresholds,
+    decisions_from_answers,
+    f1_difference,
+    gap_score,
+    gold_decisions,
+    parallelism,
+)
+from anaphora.analysis.tasks.probe import head_features, out_of_fold_probabilities
+from anaphora.base.console import console, print_table
+from anaphora.base.errors import UserError
+from anaphora.base.tables import write_csv
+from anaphora.data.batches.encoded import EncodedSplit
+from anaphora.data.corpora.division import fold_numbers
+from anaphora.data.example import Example
+from anaphora.data.names import with_exchanged_names
+from anaphora.data.store import load as load_corpus
+from anaphora.runs.directory import Run, load, run_directories
+from anaphora.settings.commands.analysis import NameDecisions
+from anaphora.settings.data import Data, ExternalCorpus
+from anaphora.settings.model.encoder import check_length
+from anaphora.settings.model.prediction import NoPrediction
+
+BOTH_WAYS_SUFFIX = ", both ways"
+"""The suffix of a row whose answers are the mean over the text as it is and with its names exchanged."""
+
+
+@dataclass(frozen=True, eq=False)
+class GapEvaluation:
+    """The scores of S runs' answers.
+
+    Attributes:
+        scores: of each run and of all together, by row of the table.
+        decisions: (S, W, N, M) the decisions; W is 1, or 2 where the names were exchanged too: once, and both ways.
+        examples: the N items.
+    """
+
+    scores: dict[str, GapScore]
+    decisions: Decisions
+    examples: list[Example]
+
+
+def evaluate_name_decisions(settings: NameDecisions) -> list[dict[str, Any]]:
+    """Measure, print the table, and keep it as CSV where a file is named.
+
+    Raises:
+        UserError: the data are not of two names each with a gender, or a run answers nothing.
+    """
+    runs = [load(directory, settings.trainer) for directory in run_directories(settings.runs)]
+    for run in runs:
+        _require_pronoun_head(run)
+    evaluation: GapEvaluation | None = None
+    if settings.weights is not None:
+        pretrained = load(settings.weights, settings.trainer)
+        corpus = load_corpus(settings.data)
+        examples = _require_two_names([*corpus.examples("train"), *corpus.examples("dev")])
+        scores = evaluate_without_fine_tuning(pretrained, examples, settings.folds, settings.data.seed)
+        title = f"{len(examples)} development items, {settings.folds} folds by text"
+    else:
+        if settings.split == "folds":
+            evaluation = evaluate_folds(runs, settings.data, settings.exchanged)
+            title = "each run's own fold"
+        else:
+            examples = _require_two_names(load_corpus(settings.data).examples(settings.split))
+            if settings.split == "dev":
+                for run in runs:
+                    _refuse_training_items(run, examples)
+            evaluation = evaluate_runs(runs, examples, settings.exchanged)
+            title = f"{len(examples)} items of the {settings.split} split"
+        scores = evaluation.scores
+    rows = [{"policy": name, **_score_columns(score)} for name, score in scores.items()]
+    print_table(_table(f"Name decisions: {title}", rows))
+    if evaluation is not None and settings.exchanged:
+        console.print(_exchange_gain(evaluation))
+    if settings.output:
+        write_csv(Path(settings.output), rows)
+        console.print(f"table {settings.output}", soft_wrap=True)
+    return rows
+
+
+def evaluate_runs(runs: Sequence[Run], examples: list[Example], exchanged: bool = False) -> GapEvaluation:
+    """The score of each run's own answers, and of all together."""
+    decisions = np.stack([_decisions(run, examples, exchanged) for run in runs])
+    scores: dict[str, GapScore] = {}
+    for run, one in zip(runs, decisions, strict=True):
+        scores |= _scores(run.name, one[None], examples)
+    if len(runs) > 1:
+        scores |= _scores(f"mean of {len(runs)}", decisions, examples)
+    return GapEvaluation(scores, decisions, examples)
+
+
+def evaluate_folds(runs: Sequence[Run], data: Data, exchanged: bool = False) -> GapEvaluation:
+    """The score of each run on the fold that it has not seen, and of all folds together.
+
+    Raises:
+        UserError: the runs are not all folds of these data.
+    """
+    check_folds(runs)
+    examples_of: dict[int, list[Example]] = {}
+    decisions: dict[int, list[Decisions]] = {}
+    scores: dict[str, GapScore] = {}
+    for run in sorted(runs, key=lambda one: (fold_of(one), one.config.seed)):
+        fold = fold_of(run)
+        held_out = load_corpus(replace(data, fold=fold)).examples("dev") if isinstance(data, ExternalCorpus) else []
+        if _texts(held_out) != _texts(load_corpus(run.config.data).examples("dev")):
+            raise _other_data_error(run)
+        examples_of[fold] = _require_two_names(held_out)
+        decisions.setdefault(fold, []).append(_decisions(run, examples_of[fold], exchanged))
+        scores |= _scores(run.name, decisions[fold][-1][None], examples_of[fold])
+    examples = [example for part in examples_of.values() for example in part]
+    together = np.concatenate([np.stack(each) for each in decisions.values()], axis=2)
+    return GapEvaluation(scores | _scores(f"all {len(examples_of)} folds", together, examples), together, examples)
+
+
+def _scores(name: str, decisions: Decisions, examples: Sequence[Example]) -> dict[str, GapScore]:
+    """The rows of some runs' decisions, (S, W, N, M)."""
+    return {
+        f"{name}{way}": gap_score(decisions[:, number], examples)
+        for number, way in enumerate(("", BOTH_WAYS_SUFFIX)[: decisions.shape[1]])
+    }
+
+
+def _exchange_gain(evaluation: GapEvaluation) -> str:
+    """What the mean over both ways changes, in a line."""
+    once, both = evaluation.decisions[:, 0], evaluation.decisions[:, 1]
+    above, (low, high) = f1_difference(both, once, evaluation.examples)
+    moved = 100 * float((once != both).any(axis=2).mean())
+    between = f"{above:+.3f} [{low:+.3f}, {high:+.3f}]"
+    return f"both ways, less once: F1 {between}, paired over texts; {moved:.1f} % of answers change"
+
+
+def _require_pronoun_head(run: Run) -> None:
+    """Refuse a run that answers no pronoun question.
+
+    Raises:
+        UserError: it has no prediction head for one.
+    """
+    if isinstance(run.config.task.prediction, NoPrediction):
+        raise UserError(f"runs ({run.directory}) answers nothing (task.prediction=none); weights=... reads heads")
+    require_pronoun_head(run)
+
+
+def _refuse_training_items(run: Run, examples: Sequence[Example]) -> None:
+    """Refuse to evaluate a run on items that it was trained on.
+
+    Raises:
+        UserError: there is one.
+    """
+    if _texts(examples) & _texts(load_corpus(run.config.data).examples("train")):
+        raise _other_data_error(run)
+
+
+def _texts(examples: Sequence[Example]) -> set[str]:
+    return {example.text for example in examples}
+
+
+def _other_data_error(run: Run) -> UserError:
+    data = run.config.data
+    folds = f" data.folds={data.folds} data.fold={data.fold}" if isinstance(data, ExternalCorpus) and data.folds else ""
+    return UserError(
+        f"data: {run.directory} was trained on other settings of its data, so that it may have seen the items; "
+        f"give data={data.kind}{folds} and its other settings of data"
+    )
+
+
+def _decisions(run: Run, examples: Sequence[Example], exchanged: bool) -> Decisions:
+    """A run's decisions: (W, N, 2), once and, where names are exchanged too, both ways.
+
+    Who bears which name is no cue to the antecedent, so the mean over both is the answer that does not depend on it.
+    """
+    shares = [_log_shares(run, examples)]
+    if exchanged:
+        shares.append((shares[0] + _log_shares(run, [with_exchanged_names(example) for example in examples])) / 2)
+    return np.stack([decisions_from_answers(each.argmax(axis=1), 2) for each in shares])
+
+
+def _log_shares(run: Run, examples: Sequence[Example]) -> NDArray[np.float64]:
+    """The log of the share of first name, second name and neither: (N, 3)."""
+    data = EncodedSplit(examples, run.tokenizer)
+    check_length(run.config.model, data.max_tokens())
+    return log_probabilities(run.model, data, run.config.batching, run.config.task.prediction)
+
+
+def evaluate_without_fine_tuning(run: Run, examples: Sequence[Example], folds: int, seed: int) -> dict[str, GapScore]:
+    """Shortcuts, the best head and a probe over all heads; what is chosen or fitted is so on the other folds."""
+    numbers = np.array(fold_numbers(examples, folds, seed))
+    gold = gold_decisions(examples, 2)
+    policies: dict[str, Callable[[Example], Floats]] = {
+        "nearest": nearest,
+        "first": first,
+        "parallel roles": parallelism,
+    }
+    scores = {"random": gap_score(_random_decisions(len(examples), seed), examples)}
+    for name, policy in policies.items():
+        answers = np.array([policy(example).argmax() for example in examples])
+        scores[name] = gap_score(decisions_from_answers(answers, 2)[None], examples)
+    data = EncodedSplit(examples, run.tokenizer)
+    check_length(run.config.model, data.max_tokens())
+    batching, prediction = run.config.batching, run.config.task.prediction
+    records = capture(run.model, data, batching, prediction).records
+    forth = np.stack([mention_mass(record) for record in records])  # (N, L, H, M)
+    back = candidates_to_pronoun(run.model, data, batching, prediction)
+    for name, masses in (("best head", forth), ("best head, either direction", np.concatenate([forth, back], axis=1))):
+        flat = masses.reshape(len(examples), -1, 2).transpose(0, 2, 1)  # (N, M, heads)
+        scores[name] = gap_score(_best_on_other_folds(flat, gold, numbers)[None], examples)
+        cut = _best_on_other_folds(flat, gold, numbers, threshold=True)
+        scores[f"{name}, with threshold"] = gap_score(cut[None], examples)
+    likely = out_of_fold_probabilities(head_features(forth, back), gold, numbers.tolist(), seed)
+    scores["probe over heads"] = gap_score(
+        _best_on_other_folds(likely[:, :, None], gold, numbers, threshold=True)[None], examples
+    )
+    return scores
+
+
+def _best_on_other_folds(
+    scores: NDArray[np.floating], gold: Decisions, folds: NDArray[np.int64], threshold: bool = False
+) -> Decisions:
+    """The decisions of the policy that is best on the other folds: (N, M, K) scores of K policies -> (N, M)."""
+    answers = scores.argmax(axis=1)  # (N, K)
+    top = np.take_along_axis(scores, answers[:, None], axis=1)[:, 0].astype(np.float64)
+    right = np.take_along_axis(gold, answers, axis=1)
+    decisions = np.zeros_like(gold)
+    for fold in np.unique(folds):
+        training, held_out = folds != fold, np.flatnonzero(folds == fold)
+        if threshold:
+            cuts, f1 = best_thresholds(top[training], right[training], int(gold[training].sum()))
+        else:
+            cuts, f1 = np.full(top.shape[1], -np.inf), right[training].mean(axis=0)
+        best = int(f1.argmax())
+        decisions[held_out, answers[held_out, best]] = top[held_out, best] >= cuts[best]
+    return decisions
+
+
+def _random_decisions(items: int, seed: int, draws: int = 100) -> Decisions:
+    """The decisions of many blind choices between two names: (S, N, 2)."""
+    choices = np.random.default_rng(seed).integers(2, size=(draws, items))
+    decisions: Decisions = choices[:, :, None] == np.arange(2)
+    return decisions
+
+
+def _require_two_names(examples: Sequence[Example]) -> list[Example]:
+    for number, example in enumerate(examples):
+        if len(example.candidates) != 2 or example.factors.get("gender") not in ("male", "female"):
+            raise UserError(
+                f"data: item {number} has {len(example.candidates)} candidates and the gender "
+                f"{example.factors.get('gender')!r}; two names and male or female are needed, as data=gap has them"
+            )
+    if not examples:
+        raise UserError("data: there is no item")
+    return list(examples)
+
+
+def _score_columns(score: GapScore) -> dict[str, Any]:
+    return {
+        "f1": score.f1,
+        "low": score.interval[0],
+        "high": score.interval[1],
+        "precision": score.precision,
+        "recall": score.recall,
+        "masculine": score.masculine,
+        "feminine": score.feminine,
+        "bias": score.bias,
+        "bias_low": score.bias_interval[0],
+        "bias_high": score.bias_interval[1],
+        "weighted_bias": score.weighted_bias,
+        "weighted_bias_low": score.weighted_bias_interval[0],
+        "weighted_bias_high": score.weighted_bias_interval[1],
+    }
+
+
+def _table(title: str, rows: Sequence[dict[str, Any]]) -> Table:
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 0), pad_edge=False)
+    for name in rows[0]:
+        table.add_column(name, justify="left" if name == "policy" else "right")
+    for row in rows:
+        table.add_row(*(value if isinstance(value, str) else f"{value:.3f}" for value in row.values()))
+    return table

@@ -1,0 +1,73 @@
+"""The table of labels: runs of one recipe and linear models on the same split of texts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich import box
+from rich.table import Table
+
+from anaphora.analysis.tasks.folds import require_same_recipe
+from anaphora.analysis.tasks.labels import accuracy_by_policy, bag_of_tokens, bag_of_words, label_names, predict_labels
+from anaphora.base.console import console, print_table
+from anaphora.base.errors import UserError
+from anaphora.base.tables import write_csv
+from anaphora.commands.cross_validate import percent_cell
+from anaphora.data.store import load as load_corpus
+from anaphora.data.text import evenly_sampled
+from anaphora.report.numbers import format_range
+from anaphora.runs.directory import load, run_directories
+from anaphora.settings.commands.analysis import LabelTable
+from anaphora.settings.model.prediction import Label
+
+
+def compare_labels(settings: LabelTable) -> list[dict[str, Any]]:
+    """Answer, print the table, and keep it as CSV where a file is named.
+
+    Raises:
+        UserError: a run gives no labels, the runs differ in more than the seed, or the split holds no text.
+    """
+    runs = [load(directory, settings.trainer) for directory in run_directories(settings.runs)]
+    for run in runs:
+        if not isinstance(run.config.task.prediction, Label):
+            raise UserError(
+                f"runs ({run.directory}) gives no labels (task.prediction={run.config.task.prediction.kind})"
+            )
+    require_same_recipe(runs)
+    first = runs[0]
+    corpus = load_corpus(first.config.data)
+    training, development = corpus.texts("train"), corpus.texts("dev")
+    texts = evenly_sampled(corpus.texts(settings.split), first.config.trainer.limit_items)
+    if not texts:
+        raise UserError(f"split ({settings.split}) holds no texts")
+    with console.status("answering"):
+        names = label_names(first)
+        labels: dict[str, list[list[str]]] = {
+            "encoder": [[names[label] for label in predict_labels(run, texts)] for run in runs]
+        }
+    with console.status("fitting the linear models on the training split"):
+        labels["bag of its tokens"] = [bag_of_tokens(first, training, development, texts)]
+        labels["bag of words and pairs"] = [bag_of_words(training, development, texts)]
+    ((most, _),) = Counter(text.label or "" for text in training).most_common(1)
+    labels["most frequent label"] = [[most] * len(texts)]
+    rows = accuracy_by_policy(texts, labels)
+    print_table(_terminal_table(rows, f"{first.config.data.kind}, {settings.split} split, {len(runs)} runs"))
+    if settings.output:
+        write_csv(Path(settings.output), rows)
+        console.print(f"table {settings.output}", soft_wrap=True)
+    return rows
+
+
+def _terminal_table(rows: Sequence[Mapping[str, Any]], title: str) -> Table:
+    table = Table(title=f"{title}; accuracy in %, 95 % over texts", title_justify="left", box=box.SIMPLE_HEAD)
+    for name in ("policy", "texts", "accuracy", "runs", "encoder minus it, points"):
+        table.add_column(name, justify="left" if name == "policy" else "right")
+    for number, row in enumerate(rows):
+        runs = "" if row["lowest"] is None else format_range(row["lowest"], row["highest"])
+        accuracy = percent_cell(row, "accuracy", ("low", "high"))
+        difference = percent_cell(row, "first_minus") if number else ""
+        table.add_row(row["policy"], str(row["texts"]), accuracy, runs, difference)
+    return table

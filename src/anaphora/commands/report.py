@@ -1,0 +1,196 @@
+"""The report: measure what is not measured yet, and write one offline page."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anaphora.analysis.causal.subjects import Subject
+from anaphora.analysis.evidence.comparison import compare_runs, divergences
+from anaphora.analysis.evidence.exhibits import development_accuracy, example_sentences, first_quad, maps_of_run
+from anaphora.analysis.evidence.headline import Measurement
+from anaphora.analysis.evidence.measurement import RunEvidence, gather_evidence
+from anaphora.analysis.evidence.other_models import evidence_from_records
+from anaphora.analysis.evidence.schema.evidence import Evidence
+from anaphora.analysis.evidence.schema.several_runs import RowDivergence
+from anaphora.analysis.maps.record import AttentionRecord
+from anaphora.analysis.scores.cells import KINDS
+from anaphora.analysis.scores.heads import mean_chance
+from anaphora.base.console import console
+from anaphora.base.errors import UserError
+from anaphora.base.files import locked_directory, write_json
+from anaphora.base.tables import write_csv
+from anaphora.data.example import Example
+from anaphora.report.evidence_tables import divergence_rows, evidence_tables
+from anaphora.report.figures import pictures
+from anaphora.report.figures.files import save_figure
+from anaphora.report.numbers import NOT_MEASURED
+from anaphora.report.page.elements import ReportRun
+from anaphora.report.page.explorer import explorer_data
+from anaphora.report.page.write import write_report
+from anaphora.report.terminal import print_verdict
+from anaphora.report.wording import language_name
+from anaphora.runs.directory import load, run_directories, training_record
+from anaphora.settings.commands.analysis import Protocol, Report
+
+
+def report(settings: Report) -> Path:
+    """Measure what is not measured yet, and write one offline page on one run or several, with figures and tables.
+
+    Returns:
+        The page.
+
+    Raises:
+        UserError: a run is not finished, or two runs have one name.
+    """
+    # Measuring takes minutes: what cannot be reported is an error before.
+    runs = [load(directory, settings.trainer) for directory in run_directories(settings.runs) or [settings.run]]
+    twice = [name for name, count in Counter(run.name for run in runs).items() if count > 1]
+    if twice:
+        raise UserError(
+            f"runs ({settings.runs}): two are called {twice[0]}; rename a run directory, names tell them apart"
+        )
+    evidence = []
+    for run in runs:
+        with console.status(f"{run.name}: reading the data") as status:
+            evidence.append(gather_evidence(run, settings, status.update))
+    with console.status("drawing the report"):
+        path = write_page(evidence, settings)
+    for of_run in evidence:
+        if len(evidence) > 1:
+            console.print(of_run.headline.run.name, soft_wrap=True)
+        print_verdict(of_run.evidence)
+    console.print(f"report    {path}", soft_wrap=True)
+    return path
+
+
+def write_page(evidence: Sequence[RunEvidence], settings: Report) -> Path:
+    """The page on runs whose evidence is known, its figures as files, and each run's tables."""
+    for of_run in evidence:
+        directory = of_run.headline.run.directory
+        with locked_directory(directory):
+            for name, rows in evidence_tables(of_run.evidence).items():
+                write_csv(directory / "tables" / f"{name}_{settings.split}.csv", rows)
+    first = evidence[0].headline
+    # A page on several runs is none of theirs.
+    own = first.run.directory if len(evidence) == 1 else first.run.directory.parent / "report"
+    folder = Path(settings.output) if settings.output else own
+    path = folder / ("report.html" if settings.split == "test" else f"report_{settings.split}.html")
+    runs = [
+        report_run(
+            of_run.headline.run.name,
+            of_run.headline,
+            of_run.evidence,
+            training_record(of_run.headline.run.directory),
+        )
+        for of_run in evidence
+    ]
+    names = ", ".join(run.name for run in runs)
+    sentences = explorer_data(example_sentences(first, settings.sentences, maps_of_run(first)))
+    apart = _divergences(evidence)
+    spreads = compare_runs([of_run.evidence for of_run in evidence]) if len(evidence) > 1 else []
+    figures = write_report(path, runs, sentences, f"Pronouns and antecedents: {names}", spreads, apart)
+    if apart:
+        write_csv(folder / "tables" / f"divergence_{settings.split}.csv", divergence_rows(apart))
+    for name, of_page in figures.items():
+        inside = folder / "figures" / (name if len(runs) > 1 else "")
+        for stem, figure in of_page.items():
+            save_figure(figure, inside / stem, settings.formats)
+    return path
+
+
+def report_on_records(
+    folder: Path,
+    name: str,
+    development: Sequence[AttentionRecord],
+    measured: Sequence[AttentionRecord],
+    answers: Sequence[int] | None = None,
+    subject: Subject | None = None,
+    training: Sequence[Example] = (),
+    maps: Mapping[int, NDArray[np.float32]] | None = None,
+    split: str = "test",
+    fixed: Protocol | None = None,
+) -> Evidence:
+    """Write the report on a model from elsewhere: `report.html`, `metrics.json` and the tables, in a folder.
+
+    Args:
+        folder: it is made where it is missing.
+        name: of the model.
+        development, measured, answers, subject, training, split, fixed: as in `evidence_from_records`.
+        maps: for the explorer the whole maps (L, H, T, T) of some measured records, attending token first, by the
+            record's number in `measured`; without them the page has no explorer and no examples.
+
+    Returns:
+        What `metrics.json` holds.
+
+    Raises:
+        UserError: as `evidence_from_records`, or a map does not fit its record.
+    """
+    whole = maps or {}
+    for number, weights in whole.items():
+        if not 0 <= number < len(measured):
+            raise UserError(f"maps: {number} is no measured record; expected 0 to {len(measured) - 1}")
+        rows = measured[number].weights.shape
+        if weights.shape != (*rows, rows[-1]):
+            raise UserError(
+                f"maps[{number}]: the shape is {weights.shape}; expected {(*rows, rows[-1])} as in the record"
+            )
+    measurement, evidence = evidence_from_records(name, development, measured, answers, subject, training, split, fixed)
+    examples = example_sentences(measurement, len(whole), lambda number: {"raw": whole[number]}, whole.keys())
+    write_report(
+        folder / "report.html",
+        [report_run(name, measurement, evidence, {})],
+        explorer_data(examples),
+        f"Pronouns and antecedents: {name}",
+    )
+    write_json(folder / "metrics.json", evidence.to_json())
+    for table, cells in evidence_tables(evidence).items():
+        write_csv(folder / "tables" / f"{table}_{split}.csv", cells)
+    return evidence
+
+
+def report_run(name: str, measurement: Measurement, evidence: Evidence, training: Mapping[str, Any]) -> ReportRun:
+    """What the page shows of one run.
+
+    Args:
+        name: of the run.
+        measurement: every head's scores and rows.
+        evidence: what is known of the chosen head.
+        training: the run's training.json, for its validations.
+    """
+    quads = [
+        (language, kind, pictures.quad_cells(records, measurement.head))
+        for language in evidence.languages
+        for kind in KINDS
+        if (records := first_quad(measurement, language, kind))
+    ]
+    return ReportRun(
+        name=name,
+        evidence=evidence,
+        validations=training.get("validations", []),
+        heads=development_accuracy(measurement, evidence.languages),
+        chance=mean_chance(measurement.development),
+        quads=quads,
+    )
+
+
+def _divergences(evidence: Sequence[RunEvidence]) -> list[RowDivergence]:
+    """How far the runs' rows are apart, printed too; empty for one run, or where their items or words differ."""
+    if len(evidence) < 2:
+        return []
+    try:
+        rows = divergences({of_run.headline.run.name: of_run.headline for of_run in evidence})
+    except UserError as error:
+        console.print(f"the runs' rows are not compared: {error}", soft_wrap=True)
+        return []
+    for row in rows:
+        bits = NOT_MEASURED
+        if row.divergence is not None:
+            bits = f"{row.divergence:.3f} bits apart (1 is no word in common)"
+        console.print(f"rows of {row.run} and {row.other}, {language_name(row.language)}: {bits}", soft_wrap=True)
+    return rows

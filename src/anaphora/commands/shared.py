@@ -1,0 +1,49 @@
+"""What several commands take from a stored run: its sentence, its head, its headline, and where files go."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.status import Status
+
+from anaphora.analysis.evidence.headline import Headline, measure_headline
+from anaphora.analysis.scores.heads import Head
+from anaphora.data.example import Example
+from anaphora.data.own_sentence import example_from_query
+from anaphora.runs.directory import Run
+from anaphora.runs.items import evaluation_splits
+from anaphora.settings.commands.analysis import Analysis
+
+
+def sentence_of(settings: Analysis) -> Example:
+    """The sentence that a command names, with its pronoun and candidates."""
+    assert settings.text is not None
+    assert settings.pronoun is not None
+    return example_from_query(
+        settings.text, settings.pronoun, settings.candidates, settings.antecedent, settings.language
+    )
+
+
+def requested_head(settings: Analysis) -> Head | None:
+    """The head that a command names, if it does."""
+    return None if settings.layer is None or settings.head is None else Head(settings.layer, settings.head)
+
+
+def output_folder(settings: Analysis, run: Run, folder: str) -> Path:
+    """Where a command's files go."""
+    return Path(settings.output) if settings.output else run.directory / folder
+
+
+def headline_of(run: Run, settings: Analysis, status: Status) -> Headline:
+    """The head that development chooses, or the one that a command names, measured on the split that it names."""
+    splits = evaluation_splits(run, settings.split, settings.data, settings.items)
+    return measure_headline(
+        run,
+        splits.training,
+        splits.development,
+        splits.measured,
+        settings.split,
+        settings.untrained,
+        requested_head(settings),
+        status.update,
+    )

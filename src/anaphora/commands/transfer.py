@@ -1,0 +1,121 @@
+"""A corpus answered by runs that were trained on another one, beside shortcuts fitted on the runs' data or its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from anaphora.analysis.evidence.headline import Progress, no_progress
+from anaphora.analysis.scores.baselines.accuracy import shortcut_correctness
+from anaphora.analysis.scores.baselines.learned import LEARNED_FROM_FEW_CANDIDATES
+from anaphora.analysis.scores.baselines.policies import Floats
+from anaphora.analysis.tasks.answered import (
+    ItemAnswers,
+    accuracy_table,
+    check_factors,
+    predict_for_run,
+    require_pronoun_head,
+)
+from anaphora.analysis.tasks.folds import require_same_recipe
+from anaphora.base.console import console, print_table
+from anaphora.base.errors import UserError
+from anaphora.base.tables import write_csv
+from anaphora.commands.cross_validate import terminal_table
+from anaphora.data.corpora.division import fold_numbers
+from anaphora.data.example import Example
+from anaphora.data.store import load as load_corpus
+from anaphora.runs.directory import Run, load, run_directories
+from anaphora.settings.commands.analysis import Transfer
+from anaphora.settings.data import TextCorpus
+
+OWN_FOLDS_SUFFIX = "_on_own_folds"
+"""The suffix of a shortcut that is fitted on other folds of the items."""
+
+
+def transfer(settings: Transfer) -> list[dict[str, Any]]:
+    """Answer, print the table, and keep it as CSV where a file is named.
+
+    Raises:
+        UserError: the runs differ in more than fold and seed, they answer no pronoun question, or they have seen
+            all items.
+    """
+    runs = [load(directory, settings.trainer) for directory in run_directories(settings.runs)]
+    for run in runs:
+        require_pronoun_head(run)
+    require_same_recipe(runs)
+    if isinstance(settings.data, TextCorpus):
+        raise UserError(f"data={settings.data.kind} has no pronoun questions; name another, for instance data=knowref")
+    with console.status("reading the data") as status:
+        examples = load_corpus(settings.data).examples(settings.split)
+        corpora = {_training_split_key(run): load_corpus(run.config.data) for run in runs}
+        training = [corpus.examples("train") for corpus in corpora.values()]
+        # A run's own test split is as unseen as any: nothing was learned or chosen on it.
+        splits = [corpus.examples(part) for corpus in corpora.values() for part in ("train", "dev")]
+        seen = {example.text for split in splits for example in split}
+        unseen = [example for example in examples if example.text not in seen]
+        if not unseen:
+            raise UserError(
+                f"split ({settings.split}) of data={settings.data.kind} holds no item that the runs have not seen"
+            )
+        items = answer_transfer(runs, training, unseen, settings.folds, settings.data.seed, status.update)
+    check_factors(items, settings.by, settings.contrast)
+    rows = accuracy_table(items, settings.by, settings.contrast)
+    source = runs[0].config.data.kind
+    print_table(terminal_table(rows, f"{settings.data.kind}, answered by {len(runs)} runs on {source}"))
+    if len(unseen) < len(examples):
+        console.print(f"left out: {len(examples) - len(unseen)} items whose text is in data={source}")
+    if settings.output:
+        write_csv(Path(settings.output), rows)
+        console.print(f"table {settings.output}", soft_wrap=True)
+    return rows
+
+
+def answer_transfer(
+    runs: Sequence[Run],
+    training: Sequence[Sequence[Example]],
+    examples: list[Example],
+    folds: int,
+    seed: int,
+    progress: Progress = no_progress,
+) -> ItemAnswers:
+    """Every run's answers, and the correctness of shortcuts.
+
+    Args:
+        runs: each answers all items.
+        training: the different training splits of the runs; shortcuts are fitted on each.
+        examples: the items.
+        folds: of `examples`, by group: a learned shortcut is also fitted on the others and evaluated on each.
+        seed: of the folds.
+        progress: is called with the name of each stage.
+    """
+    answers = []
+    for number, run in enumerate(runs, 1):
+        progress(f"run {number} of {len(runs)}")
+        answers.append(predict_for_run(run, examples))
+    progress("fitting the shortcuts")
+    fits = [shortcut_correctness(split, examples) for split in training]
+    everywhere = [name for name in fits[0] if all(name in fit for fit in fits)]
+    shortcuts: dict[str, Floats] = {name: _stack_fits([fit[name] for fit in fits]) for name in everywhere}
+    numbers = np.array(fold_numbers(examples, folds, seed))
+    own_folds: dict[str, Floats] = {}
+    for fold in np.unique(numbers):
+        fold_items = np.flatnonzero(numbers == fold)
+        others = [examples[item] for item in np.flatnonzero(numbers != fold)]
+        for name, right in shortcut_correctness(others, [examples[item] for item in fold_items]).items():
+            if name in LEARNED_FROM_FEW_CANDIDATES:
+                own_folds.setdefault(name, np.full(len(examples), np.nan))[fold_items] = right
+    shortcuts |= {f"{name}{OWN_FOLDS_SUFFIX}": correct for name, correct in own_folds.items()}
+    return ItemAnswers(examples, np.stack(answers), shortcuts)
+
+
+def _stack_fits(fits: Sequence[Floats]) -> Floats:
+    """One row a fit; a single row where all fits are the same, as for a shortcut that needs no fit."""
+    return fits[0] if all(np.array_equal(fit, fits[0], equal_nan=True) for fit in fits) else np.stack(fits)
+
+
+def _training_split_key(run: Run) -> tuple[str, int]:
+    """What the training splits of runs of one recipe differ in."""
+    return run.config.data.kind, int(getattr(run.config.data, "fold", 0))

@@ -1,0 +1,1 @@
+"""From examples and texts to the tensors that a model reads."""

@@ -1,0 +1,190 @@
+"""Examples as packed rows or length buckets, in an order that depends on (seed, epoch) alone.
+
+N items, T tokens a row, M candidates at most.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+import numpy as np
+import torch
+
+from anaphora.base.batch import Batch, EncoderInput
+from anaphora.base.errors import UserError
+from anaphora.data.batches.encoded import EncodedSplit, Indices
+from anaphora.data.batches.masking import mask_words
+from anaphora.data.example import Example
+from anaphora.data.tokens.tokenizer import TokenizedText, Tokenizer
+from anaphora.settings.batching import Batching
+
+
+def plan_batches(
+    lengths: Indices, batching: Batching, order: Indices, units: Sequence[Sequence[int]] | None = None
+) -> list[list[list[int]]]:
+    """Which items share a row and which rows a batch.
+
+    Args:
+        lengths: tokens of every item.
+        batching: packed rows, or one sentence a row in length buckets.
+        order: the units in the order in which they are taken.
+        units: the items of each; they share a batch, and a row where rows are packed. Without them an item is a unit.
+
+    Returns:
+        batches of rows of items; every item of `order` once.
+    """
+    windows = [order[start : start + batching.window] for start in range(0, len(order), batching.window)]
+    if batching.kind == "packed":
+        sizes = lengths if units is None else np.array([lengths[list(unit)].sum() for unit in units], dtype=np.int64)
+        packed = [row for window in windows for row in _pack_rows(window, sizes, batching.row_tokens)]
+        longest = [int(sizes[row].sum()) for row in packed]
+        rows = [[row if units is None else [item for unit in row for item in units[unit]]] for row in packed]
+    else:
+        sizes = lengths if units is None else np.array([lengths[list(unit)].max() for unit in units], dtype=np.int64)
+        by_length = [window[np.argsort(sizes[window], kind="stable")] for window in windows]
+        # Up and down in turns, so that no batch holds one window's longest and the next one's shortest.
+        sequence = [int(unit) for number, window in enumerate(by_length) for unit in window[:: 1 - 2 * (number % 2)]]
+        longest = [int(sizes[unit]) for unit in sequence]
+        rows = [[[item] for item in ((unit,) if units is None else units[unit])] for unit in sequence]
+    batches: list[list[list[int]]] = []
+    width = 0
+    for unit_rows, tokens in zip(rows, longest, strict=True):
+        width = max(width, tokens)
+        if not batches or width * (len(batches[-1]) + len(unit_rows)) > batching.tokens:
+            batches.append([])
+            width = tokens
+        batches[-1] += unit_rows
+    return batches
+
+
+def _pack_rows(items: Indices, lengths: Indices, capacity: int) -> list[list[int]]:
+    """Best fit, longest first: rows of at most `capacity` tokens (a longer sentence has a row of its own)."""
+    rows: list[list[int]] = []
+    with_room: list[tuple[int, int]] = []  # (free tokens, row), sorted
+    for item in items[np.argsort(-lengths[items], kind="stable")]:
+        length = int(lengths[item])
+        fit = bisect_left(with_room, (length, -1))
+        if fit == len(with_room):
+            free, row = capacity, len(rows)
+            rows.append([])
+        else:
+            free, row = with_room.pop(fit)
+        rows[row].append(int(item))
+        if free > length:
+            remaining = (free - length, row)
+            with_room.insert(bisect_left(with_room, remaining), remaining)
+    return rows
+
+
+class MinimalPairs:
+    """The minimal pairs of a split: the same candidates in the same order, but another cue and another answer.
+
+    Attributes:
+        batch_units: the items in lists that share a batch; the items of a minimal pair in one list, the others alone.
+        pairs: (Q, 2) two items of a minimal pair with different answers.
+    """
+
+    def __init__(self, data: EncodedSplit) -> None:
+        sets: dict[object, list[int]] = {}
+        for number, example in enumerate(data.examples):
+            # Where candidates are not written alike, the answers cannot be compared one by one.
+            names = tuple(example.words(index).lower() for index in range(len(example.candidates)))
+            sets.setdefault((example.minimal_pair, names) if example.minimal_pair else number, []).append(number)
+        self.batch_units = list(sets.values())
+        pairs = (pair for unit in self.batch_units for pair in combinations(unit, 2))
+        differing = [(first, second) for first, second in pairs if (data.gold[first] != data.gold[second]).any()]
+        self.pairs: Indices = np.array(differing, dtype=np.int64).reshape(-1, 2)
+
+    def pairs_among(self, items: Indices) -> Indices:
+        """The minimal pairs among some items, as indices into `items`: (Q, 2)."""
+        index_of = np.full(int(max(items.max(initial=0), self.pairs.max(initial=0))) + 1, -1, dtype=np.int64)
+        index_of[items] = np.arange(len(items))
+        indices: Indices = index_of[self.pairs]
+        return indices[(indices >= 0).all(axis=1)]
+
+
+@dataclass(frozen=True)
+class _Epoch:
+    """The plan of an epoch: its number, its first step, and the rows of items of its batches."""
+
+    number: int
+    first_step: int
+    batches: list[list[list[int]]]
+
+    @property
+    def end(self) -> int:
+        """The first step of the next epoch."""
+        return self.first_step + len(self.batches)
+
+
+class TrainingBatches:
+    """The batches of a training run by step number; the batch of a step depends on (seed, step) alone.
+
+    Epochs follow one another without a break: each is a seeded shuffle of all items, planned anew.
+    """
+
+    def __init__(
+        self,
+        data: EncodedSplit,
+        batching: Batching,
+        seed: int,
+        slots: int,
+        masked_share: float,
+        minimal_pairs: MinimalPairs | None = None,
+    ) -> None:
+        if not len(data):
+            raise UserError("the training split is empty")
+        self.data, self.batching, self.seed = data, batching, seed
+        self.slots, self.masked_share = slots, masked_share
+        self.minimal_pairs = minimal_pairs
+        self._latest: _Epoch | None = None
+
+    def between(self, first: int, last: int) -> Iterator[Batch]:
+        """The batches of steps first, first + 1, ..., last - 1."""
+        # A round begins where the one before it ended: the epochs before the latest plan need no new plan.
+        epoch = self._latest
+        if epoch is None or first < epoch.first_step:
+            epoch = self._plan(0, 0)
+        for step in range(first, last):
+            while epoch.end <= step:
+                epoch = self._plan(epoch.number + 1, epoch.end)
+            yield self._batch(epoch.batches[step - epoch.first_step], step)
+
+    def _plan(self, epoch: int, first_step: int) -> _Epoch:
+        draw = np.random.default_rng([self.seed, epoch, 1])
+        units = None if self.minimal_pairs is None else self.minimal_pairs.batch_units
+        order = draw.permutation(len(self.data) if units is None else len(units))
+        batches = plan_batches(self.data.ids.lengths, self.batching, order, units)
+        # Within a window rows come longest first; the order of batches must not follow it.
+        self._latest = _Epoch(epoch, first_step, [batches[number] for number in draw.permutation(len(batches))])
+        return self._latest
+
+    def _batch(self, rows: list[list[int]], step: int) -> Batch:
+        draw = np.random.default_rng([self.seed, step, 2])
+        batch = self.data.batch(rows, self.slots, draw if self.slots else None)
+        if self.minimal_pairs is not None:
+            batch = replace(batch, minimal_pairs=torch.from_numpy(self.minimal_pairs.pairs_among(batch.items.numpy())))
+        return mask_words(batch, self.masked_share, self.data.vocabulary, draw) if self.masked_share else batch
+
+
+def evaluation_batches(data: EncodedSplit, batching: Batching, slots: int) -> Iterator[Batch]:
+    """Every item once, sorted by length."""
+    order = np.argsort(data.ids.lengths, kind="stable")
+    for rows in plan_batches(data.ids.lengths, batching, order):
+        yield data.batch(rows, slots)
+
+
+def single_batch(example: Example, tokenizer: Tokenizer, slots: int = 0) -> tuple[Batch, TokenizedText]:
+    """A batch of a single example, and its tokens."""
+    data = EncodedSplit([example], tokenizer)
+    return data.batch([[0]], slots), data.tokens[0]
+
+
+def encode_plain_text(text: str, tokenizer: Tokenizer) -> tuple[EncoderInput, TokenizedText]:
+    """A text without a pronoun question, as a single row, and its tokens."""
+    tokens = tokenizer.encode(text)
+    ids = torch.tensor([tokens.ids])
+    return EncoderInput(ids, torch.arange(ids.shape[1]).unsqueeze(0), torch.zeros_like(ids)), tokens

@@ -1,0 +1,182 @@
+"""A split's items as token ids, with the words, candidates and pronouns that their tokens cover."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from copy import copy
+from typing import Any, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from anaphora.base.batch import Batch
+from anaphora.base.errors import UserError
+from anaphora.base.special_tokens import PADDING
+from anaphora.data.example import Example, Span
+from anaphora.data.tokens.tokenizer import TokenizedText, Tokenizer
+
+Indices = NDArray[np.int64]
+
+
+class RaggedArray:
+    """Lists of different lengths in one flat array."""
+
+    def __init__(self, lists: Sequence[Sequence[int]]) -> None:
+        self.lengths: Indices = np.fromiter(map(len, lists), dtype=np.int64, count=len(lists))
+        self.starts: Indices = np.concatenate(([0], self.lengths.cumsum()))[:-1]
+        self.flat: NDArray[Any] = np.fromiter((value for values in lists for value in values), dtype=np.int64)
+
+    @classmethod
+    def joined(cls, flat: NDArray[Any], lengths: Indices) -> RaggedArray:
+        """Lists that stand one after the other in an array already."""
+        array = cls(())
+        array.flat, array.lengths, array.starts = flat, lengths, lengths.cumsum() - lengths
+        return array
+
+    def take(self, chosen: Indices) -> tuple[NDArray[Any], Indices, Indices]:
+        """The chosen lists, flattened: values, number of the list among the chosen, index in the list."""
+        lengths = self.lengths[chosen]
+        owner = np.repeat(np.arange(len(chosen)), lengths)
+        within = np.arange(len(owner)) - np.repeat(lengths.cumsum() - lengths, lengths)
+        return self.flat[np.repeat(self.starts[chosen], lengths) + within], owner, within
+
+
+class EncodedSplit:
+    """A split as flat arrays: the tokens of every item, and where its pronoun and candidates stand."""
+
+    def __init__(self, examples: Sequence[Example], tokenizer: Tokenizer) -> None:
+        self.examples = examples
+        self.tokens = tokenizer.encode_batch([example.text for example in examples])
+        self.max_candidates = max([1, *(len(example.candidates) for example in examples)])
+        self.vocabulary = tokenizer.size
+        queries, candidates, names = [], [], []
+        for number, (example, tokens) in enumerate(zip(examples, self.tokens, strict=True)):
+            cover = _SpanCover(tokens)
+            query = cover.of(example.pronoun)
+            if not query:
+                raise UserError(f"item {number}: no token covers the pronoun {example.pronoun} of {example.text!r}")
+            queries.append(query)
+            candidate_of: dict[int, int] = {}
+            for name, mentions in enumerate(example.candidates):
+                for span in mentions:
+                    for token in cover.of(span):
+                        candidate_of.setdefault(token, name)
+            candidates.append(list(candidate_of))
+            names.append(list(candidate_of.values()))
+        self.ids = RaggedArray([tokens.ids for tokens in self.tokens])
+        self.words = RaggedArray([tokens.words for tokens in self.tokens])
+        self.queries = RaggedArray(queries)
+        self.candidates = RaggedArray(candidates)
+        self.names = RaggedArray(names)
+        self.present = np.zeros((len(examples), self.max_candidates), dtype=bool)
+        self.gold = np.zeros_like(self.present)
+        for number, example in enumerate(examples):
+            self.present[number, : len(example.candidates)] = True
+            self.gold[number, list(example.antecedents)] = True
+
+    def __len__(self) -> int:
+        return len(self.ids.lengths)
+
+    def with_ids(self, ids: Sequence[Sequence[int]]) -> Self:
+        """A copy whose items have other token ids, as many as before; words, candidates and pronouns stay.
+
+        Raises:
+            ValueError: the number of items, or of an item's tokens, differs.
+        """
+        changed = copy(self)
+        changed.ids = RaggedArray(ids)
+        if not np.array_equal(changed.ids.lengths, self.ids.lengths):
+            raise ValueError("ids: every item must keep its number of tokens")
+        return changed
+
+    def max_tokens(self) -> int:
+        """Tokens of the longest text."""
+        return int(self.ids.lengths.max(initial=0))
+
+    def batch(self, rows: Sequence[Sequence[int]], slots: int = 0, shuffle: np.random.Generator | None = None) -> Batch:
+        """Pack the items of each row one after the other.
+
+        Args:
+            rows: the items of each row.
+            slots: how many slots there are to mark candidates with; 0 marks none.
+            shuffle: draws each item's slots at random, so that a slot says nothing about the order; without it the
+                candidates take slots 1, 2, ... in order.
+        """
+        items = np.fromiter((item for row in rows for item in row), dtype=np.int64)
+        lengths = self.ids.lengths[items]
+        row_of = np.repeat(np.arange(len(rows)), [len(row) for row in rows])
+        ends = lengths.cumsum()
+        row_ends = np.fromiter((self.ids.lengths[list(row)].sum() for row in rows), dtype=np.int64, count=len(rows))
+        width = int(row_ends.max())
+        start = ends - lengths - np.repeat(row_ends.cumsum() - row_ends, [len(row) for row in rows]) + row_of * width
+
+        def empty(fill: int) -> Indices:
+            return np.full(len(rows) * width, fill, dtype=np.int64)
+
+        ids, positions, segments, words, marks = empty(PADDING), empty(0), empty(-1), empty(-1), empty(0)
+        values, owner, within = self.ids.take(items)
+        flat = start[owner] + within
+        ids[flat], positions[flat], segments[flat] = values, within, owner
+        words[flat], _, _ = self.words.take(items)
+        query, query_items, _ = self.queries.take(items)
+        candidate, candidate_items, _ = self.candidates.take(items)
+        names, _, _ = self.names.take(items)
+        candidate_positions = start[candidate_items] + candidate
+        chosen_slots = self._slots(len(items), slots, shuffle)
+        if slots:
+            marks[candidate_positions] = chosen_slots[candidate_items, names]
+        shape = (len(rows), width)
+        tokens = torch.from_numpy(ids).view(shape)
+        return Batch(
+            inputs=tokens,
+            ids=tokens,
+            positions=torch.from_numpy(positions).view(shape),
+            segments=torch.from_numpy(segments).view(shape),
+            words=torch.from_numpy(words).view(shape),
+            slots=torch.from_numpy(marks).view(shape),
+            query_positions=torch.from_numpy(start[query_items] + query),
+            query_items=torch.from_numpy(query_items),
+            candidate_positions=torch.from_numpy(candidate_positions),
+            candidate_owners=torch.from_numpy(candidate_items * self.max_candidates + names),
+            present=torch.from_numpy(self.present[items]),
+            gold=torch.from_numpy(self.gold[items]),
+            candidate_slots=torch.from_numpy(chosen_slots),
+            masked_positions=torch.empty(0, dtype=torch.long),
+            items=torch.from_numpy(items),
+            minimal_pairs=torch.empty(0, 2, dtype=torch.long),
+        )
+
+    def _slots(self, items: int, slots: int, shuffle: np.random.Generator | None) -> Indices:
+        if slots and slots < self.max_candidates:
+            raise UserError(
+                f"task.prediction.slots ({slots}) must be at least the {self.max_candidates} candidates of an item"
+            )
+        if not slots or shuffle is None:
+            return (
+                np.tile(np.arange(1, self.max_candidates + 1), (items, 1))
+                if slots
+                else np.zeros((items, self.max_candidates), np.int64)
+            )
+        return shuffle.random((items, slots)).argsort(axis=1)[:, : self.max_candidates] + 1
+
+
+class _SpanCover:
+    """Which tokens of a text share a character with a span, without reading all of them."""
+
+    def __init__(self, tokens: TokenizedText) -> None:
+        self._spans = tokens.spans
+        self._starts: list[int] = []
+        self._ends: list[int] = []
+        end = 0
+        for start, stop in tokens.spans:
+            # Spans are in order; a special token is put where the one before it ended, so that the order stays.
+            start, end = (start, stop) if start < stop else (end, end)
+            self._starts.append(start)
+            self._ends.append(end)
+
+    def of(self, span: Span) -> list[int]:
+        """The tokens that share a character with a span: `TokenizedText.covering`, for many spans of one text."""
+        run = range(bisect_right(self._ends, span[0]), bisect_left(self._starts, span[1]))
+        return [token for token in run if self._spans[token] != (0, 0)]

@@ -1,0 +1,42 @@
+"""Masked tokens for the masked-language-model loss."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+import numpy as np
+import torch
+
+from anaphora.base.batch import Batch
+from anaphora.base.special_tokens import MASK, SPECIAL_TOKENS
+
+
+def mask_words(batch: Batch, share: float, vocabulary: int, draw: np.random.Generator) -> Batch:
+    """Mask words for a masked-language-model loss: 80 % [MASK], 10 % random, 10 % kept (Devlin et al. 2019, 3.1).
+
+    A word is masked with all its subwords (whole-word masking), each replaced on its own. Special tokens, padding,
+    unknown words and pronouns are never masked.
+    """
+    ids, words = batch.ids.flatten().numpy(), batch.words.flatten().numpy()
+    sentences = batch.segments.flatten().numpy()
+    begins = np.ones(len(words), dtype=np.bool_)
+    begins[1:] = (words[1:] != words[:-1]) | (sentences[1:] != sentences[:-1])
+    word_of = begins.cumsum() - 1
+    free = np.ones(int(begins.sum()), dtype=np.bool_)
+    free[word_of[(ids < len(SPECIAL_TOKENS)) | (words < 0)]] = False
+    free[word_of[batch.query_positions.numpy()]] = False
+    chosen = free & (draw.random(len(free)) < share)
+    fate = draw.random(len(free))
+    masked = np.flatnonzero(chosen[word_of])
+    fates = fate[word_of[masked]]
+    random_tokens = draw.integers(len(SPECIAL_TOKENS), vocabulary, len(masked))
+    inputs = ids.copy()
+    inputs[masked] = np.where(fates < 0.8, MASK, np.where(fates < 0.9, random_tokens, ids[masked]))
+    return replace(batch, inputs=torch.from_numpy(inputs).view_as(batch.ids), masked_positions=torch.from_numpy(masked))
+
+
+def masked_for_evaluation(batches: Iterable[Batch], share: float, vocabulary: int) -> Iterator[Batch]:
+    """Batches whose words are masked as by `mask_words`, the same ones every time."""
+    for number, batch in enumerate(batches):
+        yield mask_words(batch, share, vocabulary, np.random.default_rng([number, 4]))

@@ -1,0 +1,173 @@
+"""Texts as flat arrays of tokens: all of a text in chunks to pre-train on, or its beginning with its label.
+
+N chunks, at most `longest` tokens each, special ones at the ends; cut between words where they can be. The tokens are
+kept in the cache, since ten million words take a while.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from itertools import chain, count
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError
+from safetensors.numpy import load_file, save_file
+
+from anaphora.base.code import code_digest
+from anaphora.base.errors import UserError
+from anaphora.base.files import atomic_write
+from anaphora.data.batches.encoded import EncodedSplit, Indices, RaggedArray
+from anaphora.data.store import cache_folder
+from anaphora.data.text import Text
+from anaphora.data.tokens.tokenizer import Tokenizer, independent_stretches
+
+_STRETCHES_PER_CALL = 20_000  # the backend holds a kilobyte for each
+
+
+class EncodedTexts(EncodedSplit):
+    """A split of texts as flat arrays, without pronoun questions.
+
+    Labels, where there are any, take the place of the candidates: the same for every text, and the text's own is gold.
+    `texts` then holds the text of every chunk.
+    """
+
+    def __init__(self, texts: Sequence[Text], tokenizer: Tokenizer, longest: int, labels: Sequence[str] = ()) -> None:
+        """Encode a split.
+
+        Args:
+            texts: the split.
+            tokenizer: cuts them into tokens.
+            longest: tokens of a chunk at most, special ones included.
+            labels: those that a text may have; without them every chunk of a text counts, else the first one.
+
+        Raises:
+            UserError: a text has none of the labels, or a chunk has room for special tokens alone.
+        """
+        least = sum(map(len, tokenizer.surrounding_tokens())) + 1
+        if longest < least:
+            raise UserError(
+                f"batching.row_tokens ({longest}) must be at least {least} for texts, special tokens included"
+            )
+        self.examples, self.tokens = [], []
+        self.texts, self.labels = list(texts) if labels else [], list(labels)
+        self.vocabulary = tokenizer.size
+        self.ids, self.words = _token_chunks([text.text for text in texts], tokenizer, longest, bool(labels))
+        nothing = RaggedArray.joined(np.empty(0, dtype=np.int64), np.zeros(len(self), dtype=np.int64))
+        self.queries = self.candidates = self.names = nothing
+        self.max_candidates = max(1, len(labels))
+        self.present = np.full((len(self), self.max_candidates), bool(labels))
+        self.gold = np.zeros_like(self.present)
+        for number, text in enumerate(texts if labels else ()):
+            if text.label not in labels:
+                raise UserError(f"label: {text.label!r} of {text.text[:60]!r} must be one of {', '.join(labels)}")
+            self.gold[number, labels.index(text.label)] = True
+
+    def subsample(self, most: int) -> None:
+        """Keep at most so many chunks, evenly spread."""
+        if len(self) <= most:
+            return
+        kept = np.arange(most) * len(self) // most
+        lengths = self.ids.lengths[kept]
+        self.ids, self.words = (RaggedArray.joined(each.take(kept)[0], lengths) for each in (self.ids, self.words))
+        self.queries = self.candidates = self.names = RaggedArray.joined(
+            np.empty(0, np.int64), np.zeros(most, np.int64)
+        )
+        self.present, self.gold = self.present[kept], self.gold[kept]
+        self.texts = [self.texts[number] for number in kept] if self.texts else []
+
+
+def _token_chunks(
+    texts: Sequence[str], tokenizer: Tokenizer, longest: int, first_only: bool
+) -> tuple[RaggedArray, RaggedArray]:
+    """Token ids and word numbers of every chunk, from the cache or put there."""
+    path = cache_folder() / f"tokens-{_fingerprint(texts, tokenizer, longest, first_only)}.safetensors"
+    try:
+        stored = load_file(path)
+    except FileNotFoundError:
+        stored = _encode(texts, tokenizer, longest, first_only)
+        try:
+            with atomic_write(path) as draft:
+                save_file(stored, draft)
+        except OSError as error:
+            raise UserError(f"{path}: cannot write the cache ({error.strerror}); set ANAPHORA_CACHE") from None
+    except (SafetensorError, OSError) as error:
+        raise UserError(f"{path}: the cache is damaged ({error}); delete this file") from None
+    lengths = stored["lengths"].astype(np.int64)
+    return RaggedArray.joined(stored["ids"], lengths), RaggedArray.joined(stored["words"], lengths)
+
+
+def _fingerprint(texts: Sequence[str], tokenizer: Tokenizer, longest: int, first_only: bool) -> str:
+    total = hashlib.sha256(f"{longest} {first_only} {tokenizer.dumps()}".encode())
+    total.update(code_digest(__name__).encode())
+    for text in texts:
+        total.update(f"{len(text)} {text}".encode("utf-8", "surrogatepass"))
+    return total.hexdigest()[:16]
+
+
+def _encode(texts: Sequence[str], tokenizer: Tokenizer, longest: int, first_only: bool) -> dict[str, NDArray[np.int32]]:
+    """Arrays as they are stored: ids and words of all chunks one after the other, and the chunks' lengths."""
+    opening, closing = (np.array(special, np.int32) for special in tokenizer.surrounding_tokens())
+    alone = tokenizer.splits_at_blanks()
+    numbers: dict[str, int] = {}
+    stretches_of = []
+    for text in texts:
+        stretches = independent_stretches(text) if alone else [text]
+        stretches_of.append(stretches)
+        numbers.update(zip([new for new in dict.fromkeys(stretches) if new not in numbers], count(len(numbers))))
+    ids, begins = _tokenize_each(list(numbers), tokenizer)
+    every_id, every_word, lengths = [], [], []
+    for stretches in stretches_of:
+        chosen = np.fromiter(map(numbers.__getitem__, stretches), dtype=np.int64, count=len(stretches))
+        tokens, starts = ids.take(chosen)[0], begins.take(chosen)[0]
+        words = np.where(starts < 0, -1, np.cumsum(starts == 1, dtype=np.int32) - 1).astype(np.int32)
+        special = len(opening) + len(closing)
+        for first, last in _chunk_bounds(np.flatnonzero(starts), len(tokens), longest - special):
+            every_id += [opening, tokens[first:last], closing]
+            every_word += [np.full_like(opening, -1), words[first:last], np.full_like(closing, -1)]
+            lengths.append(last - first + special)
+            if first_only:
+                break
+    nothing = np.empty(0, np.int32)
+    return {
+        "ids": np.concatenate([nothing, *every_id]),
+        "words": np.concatenate([nothing, *every_word]),
+        "lengths": np.array(lengths, dtype=np.int32),
+    }
+
+
+def _tokenize_each(different: list[str], tokenizer: Tokenizer) -> tuple[RaggedArray, RaggedArray]:
+    """The token ids of each stretch; for each token 1 where a word begins, 0 inside one and -1 where there is none."""
+    ids: list[NDArray[np.int32]] = []
+    words: list[NDArray[np.int32]] = []
+    lengths: list[int] = []
+    opening, closing = map(len, tokenizer.surrounding_tokens())
+    for begin in range(0, len(different), _STRETCHES_PER_CALL):
+        encoded = [
+            (tokens.ids[opening : len(tokens.ids) - closing], tokens.words[opening : len(tokens.ids) - closing])
+            for tokens in tokenizer.encode_batch(different[begin : begin + _STRETCHES_PER_CALL])
+        ]
+        ids.append(np.fromiter(chain.from_iterable(own_ids for own_ids, _ in encoded), dtype=np.int32))
+        words.append(np.fromiter(chain.from_iterable(own_words for _, own_words in encoded), dtype=np.int32))
+        lengths += [len(own_ids) for own_ids, _ in encoded]
+    sizes = np.array(lengths, dtype=np.int64)
+    flat, word = (np.concatenate([np.empty(0, np.int32), *parts]) for parts in (ids, words))
+    begins = np.ones(len(flat), dtype=np.int8)
+    begins[1:] = word[1:] != word[:-1]
+    firsts = (sizes.cumsum() - sizes)[sizes > 0]
+    begins[firsts] = 1  # the word before may have had the same number
+    begins[word < 0] = -1
+    return RaggedArray.joined(flat, sizes), RaggedArray.joined(begins, sizes)
+
+
+def _chunk_bounds(starts: Indices, total: int, longest: int) -> Iterator[tuple[int, int]]:
+    """First and past-the-last token of each chunk; at least one, which is empty where there is no token."""
+    first = 0
+    while total - first > longest:
+        # The last word that begins in the chunk stands whole in the next one, unless it fills a chunk alone.
+        begin = int(starts[np.searchsorted(starts, first + longest, side="right") - 1])
+        last = begin if begin > first else first + longest
+        yield first, last
+        first = last
+    yield first, total

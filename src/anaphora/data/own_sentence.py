@@ -1,0 +1,67 @@
+"""One sentence of a user's own as an Example."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from anaphora.base.errors import UserError
+from anaphora.base.language import CHINESE_CHARACTER, language_of
+from anaphora.data.example import Example, Span, in_text_order
+
+
+def example_from_query(
+    text: str,
+    pronoun: str,
+    candidates: Sequence[str] = (),
+    antecedent: str | None = None,
+    language: str | None = None,
+) -> Example:
+    """A sentence with its pronoun and candidates, each named by a word of it or by its characters as "start:end".
+
+    Args:
+        text: the sentence.
+        pronoun: the pronoun to resolve.
+        candidates: what it may refer to.
+        antecedent: the right candidate, where that is known.
+        language: "en" or "zh"; by default `language_of` decides.
+
+    Raises:
+        UserError: a word is not in the text, a span is outside it, or a candidate overlaps the pronoun.
+    """
+    spans = tuple((find_span(text, name, "candidates"),) for name in candidates)
+    right = () if antecedent is None else (candidates.index(antecedent),)
+    ordered, antecedents, _ = in_text_order(spans, right)
+    return Example(
+        text=text,
+        language=language or language_of(text),
+        pronoun=find_span(text, pronoun, "pronoun"),
+        candidates=ordered,
+        antecedents=antecedents,
+    )
+
+
+def find_span(text: str, words: str, setting: str) -> Span:
+    """The characters of some words in a text: their first whole occurrence, or those that "start:end" names.
+
+    Chinese words need no blanks around them. English is found in any case.
+
+    Args:
+        text: where to look.
+        words: as the user wrote them.
+        setting: the name of the setting, for the error.
+
+    Raises:
+        UserError: the words are not in the text, or the characters lie outside it.
+    """
+    characters = re.fullmatch(r"(\d+):(\d+)", words)
+    if characters:
+        start, end = int(characters[1]), int(characters[2])
+        if not 0 <= start < end <= len(text):
+            raise UserError(f"{setting} ({words}) is outside the text, which has {len(text)} characters")
+        return start, end
+    boundary = "" if CHINESE_CHARACTER.search(words) else r"\b"
+    occurrence = re.search(f"{boundary}{re.escape(words)}{boundary}", text, re.IGNORECASE)
+    if occurrence is None:
+        raise UserError(f"{setting} ({words!r}) is not in the text {text!r}; give a word of it, or characters as 0:4")
+    return occurrence.span()

@@ -1,0 +1,152 @@
+"""Text -> token ids, with the character span and the word of every token."""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tokenizers import Encoding, processors
+from tokenizers import Tokenizer as Backend
+
+from anaphora.base.errors import UserError
+from anaphora.base.language import CHINESE_RANGES
+from anaphora.base.special_tokens import CLS, SPECIAL_TOKENS
+from anaphora.data.tokens.words import word_numbers
+
+_STRETCH = re.compile(rf"[{CHINESE_RANGES}]+|[^ \t\n\r\u00a0\u3000{CHINESE_RANGES}]+")
+
+
+def independent_stretches(text: str) -> list[str]:
+    """The stretches of a text that can be tokenized each for itself: runs of Chinese, and what stands between blanks.
+
+    Long texts repeat them, so that each needs to be tokenized once.
+    """
+    return _STRETCH.findall(text)
+
+
+@dataclass(frozen=True)
+class TokenizedText:
+    """A text as the encoder reads it; the first token is [CLS].
+
+    A token without visible text is special: [CLS], the [SEP] with which some models end, a blank of its own.
+
+    Attributes:
+        ids: T vocabulary numbers.
+        spans: T character spans without blanks at their ends, end exclusive; (0, 0) for a special token.
+        words: T word numbers; -1 for a special token.
+    """
+
+    ids: tuple[int, ...]
+    spans: tuple[tuple[int, int], ...]
+    words: tuple[int, ...]
+
+    def covering(self, span: tuple[int, int]) -> list[int]:
+        """The tokens that share a character with a span."""
+        start, end = span
+        return [token for token, (left, right) in enumerate(self.spans) if left < end and start < right]
+
+
+class Tokenizer:
+    """Text -> words and subwords, English and Chinese in one; `anaphora.data.tokens.vocabulary` learns them.
+
+    A Chinese token is a word of its own; the subwords of a blank-separated word share one.
+    """
+
+    def __init__(self, backend: Backend) -> None:
+        if backend.post_processor is None:
+            opening = [(SPECIAL_TOKENS[CLS], CLS)]
+            backend.post_processor = processors.TemplateProcessing(f"{SPECIAL_TOKENS[CLS]} $A", special_tokens=opening)
+        self._backend = backend
+
+    @classmethod
+    def load(cls, path: Path) -> Tokenizer:
+        """Read a stored tokenizer.
+
+        Raises:
+            UserError: the file is missing, broken or not one of ours.
+        """
+        try:
+            backend = Backend.from_str(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise UserError(f"{path}: there is no tokenizer here") from None
+        except Exception as error:  # the backend raises bare Exception for a broken file
+            raise UserError(f"{path}: not a readable tokenizer ({error})") from None
+        if [backend.id_to_token(number) for number in range(len(SPECIAL_TOKENS))] != list(SPECIAL_TOKENS):
+            raise UserError(f"{path}: the vocabulary must begin with {' '.join(SPECIAL_TOKENS)}")
+        return cls(backend)
+
+    def dumps(self) -> str:
+        """The tokenizer as JSON text."""
+        return self._backend.to_str(pretty=False)
+
+    @property
+    def size(self) -> int:
+        """How many tokens there are."""
+        return self._backend.get_vocab_size()
+
+    def token(self, number: int) -> str:
+        """The text of one token."""
+        return str(self._backend.id_to_token(number))
+
+    def surrounding_tokens(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The special tokens before and after every text: [CLS], and the [SEP] with which some models end."""
+        encoding = self._backend.encode("a")
+        special = encoding.special_tokens_mask
+        opening = special.index(0)
+        closing = len(special) - special[::-1].index(0)
+        return tuple(encoding.ids[:opening]), tuple(encoding.ids[closing:])
+
+    def splits_at_blanks(self) -> bool:
+        """Whether a stretch of text has the same tokens alone as in its text; not where blanks belong to words."""
+        splitter = json.dumps(json.loads(self.dumps())["pre_tokenizer"])
+        return "ByteLevel" not in splitter and "Metaspace" not in splitter
+
+    def encode(self, text: str) -> TokenizedText:
+        """One text as tokens."""
+        return self.encode_batch([text])[0]
+
+    def encode_batch(self, texts: Sequence[str]) -> list[TokenizedText]:
+        """Many texts as tokens."""
+        encodings = self._backend.encode_batch(list(texts))
+        return [_tokenized(text, encoding) for text, encoding in zip(texts, encodings, strict=True)]
+
+
+def _tokenized(text: str, encoding: Encoding) -> TokenizedText:
+    offsets, special = encoding.offsets, encoding.special_tokens_mask
+    if not unicodedata.is_normalized("NFC", text):
+        offsets = _with_composed_characters(text, offsets, special)
+    spans = tuple(
+        (0, 0) if is_special else _without_blanks(text, *span)
+        for is_special, span in zip(special, offsets, strict=True)
+    )
+    return TokenizedText(tuple(encoding.ids), spans, word_numbers(text, spans))
+
+
+def _without_blanks(text: str, start: int, end: int) -> tuple[int, int]:
+    """A span without blanks at its ends; (0, 0) where nothing is left. Byte-level tokens begin with a blank."""
+    while start < end and text[start].isspace():
+        start += 1
+    while start < end and text[end - 1].isspace():
+        end -= 1
+    return (start, end) if start < end else (0, 0)
+
+
+def _with_composed_characters(text: str, spans: list[tuple[int, int]], special: list[int]) -> list[tuple[int, int]]:
+    """Spans up to the end of a composed character: a letter with its marks, the parts of a syllable.
+
+    The backend's span is the first of the composed characters alone. All else but blanks is in a token, so the
+    uncovered characters behind it are the rest.
+    """
+    composed = []
+    following = len(text)
+    for (start, end), is_special in zip(reversed(spans), reversed(special), strict=True):
+        if not is_special:
+            while end < following and not text[end].isspace():
+                end += 1
+            following = start
+        composed.append((start, end))
+    return composed[::-1]

@@ -1,0 +1,169 @@
+"""Learning a vocabulary from the training split: words, characters or subwords.
+
+Every kind splits text into the same words, keeps the special tokens at 0 to 4 and gives spans in code points of the
+text as it was written.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from tokenizers import Regex, models, normalizers, pre_tokenizers, trainers
+from tokenizers import Tokenizer as Backend
+
+from anaphora.base.errors import UserError
+from anaphora.base.language import CHINESE_CHARACTER, CHINESE_RANGES, WORD_PATTERN
+from anaphora.base.special_tokens import SPECIAL_TOKENS, UNKNOWN
+from anaphora.data.text import UNKNOWN_WORD
+from anaphora.data.tokens.tokenizer import Tokenizer, independent_stretches
+from anaphora.settings import vocabulary as vocabulary_settings
+from anaphora.settings.extensions import extensible
+
+_UNKNOWN_TOKEN = SPECIAL_TOKENS[UNKNOWN]
+
+
+@extensible(Tokenizer)
+def build(settings: vocabulary_settings.Vocabulary, texts: Iterable[str], words: Iterable[str] = ()) -> Tokenizer:
+    """The vocabulary of a training split.
+
+    Args:
+        settings: its kind and size.
+        texts: the training texts.
+        words: words known beforehand, such as the corpus's own Chinese segmentation.
+    """
+    match settings:
+        case vocabulary_settings.WordVocabulary(min_count=min_count):
+            return word_vocabulary(texts, words, min_count)
+        case vocabulary_settings.CharacterVocabulary(min_count=min_count):
+            return character_vocabulary(texts, min_count)
+        case vocabulary_settings.WordPiece(size=size):
+            return wordpiece_vocabulary(texts, size)
+        case vocabulary_settings.Bpe(size=size):
+            return bpe_vocabulary(texts, size)
+    raise UserError(f"vocabulary.kind ({settings.kind!r}) is not one that can be built")
+
+
+def word_vocabulary(texts: Iterable[str], words: Iterable[str] = (), min_count: int = 2) -> Tokenizer:
+    """Words where the training text had them, their longest known subwords elsewhere.
+
+    A run of characters is split into the fewest known subwords, a unigram model (Kudo 2018) with one price for all;
+    what stays unknown is one [UNK].
+
+    Args:
+        texts: the training texts.
+        words: words known beforehand.
+        min_count: a word that occurs less often is split into known subwords.
+    """
+    normalizer = _normalizer()
+    counts = _word_counts(texts, _splitter())
+    known = {word for word, count in counts.items() if count >= min_count and not CHINESE_CHARACTER.match(word)}
+    known |= {normalizer.normalize_str(word) for word in words}
+    characters = {character for word in (*counts, *known) for character in word}
+    vocabulary = [*SPECIAL_TOKENS, *sorted((known | characters) - {"", *SPECIAL_TOKENS})]
+    total = sum(counts.values()) + len(vocabulary)
+    # Every token costs the same large amount, so the fewest tokens win; frequency only breaks ties.
+    costs = [(token, -100.0 + math.log((counts[token] + 1) / total)) for token in vocabulary]
+    return _tokenizer(models.Unigram(costs, unk_id=UNKNOWN, byte_fallback=False), _splitter())
+
+
+def character_vocabulary(texts: Iterable[str], min_count: int = 2) -> Tokenizer:
+    """Single characters; one that occurs less than `min_count` times is [UNK]."""
+    counts = _character_counts(_word_counts(texts, _splitter()))
+    known = sorted(character for character, count in counts.items() if count >= min_count)
+    numbers = {token: number for number, token in enumerate([*SPECIAL_TOKENS, *known])}
+    return _tokenizer(models.BPE(vocab=numbers, merges=[], unk_token=_UNKNOWN_TOKEN), _splitter())
+
+
+def wordpiece_vocabulary(texts: Iterable[str], size: int) -> Tokenizer:
+    """WordPiece (Devlin et al. 2019), by merging the most frequent pairs; each Chinese character stands alone."""
+    splitter = pre_tokenizers.Sequence(
+        [_splitter(), pre_tokenizers.Split(Regex(f"[{CHINESE_RANGES}]"), behavior="isolated")]
+    )
+    counts = _word_counts(texts, splitter)
+    alphabet = _alphabet(counts, size)
+    # The library numbers marked characters in the order of a hash table, another one in every process, and the numbers
+    # break ties between pairs: listed beforehand, they have an order.
+    inside = {character for word in counts for character in word[1:]}
+    marked = [f"##{character}" for character in alphabet if character in inside]
+    trainer = trainers.WordPieceTrainer(**_trainer_options(size, alphabet, marked))
+    return _trained(Backend(models.WordPiece(unk_token=_UNKNOWN_TOKEN)), trainer, counts, splitter)
+
+
+def bpe_vocabulary(texts: Iterable[str], size: int) -> Tokenizer:
+    """Byte-pair encoding (Sennrich et al. 2016, section 3.2) over characters, within words and within Chinese runs."""
+    counts = _word_counts(texts, _splitter())
+    trainer = trainers.BpeTrainer(**_trainer_options(size, _alphabet(counts, size), []))
+    return _trained(Backend(models.BPE(unk_token=_UNKNOWN_TOKEN)), trainer, counts, _splitter())
+
+
+def _alphabet(counts: Counter[str], size: int) -> list[str]:
+    """The most frequent characters; so many that each may stand twice, as the start of a word and inside it."""
+    characters = _character_counts(counts)
+    frequent = sorted(characters, key=lambda character: (-characters[character], character))
+    return sorted(frequent[: (size - len(SPECIAL_TOKENS)) // 2])
+
+
+def _trainer_options(size: int, alphabet: list[str], first: list[str]) -> dict[str, Any]:
+    return {
+        "vocab_size": size,
+        "initial_alphabet": alphabet,
+        "limit_alphabet": len(alphabet),
+        "special_tokens": [*SPECIAL_TOKENS, *first],
+        "min_frequency": 2,
+        "show_progress": False,
+    }
+
+
+def _trained(
+    backend: Backend, trainer: trainers.Trainer, counts: Counter[str], splitter: pre_tokenizers.PreTokenizer
+) -> Tokenizer:
+    backend.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    backend.train_from_iterator(_repeated_words(counts), trainer)
+    return _tokenizer(backend.model, splitter)
+
+
+def _tokenizer(model: models.Model, splitter: pre_tokenizers.PreTokenizer) -> Tokenizer:
+    backend = Backend(model)
+    backend.normalizer = _normalizer()
+    backend.pre_tokenizer = splitter
+    return Tokenizer(backend)
+
+
+def _normalizer() -> normalizers.Normalizer:
+    # Canonical composition only: compatibility forms would move character offsets of full-width punctuation.
+    return normalizers.Sequence([normalizers.NFC(), normalizers.Lowercase()])
+
+
+def _splitter() -> pre_tokenizers.PreTokenizer:
+    return pre_tokenizers.Split(Regex(WORD_PATTERN), behavior="removed", invert=True)
+
+
+def _word_counts(texts: Iterable[str], splitter: pre_tokenizers.PreTokenizer) -> Counter[str]:
+    """How often each word stands in the texts; every different stretch of them is split once."""
+    normalizer = _normalizer()
+    stretches: Counter[str] = Counter()
+    for text in texts:
+        stretches.update(independent_stretches(text))
+    counts: Counter[str] = Counter()
+    for stretch, count in stretches.items():
+        for word, _ in splitter.pre_tokenize_str(normalizer.normalize_str(stretch)):
+            counts[word] += count
+    del counts[UNKNOWN_WORD]  # a word that the source leaves out is [UNK]
+    return counts
+
+
+def _character_counts(counts: Counter[str]) -> Counter[str]:
+    characters: Counter[str] = Counter()
+    for word, count in counts.items():
+        for character in word:
+            characters[character] += count
+    return characters
+
+
+def _repeated_words(counts: Counter[str]) -> Iterator[str]:
+    """Every word as often as it was counted, sorted."""
+    for word, count in sorted(counts.items()):
+        yield f"{word} " * count

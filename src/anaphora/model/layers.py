@@ -1,0 +1,80 @@
+"""One pass over the layers of an encoder: whatever looks into them consumes it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from torch import Tensor
+
+from anaphora.base.errors import UserError
+from anaphora.model.attention import Attention, Queries
+from anaphora.model.block import Block
+from anaphora.model.mixer import AttentionContext
+from anaphora.model.recurrent import NO_MAPS
+
+
+class LayerPass:
+    """One layer at work on a batch; what it mixes is computed when first read, and once.
+
+    Attributes:
+        block: the layer.
+        context: what all layers share.
+        hidden: (B, T, W) the states that it reads.
+        query, key, value: (B, H, T, D) their projections.
+    """
+
+    def __init__(self, block: Block, context: AttentionContext, hidden: Tensor) -> None:
+        self.block, self.context, self.hidden = block, context, hidden
+        self.query, self.key, self.value = block.project(hidden, context)
+        self._mixed: Tensor | None = None
+
+    @property
+    def mixed(self) -> Tensor:
+        """What attention makes of the values, heads side by side, before the output projection: (B, T, W)."""
+        if self._mixed is None:
+            self._mixed = self.block.attention.mix(self.query, self.key, self.value, self.context)
+        return self._mixed
+
+    def rows(self, queries: Queries) -> Tensor:
+        """The weights of single queries: (Q, H, T).
+
+        Raises:
+            UserError: the layer has no attention.
+        """
+        return self._attention().rows(self.query, self.key, self.context, queries)
+
+    def maps(self) -> Tensor:
+        """The weights of every query: (B, H, T, T).
+
+        Raises:
+            UserError: the layer has no attention.
+        """
+        return self._attention().maps(self.query, self.key, self.context)
+
+    def output(self, needed: Tensor | None = None) -> Tensor:
+        """The states that it hands on.
+
+        Args:
+            needed: (P,) different flat positions, row * T + token, for which alone the rest of the layer works.
+
+        Returns:
+            (B, T, W), or (P, W) where positions are named.
+        """
+        if needed is None:
+            return self.block.complete(self.hidden, self.mixed)
+        return self.block.complete(self.hidden.flatten(0, 1)[needed], self.mixed.flatten(0, 1)[needed])
+
+    def _attention(self) -> Attention:
+        if not isinstance(self.block.attention, Attention):
+            raise UserError(NO_MAPS)
+        return self.block.attention
+
+
+def layer_passes(blocks: Sequence[Block], context: AttentionContext) -> Iterator[LayerPass]:
+    """One layer after the other, each reading the output of the one before."""
+    hidden = context.embeddings
+    for block in blocks:
+        layer = LayerPass(block, context, hidden)
+        yield layer
+        if block is not blocks[-1]:
+            hidden = layer.output()

@@ -1,0 +1,296 @@
+"""How the answer leaves the encoder: from the query's vector, from one attention row, or from pairs of vectors.
+
+R rows, T tokens a row, N items, M candidates at most, W width, V vocabulary, S slots, L layers, H heads. The query of
+an item is the token (or tokens) at which the question stands.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from anaphora.base.batch import Batch
+from anaphora.base.errors import UserError
+from anaphora.base.special_tokens import CLS, NONE
+from anaphora.settings.extensions import extensible
+from anaphora.settings.model import attention as attention_settings
+from anaphora.settings.model import encoder as model_settings
+from anaphora.settings.model import prediction as prediction_settings
+
+
+@dataclass(frozen=True)
+class EncoderOutput:
+    """The encoder's output for a batch.
+
+    Attributes:
+        hidden: (R * T, W), zeros where neither the prediction head nor a hidden word looks.
+        rows: (L, K, H, T) attention rows of the query tokens, or None where nothing needs them.
+    """
+
+    hidden: Tensor
+    rows: Tensor | None
+
+
+def group_mean(values: Tensor, owners: Tensor, size: int) -> Tensor:
+    """The mean of each owner's values: (K, ...), (K,) -> (size, ...); an owner of nothing gets zeros."""
+    total = values.new_zeros(size, *values.shape[1:]).index_add(0, owners, values)
+    count = values.new_zeros(size).index_add(0, owners, values.new_ones(len(owners)))
+    return total / count.clamp(min=1).view(-1, *[1] * (values.dim() - 1))
+
+
+def group_sum(values: Tensor, owners: Tensor, size: int) -> Tensor:
+    """The sum of each owner's values: (K, ...), (K,) -> (size, ...)."""
+    return values.new_zeros(size, *values.shape[1:]).index_add(0, owners, values)
+
+
+def query_vectors(output: EncoderOutput, batch: Batch) -> Tensor:
+    """One vector an item, the mean over its query tokens: (N, W)."""
+    return group_mean(output.hidden[batch.query_positions], batch.query_items, len(batch.present))
+
+
+def candidate_vectors(output: EncoderOutput, batch: Batch) -> Tensor:
+    """One vector a candidate, the mean over the tokens of all its mentions: (N, M, W)."""
+    items, most = batch.present.shape
+    vectors = output.hidden[batch.candidate_positions]
+    return group_mean(vectors, batch.candidate_owners, items * most).view(items, most, -1)
+
+
+def candidate_masses(rows: Tensor, batch: Batch) -> Tensor:
+    """The weight that each item's query puts on each candidate, tokens summed and query tokens averaged.
+
+    Args:
+        rows: (K, H, T), attention rows of one layer.
+
+    Returns:
+        (N, H, M).
+    """
+    items, most = batch.present.shape
+    per_item = group_mean(rows, batch.query_items, items)  # (N, H, T)
+    columns = batch.candidate_positions % rows.shape[-1]
+    owner_items = batch.candidate_owners // most
+    weights = per_item[owner_items, :, columns]  # (C, H)
+    return group_sum(weights, batch.candidate_owners, items * most).view(items, most, -1).transpose(1, 2)
+
+
+class PredictionHead(nn.Module):
+    """No answer at all; the subclasses give one.
+
+    The last column of the scores is "none of them", at -inf where the settings do not allow it.
+    """
+
+    def __init__(self, none_of_them: bool = False) -> None:
+        super().__init__()
+        self.none_of_them = none_of_them
+
+    def needs_rows(self) -> bool:
+        """Whether the head reads `EncoderOutput.rows`."""
+        return False
+
+    def read_positions(self, batch: Batch) -> tuple[Tensor, ...]:
+        """The flat positions whose hidden states it reads; none here."""
+        return ()
+
+    def marks(self, slots: Tensor) -> Tensor | None:
+        """What is added to the embedding: (R, T) -> (R, T, W), or None for nothing, as here."""
+        return None
+
+    def scores(self, output: EncoderOutput, batch: Batch) -> Tensor:
+        """How well each candidate answers: (N, M + 1), -inf for absent ones."""
+        raise UserError("this run was trained without a prediction head (task.prediction=none): it answers nothing")
+
+    def loss(self, output: EncoderOutput, batch: Batch) -> Tensor:
+        """The loss of each item: (N,); -log of the share of the right answers among all."""
+        scores = self.scores(output, batch)
+        right = torch.cat((batch.gold, ~batch.gold.any(dim=1, keepdim=True)), dim=1)
+        return scores.logsumexp(dim=1) - scores.masked_fill(~right, -math.inf).logsumexp(dim=1)
+
+    def _only_present(self, scores: Tensor, none: Tensor, batch: Batch) -> Tensor:
+        if not self.none_of_them:
+            none = torch.full_like(none, -math.inf)
+        return torch.cat((scores.masked_fill(~batch.present, -math.inf), none.unsqueeze(1)), dim=1)
+
+
+class Word(PredictionHead):
+    """The antecedent's word at the query's vector, over the whole vocabulary.
+
+    A candidate of several tokens scores their mean, and so does the loss.
+    """
+
+    def __init__(self, output: nn.Module, none_of_them: bool) -> None:
+        super().__init__(none_of_them)
+        self._output = (output,)  # the model owns it
+
+    def read_positions(self, batch: Batch) -> tuple[Tensor, ...]:
+        return (batch.query_positions,)
+
+    def scores(self, output: EncoderOutput, batch: Batch) -> Tensor:
+        logits: Tensor = self._output[0](query_vectors(output, batch)).log_softmax(dim=-1)  # (N, V)
+        items, most = batch.present.shape
+        words = batch.ids.flatten()[batch.candidate_positions]
+        token_logits = logits[batch.candidate_owners // most, words]
+        candidates = group_mean(token_logits, batch.candidate_owners, items * most).view(items, most)
+        return self._only_present(candidates, logits[:, NONE], batch)
+
+    def loss(self, output: EncoderOutput, batch: Batch) -> Tensor:
+        scores = self.scores(output, batch)
+        right = torch.cat((batch.gold, ~batch.gold.any(dim=1, keepdim=True)), dim=1)
+        # Scores are log-probabilities over the vocabulary already: nothing is normalised over the candidates.
+        return -scores.masked_fill(~right, 0.0).sum(dim=1) / right.sum(dim=1)
+
+
+class Slot(PredictionHead):
+    """The antecedent's slot at the query's vector; the slots' vectors mark the candidates in the input."""
+
+    def __init__(self, width: int, slots: int, none_of_them: bool) -> None:
+        super().__init__(none_of_them)
+        self.table = nn.Embedding(slots + 1, width)
+        self.output = nn.Linear(width, slots + 1)
+
+    def marks(self, slots: Tensor) -> Tensor:
+        marked: Tensor = self.table(slots) * (slots > 0).unsqueeze(-1)
+        return marked
+
+    def read_positions(self, batch: Batch) -> tuple[Tensor, ...]:
+        return (batch.query_positions,)
+
+    def scores(self, output: EncoderOutput, batch: Batch) -> Tensor:
+        logits: Tensor = self.output(query_vectors(output, batch))  # (N, S + 1); slot 0 is "none of them"
+        return self._only_present(logits.gather(1, batch.candidate_slots), logits[:, 0], batch)
+
+
+class Pointer(PredictionHead):
+    """One attention row is the answer: a candidate scores the log of its mass, "none of them" that of [CLS]."""
+
+    def __init__(self, layer: int, head: int, none_of_them: bool) -> None:
+        super().__init__(none_of_them)
+        self.layer, self.head = layer, head
+
+    def needs_rows(self) -> bool:
+        return True
+
+    def scores(self, output: EncoderOutput, batch: Batch) -> Tensor:
+        assert output.rows is not None
+        row = output.rows[self.layer][:, self.head : self.head + 1]
+        masses = candidate_masses(row, batch)[:, 0]
+        items, length = len(batch.present), row.shape[-1]
+        none = group_mean((row[:, 0] * self._openings(batch, length)).sum(dim=1), batch.query_items, items)
+        tiny = torch.finfo(masses.dtype).tiny
+        return self._only_present(masses.clamp(min=tiny).log(), none.clamp(min=tiny).log(), batch)
+
+    def loss(self, output: EncoderOutput, batch: Batch) -> Tensor:
+        scores = self.scores(output, batch)
+        right = torch.cat((batch.gold, ~batch.gold.any(dim=1, keepdim=True)), dim=1)
+        # The whole row sums to one already, so its mass on anything else is a wrong answer too.
+        return -scores.masked_fill(~right, -math.inf).logsumexp(dim=1)
+
+    @staticmethod
+    def _openings(batch: Batch, length: int) -> Tensor:
+        """Where the [CLS] of each query token's own sentence stands: (K, T)."""
+        opens = batch.ids == CLS
+        sentence = opens.long().cumsum(dim=1)
+        row = batch.query_positions // length
+        return opens[row] & (sentence[row] == sentence.flatten()[batch.query_positions].unsqueeze(1))
+
+
+class Bilinear(PredictionHead):
+    """query @ A @ candidate for each pair of vectors; "none of them" is a vector of its own."""
+
+    def __init__(self, width: int, none_of_them: bool) -> None:
+        super().__init__(none_of_them)
+        self.pairs = nn.Linear(width, width, bias=False)
+        self.none = nn.Parameter(torch.zeros(width))
+
+    def read_positions(self, batch: Batch) -> tuple[Tensor, ...]:
+        return (batch.query_positions, batch.candidate_positions)
+
+    def scores(self, output: EncoderOutput, batch: Batch) -> Tensor:
+        query = self.pairs(query_vectors(output, batch)) / math.sqrt(output.hidden.shape[-1])
+        scores = torch.einsum("nw,nmw->nm", query, candidate_vectors(output, batch))
+        return self._only_present(scores, query @ self.none, batch)
+
+
+class Pair(PredictionHead):
+    """A network with one hidden layer over [p; c; p * c], the pronoun's vector p and each candidate's vector c.
+
+    After the mention-pair scorer of Lee et al. 2017, section 4. "None of them" is a candidate with a vector of its own.
+    With `heads` the network also reads the logarithm of the weight that each of so many heads puts on the candidate.
+    """
+
+    def __init__(self, width: int, hidden: int, heads: int, dropout: float, none_of_them: bool) -> None:
+        super().__init__(none_of_them)
+        self.heads = heads
+        self.none = nn.Parameter(torch.zeros(width))
+        first = nn.Linear(3 * width + heads, hidden)
+        self.network = nn.Sequential(nn.Dropout(dropout), first, nn.GELU(), nn.Dropout(dropout), nn.Linear(hidden, 1))
+
+    def needs_rows(self) -> bool:
+        return self.heads > 0
+
+    def read_positions(self, batch: Batch) -> tuple[Tensor, ...]:
+        return (batch.query_positions, batch.candidate_positions)
+
+    def scores(self, output: EncoderOutput, batch: Batch) -> Tensor:
+        query = query_vectors(output, batch).unsqueeze(1)
+        candidates = candidate_vectors(output, batch)
+        listed = torch.cat((candidates, self.none.to(candidates.dtype).expand_as(query)), dim=1)  # (N, M + 1, W)
+        read = [query.expand_as(listed), listed, query * listed]
+        if self.heads:
+            read.append(functional.pad(self._weights(output, batch), (0, 0, 0, 1)))
+        scores = self.network(torch.cat(read, dim=-1)).squeeze(-1)
+        return self._only_present(scores[:, :-1], scores[:, -1], batch)
+
+    @staticmethod
+    def _weights(output: EncoderOutput, batch: Batch) -> Tensor:
+        """The decimal logarithm of every head's weight on each candidate: (N, M, L * H), 0 for one percent."""
+        assert output.rows is not None
+        masses = torch.cat([candidate_masses(layer, batch) for layer in output.rows], dim=1)  # (N, L * H, M)
+        return masses.transpose(1, 2).clamp(min=1e-6).log10() + 2
+
+
+class Label(PredictionHead):
+    """The label of a whole text, from the mean of its tokens' states or the first one; labels are the candidates."""
+
+    def __init__(self, width: int, labels: int, pooling: str) -> None:
+        super().__init__()
+        self.pooling = pooling
+        self.output = nn.Linear(width, labels)
+
+    def read_positions(self, batch: Batch) -> tuple[Tensor, ...]:
+        inside = batch.segments >= 0
+        if self.pooling == "first":
+            inside = inside & (batch.positions == 0)
+        return (inside.flatten().nonzero().squeeze(1),)
+
+    def scores(self, output: EncoderOutput, batch: Batch) -> Tensor:
+        if len(batch.query_positions):
+            raise UserError("this run answers no pronoun question: it predicts labels of texts (task.prediction=label)")
+        (positions,) = self.read_positions(batch)
+        texts = group_mean(output.hidden[positions], batch.segments.flatten()[positions], len(batch.present))
+        logits: Tensor = self.output(texts)
+        return self._only_present(logits, logits[:, 0], batch)
+
+
+@extensible(PredictionHead)
+def build(chosen: prediction_settings.Prediction, model: model_settings.Model, output: nn.Module) -> PredictionHead:
+    """The prediction head that the settings name; `output` turns vectors into vocabulary logits."""
+    match chosen:
+        case prediction_settings.NoPrediction():
+            return PredictionHead()
+        case prediction_settings.Word(none_of_them=none_of_them):
+            return Word(output, none_of_them)
+        case prediction_settings.Slot(slots=slots, none_of_them=none_of_them):
+            return Slot(model.width, slots, none_of_them)
+        case prediction_settings.Pointer(layer=layer, head=head, none_of_them=none_of_them):
+            return Pointer(layer, head, none_of_them)
+        case prediction_settings.Bilinear(none_of_them=none_of_them):
+            return Bilinear(model.width, none_of_them)
+        case prediction_settings.Pair(hidden=hidden, attention=attention, dropout=dropout, none_of_them=none_of_them):
+            heads = model.layers * attention_settings.heads_of(model.attention) if attention else 0
+            return Pair(model.width, hidden, heads, dropout, none_of_them)
+        case prediction_settings.Label(labels=labels, pooling=pooling):
+            return Label(model.width, len(labels), pooling)
+    raise UserError(f"task.prediction.kind ({chosen.kind!r}) is not one that can be built")

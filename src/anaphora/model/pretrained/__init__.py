@@ -1,0 +1,1 @@
+"""Encoders of other people: their settings and their weights."""

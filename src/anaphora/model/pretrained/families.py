@@ -1,0 +1,248 @@
+"""Published encoders: their config.json as our settings, and the names of their tensors. Imports nothing heavy."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError, safe_open
+
+from anaphora.base.errors import UserError
+from anaphora.settings.model import attention as attention_settings
+from anaphora.settings.model import encoder as model_settings
+from anaphora.settings.model import position as position_settings
+
+CONFIG, WEIGHTS = "config.json", "model.safetensors"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Family:
+    """How one kind of published encoder differs from another.
+
+    Attributes:
+        prefix: what tensor names begin with where the file holds a head beside the encoder.
+        fields: our name of each number of the shape -> the field of config.json.
+        defaults: fields that config.json may leave out.
+        block: what the names of block n begin with.
+        tensors: our name of each module of a block -> theirs; every one has a weight and a bias.
+        output: our name of each part of the vocabulary's output -> their tensor or module; the decoder may be tied.
+        output_activation: of that output where it is not the encoder's own.
+        padded_positions: whether the first rows of the position table are left for padding.
+    """
+
+    prefix: str
+    fields: Mapping[str, str]
+    defaults: Mapping[str, Any]
+    block: str
+    tensors: Mapping[str, str]
+    output: Mapping[str, str]
+    output_activation: str | None = None
+    padded_positions: bool = False
+
+    def first_position(self, config: Mapping[str, Any]) -> int:
+        """RoBERTa counts positions from the number of its padding token on; its earlier rows are never read."""
+        return int(config.get("pad_token_id", 1)) + 1 if self.padded_positions else 0
+
+
+_BERT_FIELDS = {
+    "width": "hidden_size",
+    "layers": "num_hidden_layers",
+    "heads": "num_attention_heads",
+    "hidden": "intermediate_size",
+    "positions": "max_position_embeddings",
+    "activation": "hidden_act",
+    "epsilon": "layer_norm_eps",
+    "dropout": "hidden_dropout_prob",
+    "attention_dropout": "attention_probs_dropout_prob",
+    "deviation": "initializer_range",
+}
+_BERT_TENSORS = {
+    "attention.query": "attention.self.query",
+    "attention.key": "attention.self.key",
+    "attention.value": "attention.self.value",
+    "attention.output": "attention.output.dense",
+    "attention_norm": "attention.output.LayerNorm",
+    "feed_forward.widen": "intermediate.dense",
+    "feed_forward.narrow": "output.dense",
+    "feed_forward_norm": "output.LayerNorm",
+}
+_BERT_DEFAULTS = {
+    "hidden_act": "gelu",
+    "layer_norm_eps": 1e-12,
+    "hidden_dropout_prob": 0.1,
+    "attention_probs_dropout_prob": 0.1,
+    "initializer_range": 0.02,
+}
+
+FAMILIES = {
+    "bert": Family(
+        prefix="bert.",
+        fields=_BERT_FIELDS,
+        defaults=_BERT_DEFAULTS,
+        block="encoder.layer.",
+        tensors=_BERT_TENSORS,
+        output={
+            "dense": "cls.predictions.transform.dense",
+            "norm": "cls.predictions.transform.LayerNorm",
+            "bias": "cls.predictions.bias",
+            "decoder": "cls.predictions.decoder.weight",
+        },
+    ),
+    "roberta": Family(
+        prefix="roberta.",
+        fields=_BERT_FIELDS,
+        defaults=_BERT_DEFAULTS,
+        block="encoder.layer.",
+        tensors=_BERT_TENSORS,
+        output={
+            "dense": "lm_head.dense",
+            "norm": "lm_head.layer_norm",
+            "bias": "lm_head.bias",
+            "decoder": "lm_head.decoder.weight",
+        },
+        output_activation="gelu",
+        padded_positions=True,
+    ),
+    "distilbert": Family(
+        prefix="distilbert.",
+        fields={
+            "width": "dim",
+            "layers": "n_layers",
+            "heads": "n_heads",
+            "hidden": "hidden_dim",
+            "positions": "max_position_embeddings",
+            "activation": "activation",
+            "epsilon": "layer_norm_eps",
+            "dropout": "dropout",
+            "attention_dropout": "attention_dropout",
+            "deviation": "initializer_range",
+        },
+        defaults={
+            "activation": "gelu",
+            "layer_norm_eps": 1e-12,  # fixed in the authors' code
+            "dropout": 0.1,
+            "attention_dropout": 0.1,
+            "initializer_range": 0.02,
+        },
+        block="transformer.layer.",
+        tensors={
+            "attention.query": "attention.q_lin",
+            "attention.key": "attention.k_lin",
+            "attention.value": "attention.v_lin",
+            "attention.output": "attention.out_lin",
+            "attention_norm": "sa_layer_norm",
+            "feed_forward.widen": "ffn.lin1",
+            "feed_forward.narrow": "ffn.lin2",
+            "feed_forward_norm": "output_layer_norm",
+        },
+        output={
+            "dense": "vocab_transform",
+            "norm": "vocab_layer_norm",
+            "bias": "vocab_projector.bias",
+            "decoder": "vocab_projector.weight",
+        },
+    ),
+}
+"""By `model_type`. MiniLM-like encoders are BERTs."""
+
+ACTIVATIONS: dict[str, type[model_settings.FeedForward]] = {"gelu": model_settings.Gelu, "relu": model_settings.Relu}
+
+
+def read_config(folder: Path) -> dict[str, Any]:
+    """The config.json of a folder of pretrained weights.
+
+    Raises:
+        UserError: it is missing, is no JSON object or names a model of another kind.
+    """
+    path = folder / CONFIG
+    try:
+        config = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise UserError(f"{path} is missing") from None
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise UserError(f"{path}: not readable as JSON ({error})") from None
+    kind = config.get("model_type") if isinstance(config, dict) else None
+    if kind not in FAMILIES:
+        raise UserError(f"{path}: model_type ({kind!r}) must be one of {', '.join(FAMILIES)}")
+    return dict(config)
+
+
+def encoder_settings(folder: Path) -> model_settings.Model:
+    """The encoder that a folder of pretrained weights holds, as our settings.
+
+    Raises:
+        UserError: config.json lacks a field or names something that this encoder does not have.
+    """
+    path, config = folder / CONFIG, read_config(folder)
+    family = FAMILIES[config["model_type"]]
+    for name, allowed in (("position_embedding_type", "absolute"), ("is_decoder", False)):
+        if config.get(name, allowed) != allowed:
+            raise UserError(f"{path}: {name} ({config[name]!r}) must be {allowed!r}")
+    shape: dict[str, Any] = {}
+    for ours, theirs in family.fields.items():
+        value = config.get(theirs, family.defaults.get(theirs))
+        if value is None:
+            raise UserError(f"{path}: {theirs} is missing")
+        wanted: tuple[type, ...] = (str,) if ours == "activation" else (int, float)
+        if not isinstance(value, wanted) or isinstance(value, bool):
+            raise UserError(f"{path}: {theirs} ({value!r}) must be {'a name' if ours == 'activation' else 'a number'}")
+        shape[ours] = value
+    if shape["activation"] not in ACTIVATIONS:
+        field = family.fields["activation"]
+        raise UserError(f"{path}: {field} ({shape['activation']!r}) must be one of {', '.join(ACTIVATIONS)}")
+    output = has_vocabulary_output(folder)
+    try:
+        return model_settings.Model(
+            width=shape["width"],
+            layers=shape["layers"],
+            dropout=shape["dropout"],
+            tied_output=not output or is_tied(config),
+            output_transform=output,
+            position=position_settings.Learned(max_length=shape["positions"] - family.first_position(config)),
+            attention=attention_settings.MultiHead(heads=shape["heads"], dropout=shape["attention_dropout"]),
+            feed_forward=ACTIVATIONS[shape["activation"]](expansion=shape["hidden"] / shape["width"]),
+            norm=model_settings.LayerNorm(placement="post", epsilon=shape["epsilon"], embedding=True),
+            initialisation=model_settings.Normal(deviation=shape["deviation"]),
+        )
+    except ValueError as error:
+        raise UserError(f"{path}: {error}") from None
+
+
+def is_tied(config: Mapping[str, Any]) -> bool:
+    """Whether the vocabulary's output uses the embedding's weights, by a config.json."""
+    return bool(config.get("tie_word_embeddings", True))
+
+
+def has_vocabulary_output(folder: Path) -> bool:
+    """Whether a folder of pretrained weights holds the vocabulary's output beside the encoder, one that ours can be."""
+    config = read_config(folder)
+    family = FAMILIES[config["model_type"]]
+    activation = family.fields["activation"]
+    if family.output_activation not in (None, config.get(activation, family.defaults[activation])):
+        return False
+    names = {current_tensor_name(name, family) for name in _tensor_names(folder / WEIGHTS)}
+    needed = {f"{family.output[part]}.weight" for part in ("dense", "norm")} | {family.output["bias"]}
+    return needed <= names and (is_tied(config) or family.output["decoder"] in names)
+
+
+_LEGACY_NAMES = {".LayerNorm.gamma": ".LayerNorm.weight", ".LayerNorm.beta": ".LayerNorm.bias"}
+
+
+def current_tensor_name(name: str, family: Family) -> str:
+    """A tensor's name without prefix, in old files made new."""
+    plain = name.removeprefix(family.prefix)
+    for old, new in _LEGACY_NAMES.items():
+        plain = plain.replace(old, new)
+    return plain
+
+
+def _tensor_names(path: Path) -> list[str]:
+    """The names of a safetensors file's tensors; none where it cannot be read, which reading the tensors reports."""
+    try:
+        with safe_open(path, framework="numpy") as file:
+            return list(file.keys())
+    except (SafetensorError, OSError):
+        return []

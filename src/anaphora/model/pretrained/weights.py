@@ -1,0 +1,209 @@
+"""Published weights as the weights of our encoder, and back: renamed, and folded where ours has no module for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file
+from torch import Tensor, nn
+
+from anaphora.base.errors import UserError
+from anaphora.model.encoder import Encoder
+from anaphora.model.pretrained.families import (
+    ACTIVATIONS,
+    CONFIG,
+    FAMILIES,
+    WEIGHTS,
+    Family,
+    current_tensor_name,
+    has_vocabulary_output,
+    is_tied,
+    read_config,
+)
+from anaphora.model.pronoun_model import PronounModel, VocabularyOutput
+from anaphora.settings.model import attention as attention_settings
+from anaphora.settings.model import position as position_settings
+
+
+def load_pretrained(model: PronounModel, folder: Path, rows: Sequence[int | None]) -> None:
+    """Give a model of the settings that `encoder_settings` reads from a folder of pretrained weights those weights.
+
+    The vector of token type 0, which every token of a single text has, is folded into the token embedding; with an
+    output tied to it, that adds the same to all logits of a token. The rows of the position table that stand before a
+    text's first position are dropped.
+
+    Args:
+        model: its encoder takes the weights, and its vocabulary output where the folder has one.
+        folder: with config.json and model.safetensors.
+        rows: for each of our tokens the row of the published table; None gets the mean of all rows.
+
+    Raises:
+        UserError: a file is missing or broken, or the tensors do not fit config.json; named by file and tensor.
+    """
+    config = read_config(folder)
+    family = FAMILIES[config["model_type"]]
+    path = folder / WEIGHTS
+    tensors, encoder = _read_tensors(path, family), model.encoder
+    state = _encoder_state(tensors, family, encoder.settings.layers, rows, family.first_position(config), path)
+    _load_state(encoder, state, folder)
+    if has_vocabulary_output(folder):
+        _load_state(model.output, _output_state(tensors, family, rows, is_tied(config), state["tokens.weight"]), folder)
+
+
+def _load_state(module: nn.Module, state: Mapping[str, Tensor], folder: Path) -> None:
+    for name, wanted in module.state_dict().items():
+        if state[name].shape != wanted.shape:
+            raise UserError(
+                f"{folder / WEIGHTS}: the tensor for {name} has shape {tuple(state[name].shape)}; "
+                f"{folder / CONFIG} says {tuple(wanted.shape)}"
+            )
+    module.load_state_dict(state)
+
+
+def _read_tensors(path: Path, family: Family) -> dict[str, Tensor]:
+    """The file's tensors in single precision, by name without prefix; names of old files made new."""
+    try:
+        loaded = load_file(path)
+    except (SafetensorError, OSError) as error:
+        raise UserError(f"{path}: missing, broken or cut off ({error})") from None
+    return {current_tensor_name(name, family): value.float() for name, value in loaded.items()}
+
+
+def _encoder_state(
+    tensors: Mapping[str, Tensor], family: Family, layers: int, rows: Sequence[int | None], first: int, path: Path
+) -> dict[str, Tensor]:
+    def at(name: str) -> Tensor:
+        if name not in tensors:
+            raise UserError(f"{path}: the tensor {name} is missing")
+        return tensors[name]
+
+    table = at("embeddings.word_embeddings.weight")
+    highest = max((row for row in rows if row is not None), default=0)
+    if highest >= len(table):
+        raise UserError(f"{path}: the token table has {len(table)} rows; the tokenizer numbers tokens up to {highest}")
+    tokens = _reordered_rows(table, rows)
+    if "embeddings.token_type_embeddings.weight" in tensors:
+        tokens = tokens + tensors["embeddings.token_type_embeddings.weight"][0]
+    state = {
+        "tokens.weight": tokens,
+        "position.table.weight": at("embeddings.position_embeddings.weight")[first:],
+    }
+    for ours, theirs in _module_names(family, layers):
+        for part in ("weight", "bias"):
+            state[f"{ours}.{part}"] = at(f"{theirs}.{part}")
+    return state
+
+
+def _output_state(
+    tensors: Mapping[str, Tensor], family: Family, rows: Sequence[int | None], tied: bool, embedded: Tensor
+) -> dict[str, Tensor]:
+    state = {
+        f"transform.{part}.{kind}": tensors[f"{family.output[part]}.{kind}"]
+        for part in ("dense", "norm")
+        for kind in ("weight", "bias")
+    }
+    state["linear.bias"] = _reordered_rows(tensors[family.output["bias"]], rows)
+    state["linear.weight"] = embedded if tied else _reordered_rows(tensors[family.output["decoder"]], rows)
+    return state
+
+
+def _reordered_rows(table: Tensor, rows: Sequence[int | None]) -> Tensor:
+    """The rows of a published table in the order of our tokens; one that was not there gets the mean of all."""
+    fresh = table.mean(dim=0)
+    return torch.stack([fresh if row is None else table[row] for row in rows])
+
+
+def _module_names(family: Family, layers: int) -> Iterator[tuple[str, str]]:
+    """Our name and theirs of every module with a weight and a bias."""
+    yield "embedding_norm", "embeddings.LayerNorm"
+    for layer in range(layers):
+        for ours, theirs in family.tensors.items():
+            yield f"blocks.{layer}.{ours}", f"{family.block}{layer}.{theirs}"
+
+
+def to_bert(encoder: Encoder, output: VocabularyOutput | None = None) -> tuple[dict[str, object], dict[str, Tensor]]:
+    """An encoder as a BERT of `transformers`: config.json and the tensors of BertModel.
+
+    Args:
+        encoder: the encoder.
+        output: the vocabulary's output, which makes it a BertForMaskedLM; None for the encoder alone.
+
+    Raises:
+        UserError: the encoder or the output lacks what BERT has, or has something that BERT has not; every such
+            setting is named, with those of a run that can be exported.
+    """
+    settings = encoder.settings
+    attention, feed_forward = settings.attention, settings.feed_forward
+    wanted = {
+        "model/position": (settings.position.kind, ("learned",)),
+        "model/attention": (attention.kind, ("multi_head", "single_head", "shared_query_key")),
+        "model.attention.scaled": (str(getattr(attention, "scaled", True)).lower(), ("true",)),
+        "model/feed_forward": (feed_forward.kind, tuple(ACTIVATIONS)),
+        "model/norm": (settings.norm.kind, ("layer_norm",)),
+        "model.norm.placement": (settings.norm.placement, ("post",)),
+        "model.norm.embedding": (str(settings.norm.embedding).lower(), ("true",)),
+        "model.values": (settings.values, ("hidden",)),
+        "model.second_sequence": (str(settings.second_sequence).lower(), ("false",)),
+    }
+    others = {name: value for name, (value, allowed) in wanted.items() if value not in allowed}
+    if others:
+        listed = ", ".join(f"{name} ({value})" for name, value in others.items())
+        needed = " ".join(f"{name}={' or '.join(wanted[name][1])}" for name in others)
+        raise UserError(f"BERT has no counterpart of {listed}; what can be exported is trained with {needed}")
+    if output is not None and not settings.output_transform:
+        raise UserError(
+            "model.output_transform (false) has no counterpart in BertForMaskedLM, which needs true; "
+            "output_layer=false exports the encoder alone"
+        )
+    assert isinstance(settings.position, position_settings.Learned)
+    state = encoder.state_dict()
+    config = {
+        "model_type": "bert",
+        "architectures": ["BertModel"],
+        "vocab_size": encoder.tokens.num_embeddings,
+        "hidden_size": settings.width,
+        "num_hidden_layers": settings.layers,
+        "num_attention_heads": attention_settings.heads_of(attention),
+        "intermediate_size": len(state["blocks.0.feed_forward.widen.weight"]),
+        "hidden_act": feed_forward.kind,
+        "hidden_dropout_prob": settings.dropout,
+        "attention_probs_dropout_prob": float(getattr(attention, "dropout", 0.0)),
+        "layer_norm_eps": settings.norm.epsilon,
+        "max_position_embeddings": settings.position.max_length,
+        "type_vocab_size": 1,
+        "pad_token_id": 0,
+    }
+    tensors = {
+        "embeddings.word_embeddings.weight": state["tokens.weight"],
+        "embeddings.position_embeddings.weight": state["position.table.weight"],
+        "embeddings.token_type_embeddings.weight": torch.zeros(1, settings.width),
+    }
+    for ours, theirs in _module_names(FAMILIES["bert"], settings.layers):
+        shared = isinstance(attention, attention_settings.SharedQueryKey)
+        source = ours.replace("attention.key", "attention.query") if shared else ours
+        for part in ("weight", "bias"):
+            tensors[f"{theirs}.{part}"] = state[f"{source}.{part}"]
+    if output is not None:
+        config |= {"architectures": ["BertForMaskedLM"], "tie_word_embeddings": settings.tied_output}
+        tensors = {f"bert.{name}": value for name, value in tensors.items()} | _output_tensors(
+            output, settings.tied_output
+        )
+    return config, {name: value.detach().cpu().contiguous().clone() for name, value in tensors.items()}
+
+
+def _output_tensors(output: VocabularyOutput, tied: bool) -> dict[str, Tensor]:
+    state, names = output.state_dict(), FAMILIES["bert"].output
+    tensors = {
+        f"{names[part]}.{kind}": state[f"transform.{part}.{kind}"]
+        for part in ("dense", "norm")
+        for kind in ("weight", "bias")
+    }
+    tensors[names["bias"]] = state["linear.bias"]
+    if not tied:
+        # Where weights are not tied, transformers looks for the bias under the decoder's name.
+        tensors[names["decoder"].replace("weight", "bias")] = state["linear.bias"]
+        tensors[names["decoder"]] = state["linear.weight"]
+    return tensors

@@ -1,0 +1,118 @@
+"""Encoder and prediction head together: what is trained, stored and evaluated."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor, nn
+
+from anaphora.base.batch import Batch, EncoderInput
+from anaphora.base.errors import UserError
+from anaphora.model import norm, prediction
+from anaphora.model.encoder import Encoder, initialiser
+from anaphora.model.prediction import EncoderOutput
+from anaphora.settings.model import encoder as model_settings
+from anaphora.settings.model import prediction as prediction_settings
+
+
+class VocabularyOutput(nn.Module):
+    """Logits over the vocabulary: (..., W) -> (..., V), with weights of its own or the embedding's (tied)."""
+
+    def __init__(self, chosen: model_settings.Model, vocabulary: int, tied_to: nn.Embedding | None) -> None:
+        super().__init__()
+        self.transform = OutputTransform(chosen) if chosen.output_transform else nn.Identity()
+        self.linear = nn.Linear(chosen.width, vocabulary)
+        if tied_to is not None:
+            self.linear.weight = tied_to.weight
+
+    def forward(self, vectors: Tensor) -> Tensor:
+        logits: Tensor = self.linear(self.transform(vectors))
+        return logits
+
+
+class OutputTransform(nn.Module):
+    """What BERT puts before its vocabulary logits: a dense layer, an activation and a norm; (..., W) -> same.
+
+    Not in the paper; it is in the authors' code (Devlin et al. 2019, run_pretraining.py). The activation is that of the
+    feed-forward network, GELU for a gated one.
+    """
+
+    def __init__(self, chosen: model_settings.Model) -> None:
+        super().__init__()
+        self.dense = nn.Linear(chosen.width, chosen.width)
+        self.activation = nn.ReLU() if isinstance(chosen.feed_forward, model_settings.Relu) else nn.GELU()
+        self.norm = norm.build(chosen.norm, chosen.width)
+
+    def forward(self, vectors: Tensor) -> Tensor:
+        normed: Tensor = self.norm(self.activation(self.dense(vectors)))
+        return normed
+
+
+class PronounModel(nn.Module):
+    """An encoder, the prediction head that reads it, and the vocabulary's logits where a loss needs them."""
+
+    def __init__(
+        self, chosen: model_settings.Model, predicted: prediction_settings.Prediction, vocabulary: int
+    ) -> None:
+        super().__init__()
+        self.encoder = Encoder(chosen, vocabulary)
+        tied_to = self.encoder.tokens if chosen.tied_output else None
+        self.output = VocabularyOutput(chosen, vocabulary, tied_to)
+        self.prediction_head = prediction.build(predicted, chosen, self.output)
+        initialise = initialiser(chosen.initialisation)
+        self.prediction_head.apply(initialise)
+        # Tied weights have begun as the embedding's.
+        (self.output if tied_to is None else self.output.transform).apply(initialise)
+
+    @property
+    def device(self) -> torch.device:
+        """Where it computes."""
+        return next(self.parameters()).device
+
+    def forward(self, batch: Batch) -> EncoderOutput:
+        """Encode a batch; attention rows only if the prediction head is one."""
+        if self.prediction_head.needs_rows():
+            return self.forward_with_rows(batch)
+        hidden = self.encoder(self.encoder_input(batch), self._needed_positions(batch))
+        return EncoderOutput(hidden=hidden.flatten(0, 1), rows=None)
+
+    def forward_with_rows(self, batch: Batch) -> EncoderOutput:
+        """Encode a batch and keep the query tokens' attention rows of every layer and head."""
+        length = batch.ids.shape[1]
+        queries = (batch.query_positions // length, batch.query_positions % length)
+        needed = self._needed_positions(batch)
+        hidden, rows = self.encoder.forward_with_rows(self.encoder_input(batch), queries, needed)
+        return EncoderOutput(hidden=hidden.flatten(0, 1), rows=rows)
+
+    def encoder_input(self, batch: Batch) -> EncoderInput:
+        """What the encoder reads of a batch, with what the prediction head adds to the candidates' tokens."""
+        marks = self.prediction_head.marks(batch.slots)
+        return EncoderInput(batch.inputs, batch.positions, batch.segments, marks, self.second(batch))
+
+    def second(self, batch: Batch) -> Tensor | None:
+        """Which tokens query as a sequence of their own: (R, T), or None where all are one sequence."""
+        if not self.encoder.settings.second_sequence:
+            return None
+        is_query = torch.zeros_like(batch.ids, dtype=torch.bool).flatten()
+        is_query[batch.query_positions] = True
+        return is_query.view_as(batch.ids)
+
+    def check_without_query(self) -> None:
+        """Refuse a text without a query where the query is a sequence of its own.
+
+        Raises:
+            UserError: `model.second_sequence` is set.
+        """
+        if self.encoder.settings.second_sequence:
+            raise UserError("this run reads the pronoun as a second sequence (model.second_sequence): name the pronoun")
+
+    def _needed_positions(self, batch: Batch) -> Tensor:
+        """Where the prediction head and the masked tokens are read: (P,) flat positions, each once."""
+        read: Tensor = torch.cat((*self.prediction_head.read_positions(batch), batch.masked_positions))
+        positions: Tensor = torch.unique(read)
+        return positions
+
+    if TYPE_CHECKING:
+
+        def __call__(self, batch: Batch) -> EncoderOutput: ...

@@ -1,0 +1,144 @@
+"""Figures of the causal tests: knockout, ablation, patching and dose-response; None where nothing was measured."""
+
+from __future__ import annotations
+
+from matplotlib.figure import Figure
+
+from anaphora.analysis.evidence.schema.causal import CausalCell
+from anaphora.analysis.evidence.schema.scores import Groups
+from anaphora.report.figures import style
+from anaphora.report.figures.panels import Curve, Mark, Marks, axis_limits, curve_figure, panel_figure
+from anaphora.report.figures.style import figure_style
+from anaphora.report.groups import kind_groups
+from anaphora.report.wording import label, labels, phrase
+
+EDGES = ("gold", "value_zeroing", "distractor", "cue", "matched_query", "matched_heads", "matched_distance")
+"""Edges in the order of figure and table."""
+
+_EDGE_COLOURS = {"gold": style.ANTECEDENT, "value_zeroing": style.ANTECEDENT, "distractor": style.DISTRACTOR}
+
+
+@figure_style()
+def knockout_figure(cells: Groups[CausalCell]) -> Figure | None:
+    """Points of task accuracy lost when an edge is knocked out, for every group, scope and edge."""
+    rows: list[tuple[str, bool]] = []
+    marks: Marks = {}
+    for group in kind_groups(cells):
+        losses = {
+            (edge, scope): loss
+            for scope, knockout in group.cell.knockout.items()
+            for edge, loss in knockout.edges.items()
+            if loss.drop is not None
+        }
+        edges = [edge for edge in EDGES if any(edge == known for known, _ in losses)]
+        if edges:
+            rows.append((group.label, True))
+        for edge in edges:
+            name = f"{group.label}/{label('edges', edge)}"
+            rows.append((name, False))
+            for scope, title in labels("scopes").items():
+                loss = losses.get((edge, scope))
+                if loss is not None and loss.drop is not None:
+                    colour = _EDGE_COLOURS.get(edge, style.OTHER)
+                    form = "hollow bar" if edge == "value_zeroing" else "bar"
+                    marks[name, title] = [Mark(loss.drop, loss.interval, colour, form)]
+    if not marks:
+        return None
+    return panel_figure(
+        phrase("figures", "knockout"),
+        rows,
+        [title for title in labels("scopes").values() if any(panel == title for _, panel in marks)],
+        marks,
+        phrase("figures", "loss_axis"),
+        axis_limits(marks, -0.05, 0.3),
+        references=(0.0,),
+        points=True,
+    )
+
+
+@figure_style()
+def ablation_figure(cells: Groups[CausalCell]) -> Figure | None:
+    """Accuracy lost as more and more heads are ablated, the best first, against as many random heads."""
+    panels = []
+    for group in kind_groups(cells):
+        steps = group.cell.head_ablation.cumulative
+        best = [(step.k, step.drop) for step in steps if step.drop is not None]
+        if best:
+            lines = [Curve([k for k, _ in best], [drop for _, drop in best], style.ANTECEDENT)]
+            spreads = [(step.k, step.random, middle) for step in steps if (middle := step.random.median) is not None]
+            if spreads:
+                lines.append(
+                    Curve(
+                        [k for k, _, _ in spreads],
+                        [middle for _, _, middle in spreads],
+                        style.MUTED,
+                        "broken",
+                        [spread.lowest for _, spread, _ in spreads],
+                        [spread.highest for _, spread, _ in spreads],
+                    )
+                )
+            panels.append((group.label, lines))
+    if not panels:
+        return None
+    return curve_figure(
+        phrase("figures", "ablation"),
+        panels,
+        [
+            (phrase("figures", "ablation_best"), style.ANTECEDENT, "line"),
+            (phrase("figures", "ablation_random"), style.MUTED, "broken"),
+        ],
+        phrase("figures", "ablation_across"),
+        phrase("figures", "loss_axis"),
+    )
+
+
+@figure_style()
+def patching_figure(cells: Groups[CausalCell]) -> Figure | None:
+    """The share of right answers that flip when the pronoun's row comes from the minimal pair, by heads patched."""
+    panels = []
+    with_layer = False
+    for group in kind_groups(cells):
+        patching = group.cell.pattern_patching
+        lines = []
+        steps = [(step.k, step.flipped) for step in patching.cumulative if step.flipped is not None]
+        if steps:
+            lines.append(Curve([k for k, _ in steps], [flipped for _, flipped in steps], style.ANTECEDENT))
+        if patching.head.flipped is not None:
+            low, high = patching.head.interval or (None, None)
+            lines.append(Curve([1], [patching.head.flipped], style.ANTECEDENT, "dot", [low], [high]))
+        if patching.layer.flipped is not None:
+            with_layer = True
+            lines.append(Curve([], [patching.layer.flipped], style.INK, "level"))
+        if lines:
+            panels.append((group.label, lines))
+    if not panels:
+        return None
+    key = [(phrase("figures", "patching_best"), style.ANTECEDENT, "line")]
+    key += [(phrase("figures", "patching_layer"), style.INK, "broken")] if with_layer else []
+    key += [(phrase("figures", "patching_half"), style.MUTED, "dotted")]
+    across, axis = phrase("figures", "patching_across"), phrase("figures", "patching_axis")
+    return curve_figure(phrase("figures", "patching"), panels, key, across, axis, top=1.0, reference=0.5)
+
+
+@figure_style()
+def dose_response_figure(cells: Groups[CausalCell]) -> Figure | None:
+    """How well each kind of map predicts what knocking out an edge costs: Spearman's rho for every group."""
+    marks: Marks = {}
+    for group in kind_groups(cells):
+        for name, correlation in group.cell.dose_response.items():
+            if correlation.rho is not None:
+                mark = Mark(correlation.rho, correlation.interval, style.ANTECEDENT)
+                marks[label("maps", name), group.label] = [mark]
+    if not marks:
+        return None
+    known = list(labels("maps").values())
+    rows = [*known, *(row for row, _ in marks if row not in known)]
+    return panel_figure(
+        phrase("figures", "dose_response"),
+        [(row, False) for row in dict.fromkeys(rows) if any(row == name for name, _ in marks)],
+        list(dict.fromkeys(panel for _, panel in marks)),
+        marks,
+        phrase("figures", "dose_response_axis"),
+        (min(-0.25, axis_limits(marks, 0, 0)[0]), 1.0),
+        references=(0.0,),
+    )

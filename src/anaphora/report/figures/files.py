@@ -1,0 +1,56 @@
+"""Figures as files: whole or not at all, and the same bytes for the same content."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Sequence
+from contextlib import ExitStack, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from anaphora.base.errors import UserError
+from anaphora.base.files import atomic_write
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+FORMATS = ("png", "svg", "pdf")
+_NO_METADATA: dict[str, dict[str, None]] = {
+    "png": {"Software": None},
+    "svg": {"Creator": None, "Date": None, "Format": None, "Type": None},
+    "pdf": {"Creator": None, "Producer": None, "CreationDate": None},
+}
+
+
+def save_figure(figure: Figure, stem: Path, formats: Sequence[str] = FORMATS) -> list[Path]:
+    """Write `figure` as `stem`.png, .svg and .pdf, and return the paths; the folder is made where it is missing.
+
+    All formats are drawn before the first file is touched, so a figure that fails leaves the old files. Text is
+    outlined in SVG and embedded as small Type 42 fonts in PDF. No date, program name or address is written.
+
+    Raises:
+        UserError: a format that is none of png, svg, pdf.
+    """
+    unknown = [name for name in formats if name not in FORMATS]
+    if unknown:
+        raise UserError(f"figure format {unknown[0]!r} is not known; choose among {', '.join(FORMATS)}")
+    contents = {stem.with_name(f"{stem.name}.{name}"): _render(figure, name) for name in dict.fromkeys(formats)}
+    with ExitStack() as drafts:
+        for path, content in contents.items():
+            drafts.enter_context(atomic_write(path)).write_bytes(content)
+    return list(contents)
+
+
+def _render(figure: Figure, name: str) -> bytes:
+    from anaphora.report.figures.fonts import embeddable_fonts
+    from anaphora.report.figures.style import figure_style
+
+    buffer = io.BytesIO()
+    with figure_style(), embeddable_fonts(figure) if name == "pdf" else nullcontext():
+        figure.savefig(buffer, format=name, metadata=_NO_METADATA[name])
+    if name == "svg":
+        # The document type points at a file on the web, which an offline page must not.
+        return re.sub(rb"<!DOCTYPE[^>]*>\s*", b"", buffer.getvalue(), count=1)
+    return buffer.getvalue()

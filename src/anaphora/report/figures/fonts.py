@@ -1,0 +1,192 @@
+"""Typefaces that draw English and Chinese alike on a machine that has no Chinese font.
+
+The glyphs are those of Noto Sans CJK SC (SIL Open Font License 1.1), which the package `mpl-font` installs; DejaVu
+Sans, which matplotlib carries, fills what Noto lacks. The package is found without being imported, since importing it
+would change matplotlib's global settings. No font file is opened before the first figure.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+import re
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import matplotlib
+
+from anaphora.base.language import WIDE_RANGES
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+FAMILY = "Anaphora Sans"
+"""The name under which Noto Sans CJK SC is registered, so that an installed copy of another version is never taken."""
+FALLBACK = "DejaVu Sans"
+# matplotlib remembers the file of a family for good, so the name of a copy is never used again.
+_copy_numbers = count(1)
+_UNIX_EPOCH = 2_082_844_800  # in seconds since 1904, as fonts count
+_FONT_FILES = {400: "NotoSansCJKsc-Regular.otf", 700: "NotoSansCJKsc-Bold.otf"}
+_WIDE_CHARACTER = re.compile(f"[{WIDE_RANGES}]")
+# Chinese typography gives these a full square, which tears an English word apart ("don ’ t").
+_PLAIN_PUNCTUATION = str.maketrans({"\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d": '"', "\u2026": "..."})
+
+
+@lru_cache(maxsize=1)
+def font_files() -> dict[int, Path]:
+    """Font file of every weight (400 regular, 700 bold); empty where `mpl-font` is not installed."""
+    package = importlib.util.find_spec("mpl_font")
+    if package is None or not package.submodule_search_locations:
+        return {}
+    folder = Path(package.submodule_search_locations[0]) / "fonts" / "noto"
+    return {weight: folder / name for weight, name in _FONT_FILES.items() if (folder / name).is_file()}
+
+
+@lru_cache(maxsize=1)
+def font_families() -> tuple[str, ...]:
+    """Font families to give matplotlib, best first; the first call registers them with its font manager."""
+    if not font_files():
+        return (FALLBACK,)
+    _register(FAMILY, font_files())
+    return (FAMILY, FALLBACK)
+
+
+def is_chinese(text: str) -> bool:
+    """Whether any character of `text` is a Chinese ideograph or full-width punctuation."""
+    return _WIDE_CHARACTER.search(text) is not None
+
+
+def missing_glyphs(text: str) -> set[str]:
+    """The characters of `text`, blanks and line ends apart, for which no registered font has a glyph."""
+    fonts = _character_maps()
+    return {
+        character
+        for character in set(text) - {" ", "\n"}
+        if not any(font.get_char_index(ord(character)) for font in fonts)
+    }
+
+
+def drawable_text(text: str) -> str:
+    """`text` as it can be drawn: a character without a glyph becomes its code point, "U+05D0".
+
+    In a text without Chinese, typographic quotes and dots become plain ones, which are not a full square wide.
+    """
+    if not is_chinese(text):
+        text = text.translate(_PLAIN_PUNCTUATION)
+    return text.translate({ord(character): f"U+{ord(character):04X}" for character in missing_glyphs(text)})
+
+
+@lru_cache(maxsize=4096)
+def font_file_of(character: str, bold: bool = False) -> Path:
+    """The font file to draw one character from; the fallback, which has bold letters too, where Noto lacks it."""
+    noto, *_ = _character_maps()
+    if font_files() and (character.isspace() or noto.get_char_index(ord(character))):
+        return font_files()[700 if bold else 400]
+    return _fallback_file(bold)
+
+
+@contextmanager
+def embeddable_fonts(figure: Figure) -> Iterator[None]:
+    """The figure's texts set in small TrueType copies of the faces, which hold only the characters in use.
+
+    Noto is a CFF font of 16 MB, and matplotlib writes CFF outlines into a PDF as if they were TrueType, which strict
+    readers refuse. The copies are true Type 42 fonts of a few kB. On leaving, the texts are as before.
+    """
+    from matplotlib import font_manager
+    from matplotlib.text import Text
+
+    if not font_files():
+        yield
+        return
+    figure.draw_without_rendering()  # tick labels exist only once they have been drawn
+    texts: list[Any] = [text for text in figure.findobj(Text) if FAMILY in text.get_fontfamily()]
+    characters = "".join(sorted({character for text in texts for character in text.get_text()}))
+    copy = f"{FAMILY} {next(_copy_numbers)}"
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        files = {weight: Path(folder) / f"{weight}.ttf" for weight in font_files()}
+        for weight, file in files.items():
+            _write_subset(font_files()[weight], file, characters)
+        entries = _register(copy, files)
+        before = [text.get_fontfamily() for text in texts]
+        try:
+            for text, family in zip(texts, before, strict=True):
+                text.set_fontfamily([copy if name == FAMILY else name for name in family])
+            yield
+        finally:
+            for text, family in zip(texts, before, strict=True):
+                text.set_fontfamily(family)
+            for entry in entries:
+                font_manager.fontManager.ttflist.remove(entry)
+
+
+def _register(family: str, files: dict[int, Path]) -> list[Any]:
+    from matplotlib import font_manager
+
+    entries = [font_manager.FontEntry(fname=str(file), name=family, weight=weight) for weight, file in files.items()]
+    font_manager.fontManager.ttflist.extend(entries)
+    return entries
+
+
+@lru_cache(maxsize=1)
+def _character_maps() -> tuple[Any, ...]:
+    from matplotlib.ft2font import FT2Font
+
+    return tuple(FT2Font(str(file)) for file in (*list(font_files().values())[:1], _fallback_file()))
+
+
+def _fallback_file(bold: bool = False) -> Path:
+    return Path(matplotlib.get_data_path()) / "fonts" / "ttf" / f"DejaVuSans{'-Bold' if bold else ''}.ttf"
+
+
+@lru_cache(maxsize=len(_FONT_FILES))
+def _open_font(file: Path) -> Any:
+    from fontTools.ttLib import TTFont
+
+    return TTFont(io.BytesIO(file.read_bytes()), lazy=True)
+
+
+def _write_subset(source: Path, target: Path, characters: Iterable[str]) -> None:
+    """Write a TrueType font with the glyphs of `characters`, their cubic outlines made quadratic."""
+    from fontTools.fontBuilder import FontBuilder
+    from fontTools.pens.cu2quPen import Cu2QuPen
+    from fontTools.pens.ttGlyphPen import TTGlyphPen
+
+    font = _open_font(source)
+    glyphs, names, advances = font.getGlyphSet(), font.getBestCmap(), font["hmtx"]
+    codes = {ord(character): names[ord(character)] for character in characters if ord(character) in names}
+    order = [".notdef", *dict.fromkeys(codes.values())]
+
+    outlines = {}
+    for name in order:
+        pen = TTGlyphPen(None)
+        # Half a thousandth of the type size: far below what print resolves.
+        glyphs[name].draw(Cu2QuPen(pen, max_err=0.5, reverse_direction=True))
+        outlines[name] = pen.glyph()
+
+    builder = FontBuilder(font["head"].unitsPerEm, isTTF=True)
+    builder.setupGlyphOrder(order)
+    builder.setupCharacterMap(codes)
+    builder.setupGlyf(outlines)
+    builder.setupHorizontalMetrics({name: advances[name] for name in order})
+    builder.setupHorizontalHeader(ascent=font["hhea"].ascent, descent=font["hhea"].descent)
+    label = source.stem
+    builder.setupNameTable(
+        {
+            "familyName": FAMILY,
+            "styleName": label.rpartition("-")[2],
+            "psName": label,
+            "copyright": font["name"].getDebugName(0) or "",
+            "licenseDescription": font["name"].getDebugName(13) or "",
+            "licenseInfoURL": font["name"].getDebugName(14) or "",
+        }
+    )
+    builder.setupOS2(sTypoAscender=font["OS/2"].sTypoAscender, sTypoDescender=font["OS/2"].sTypoDescender)
+    builder.setupPost()
+    # A fixed hour, so that the same figure gives the same bytes; the default, 1904, is logged as suspicious.
+    builder.setupHead(unitsPerEm=font["head"].unitsPerEm, created=_UNIX_EPOCH, modified=_UNIX_EPOCH)
+    builder.save(target)

@@ -1,0 +1,201 @@
+"""Grids of all heads, and their alignment through training."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from matplotlib.colors import Normalize
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+from matplotlib.ticker import MaxNLocator
+from numpy.typing import ArrayLike
+
+from anaphora.base.errors import UserError
+from anaphora.report.figures import style
+from anaphora.report.figures.sheet import Heading, Sheet, draw_colour_bar, finite_array, spread_labels, text_width
+from anaphora.report.figures.style import figure_style
+
+
+@figure_style()
+def head_grid_figure(
+    scores: ArrayLike,
+    chance: float,
+    chosen: tuple[int, int],
+    title: str,
+    label: str = "candidate accuracy",
+    intervals: ArrayLike | None = None,
+) -> Figure:
+    """The score of every head, coloured by its distance from chance; the chosen head is framed.
+
+    Args:
+        scores: (L, H), finite.
+        chance: the score that is white; equal distances above and below it have equal depth of colour.
+        chosen: (layer, head).
+        title: stands above the grid.
+        label: what the scores are.
+        intervals: (L, H, 2) low and high, printed under the score.
+
+    Raises:
+        UserError: scores or intervals of another shape or not finite, a chosen head that is not in the grid.
+    """
+    values = finite_array(scores, "scores", (None, None))
+    layers, heads = values.shape
+    layer, head = chosen
+    if not (0 <= layer < layers and 0 <= head < heads):
+        raise UserError(f"chosen head {chosen} is outside the grid of {layers} layers x {heads} heads")
+    spans = None if intervals is None else finite_array(intervals, "intervals", (layers, heads, 2))
+    low, high = min(0.0, float(values.min())), max(1.0, float(values.max()))
+    reach = max(high - chance, chance - low)
+    norm = Normalize(chance - reach, chance + reach)
+
+    cell_width, cell_height = (0.46, 0.32) if spans is None else (0.6, 0.42)
+    at_chance = f"chance {chance:.2f}"
+    left, right, bottom = 0.5, 0.66 + text_width(at_chance, style.SMALL), 0.62
+    heading = Heading(title, None)
+    caption = f"framed: layer {layer} head {head}, chosen"
+    across, down = heads * cell_width, layers * cell_height
+    tall = max(down, text_width(label, style.TEXT), 0.9)
+    width = max(left + across + right, heading.width + 0.3, text_width(caption, style.SMALL) + 0.3)
+    sheet = Sheet(width, bottom + tall + heading.height)
+    sheet.heading(heading)
+
+    axes = sheet.axes(left, bottom + tall - down, across, down)
+    axes.pcolormesh(values, cmap=style.DIVERGING, norm=norm, edgecolors=style.PAPER, linewidth=1.2)
+    axes.invert_yaxis()
+    axes.spines[:].set_visible(False)
+    axes.tick_params(length=0)
+    axes.set_xticks(np.arange(heads) + 0.5, [str(number) for number in range(heads)])
+    axes.set_yticks(np.arange(layers) + 0.5, [str(number) for number in range(layers)])
+    axes.set_xlabel("head")
+    axes.set_ylabel("layer")
+    for row in range(layers):
+        for column in range(heads):
+            score = float(values[row, column])
+            colour = style.text_colour_on(style.DIVERGING(norm(score)))
+            bold = "bold" if (row, column) == chosen else "normal"
+            axes.text(
+                column + 0.5, row + (0.5 if spans is None else 0.38), f"{score:.2f}",
+                ha="center", va="center", fontsize=style.SMALL + 0.5, color=colour, fontweight=bold,
+            )  # fmt: skip
+            if spans is not None:
+                axes.text(
+                    column + 0.5, row + 0.74, "–".join(f"{bound:.2f}" for bound in spans[row, column]),
+                    ha="center", va="center", fontsize=style.TINY, color=colour,
+                )  # fmt: skip
+    axes.add_patch(
+        Rectangle((head, layer), 1, 1, fill=False, edgecolor=style.INK, linewidth=1.8, clip_on=False, zorder=4)
+    )
+    sheet.canvas.text(0.15, 0.1, caption, fontsize=style.SMALL, color=style.MUTED)
+
+    bar = sheet.axes(left + across + 0.15, bottom, 0.09, tall)
+    draw_colour_bar(bar, style.DIVERGING, norm, label, (low, high))
+    bar.axhline(chance, color=style.INK, linewidth=1.0)
+    ends = [end for end in (low, high) if abs(end - chance) * tall > 0.14 * (high - low)]
+    bar.set_yticks([chance, *ends], [at_chance, *(f"{end:.2g}" for end in ends)])
+    return sheet.figure
+
+
+@figure_style()
+def alignment_figure(
+    steps: Sequence[int],
+    scores: ArrayLike,
+    chance: float,
+    chosen: tuple[int, int],
+    task_accuracy: ArrayLike | None = None,
+    title: str = "",
+) -> Figure:
+    """Candidate accuracy of every head over training: one line a head, the chosen one in colour and named.
+
+    Args:
+        steps: S training steps, rising.
+        scores: (S, L, H), finite.
+        chance: drawn as a dotted line.
+        chosen: (layer, head).
+        task_accuracy: (S,), drawn as a dashed line where given.
+        title: stands above the lines.
+
+    Raises:
+        UserError: shapes that do not fit, values not finite, steps that do not rise, a chosen head that does not exist.
+    """
+    values = finite_array(scores, "scores", (len(steps), None, None))
+    _, layers, heads = values.shape
+    layer, head = chosen
+    if not (0 <= layer < layers and 0 <= head < heads):
+        raise UserError(f"chosen head {chosen} is outside {layers} layers x {heads} heads")
+    if any(later <= earlier for earlier, later in pairwise(steps)):
+        raise UserError(f"steps must rise, got {list(steps)}")
+    task = None if task_accuracy is None else finite_array(task_accuracy, "task_accuracy", (len(steps),))
+
+    sheet = Sheet(0.8 * style.DOUBLE_COLUMN, 2.9)
+    heading = Heading(title, None)
+    sheet.heading(heading)
+    room = text_width("layer 00 head 00", style.SMALL, bold=True) + 0.2
+    axes = sheet.axes(0.55, 0.5, sheet.width - 0.55 - room, sheet.height - 0.5 - heading.height)
+    marker = "o" if len(steps) == 1 else ""
+    faint = max(0.6 * min(1.0, (12 / (layers * heads)) ** 0.5), 0.15)
+    for row in range(layers):
+        for column in range(heads):
+            if (row, column) != chosen:
+                axes.plot(steps, values[:, row, column], color=style.OTHER, linewidth=0.7, alpha=faint, marker=marker,
+                          markersize=3)  # fmt: skip
+    axes.axhline(chance, color=style.INK, linewidth=0.8, linestyle=(0, (1, 2)), zorder=2.5)
+    ends = [(chance, f"chance {chance:.2f}", style.INK, "normal")]
+    if task is not None:
+        axes.plot(steps, task, color=style.INK, linewidth=1.1, linestyle=(0, (5, 2)), marker=marker, markersize=4)
+        ends.append((float(task[-1]), "task accuracy", style.INK, "normal"))
+    axes.plot(steps, values[:, layer, head], color=style.ANTECEDENT, linewidth=2.0, marker=marker, markersize=5)
+    ends.append((float(values[-1, layer, head]), f"layer {layer} head {head}", style.ANTECEDENT, "bold"))
+    if layers * heads > 1:
+        others = np.delete(values[-1].ravel(), layer * heads + head)
+        ends.append((float(np.median(others)), "other heads", style.MUTED, "normal"))
+
+    axes.set_ylim(min(0.0, float(values.min())), max(1.0, float(values.max())) * 1.02)
+    axes.grid(axis="y")
+    axes.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
+    axes.xaxis.set_major_formatter(lambda step, _: f"{step:,.0f}")
+    if len(steps) == 1:
+        axes.set_xticks(list(steps))
+    axes.margins(x=0)
+    axes.set_xlabel("training step")
+    axes.set_ylabel("candidate accuracy" if task is None else "accuracy")
+    low, high = axes.get_ylim()
+    gap = 0.135 / (axes.get_position().height * sheet.height) * (high - low)
+    for place, (_, text, colour, weight) in zip(
+        spread_labels([end[0] for end in ends], gap, low, high), ends, strict=True
+    ):
+        axes.annotate(text, (1, place), xycoords=axes.get_yaxis_transform(), xytext=(5, 0), textcoords="offset points",
+                      va="center", fontsize=style.SMALL, color=colour, fontweight=weight)  # fmt: skip
+    return sheet.figure
+
+
+def contoured_head_grid(
+    scores: ArrayLike, chance: float, threshold: float | None, chosen: tuple[int, int], title: str
+) -> Figure:
+    """The layer x head grid of candidate accuracy, a broken line round the heads above what untrained models reach.
+
+    Args:
+        scores: (L, H), finite.
+        chance: the score that is white.
+        threshold: the 95th percentile over untrained models of the head that each chose; None draws no line.
+        chosen: (layer, head), framed.
+        title: stands above the grid.
+
+    Raises:
+        UserError: as `heads.head_grid`.
+    """
+    contour_key = "" if threshold is None else f"\nbroken line: above 95 % of untrained models ({threshold:.2f})"
+    figure = head_grid_figure(scores, chance, chosen, title + contour_key)
+    if threshold is not None:
+        above = np.pad(np.asarray(scores, dtype=np.float64) > threshold, 1)
+        axes = figure.axes[1]
+        ways: dict[str, Any] = {
+            "color": style.INK, "linewidth": 1.1, "linestyle": (0, (3.0, 1.6)), "clip_on": False, "zorder": 3,
+        }  # fmt: skip
+        for row, column in np.argwhere(above[:, 1:] != above[:, :-1]):
+            axes.plot([column, column], [row - 1, row], **ways)
+        for row, column in np.argwhere(above[1:, :] != above[:-1, :]):
+            axes.plot([column - 1, column], [row, row], **ways)
+    return figure

@@ -1,0 +1,344 @@
+"""Heat map of a sentence, rows of a pronoun, and the four sentences of a quad."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import isqrt
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import Normalize
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+from numpy.typing import ArrayLike, NDArray
+
+from anaphora.base.errors import UserError
+from anaphora.report.figures import style
+from anaphora.report.figures.fonts import drawable_text, is_chinese
+from anaphora.report.figures.sheet import (
+    ROLE_COLOURS,
+    CandidateWords,
+    Heading,
+    Sheet,
+    TextLine,
+    WordRoles,
+    checked_indices,
+    draw_colour_bar,
+    draw_underline,
+    finite_array,
+    role_frame,
+    round_up,
+    scale_width,
+    text_width,
+    weight_text,
+)
+from anaphora.report.figures.style import figure_style
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuadCell:
+    """One sentence of a quad: its words, the pronoun's attention to each (W weights), and who is who."""
+
+    words: Sequence[str]
+    weights: ArrayLike
+    pronoun: int
+    antecedents: CandidateWords
+    distractors: CandidateWords
+    label: str = ""
+
+
+@figure_style()
+def heat_map_figure(
+    words: Sequence[str],
+    weights: ArrayLike,
+    title: str,
+    pronoun: int | Sequence[int] | None = None,
+    antecedents: CandidateWords = (),
+    distractors: CandidateWords = (),
+) -> Figure:
+    """The whole attention map of one head: a row is the attending word, a column the attended one.
+
+    Args:
+        words: W words, Chinese or English.
+        weights: (W, W), finite and at least 0; the colour scale begins at 0 and ends at the next round number.
+        title: stands above the map.
+        pronoun: index of the word whose row is framed, with the candidates' cells in it; of several, all their rows.
+        antecedents: the candidates that are right.
+        distractors: the other candidates.
+
+    Raises:
+        UserError: no words, weights of another shape or not finite, an index outside the sentence.
+    """
+    count = len(words)
+    values = _weights(weights, (count, count))
+    roles = WordRoles(count, pronoun, antecedents, distractors)
+    labels = [drawable_text(word) for word in words]
+    cell, size = next((cell, size) for most, cell, size in _CELL_SIZES if count <= most)
+    top = round_up(float(values.max()))
+
+    wide = max(text_width(label, size, bold=True) for label in labels)
+    tall = max(_column_label_height(label, size) for label in labels)
+    side = count * cell
+    left, right, bottom = wide + 0.42, 0.75, 0.2
+    heading = Heading(title, roles)
+    width = max(left + side + right, heading.width + 0.3)
+    long = max(side, text_width("attending word", style.TEXT), 0.9)
+    sheet = Sheet(width, bottom + long + tall + 0.32 + heading.height)
+    sheet.heading(heading)
+
+    axes = sheet.axes(left, bottom + long - side, side, side)
+    norm = Normalize(0, top)
+    axes.pcolormesh(values, cmap=style.WEIGHTS, norm=norm, edgecolors=style.PAPER, linewidth=min(0.8, 2.2 * cell))
+    axes.invert_yaxis()
+    axes.spines[:].set_visible(False)
+    axes.tick_params(length=0, pad=3)
+    places = np.arange(count) + 0.5
+    axes.set_yticks(places, labels, fontsize=size)
+    axes.xaxis.tick_top()
+    axes.xaxis.set_label_position("top")
+    axes.set_xticks(places, [_column_label(label) for label in labels], fontsize=size)
+    for index, (row, column) in enumerate(zip(axes.get_yticklabels(), axes.get_xticklabels(), strict=True)):
+        column.set(rotation=0 if is_chinese(labels[index]) else 90, linespacing=1.0)
+        for tick in (row, column):
+            tick.set(color=roles.colour(index, style.INK), fontweight="bold" if roles.of(index) else "normal")
+    axes.set_xlabel("attended word", labelpad=5, color=style.MUTED)
+    axes.set_ylabel("attending word", labelpad=5, color=style.MUTED)
+
+    if pronoun is not None:
+        rows = checked_indices(pronoun, count, "pronoun")
+        first, framed = rows[0], rows[-1] - rows[0] + 1
+        axes.add_patch(role_frame(0, first, count, framed, "pronoun", 1.2))
+        for run in roles.runs():
+            axes.add_patch(role_frame(run[0], first, len(run), framed, roles.of(run[0]) or "pronoun", 1.8))
+
+    bar = sheet.axes(left + side + 0.15, bottom, 0.09, long)
+    draw_colour_bar(bar, style.WEIGHTS, norm, "attention weight", (0, top))
+    return sheet.figure
+
+
+@figure_style()
+def pronoun_row_figure(
+    words: Sequence[str],
+    weights: ArrayLike,
+    pronoun: int | Sequence[int],
+    antecedents: CandidateWords,
+    distractors: CandidateWords,
+    title: str,
+) -> Figure:
+    """The pronoun's attention in its sentence: words shaded by weight, a bar with its value over each.
+
+    The sum over a candidate's words stands under it. A long sentence goes on in the next line.
+
+    Args:
+        words: W words, Chinese or English.
+        weights: (W,), finite and at least 0.
+        pronoun: index of the pronoun, or of all its words.
+        antecedents: the candidates that are right.
+        distractors: the other candidates.
+        title: stands above the sentence.
+
+    Raises:
+        UserError: no words, weights of another shape or not finite, an index outside the sentence.
+    """
+    strip = _SentenceStrip(words, weights, WordRoles(len(words), pronoun, antecedents, distractors), style.TEXT + 1)
+    margin, tallest, foot = 0.15, 0.45, 0.42
+    caption = "attention weight of the pronoun (shading, bars); under a candidate, its sum"
+    lines = strip.lines(style.DOUBLE_COLUMN - 2 * margin, least=0.27)
+    top = round_up(float(strip.weights.max()))
+    rises = [max(float(strip.weights[index]) for index, _, _ in line.places) / top * tallest + 0.2 for line in lines]
+    heading = Heading(title, strip.roles)
+    width = max(*(line.length for line in lines), heading.width, scale_width(caption))
+    height = heading.height + sum(rises) + sum(strip.height(line) for line in lines) + foot
+    sheet = Sheet(width + 2 * margin, height)
+    sheet.heading(heading)
+
+    alone = {run[0] for run in strip.roles.runs() if len(run) == 1}
+    floor = sheet.height - heading.height
+    for line, rise in zip(lines, rises, strict=True):
+        floor -= rise
+        strip.draw(sheet.canvas, line, margin, floor - strip.box, top)
+        sheet.canvas.plot([margin, margin + line.length], [floor, floor], color=style.HAIRLINE, linewidth=0.5, zorder=0)
+        for index, offset, box in line.places:
+            weight = float(strip.weights[index])
+            bar = weight / top * tallest
+            colour = strip.roles.colour(index)
+            sheet.canvas.add_patch(Rectangle((margin + offset, floor), box, bar, facecolor=colour, linewidth=0))
+            if weight >= _MIN_PRINTED_WEIGHT and index not in alone:
+                sheet.canvas.text(
+                    margin + offset + box / 2, floor + bar + 0.025, weight_text(weight), ha="center", va="bottom",
+                    fontsize=style.TINY, color=style.MUTED,
+                )  # fmt: skip
+        floor -= strip.height(line)
+    sheet.scale(margin, 0.2, top, caption)
+    return sheet.figure
+
+
+@figure_style()
+def quad_figure(cells: Sequence[QuadCell], title: str = "") -> Figure:
+    """The m x m sentences of one block side by side: rows are cues, columns are orders, one scale of colour for all.
+
+    A check stands where an antecedent gets more weight than every other candidate, a cross where it does not.
+
+    Args:
+        cells: m * m cells, row by row.
+        title: stands above the block.
+
+    Raises:
+        UserError: a number of cells that is no square, or a cell that `pronoun_row_figure` would refuse.
+    """
+    side = isqrt(len(cells))
+    if not cells or side * side != len(cells):
+        raise UserError(f"a block has m x m cells (1, 4, 9, ...), got {len(cells)}")
+    size = style.TEXT if side <= 2 else style.SMALL
+    strips = [
+        _SentenceStrip(
+            cell.words, cell.weights, WordRoles(len(cell.words), cell.pronoun, cell.antecedents, cell.distractors), size
+        )
+        for cell in cells
+    ]
+    top = round_up(max(float(strip.weights.max()) for strip in strips))
+    margin, gutter, header, foot = 0.15, 0.3, 0.27, 0.42
+    caption = "attention weight of the pronoun; under a candidate, its sum"
+    inner = max((style.DOUBLE_COLUMN - 2 * margin - (side - 1) * gutter) / side, 2.0)
+    lines = [strip.lines(inner, least=0.0) for strip in strips]
+    inner = max(inner, *(line.length for cell in lines for line in cell))
+    heights = [sum(strip.height(line) + 0.06 for line in cell) for strip, cell in zip(strips, lines, strict=True)]
+    rows = [header + max(heights[row * side : (row + 1) * side]) + 0.12 for row in range(side)]
+    heading = Heading(title, strips[0].roles)
+    width = max(side * inner + (side - 1) * gutter, heading.width, scale_width(caption))
+    sheet = Sheet(width + 2 * margin, heading.height + sum(rows) + foot)
+    sheet.heading(heading)
+
+    for place, (cell, strip) in enumerate(zip(cells, strips, strict=True)):
+        row, column = divmod(place, side)
+        left = margin + column * (inner + gutter)
+        floor = sheet.height - heading.height - sum(rows[:row]) - 0.12
+        _draw_verdict_mark(sheet.canvas, left + 0.06, floor + 0.035, strip.right())
+        sheet.word(left + 0.18, floor + 0.03, cell.label, style.MUTED)
+        floor -= header - 0.12
+        for line in lines[place]:
+            strip.draw(sheet.canvas, line, left, floor - strip.box, top)
+            floor -= strip.height(line) + 0.06
+    sheet.scale(margin, 0.2, top, caption)
+    return sheet.figure
+
+
+_CELL_SIZES = ((10, 0.32, 8.0), (20, 0.25, 8.0), (30, 0.2, 7.5), (10**9, 0.165, 7.0))
+"""Heat maps: up to how many words, the side of a cell in inches, the type size of its labels."""
+_MIN_PRINTED_WEIGHT = 0.015
+"""Weights below this have a bar but no number."""
+
+
+class _SentenceStrip:
+    """A sentence as boxes of words shaded by weight, the candidates underlined."""
+
+    def __init__(self, words: Sequence[str], weights: ArrayLike, roles: WordRoles, size: float) -> None:
+        self.words = [drawable_text(word) for word in words]
+        self.weights = _weights(weights, (len(words),))
+        self.roles = roles
+        self.size = size
+        self.box = size / 72 * 1.55
+        self._runs = roles.runs()
+
+    def right(self) -> bool:
+        """Whether an antecedent has more weight than every other candidate."""
+        best = max((self._mass(entry) for entry in self.roles.antecedents), default=0.0)
+        return best > max((self._mass(entry) for entry in self.roles.distractors), default=0.0)
+
+    def lines(self, available: float, least: float) -> list[TextLine]:
+        """Break the sentence into lines of at most `available` inches, a box being at least `least` wide.
+
+        A candidate's words and the punctuation after a word stay together.
+        """
+        gap = 0.035
+        widths = [
+            max(text_width(word, self.size, bold=self.roles.of(index) is not None) + 0.09, least)
+            for index, word in enumerate(self.words)
+        ]
+        glued = {index for run in self._runs for index in run[1:]}
+        glued |= {index for index, word in enumerate(self.words) if index and word in _CLOSING}
+        units: list[list[int]] = []
+        for index in range(len(self.words)):
+            if index in glued and units:
+                units[-1].append(index)
+            else:
+                units.append([index])
+
+        lines: list[TextLine] = []
+        places: list[tuple[int, float, float]] = []
+        left = 0.0
+        for unit in units:
+            if places and left + sum(widths[index] + gap for index in unit) - gap > available:
+                lines.append(TextLine(places, left - gap))
+                places, left = [], 0.0
+            for index in unit:
+                places.append((index, left, widths[index]))
+                left += widths[index] + gap
+        return [*lines, TextLine(places, left - gap)]
+
+    def height(self, line: TextLine) -> float:
+        """Height in inches of the line's boxes and of what stands under them."""
+        on_line = {index for index, _, _ in line.places}
+        return self.box + (0.2 if any(run[0] in on_line for run in self._runs) else 0.05)
+
+    def draw(self, canvas: Axes, line: TextLine, left: float, base: float, top: float) -> None:
+        """Draw one line with its lower edge at `base` inches; `top` is the weight that is darkest."""
+        edges = {}
+        for index, offset, width in line.places:
+            shade = min(float(self.weights[index]) / top, 1.0)
+            at = left + offset
+            edges[index] = (at, at + width)
+            paint = style.WEIGHTS(shade)
+            canvas.add_patch(Rectangle((at, base), width, self.box, facecolor=paint, linewidth=0))
+            role = self.roles.of(index)
+            canvas.text(
+                at + width / 2, base + self.box * 0.3, self.words[index], ha="center", fontsize=self.size,
+                color=style.text_colour_on(paint), fontweight="bold" if role else "normal",
+            )  # fmt: skip
+            if role == "pronoun":
+                canvas.add_patch(role_frame(at, base, width, self.box, "pronoun", 1.4))
+        for run in self._runs:
+            if run[0] in edges:
+                first, last = edges[run[0]][0], edges[run[-1] if run[-1] in edges else run[0]][1]
+                name = self.roles.of(run[0]) or ""
+                draw_underline(canvas, first, last, base - 0.035, name)
+                canvas.text(
+                    (first + last) / 2, base - 0.06, weight_text(self._mass(run)), ha="center", va="top",
+                    fontsize=style.TINY + 0.5, color=ROLE_COLOURS[name], fontweight="bold",
+                )  # fmt: skip
+
+    def _mass(self, indices: Iterable[int]) -> float:
+        return float(sum(self.weights[index] for index in indices))
+
+
+_CLOSING = frozenset(
+    [",", ".", ";", ":", "?", "!", ")", "，", "。", "；", "：", "？", "！", "、", "”", "’", "》", "）"]
+)
+
+
+def _draw_verdict_mark(canvas: Axes, left: float, middle: float, right: bool) -> None:
+    shape = ([-0.05, -0.015, 0.055], [0.0, -0.04, 0.05])
+    strokes = [shape] if right else [([-0.045, 0.045], [-0.045, 0.045]), ([-0.045, 0.045], [0.045, -0.045])]
+    for xs, ys in strokes:
+        canvas.plot(
+            [left + x for x in xs], [middle + y for y in ys], linewidth=1.6, solid_capstyle="round",
+            color=style.ANTECEDENT if right else style.DISTRACTOR,
+        )  # fmt: skip
+
+
+def _column_label(label: str) -> str:
+    return "\n".join(label) if is_chinese(label) else label
+
+
+def _column_label_height(label: str, size: float) -> float:
+    return len(label) * size / 72 * 1.12 if is_chinese(label) else text_width(label, size, bold=True)
+
+
+def _weights(values: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    if not shape[0]:
+        raise UserError("a sentence needs at least one word")
+    weights = finite_array(values, "weights", shape)
+    if weights.min() < 0:
+        raise UserError(f"weights must be at least 0, got {weights.min():g}")
+    return weights

@@ -1,0 +1,146 @@
+"""Figures of effects, kinds of map, controls, strata and factors; None where nothing was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from matplotlib.figure import Figure
+
+from anaphora.analysis.evidence.schema.evidence import Control, Evidence
+from anaphora.analysis.evidence.schema.scores import AccuracyCell, Cell, Effects, FactorValue, Groups, MapScores
+from anaphora.report.figures import style
+from anaphora.report.figures.panels import ACCURACY_LEGEND, Mark, Marks, accuracy_marks, axis_limits, panel_figure
+from anaphora.report.figures.style import figure_style
+from anaphora.report.groups import kind_groups
+from anaphora.report.wording import label, labels, language_name, phrase
+
+
+@figure_style()
+def effects_figure(part: Groups[Effects] | None) -> Figure | None:
+    """Meaning, position and entity of every group, with intervals: the headline figure."""
+    groups = list(kind_groups(part))
+    marks: Marks = {}
+    for group in groups:
+        for name, title in labels("effects").items():
+            effect = getattr(group.cell, name)
+            if effect.value is not None:
+                colour = style.ANTECEDENT if name == "meaning" else style.INK
+                marks[group.label, title] = [Mark(effect.value, effect.interval, colour)]
+    if not marks:
+        return None
+    return panel_figure(
+        phrase("figures", "effects"),
+        [(group.label, False) for group in groups],
+        list(labels("effects").values()),
+        marks,
+        phrase("figures", "effects_axis"),
+        axis_limits(marks, -0.25, 1.0),
+        references=(0.0,),
+    )
+
+
+@figure_style()
+def maps_figure(part: Mapping[str, MapScores] | None) -> Figure | None:
+    """Candidate accuracy and antecedent mass under every kind of map, each at the unit chosen in development."""
+    marks: Marks = {}
+    panels: dict[str, None] = {}
+    for name, scores in (part or {}).items():
+        for group in kind_groups(scores.languages):
+            panels[group.label] = None
+            cell, row_marks = group.cell, []
+            if cell.antecedent_mass is not None:
+                row_marks.append(Mark(cell.antecedent_mass, None, style.INK, "o"))
+            if cell.candidate_accuracy is not None:
+                row_marks.append(Mark(cell.candidate_accuracy, cell.interval, style.ANTECEDENT, "D"))
+            if row_marks:
+                marks[label("maps", name), group.label] = row_marks
+    if not marks:
+        return None
+    return panel_figure(
+        phrase("figures", "maps"),
+        [(row, False) for row in dict.fromkeys(row for row, _ in marks)],
+        list(panels),
+        marks,
+        phrase("figures", "maps_axis"),
+        (0.0, 1.0),
+        points=True,
+        key=[
+            (phrase("measures", "candidate_accuracy"), style.ANTECEDENT, "D"),
+            (phrase("figures", "maps_mass"), style.INK, "o"),
+        ],
+    )
+
+
+@figure_style()
+def controls_figure(evidence: Evidence) -> Figure | None:
+    """Task and candidate accuracy of the run and of the trained controls, with chance, for every group."""
+    trained: dict[str, Control] = {name: each for name, each in (evidence.controls or {}).items() if each}
+    if not trained:
+        return None
+    by_row: dict[str, Mapping[str, Mapping[str, Cell | AccuracyCell]]] = {
+        phrase("figures", "this_run"): evidence.scores
+    }
+    by_row |= {label("controls", name): control.languages for name, control in trained.items()}
+    marks: Marks = {}
+    panels: dict[str, None] = {}
+    for row, languages in by_row.items():
+        for group in kind_groups({language: dict(kinds) for language, kinds in languages.items()}):
+            panels[group.label] = None
+            cell_marks = accuracy_marks(group.cell)
+            if cell_marks:
+                marks[row, group.label] = cell_marks
+    return _accuracy_figure("controls", [(row, False) for row in dict.fromkeys(row for row, _ in marks)], panels, marks)
+
+
+@figure_style()
+def strata_figure(part: Groups[Cell]) -> Figure | None:
+    """Task and candidate accuracy of the strata that stand apart from the main items."""
+    marks: Marks = {}
+    for language, cells in part.items():
+        for name, cell in cells.items():
+            cell_marks = accuracy_marks(cell)
+            if cell_marks:
+                marks[name.replace("_", " "), language_name(language)] = cell_marks
+    rows = [(row, False) for row in dict.fromkeys(row for row, _ in marks)]
+    return _accuracy_figure("strata", rows, dict.fromkeys(panel for _, panel in marks), marks)
+
+
+@figure_style()
+def factors_figure(
+    part: Mapping[str, Mapping[str, Sequence[FactorValue]]] | None, leave_out: Sequence[str] = ("template",)
+) -> Figure | None:
+    """Task and candidate accuracy by each value of each factor; factors of many values are left to a table."""
+    rows: list[tuple[str, bool]] = []
+    marks: Marks = {}
+    for factor, languages in (part or {}).items():
+        if factor in leave_out:
+            continue
+        values: dict[str, None] = {}
+        for language, cells in languages.items():
+            for cell in cells:
+                cell_marks = accuracy_marks(cell)
+                if cell_marks:
+                    row = f"{factor}/{cell.value.replace('_', ' ')}"
+                    values[row] = None
+                    marks[row, language_name(language)] = cell_marks
+        if values:
+            rows += [(factor, True), *((row, False) for row in values)]
+    return _accuracy_figure("factors", rows, dict.fromkeys(panel for _, panel in marks), marks)
+
+
+def _accuracy_figure(
+    title: str, rows: Sequence[tuple[str, bool]], panels: Mapping[str, None], marks: Marks
+) -> Figure | None:
+    """Task and candidate accuracy with chance on one axis from 0 to 100 %; None without marks."""
+    if not marks:
+        return None
+    return panel_figure(
+        phrase("figures", title),
+        rows,
+        list(panels),
+        marks,
+        phrase("figures", "accuracy_axis"),
+        (0.0, 1.0),
+        points=True,
+        key=ACCURACY_LEGEND,
+    )

@@ -1,0 +1,242 @@
+"""What the figures of the evidence are made of: panels that share their rows, and curves over a count of heads.
+
+Shares and drops are in [0, 1] in the data and in points of a hundred on the axes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from anaphora.analysis.evidence.schema.scores import AccuracyCell, Cell
+from anaphora.base.errors import UserError
+from anaphora.report.figures import style
+from anaphora.report.figures.fonts import drawable_text
+from anaphora.report.figures.sheet import Heading, Sheet, text_width
+from anaphora.report.wording import phrase
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A number with the ends of its interval, drawn as a "bar", a "hollow bar", a "tick" or a matplotlib marker."""
+
+    value: float
+    ends: tuple[float, float] | None
+    colour: str
+    form: str = "o"
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A curve over a count of heads: a "line" with points, a "broken" line with a band, a "dot", or a "level"."""
+
+    counts: Sequence[float]
+    values: Sequence[float]
+    colour: str
+    form: str = "line"
+    low: Sequence[float | None] = ()
+    high: Sequence[float | None] = ()
+
+
+Marks = dict[tuple[str, str], list[Mark]]
+_Legend = Sequence[tuple[str, str, str]]
+ACCURACY_LEGEND: _Legend = (
+    (phrase("figures", "task_of_model"), style.INK, "o"),
+    (phrase("figures", "candidate_of_head"), style.ANTECEDENT, "D"),
+    (phrase("measures", "chance"), style.MUTED, "tick"),
+)
+_ROW_HEIGHT = 0.185
+"""Height in inches of one row of marks."""
+
+
+def accuracy_marks(cell: Cell | AccuracyCell) -> list[Mark]:
+    """The accuracies of a cell as marks; none where chance alone is known."""
+    ends = cell.intervals.candidate_accuracy if isinstance(cell, Cell) else cell.interval
+    marks = []
+    if cell.chance is not None:
+        marks.append(Mark(cell.chance, None, style.MUTED, "tick"))
+    if cell.task_accuracy is not None:
+        marks.append(Mark(cell.task_accuracy, None, style.INK, "o"))
+    if cell.candidate_accuracy is not None:
+        marks.append(Mark(cell.candidate_accuracy, ends, style.ANTECEDENT, "D"))
+    return marks if any(mark.form != "tick" for mark in marks) else []
+
+
+def axis_limits(marks: Marks, low: float, high: float) -> tuple[float, float]:
+    """The axis that holds every mark and interval, and at least `low` to `high`."""
+    ends = [end for row_marks in marks.values() for mark in row_marks for end in (mark.value, *(mark.ends or ()))]
+    return min([low, *ends]), max([high, *ends])
+
+
+def panel_figure(
+    title: str,
+    rows: Sequence[tuple[str, bool]],
+    panels: Sequence[str],
+    marks: Marks,
+    label: str,
+    limits: tuple[float, float],
+    references: Sequence[float] = (),
+    points: bool = False,
+    key: _Legend = (),
+) -> Figure:
+    """Columns of axes that share their rows. A row is (name, whether it is a heading); of "a/b" only b is printed."""
+    if not rows or not panels:
+        raise UserError("a figure of panels needs at least one row and one panel")
+    texts = [drawable_text(name if heading else name.rpartition("/")[2]) for name, heading in rows]
+    left = (
+        0.15 + max(text_width(text, style.TEXT, bold=head) for text, (_, head) in zip(texts, rows, strict=True)) + 0.12
+    )
+    gap = 0.24
+    widest = max(text_width(drawable_text(panel), style.TEXT, bold=True) for panel in panels)
+    each = max((style.DOUBLE_COLUMN - left - 0.2 - gap * (len(panels) - 1)) / len(panels), widest, 1.0)
+    each = min(each, 3.2)
+    heading = Heading(title, None)
+    head = heading.height + (0.24 if key else 0.0) + 0.2
+    line = _ROW_HEIGHT * (1.4 if max(map(len, marks.values()), default=0) > 3 else 1.0)
+    tall = line * len(rows) + 0.08
+    width = max(left + each * len(panels) + gap * (len(panels) - 1) + 0.2, heading.width + 0.3)
+    sheet = Sheet(width, head + tall + 0.5)
+    sheet.heading(heading)
+    if key:
+        _draw_legend(sheet, sheet.height - heading.height - 0.08, key)
+
+    base = sheet.height - head - tall
+    for number, text in enumerate(texts):
+        middle = base + tall - line * (number + 0.5) - 0.04
+        bold = rows[number][1]
+        sheet.canvas.text(
+            0.15 if bold else left - 0.1, middle - 0.035, text, ha="left" if bold else "right", fontsize=style.TEXT,
+            fontweight="bold" if bold else "normal",
+        )  # fmt: skip
+    margin = 0.03 * (limits[1] - limits[0])
+    for column, panel in enumerate(panels):
+        axes = sheet.axes(left + column * (each + gap), base, each, tall)
+        axes.set(xlim=(limits[0] - margin, limits[1] + margin), ylim=(len(rows) + 0.22, -0.22))
+        axes.spines["left"].set_visible(False)
+        axes.set_yticks([])
+        axes.grid(axis="x")
+        axes.xaxis.set_major_locator(MaxNLocator(nbins=max(3, int(each / 0.4)), steps=[1, 2, 2.5, 5, 10]))
+        if points:
+            axes.xaxis.set_major_formatter(lambda share, _: f"{100 * share:.0f}")
+        sheet.canvas.text(left + column * (each + gap), base + tall + 0.06, drawable_text(panel), fontsize=style.TEXT,
+                          fontweight="bold")  # fmt: skip
+        for reference in references:
+            axes.axvline(reference, color=style.INK, linewidth=0.8, zorder=1.5)
+        for number, (name, _) in enumerate(rows):
+            row_marks = marks.get((name, panel), [])
+            measured = [mark for mark in row_marks if mark.form != "tick"]
+            apart = min(0.38, 0.76 / max(1, len(measured) - 1))
+            for mark in row_marks:
+                # The measures of one row stand a little apart, so that none hides another or leaves the row.
+                aside = 0.0 if mark.form == "tick" else apart * (measured.index(mark) - (len(measured) - 1) / 2)
+                _draw_mark(axes, mark, number + 0.5 + aside)
+    across = each * len(panels) + gap * (len(panels) - 1)
+    sheet.canvas.text(left + across / 2, 0.1, drawable_text(label), ha="center", fontsize=style.TEXT, color=style.MUTED)
+    return sheet.figure
+
+
+def _draw_mark(axes: Axes, mark: Mark, height: float) -> None:
+    if mark.form == "tick":
+        axes.plot([mark.value] * 2, [height - 0.34, height + 0.34], color=mark.colour, linewidth=1.4)
+        return
+    if mark.form.endswith("bar"):
+        hollow = mark.form == "hollow bar"
+        axes.barh(
+            [height], [mark.value], height=0.62, color=style.PAPER if hollow else mark.colour, edgecolor=mark.colour,
+            linewidth=0.9 if hollow else 0.0, zorder=2,
+        )  # fmt: skip
+        if mark.ends is not None:
+            axes.plot(mark.ends, [height, height], color=style.INK, linewidth=1.0, zorder=3)
+        return
+    if mark.ends is not None:
+        axes.plot(mark.ends, [height, height], color=mark.colour, linewidth=1.4, clip_on=False, zorder=2)
+    axes.plot(
+        [mark.value], [height], marker=mark.form, markersize=4.2, color=mark.colour, markeredgecolor=style.PAPER,
+        markeredgewidth=0.6, clip_on=False, zorder=3,
+    )  # fmt: skip
+
+
+def curve_figure(
+    title: str,
+    panels: Sequence[tuple[str, Sequence[Curve]]],
+    key: _Legend,
+    across_label: str,
+    label: str,
+    top: float = 0.3,
+    reference: float | None = None,
+) -> Figure:
+    """Small axes side by side on one scale of points, at most four in a line."""
+    columns = min(len(panels), 4)
+    lines = -(-len(panels) // columns)
+    left, gap, tall, foot = 0.6, 0.28, 1.45, 0.52
+    widest = max(text_width(drawable_text(name), style.TEXT, bold=True) for name, _ in panels)
+    each = min(max((style.DOUBLE_COLUMN - left - 0.2 - gap * (columns - 1)) / columns, widest), 3.0)
+    heading = Heading(title, None)
+    keys = max(sum(text_width(drawable_text(name), style.SMALL) + 0.46 for name, *_ in key), 0.0)
+    head = heading.height + 0.24
+    width = max(left + each * columns + gap * (columns - 1) + 0.2, heading.width + 0.3, keys + 0.3)
+    sheet = Sheet(width, head + lines * (tall + 0.22 + foot))
+    sheet.heading(heading)
+    _draw_legend(sheet, sheet.height - heading.height - 0.08, key)
+    ends = [end for _, panel_lines in panels for line in panel_lines for end in (*line.values, *line.low, *line.high)]
+    low, high = min(0.0, *(end for end in ends if end is not None)), max(top, *(end for end in ends if end is not None))
+    most = max((count for _, panel_lines in panels for line in panel_lines for count in line.counts), default=1)
+    for number, (name, panel_lines) in enumerate(panels):
+        line_number, column = divmod(number, columns)
+        base = sheet.height - head - line_number * (tall + 0.22 + foot) - 0.2 - tall
+        start = left + column * (each + gap)
+        axes = sheet.axes(start, base, each, tall)
+        sheet.canvas.text(start, base + tall + 0.07, drawable_text(name), fontsize=style.TEXT, fontweight="bold")
+        room = 0.04 * (high - low)
+        axes.set(xlim=(0.6, most + 0.4), ylim=(low - room, high + room), xlabel=across_label)
+        axes.grid(axis="y")
+        axes.xaxis.set_major_locator(MaxNLocator(nbins=max(3, int(each / 0.22)), integer=True))
+        axes.yaxis.set_major_formatter(lambda share, _: f"{100 * share:.0f}")
+        if column:
+            axes.tick_params(axis="y", labelleft=False, length=0)
+        else:
+            axes.set_ylabel(label)
+        if reference is not None:
+            axes.axhline(reference, color=style.MUTED, linewidth=1.0, linestyle=(0, (1, 2)))
+        for line in panel_lines:
+            _draw_curve(axes, line)
+    return sheet.figure
+
+
+def _draw_curve(axes: Axes, line: Curve) -> None:
+    if line.form == "level":
+        axes.axhline(line.values[0], color=line.colour, linewidth=1.1, linestyle=(0, (5, 2)))
+        return
+    if line.form == "broken":
+        low, high = ([float(end) for end in ends if end is not None] for ends in (line.low, line.high))
+        if len(line.counts) > 1:
+            axes.fill_between(line.counts, low, high, color=line.colour, alpha=0.18, linewidth=0)
+        else:
+            axes.plot([line.counts[0]] * 2, [low[0], high[0]], color=line.colour, linewidth=4, alpha=0.18)
+        axes.plot(line.counts, line.values, color=line.colour, linewidth=1.1, linestyle=(0, (5, 2)),
+                  marker="" if len(line.counts) > 1 else "o", markersize=3.5)  # fmt: skip
+        return
+    if line.form == "dot" and line.low[0] is not None and line.high[0] is not None:
+        axes.plot([line.counts[0]] * 2, [line.low[0], line.high[0]], color=line.colour, linewidth=1.4)
+    size = 5.5 if line.form == "dot" else 3.0
+    axes.plot(line.counts, line.values, color=line.colour, linewidth=1.6, marker="o", markersize=size,
+              markeredgecolor=style.PAPER, markeredgewidth=0.5)  # fmt: skip
+
+
+def _draw_legend(sheet: Sheet, middle: float, key: _Legend) -> None:
+    left = 0.15
+    for name, colour, form in key:
+        if form in ("line", "broken", "dotted"):
+            patterns: dict[str, Any] = {"line": "-", "broken": (0, (5, 2)), "dotted": (0, (1, 2))}
+            sheet.canvas.plot([left, left + 0.2], [middle] * 2, color=colour, linewidth=1.4, linestyle=patterns[form])
+            left += 0.12
+        elif form == "tick":
+            sheet.canvas.plot([left + 0.05] * 2, [middle - 0.055, middle + 0.055], color=colour, linewidth=1.4)
+        else:
+            sheet.canvas.plot([left + 0.05], [middle], marker=form, markersize=4.5, color=colour, linestyle="none")
+        left = sheet.word(left + 0.15, middle, name, style.INK) + 0.19

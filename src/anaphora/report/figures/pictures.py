@@ -1,0 +1,142 @@
+"""Which figures a run or a sentence gets: from records and evidence to the figures of this folder."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from anaphora.analysis.evidence.schema.evidence import Evidence
+from anaphora.analysis.maps.record import AttentionRecord
+from anaphora.analysis.maps.words import WordRow, word_weights
+from anaphora.analysis.scores.heads import Head
+from anaphora.data.example import Example, Span
+from anaphora.report.figures.bars import SharePoint, share_points_figure
+from anaphora.report.figures.files import save_figure
+from anaphora.report.figures.heads import alignment_figure
+from anaphora.report.figures.maps import QuadCell, heat_map_figure, pronoun_row_figure
+from anaphora.report.figures.sheet import CandidateWords
+from anaphora.report.groups import all_groups
+from anaphora.report.wording import phrase
+
+UNTRAINED = ("random_init", "random_init_95")
+"""The baselines that are untrained models and no shortcuts."""
+
+
+def save_sentence_figures(
+    record: AttentionRecord, maps: NDArray[np.float32], head: Head, folder: Path, formats: Sequence[str]
+) -> list[Path]:
+    """The heat map of a head and the pronoun's row, as files in a folder.
+
+    Args:
+        record: the sentence.
+        maps: (L, H, W, W) over its words, in the order of `word_weights`.
+        head: which map.
+    """
+    figures = {"heat_map": sentence_heat_map(record, maps, head), "pronoun_row": sentence_pronoun_row(record, head)}
+    return [path for name, figure in figures.items() for path in save_figure(figure, folder / name, formats)]
+
+
+def sentence_heat_map(record: AttentionRecord, maps: NDArray[np.float32], head: Head) -> Figure:
+    """The whole map of one head: maps are (L, H, W, W) over the sentence's words."""
+    row = word_weights(record)
+    title = f"Attention, layer {head.layer} head {head.head}"
+    return heat_map_figure(row.words, maps[head.layer, head.head], title, *word_roles(record.example, row))
+
+
+def sentence_pronoun_row(record: AttentionRecord, head: Head) -> Figure:
+    """The pronoun's row of one head."""
+    row = word_weights(record)
+    pronoun, antecedents, distractors = word_roles(record.example, row)
+    title = f"What “{row.words[pronoun]}” attends to, layer {head.layer} head {head.head}"
+    weights = row.weights[head.layer, head.head]
+    return pronoun_row_figure(row.words, weights, pronoun, antecedents, distractors, title)
+
+
+def word_roles(example: Example, row: WordRow) -> tuple[int, CandidateWords, CandidateWords]:
+    """Which words are the pronoun, the antecedents and the other candidates."""
+    pronoun = _words_in_span(row.spans, example.pronoun)
+    named = [[word for span in spans for word in _words_in_span(row.spans, span)] for spans in example.candidates]
+    antecedents = [words for index, words in enumerate(named) if index in example.antecedents]
+    distractors = [words for index, words in enumerate(named) if index not in example.antecedents]
+    return pronoun[0], antecedents, distractors
+
+
+def quad_cells(records: Sequence[AttentionRecord], head: Head) -> list[QuadCell]:
+    """A quad's items by cue and then by who comes first, with their rows of one head."""
+    ordered = sorted(records, key=lambda record: (_cue(record.example), _order(record.example)))
+    orders = sorted({_order(record.example) for record in records})
+    return [_quad_cell(record, head, orders.index(_order(record.example)) + 1) for record in ordered]
+
+
+def scores_figure(evidence: Evidence) -> Figure:
+    """Task and candidate accuracy of every language and kind of cue, with what luck and shortcuts give."""
+    points = []
+    for group in all_groups(evidence.scores):
+        cell = group.cell
+        ticks = {phrase("measures", "chance"): cell.chance}
+        shortcuts = [value for name, value in cell.baselines.items() if value is not None and name not in UNTRAINED]
+        ticks[phrase("figures", "best_shortcut")] = max(shortcuts, default=None)
+        ticks[phrase("figures", "untrained_95")] = cell.baselines.get("random_init_95")
+        for value, ends, measure in (
+            (cell.task_accuracy, cell.intervals.task_accuracy, phrase("measures", "task_accuracy")),
+            (cell.candidate_accuracy, cell.intervals.candidate_accuracy, phrase("figures", "candidate_of_head")),
+        ):
+            if value is not None:
+                low, high = ends or (None, None)
+                baselines = {name: tick for name, tick in ticks.items() if tick is not None}
+                points.append(
+                    SharePoint(label=group.label, value=value, low=low, high=high, baselines=baselines, measure=measure)
+                )
+    return share_points_figure(points, title=phrase("figures", "scoreboard", split=evidence.split), label="accuracy")
+
+
+def alignment_through_training(validations: Sequence[Mapping[str, float]], head: Head, chance: float) -> Figure | None:
+    """Every head's candidate accuracy at each validation of the training; None where fewer than two were made."""
+    named = [name for name in validations[0] if name.startswith("attention_candidate_accuracy/")] if validations else []
+    if len(validations) < 2 or not named:
+        return None
+    positions = [tuple(int(part) for part in name.rsplit("/")[1].split("_")[1::2]) for name in named]
+    layers, heads = (max(position[axis] for position in positions) + 1 for axis in (0, 1))
+    scores = np.zeros((len(validations), layers, heads))
+    for number, validation in enumerate(validations):
+        for name, (layer, index) in zip(named, positions, strict=True):
+            scores[number, layer, index] = validation[name]
+    accuracy = [validation.get("validation/accuracy", float("nan")) for validation in validations]
+    return alignment_figure(
+        [int(validation["step"]) for validation in validations],
+        scores,
+        chance,
+        (head.layer, head.head),
+        None if np.isnan(accuracy).any() else accuracy,
+        phrase("figures", "alignment"),
+    )
+
+
+def _quad_cell(record: AttentionRecord, head: Head, order: int) -> QuadCell:
+    row = word_weights(record)
+    pronoun, antecedents, distractors = word_roles(record.example, row)
+    return QuadCell(
+        words=row.words,
+        weights=row.weights[head.layer, head.head],
+        pronoun=pronoun,
+        antecedents=antecedents,
+        distractors=distractors,
+        label=f"cue: {_cue(record.example) or '?'} · order {order}",
+    )
+
+
+def _cue(example: Example) -> str:
+    return example.factors.get("cue", "")
+
+
+def _order(example: Example) -> str:
+    return example.factors.get("order", "")
+
+
+def _words_in_span(spans: Sequence[Span], span: Span) -> list[int]:
+    start, end = span
+    return [word for word, (left, right) in enumerate(spans) if left < end and start < right]

@@ -1,0 +1,273 @@
+"""The figures of attention: plain data in, a `matplotlib.figure.Figure` out, no global state touched.
+
+Legend: W words, L layers, H heads, S steps of training. Layers and heads are counted from 0.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg, RendererAgg
+from matplotlib.colors import Colormap, Normalize
+from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties
+from matplotlib.patches import Rectangle
+from numpy.typing import ArrayLike, NDArray
+
+from anaphora.base.errors import UserError
+from anaphora.report.figures import style
+from anaphora.report.figures.fonts import drawable_text, font_families
+from anaphora.report.figures.style import figure_style
+
+MEASURE_MARKERS = ((style.INK, "o"), (style.ANTECEDENT, "D"), (style.DISTRACTOR, "s"))
+_COLOUR_SCALE_LENGTH = 0.7
+"""Length in inches of a lying colour scale."""
+ROLE_COLOURS = {"pronoun": style.PRONOUN, "antecedent": style.ANTECEDENT, "other candidate": style.DISTRACTOR}
+
+CandidateWords = Sequence[int | Sequence[int]]
+"""Candidates of one role: each a word's index, or the indices of all its words where it has several."""
+
+
+@dataclass(frozen=True)
+class Heading:
+    """A title, and under it the key to the roles that occur."""
+
+    title: str
+    roles: WordRoles | None
+
+    @property
+    def names(self) -> list[str]:
+        return self.roles.present() if self.roles else []
+
+    @property
+    def width(self) -> float:
+        title = max(
+            (text_width(line, style.TEXT + 1, bold=True) for line in drawable_text(self.title).split("\n")), default=0
+        )
+        return max(title, sum(text_width(name, style.SMALL) + 0.3 for name in self.names))
+
+    @property
+    def height(self) -> float:
+        lines = self.title.count("\n") + 1 if self.title else 0
+        return 0.1 + 0.19 * lines + (0.2 if self.names else 0.0) + 0.1
+
+
+class NotebookFigure(Figure):
+    """A figure that a notebook shows by itself: it belongs to no pyplot, which notebooks look for."""
+
+    def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
+        """As PNG, twice as fine as it is shown, with width and height in pixels."""
+        pixels = 96
+        buffer = io.BytesIO()
+        with figure_style():
+            self.savefig(buffer, format="png", dpi=2 * pixels)
+        width, height = (round(pixels * inches) for inches in self.get_size_inches())
+        return buffer.getvalue(), {"width": width, "height": height}
+
+
+class Sheet:
+    """A figure measured in inches from its lower left corner."""
+
+    def __init__(self, width: float, height: float) -> None:
+        self.width, self.height = width, height
+        self.figure = NotebookFigure(figsize=(width, height))
+        FigureCanvasAgg(self.figure)
+        self.canvas = self.figure.add_axes((0, 0, 1, 1))
+        self.canvas.set(xlim=(0, width), ylim=(0, height))
+        self.canvas.set_axis_off()
+
+    def axes(self, left: float, bottom: float, width: float, height: float) -> Axes:
+        return self.figure.add_axes((left / self.width, bottom / self.height, width / self.width, height / self.height))
+
+    def heading(self, heading: Heading) -> None:
+        line = self.height - 0.1
+        for text in drawable_text(heading.title).split("\n") if heading.title else []:
+            self.canvas.text(0.15, line - 0.125, text, fontsize=style.TEXT + 1, fontweight="bold")
+            line -= 0.19
+        left = 0.15
+        for name in heading.names:
+            draw_underline(self.canvas, left, left + 0.13, line - 0.1, name)
+            left = self.word(left + 0.18, line - 0.1, name, ROLE_COLOURS[name]) + 0.16
+
+    def word(self, left: float, middle: float, text: str, colour: str) -> float:
+        """Write a small label and return where it ends."""
+        text = drawable_text(text)
+        self.canvas.text(left, middle - 0.032, text, fontsize=style.SMALL, color=colour)
+        return left + text_width(text, style.SMALL)
+
+    def scale(self, left: float, middle: float, top: float, label: str) -> None:
+        """Draw a lying colour scale of weights from 0 to `top` with its label."""
+        steps, length = 24, _COLOUR_SCALE_LENGTH
+        for step in range(steps):
+            self.canvas.add_patch(
+                Rectangle((left + 0.1 + step * length / steps, middle - 0.04), length / steps, 0.08,
+                          facecolor=style.WEIGHTS((step + 0.5) / steps), linewidth=0.2,
+                          edgecolor=style.WEIGHTS((step + 0.5) / steps))
+            )  # fmt: skip
+        self.word(left, middle, "0", style.MUTED)
+        end = self.word(left + 0.15 + length, middle, f"{top:g}", style.MUTED)
+        self.word(end + 0.12, middle, label, style.MUTED)
+
+
+@dataclass(frozen=True)
+class TextLine:
+    """A line of a sentence: (word index, left edge, width) of each box, in inches."""
+
+    places: list[tuple[int, float, float]]
+    length: float
+
+
+def scale_width(label: str) -> float:
+    """The width of a colour scale with its label, in inches."""
+    return _COLOUR_SCALE_LENGTH + 0.5 + text_width(label, style.SMALL)
+
+
+def role_frame(left: float, bottom: float, width: float, height: float, role: str, line: float) -> Rectangle:
+    """A frame in the colour of a role."""
+    return Rectangle(
+        (left, bottom), width, height, fill=False, edgecolor=ROLE_COLOURS[role], linewidth=line, clip_on=False,
+        zorder=4, linestyle=(0, (1.6, 0.8)) if role == "other candidate" else "-",
+    )  # fmt: skip
+
+
+def draw_colour_bar(axes: Axes, colours: Colormap, norm: Normalize, label: str, limits: tuple[float, float]) -> None:
+    """A horizontal scale of the colours in use."""
+    low, high = limits
+    edges = np.linspace(low, high, 65)
+    middles = (edges[:-1] + edges[1:])[:, None] / 2
+    axes.pcolormesh([0, 1], edges, middles, cmap=colours, norm=norm, edgecolors="face", linewidth=0.2)
+    axes.set_xticks([])
+    axes.yaxis.tick_right()
+    axes.yaxis.set_label_position("right")
+    axes.spines[:].set_visible(False)
+    axes.set_ylim(low, high)
+    axes.set_ylabel(drawable_text(label), labelpad=4)
+
+
+def tick_style(rank: int) -> dict[str, Any]:
+    """The line style of a rank."""
+    patterns: tuple[Any, ...] = ("-", (0, (1, 0.6)), (0, (3, 1)))
+    colours = (style.INK, style.MUTED, style.OTHER)
+    return {"linestyle": patterns[rank % 3], "color": colours[rank // 3 % 3], "linewidth": 1.3}
+
+
+def spread_labels(places: list[float], gap: float, low: float, high: float) -> list[float]:
+    """`places` moved apart to at least `gap`, as near their own as that allows, inside [low, high]."""
+    order = sorted(range(len(places)), key=places.__getitem__)
+    moved = dict(zip(order, sorted(places), strict=True))
+    for _ in range(50):
+        for below, above in pairwise(order):
+            overlap = gap - (moved[above] - moved[below])
+            if overlap > 0:
+                moved[below] -= overlap / 2
+                moved[above] += overlap / 2
+        for rank, place in enumerate(order):
+            moved[place] = min(max(moved[place], low + rank * gap), high - (len(order) - 1 - rank) * gap)
+    return [moved[place] for place in range(len(places))]
+
+
+def weight_text(weight: float) -> str:
+    """A weight with two digits."""
+    return f"{weight:.2f}"
+
+
+def round_up(weight: float) -> float:
+    """The round number at which a scale that holds `weight` ends."""
+    return next((top for top in (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0) if weight <= top), weight)
+
+
+@lru_cache(maxsize=4096)
+def text_width(text: str, size: float, bold: bool = False) -> float:
+    """Width in inches of one line of text in the house's type."""
+    face = FontProperties(family=list(font_families()), size=size, weight="bold" if bold else "normal")
+    width, _, _ = _RULER.get_text_width_height_descent(text, face, ismath=False)  # type: ignore[no-untyped-call]
+    return float(width) / _RULER_DPI
+
+
+_RULER_DPI = 288
+_RULER = RendererAgg(1, 1, _RULER_DPI)  # type: ignore[no-untyped-call]
+
+
+def checked_indices(entry: int | Sequence[int], count: int, name: str) -> list[int]:
+    """Sorted indices below a count; anything else is refused."""
+    indices = [int(entry)] if isinstance(entry, int | np.integer) else sorted(int(index) for index in entry)
+    if not indices or any(not 0 <= index < count for index in indices):
+        raise UserError(f"{name} {entry!r} is outside the sentence: words are counted from 0 to {count - 1}")
+    return indices
+
+
+def finite_array(values: ArrayLike, name: str, shape: tuple[int | None, ...]) -> NDArray[np.float64]:
+    """Values as an array of a shape; what is not finite or does not fit is refused."""
+    array = np.asarray(values, dtype=np.float64)
+    fits = array.ndim == len(shape) and all(want in (None, has) for want, has in zip(shape, array.shape, strict=False))
+    if not fits or not array.size:
+        wanted = " x ".join("any" if size is None else str(size) for size in shape)
+        raise UserError(
+            f"{name} must have shape {wanted}, got {' x '.join(map(str, array.shape)) or 'a single number'}"
+        )
+    if not np.isfinite(array).all():
+        raise UserError(f"{name} must be finite; {int((~np.isfinite(array)).sum())} of {array.size} are not")
+    return array
+
+
+class WordRoles:
+    """Who is who among W words."""
+
+    def __init__(
+        self,
+        count: int,
+        pronoun: int | Sequence[int] | None,
+        antecedents: CandidateWords,
+        distractors: CandidateWords,
+    ) -> None:
+        self.antecedents = [checked_indices(entry, count, "antecedent") for entry in antecedents]
+        self.distractors = [checked_indices(entry, count, "distractor") for entry in distractors]
+        self._of: dict[int, str] = {}
+        for name, entries in (("other candidate", self.distractors), ("antecedent", self.antecedents)):
+            self._of.update((index, name) for entry in entries for index in entry)
+        if pronoun is not None:
+            self._of.update((index, "pronoun") for index in checked_indices(pronoun, count, "pronoun"))
+
+    def of(self, index: int) -> str | None:
+        """The role of the word, or None."""
+        return self._of.get(index)
+
+    def colour(self, index: int, other: str = style.OTHER) -> str:
+        """The colour of the word's role, `other` where it has none."""
+        return ROLE_COLOURS.get(self._of.get(index, ""), other)
+
+    def present(self) -> list[str]:
+        """The roles that occur, in the order of the key."""
+        return [name for name in ROLE_COLOURS if name in self._of.values()]
+
+    def runs(self) -> list[list[int]]:
+        """Every unbroken stretch of words of one candidate."""
+        stretches = []
+        for entry in (*self.antecedents, *self.distractors):
+            stretch: list[int] = []
+            for index in entry:
+                if stretch and index != stretch[-1] + 1:
+                    stretches.append(stretch)
+                    stretch = []
+                stretch.append(index)
+            stretches.append(stretch)
+        return stretches
+
+
+def draw_underline(canvas: Axes, left: float, right: float, height: float, name: str) -> None:
+    """Underline a word in the colour of its role."""
+    # The antecedent's line is whole and the others' broken, so that the roles are told apart in grey too.
+    if name == "pronoun":
+        canvas.add_patch(role_frame(left, height - 0.045, right - left, 0.09, name, 1.2))
+    else:
+        canvas.plot(
+            [left, right], [height, height], color=ROLE_COLOURS[name], linewidth=2.0,
+            linestyle="-" if name == "antecedent" else (0, (1.2, 0.7)),
+        )  # fmt: skip

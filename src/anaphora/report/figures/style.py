@@ -1,0 +1,128 @@
+"""The house style of all figures: type, sizes in inches, colours.
+
+Roles have one colour each everywhere, apart from one another for every kind of colour vision, and a form each as well.
+Both colour maps are ramps of even steps in OKLab (Ottosson 2020), from near white to dark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from matplotlib.colors import ListedColormap
+from numpy.typing import NDArray
+
+from anaphora.report.figures.fonts import font_families
+
+DOUBLE_COLUMN = 7.0
+
+INK = "#1d2330"
+MUTED = "#667080"
+HAIRLINE = "#d3d7de"
+PAPER = "#ffffff"
+PRONOUN = "#7d3c98"
+ANTECEDENT = "#00786c"
+DISTRACTOR = "#c8590a"
+OTHER = "#98a0ad"
+
+TEXT = 8.0
+SMALL = 7.0
+TINY = 6.0
+"""Type sizes in points; nothing is set smaller than TINY."""
+
+
+def _ramp(hue: float, chroma: float, steps: int) -> NDArray[np.float64]:
+    """(steps, 3) sRGB colours in [0, 1] from near white to dark at one OKLab hue (degrees)."""
+    way = np.linspace(0.0, 1.0, steps)
+    lightness = 0.985 - 0.63 * way
+    colour = chroma * np.sin(np.pi * (0.02 + 0.78 * way))
+    return _from_oklab(lightness, colour * np.cos(np.radians(hue)), colour * np.sin(np.radians(hue)))
+
+
+def _from_oklab(
+    lightness: NDArray[np.float64], green_red: NDArray[np.float64], blue_yellow: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """SRGB in [0, 1] from OKLab, Ottosson 2020, "A perceptual color space for image processing"."""
+    long = (lightness + 0.3963377774 * green_red + 0.2158037573 * blue_yellow) ** 3
+    medium = (lightness - 0.1055613458 * green_red - 0.0638541728 * blue_yellow) ** 3
+    short = (lightness - 0.0894841775 * green_red - 1.2914855480 * blue_yellow) ** 3
+    linear = np.stack(
+        [
+            4.0767416621 * long - 3.3077115913 * medium + 0.2309699292 * short,
+            -1.2684380046 * long + 2.6097574011 * medium - 0.3413193965 * short,
+            -0.0041960863 * long - 0.7034186147 * medium + 1.7076147010 * short,
+        ],
+        axis=-1,
+    ).clip(0.0, 1.0)
+    gamma: NDArray[np.float64] = np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * linear ** (1 / 2.4) - 0.055)
+    return gamma
+
+
+WEIGHTS = ListedColormap(_ramp(hue=255, chroma=0.135, steps=128), name="anaphora_weights")
+"""Attention weights, white for none."""
+DIVERGING = ListedColormap(
+    np.concatenate([_ramp(hue=55, chroma=0.115, steps=64)[::-1], _ramp(hue=255, chroma=0.135, steps=64)]),
+    name="anaphora_against_chance",
+)
+"""Scores on both sides of chance: brown below, white at chance, blue above."""
+
+_MATPLOTLIB_SETTINGS: dict[str, Any] = {
+    "font.size": TEXT,
+    "text.color": INK,
+    "text.parse_math": False,  # a price in a sentence is no formula
+    "text.hinting": "none",
+    "axes.titlesize": TEXT + 1,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.titlepad": 8.0,
+    "axes.labelsize": TEXT,
+    "axes.labelcolor": INK,
+    "axes.edgecolor": MUTED,
+    "axes.linewidth": 0.6,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "axes.unicode_minus": True,
+    "grid.color": HAIRLINE,
+    "grid.linewidth": 0.5,
+    "xtick.labelsize": SMALL,
+    "ytick.labelsize": SMALL,
+    "xtick.color": MUTED,
+    "ytick.color": MUTED,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "xtick.major.size": 2.5,
+    "ytick.major.size": 2.5,
+    "lines.solid_capstyle": "butt",
+    "figure.dpi": 144,
+    "figure.facecolor": PAPER,
+    "savefig.dpi": 300,
+    "savefig.facecolor": PAPER,
+    "savefig.bbox": "standard",
+    "pdf.fonttype": 42,
+    "svg.fonttype": "path",
+    "svg.hashsalt": "anaphora",
+}
+
+
+@contextmanager
+def figure_style() -> Iterator[None]:
+    """Matplotlib's own defaults with the house's settings on top, whatever the user's matplotlibrc says."""
+    from matplotlib.style import context
+
+    with context(["default", {**_MATPLOTLIB_SETTINGS, "font.family": list(font_families())}]):
+        yield
+
+
+def text_colour_on(colour: tuple[float, ...]) -> str:
+    """The text colour on a ground: PAPER from a contrast of 3.6 on (WCAG 2), INK on lighter grounds."""
+    return PAPER if 1.05 / (_luminance(colour) + 0.05) > 3.6 else INK
+
+
+def _luminance(colour: tuple[float, ...]) -> float:
+    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in colour[:3])
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue

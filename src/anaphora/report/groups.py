@@ -1,0 +1,37 @@
+"""Parts of the evidence group by group, each with its label: what figures and tables walk through."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from anaphora.analysis.evidence.schema.evidence import claim_groups, every_group
+from anaphora.analysis.evidence.schema.scores import Groups
+from anaphora.report.wording import group_label
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Group(Generic[T]):
+    """What was measured of a language and kind of cue; the kind is "all" for the language as a whole."""
+
+    language: str
+    kind: str
+    cell: T
+
+    @property
+    def label(self) -> str:
+        """Language and kind of cue in words."""
+        return group_label(self.language, self.kind)
+
+
+def kind_groups(part: Groups[T] | None) -> Iterator[Group[T]]:
+    """Every language by kind of cue; as a whole where its kinds are not told apart."""
+    return (Group(language, kind, cell) for language, kind, cell in claim_groups(part))
+
+
+def all_groups(part: Groups[T] | None) -> Iterator[Group[T]]:
+    """Every language as a whole, then by kind of cue."""
+    return (Group(language, kind, cell) for language, kind, cell in every_group(part))

@@ -1,0 +1,163 @@
+"""What a report is made of: runs go in, and sections of figures, tables and sentences lie between them and the page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from matplotlib.figure import Figure
+from numpy.typing import ArrayLike
+
+from anaphora.analysis.evidence.schema.evidence import Evidence
+from anaphora.report.figures.maps import QuadCell
+from anaphora.report.wording import phrase
+
+SentenceEntry = Mapping[str, Any]
+"""A sentence of the explorer, as the page's script reads it; `write_report` lists its keys."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportRun:
+    """What the report shows of one run.
+
+    Attributes:
+        name: of the run.
+        evidence: all that is known of it; a part that was not measured is None.
+        validations: those of its `training.json`.
+        heads: language -> (L, H) candidate accuracy of every head on the development split.
+        chance: the mean share of candidates that are right on the development split.
+        quads: language, kind of cue and four cells of each quad to show.
+    """
+
+    name: str
+    evidence: Evidence
+    validations: Sequence[Mapping[str, float]] = ()
+    heads: Mapping[str, ArrayLike] = field(default_factory=dict)
+    chance: float | None = None
+    quads: Sequence[tuple[str, str, Sequence[QuadCell]]] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class FigureElement:
+    """A figure with what it shows in words, for those who do not see it."""
+
+    kind: ClassVar[str] = "picture"
+    name: str
+    figure: Figure
+    alt: str
+    caption: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableElement:
+    """Rows of text; the first `texts` columns are words, the others numbers. A folded table opens on a click."""
+
+    kind: ClassVar[str] = "table"
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    texts: int = 1
+    folded: bool = False
+
+
+@dataclass(frozen=True)
+class RuleResult:
+    """One row of a verdict; `passed` is None where it could not be checked."""
+
+    rule: str
+    question: str
+    value: str
+    needed: str
+    passed: bool | None
+
+
+@dataclass(frozen=True)
+class GroupVerdict:
+    """The verdict on one language and kind of cue."""
+
+    label: str
+    verdict: str
+    numbers: Sequence[str]
+    rules: Sequence[RuleResult]
+
+
+@dataclass(frozen=True, kw_only=True)
+class VerdictElement:
+    """The traffic lights."""
+
+    kind: ClassVar[str] = "verdict"
+    columns: Sequence[str]
+    rows: Sequence[GroupVerdict]
+
+
+@dataclass(frozen=True)
+class ShadedWord:
+    """A word of a sentence, its share of the pronoun's attention as a colour, and its role."""
+
+    text: str
+    paint: str
+    ink: str
+    role: str
+    share: str
+
+
+@dataclass(frozen=True)
+class ShadedSentence:
+    """A sentence with the pronoun's row of the chosen head."""
+
+    language: str
+    identity: str
+    words: Sequence[ShadedWord]
+    factors: str
+    answer: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class SentencesElement:
+    """Sentences under a heading."""
+
+    kind: ClassVar[str] = "samples"
+    title: str
+    sentences: Sequence[ShadedSentence]
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeadRolesElement:
+    """Layers (rows) by heads (columns), each cell its roles, what was measured, and whether it is chosen."""
+
+    kind: ClassVar[str] = "grid"
+    heads: Sequence[int]
+    rows: Sequence[tuple[int, Sequence[tuple[Sequence[str], str, bool]]]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoteElement:
+    """A sentence or two."""
+
+    kind: ClassVar[str] = "note"
+    text: str
+
+
+PageElement = FigureElement | TableElement | VerdictElement | SentencesElement | HeadRolesElement | NoteElement
+
+
+@dataclass(frozen=True, kw_only=True)
+class Section:
+    """A question, one sentence that explains the answer's numbers, and the answer; no elements: not measured."""
+
+    name: str
+    title: str
+    explanation: str
+    elements: Sequence[PageElement]
+    missing: str = phrase("page", "missing")
+
+
+def figures_of(sections: Iterable[Section]) -> dict[str, Figure]:
+    """The figures of some sections by name."""
+    return {
+        element.name: element.figure
+        for section in sections
+        for element in section.elements
+        if isinstance(element, FigureElement)
+    }

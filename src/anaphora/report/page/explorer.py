@@ -1,0 +1,56 @@
+"""The sentences of the report's explorer: words, roles and packed maps, as the page's script reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from anaphora.analysis.maps.answers import NO_CANDIDATE
+from anaphora.analysis.maps.words import SPECIAL
+from anaphora.data.example import Example
+from anaphora.report.figures.pictures import word_roles
+from anaphora.report.page.packing import pack_map
+
+if TYPE_CHECKING:
+    from anaphora.analysis.evidence.exhibits import ExampleSentence
+
+
+def explorer_data(examples: Sequence[ExampleSentence]) -> dict[str, Any]:
+    """What `page.write_report` takes as its explorer."""
+    counts: dict[str, int] = {}
+    sentences = []
+    for sentence in examples:
+        language = sentence.record.example.language
+        counts[language] = counts.get(language, 0) + 1
+        sentences.append(_sentence_entry(sentence, f"{language}-{counts[language]}"))
+    return {"sentences": sentences}
+
+
+def _sentence_entry(sentence: ExampleSentence, name: str) -> dict[str, Any]:
+    example, row = sentence.record.example, sentence.row
+    pronoun, antecedents, distractors = word_roles(example, row)
+    return {
+        "id": name,
+        "text": example.text,
+        "language": example.language,
+        "kind": example.factors.get("kind"),
+        "type": example.factors.get("type"),
+        "words": list(row.words),
+        "pronoun": pronoun,
+        "antecedents": antecedents,
+        "distractors": distractors,
+        "special": [number for number, word in enumerate(row.words) if word == SPECIAL],
+        "answer": _answer_text(example, sentence.answer),
+        "right": sentence.model_correct,
+        "head_right": sentence.head_correct,
+        "maps": {name: pack_map(weights) for name, weights in sentence.maps.items()},
+    }
+
+
+def _answer_text(example: Example, answer: int | None) -> str | None:
+    if answer is None:
+        return None
+    if answer == NO_CANDIDATE:
+        return "none of them"
+    start, end = example.candidates[answer][0]
+    return example.text[start:end]

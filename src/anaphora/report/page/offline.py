@@ -1,0 +1,127 @@
+"""What every page of ours is made with: templates that escape, JSON for a script, and the fonts of what is written.
+
+A page asks for nothing: style, script, font, figures and data are inside, and its content security policy forbids the
+rest. Text from data is escaped by the template; what a script reads is JSON with no character that could end its
+element, and the scripts write text only as text.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import tempfile
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+    from markupsafe import Markup
+    from matplotlib.colors import Colormap
+
+TEMPLATE_FOLDER = Path(__file__).with_name("templates")
+_FONT_PLACEHOLDER = "/*the faces of the characters in use*/"
+
+
+@lru_cache(maxsize=2)
+def template_environment(folder: Path = TEMPLATE_FOLDER) -> Environment:
+    """Templates of a folder, which may use what all pages share; text is escaped and a missing name is an error."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    return Environment(
+        loader=FileSystemLoader([folder, TEMPLATE_FOLDER]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+@lru_cache(maxsize=4)
+def read_asset(name: str, folder: Path = TEMPLATE_FOLDER) -> Markup:
+    """A file of our own, which goes into the page as it is."""
+    return trusted_markup((folder / name).read_text(encoding="utf-8"))
+
+
+def trusted_markup(text: str) -> Markup:
+    """Text of our own that a template does not escape."""
+    from markupsafe import Markup
+
+    return Markup(text)
+
+
+def script_json(content: Any) -> Markup:
+    """JSON that stands inside a script element: no character of it can end the element or a line of script."""
+    text = json.dumps(content, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return trusted_markup(text)
+
+
+def font_placeholder() -> Markup:
+    """Where a page's style takes in its fonts, once what is written on it is known."""
+    return trusted_markup(_FONT_PLACEHOLDER)
+
+
+def with_fonts(html: str, text: Iterable[str], weights: Sequence[int]) -> str:
+    """A page with the faces of the characters of `text` in it, in the given weights."""
+    return html.replace(_FONT_PLACEHOLDER, _font_faces(text, weights), 1)
+
+
+def weight_colours() -> dict[str, Any]:
+    """The colours of weights, from none to most, and on which of them type is white."""
+    from anaphora.report.figures import style
+
+    return _colour_steps(style.WEIGHTS)
+
+
+def diverging_colours() -> dict[str, Any]:
+    """The colours of numbers of either sign, white in the middle, and on which of them type is white."""
+    from anaphora.report.figures import style
+
+    return _colour_steps(style.DIVERGING)
+
+
+def _colour_steps(colours: Colormap) -> dict[str, Any]:
+    from matplotlib.colors import to_hex
+
+    from anaphora.report.figures import style
+
+    steps = [colours(step / 63) for step in range(64)]
+    return {
+        "ramp": [to_hex(colour) for colour in steps],
+        "light": [style.text_colour_on(colour) == style.PAPER for colour in steps],
+    }
+
+
+def _font_faces(text: Iterable[str], weights: Sequence[int]) -> str:
+    """The font faces of the characters in use, as CSS; empty where the fonts are not installed."""
+    from fontTools.ttLib import TTFont
+
+    from anaphora.report.figures.fonts import FAMILY, _write_subset, font_files, is_chinese
+
+    # Signs that Chinese typography gives a full square are left to the reader's own fonts, which do not.
+    characters = sorted(
+        character
+        for character in set(text)
+        if " " <= character <= "~" or (character > "\x7f" and (character.isalpha() or is_chinese(character)))
+    )
+    rules = []
+    for weight in weights:
+        if weight not in font_files():
+            continue
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+            file = Path(folder) / "face.ttf"
+            _write_subset(font_files()[weight], file, characters)
+            font = TTFont(io.BytesIO(file.read_bytes()))
+        font.flavor = "woff"
+        buffer = io.BytesIO()
+        font.save(buffer)
+        data = base64.b64encode(buffer.getvalue()).decode("ascii")
+        rules.append(
+            f'@font-face{{font-family:"{FAMILY}";font-weight:{weight};'
+            f'src:url(data:font/woff;base64,{data}) format("woff")}}'
+        )
+    return "\n".join(rules)

@@ -1,0 +1,54 @@
+"""Maps of attention inside a page: one byte for each weight, as text."""
+
+from __future__ import annotations
+
+import base64
+import zlib
+from collections.abc import Mapping
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from anaphora.base.errors import UserError
+
+
+def pack_map(weights: ArrayLike) -> dict[str, Any]:
+    """A map as the explorer's entries hold it: weights in [0, 1] to the nearest 1 / 255.
+
+    Args:
+        weights: (L, H, W, W), or (L, 1, W, W) of a map without heads, finite; what lies outside [0, 1] is cut off.
+
+    Raises:
+        UserError: weights of another shape.
+    """
+    array = np.asarray(weights, dtype=np.float32)
+    if array.ndim != 4 or array.shape[2] != array.shape[3]:
+        raise UserError(f"a map must be layers x heads x words x words, got {' x '.join(map(str, array.shape))}")
+    scaled = array * 255.0
+    np.rint(scaled, out=scaled)
+    data = scaled.clip(0, 255).astype(np.uint8)
+    return {"shape": list(array.shape), "data": base64.b64encode(data.tobytes()).decode("ascii")}
+
+
+def unpack_map(stored: Mapping[str, Any]) -> NDArray[np.float64]:
+    """The map that `pack_map` stored, (L, H, W, W) in [0, 1].
+
+    Raises:
+        UserError: more or fewer bytes than the shape says.
+    """
+    data = np.frombuffer(base64.b64decode(stored["data"]), dtype=np.uint8)
+    shape = tuple(int(size) for size in stored["shape"])
+    if len(shape) != 4 or data.size != prod(shape):
+        raise UserError(f"a map of {data.size} weights has shape {shape}; expected layers x heads x words x words")
+    weights: NDArray[np.float64] = data.reshape(shape) / 255.0
+    return weights
+
+
+def compress_map(stored: Mapping[str, Any]) -> dict[str, Any]:
+    """The same map, compressed as in RFC 1950 (Deutsch and Gailly 1996), for a page of very many weights."""
+    # Weights hardly repeat, so looking for repetitions takes long and gains nothing: most are small, which codes use.
+    packer = zlib.compressobj(strategy=zlib.Z_HUFFMAN_ONLY)
+    data = packer.compress(base64.b64decode(stored["data"])) + packer.flush()
+    return {**stored, "data": base64.b64encode(data).decode("ascii"), "encoding": "deflate"}

@@ -1,0 +1,86 @@
+"""Sentences right and wrong, with the row of the chosen head."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.colors import to_hex
+
+from anaphora.analysis.evidence.schema.evidence import Evidence
+from anaphora.analysis.scores.heads import Head
+from anaphora.report.figures import style
+from anaphora.report.numbers import NOT_MEASURED
+from anaphora.report.page.elements import (
+    PageElement,
+    Section,
+    SentenceEntry,
+    SentencesElement,
+    ShadedSentence,
+    ShadedWord,
+)
+from anaphora.report.page.packing import unpack_map
+from anaphora.report.wording import phrase
+
+_SORTS = {
+    "right_pointing": (True, True),
+    "right_elsewhere": (True, False),
+    "wrong_pointing": (False, True),
+    "wrong_elsewhere": (False, False),
+    "silent_pointing": (None, True),
+    "silent_elsewhere": (None, False),
+}
+"""Sorts of sentences: whether the answer is right, None without one, and whether the head points at the antecedent."""
+_MOST = 2
+"""Sentences of each sort and language."""
+
+
+def examples_section(evidence: Evidence, sentences: Sequence[SentenceEntry]) -> Section:
+    """Sentences with the row of the chosen head, right and wrong in turn."""
+    elements: list[PageElement] = []
+    languages = dict.fromkeys(sentence["language"] for sentence in sentences)
+    for sort, (right, points) in _SORTS.items():
+        chosen = [
+            sentence
+            for language in languages
+            for sentence in [
+                entry
+                for entry in sentences
+                if entry["language"] == language
+                and entry.get("right") is right
+                and bool(entry.get("head_right")) == points
+            ][:_MOST]
+        ]
+        if chosen:
+            shaded = [_shaded_sentence(sentence, evidence.head.position) for sentence in chosen]
+            elements.append(SentencesElement(title=phrase("examples", sort), sentences=shaded))
+    return Section(
+        name="examples",
+        title=phrase("examples", "title"),
+        explanation=phrase("examples", "explanation"),
+        elements=elements,
+        missing=phrase("examples", "missing"),
+    )
+
+
+def _shaded_sentence(sentence: SentenceEntry, head: Head) -> ShadedSentence:
+    weights = unpack_map(sentence["maps"]["raw"]) if "raw" in sentence["maps"] else None
+    words, pronoun = sentence["words"], sentence["pronoun"]
+    row = (
+        np.zeros(len(words))
+        if weights is None
+        else weights[min(head.layer, len(weights) - 1)][head.head % weights.shape[1]][pronoun]
+    )
+    roles = {word: "other" for entry in sentence["distractors"] for word in entry}
+    roles |= {word: "antecedent" for entry in sentence["antecedents"] for word in entry}
+    roles[pronoun] = "pronoun"
+    shaded = []
+    for number, (word, weight) in enumerate(zip(words, row, strict=True)):
+        if number in (sentence.get("special") or ()):
+            continue
+        paint = style.WEIGHTS(min(float(weight), 1.0))
+        share = f"{weight:.2f}" if weight >= 0.015 else ""
+        shaded.append(ShadedWord(word, to_hex(paint), style.text_colour_on(paint), roles.get(number, ""), share))
+    factors = " · ".join(str(sentence[name]) for name in ("kind", "type") if sentence.get(name))
+    answer = str(sentence.get("answer") or NOT_MEASURED)
+    return ShadedSentence(sentence["language"], sentence["id"], shaded, factors, answer)

@@ -1,0 +1,127 @@
+"""The sections on all heads: the choice of one, its quads, its training, and what the others do."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from anaphora.analysis.evidence.schema.evidence import Evidence
+from anaphora.analysis.evidence.schema.scores import HeadRoles
+from anaphora.report.figures import heads, maps, pictures
+from anaphora.report.numbers import format_percent, with_minus
+from anaphora.report.page.elements import (
+    FigureElement,
+    HeadRolesElement,
+    NoteElement,
+    PageElement,
+    ReportRun,
+    Section,
+)
+from anaphora.report.wording import group_label, language_name, phrase
+
+
+def heads_section(run: ReportRun) -> Section:
+    """All heads on the development split."""
+    elements: list[PageElement] = []
+    evidence = run.evidence
+    chosen = (evidence.head.layer, evidence.head.head)
+    for language, scores in run.heads.items():
+        cell = evidence.languages.get(language)
+        threshold = cell.baselines.get("random_init_95") if cell else None
+        chance = cell.chance if cell else None
+        values = np.asarray(scores, dtype=np.float64)
+        name = language_name(language)
+        title = phrase("figures", "heads", language=name)
+        figure = heads.contoured_head_grid(values, chance or 0.0, threshold, chosen, title)
+        above = ""
+        if threshold is not None:
+            count, limit = int((values > threshold).sum()), format_percent(threshold)
+            above = phrase("heads", "above", count=count, heads=values.size, threshold=limit)
+        summary = f"{name}: candidate accuracy {format_percent(float(values[chosen]))} % at the chosen head{above}."
+        elements.append(FigureElement(name=f"heads_{language}", figure=figure, alt=summary))
+    if evidence.heads_on_development and evidence.protocol:
+        p, alpha = evidence.heads_on_development.p, evidence.protocol.alpha
+        listed = [f"{layer}-{head}" for layer, row in enumerate(p) for head, value in enumerate(row) if value < alpha]
+        names, count = ", ".join(listed) or "none", sum(map(len, p))
+        elements.append(NoteElement(text=phrase("heads", "significant", alpha=alpha, count=count, heads=names)))
+    return Section(
+        name="heads", title=phrase("heads", "title"), explanation=phrase("heads", "explanation"), elements=elements
+    )
+
+
+def quads_section(run: ReportRun) -> Section:
+    """Quads, one for each kind of cue."""
+    elements: list[PageElement] = []
+    for language, kind, cells in run.quads:
+        title = group_label(language, kind)
+        summary = f"{title}: " + " ".join(f"“{' '.join(cell.words)}”" for cell in cells)
+        name = f"quad_{language}_{kind}"
+        elements.append(FigureElement(name=name, figure=maps.quad_figure(cells, title), alt=summary))
+    return Section(
+        name="quads",
+        title=phrase("quads", "title"),
+        explanation=phrase("quads", "explanation"),
+        elements=elements,
+        missing=phrase("quads", "missing"),
+    )
+
+
+def alignment_section(run: ReportRun) -> Section:
+    """The heads through training."""
+    elements: list[PageElement] = []
+    head = run.evidence.head.position
+    if run.chance is not None and run.validations:
+        name = f"attention_candidate_accuracy/layer_{head.layer}_head_{head.head}"
+        figure = pictures.alignment_through_training(run.validations, head, run.chance)
+        if figure:
+            first, last = run.validations[0], run.validations[-1]
+            summary = (
+                f"Candidate accuracy of layer {head.layer} head {head.head} goes from "
+                f"{format_percent(first.get(name))} % at step {first['step']:,.0f} to "
+                f"{format_percent(last.get(name))} % at step {last['step']:,.0f}."
+            )
+            elements.append(FigureElement(name="alignment_through_training", figure=figure, alt=summary))
+    return Section(
+        name="alignment",
+        title=phrase("alignment", "title"),
+        explanation=phrase("alignment", "explanation"),
+        elements=elements,
+    )
+
+
+def roles_section(evidence: Evidence) -> Section:
+    """What each head attends to."""
+    by_head = {(roles.layer, roles.head): roles for roles in evidence.head_roles or ()}
+    elements: list[PageElement] = []
+    if by_head:
+        chosen = (evidence.head.layer, evidence.head.head)
+        numbers = sorted({head for _, head in by_head})
+        rows = [
+            (
+                layer,
+                [
+                    (roles.roles, _role_numbers(roles), (layer, head) == chosen)
+                    for head in numbers
+                    if (roles := by_head.get((layer, head))) is not None
+                ],
+            )
+            for layer in sorted({layer for layer, _ in by_head})
+        ]
+        elements.append(HeadRolesElement(heads=numbers, rows=rows))
+    return Section(
+        name="roles", title=phrase("roles", "title"), explanation=phrase("roles", "explanation"), elements=elements
+    )
+
+
+def _role_numbers(roles: HeadRoles) -> str:
+    parts = []
+    if roles.positional.share is not None:
+        offset = roles.positional.offset or 0
+        where = f"{abs(offset)} {'back' if offset < 0 else 'ahead'}" if offset else "on itself"
+        parts.append(f"{format_percent(roles.positional.share)} % {where}")
+    for name, share in (("special", roles.special), ("cue", roles.cue)):
+        if share is not None:
+            parts.append(f"{name} {format_percent(share)} %")
+    lead = roles.antecedent.accuracy_over_best_baseline
+    if lead is not None:
+        parts.append(f"antecedent {with_minus(f'{100 * lead:+.0f}')} points")
+    return " · ".join(parts)

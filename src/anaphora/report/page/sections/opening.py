@@ -1,0 +1,74 @@
+"""The top of the page: the sentence that sums it up, the facts, and several runs side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from anaphora.analysis.evidence.schema.evidence import Evidence
+from anaphora.analysis.evidence.schema.several_runs import GroupSpread, RowDivergence
+from anaphora.report.groups import kind_groups
+from anaphora.report.headline import headline_sentence
+from anaphora.report.numbers import NOT_MEASURED, format_spread, format_value
+from anaphora.report.page.elements import PageElement, ReportRun, Section, TableElement
+from anaphora.report.wording import group_label, labels, language_name, phrase
+
+
+def comparison_section(
+    runs: Sequence[ReportRun], spreads: Sequence[GroupSpread] = (), divergences: Sequence[RowDivergence] = ()
+) -> Section:
+    """Several runs: the verdict of each, median and spread of the measures, and how far their rows are apart."""
+    elements: list[PageElement] = []
+    verdicts = [{group.label: group.cell.verdict for group in kind_groups(run.evidence.verdict)} for run in runs]
+    names = list(dict.fromkeys(name for by_group in verdicts for name in by_group))
+    if names:
+        rows = [[name, *(by_group.get(name, NOT_MEASURED) for by_group in verdicts)] for name in names]
+        columns = ["", *(run.name for run in runs)]
+        elements.append(TableElement(title=phrase("runs", "verdicts"), columns=columns, rows=rows, texts=len(runs) + 1))
+    if spreads:
+        measures = labels("short_measures")
+        rows = [
+            [
+                group_label(row.language, row.kind),
+                *(format_spread(*(row.measures[measure] or (None, None, None))) for measure in measures),
+            ]
+            for row in spreads
+        ]
+        elements.append(TableElement(title=phrase("runs", "spread"), columns=["", *measures.values()], rows=rows))
+    if divergences:
+        rows = [
+            [
+                f"{row.run} – {row.other}",
+                language_name(row.language),
+                format_value(row.divergence, row.interval),
+            ]
+            for row in divergences
+        ]
+        columns = ["runs", "", "bits"]
+        elements.append(TableElement(title=phrase("runs", "divergence"), columns=columns, rows=rows, texts=2))
+    return Section(
+        name="runs",
+        title=phrase("runs", "title", count=len(runs)),
+        explanation=phrase("runs", "explanation"),
+        elements=elements,
+    )
+
+
+def run_headline(evidence: Evidence) -> str:
+    """The sentence that one may say about the run; empty where no language was scored."""
+    return headline_sentence(evidence) if evidence.languages else ""
+
+
+def run_facts(run: ReportRun) -> list[tuple[str, str]]:
+    """What the run is: name and value of a few facts."""
+    evidence = run.evidence
+    items = sum(whole.items for whole in evidence.languages.values())
+    facts = [
+        ("run", run.name),
+        ("seed", evidence.seed),
+        ("split", evidence.split),
+        ("items", f"{items:,}" if items else None),
+        ("head", f"layer {evidence.head.layer} head {evidence.head.head}, chosen on {evidence.head.chosen_on}"),
+        ("untrained models", evidence.untrained_models),
+        ("training", f"{evidence.train_seconds / 60:.0f} min" if evidence.train_seconds else None),
+    ]
+    return [(name, str(value)) for name, value in facts if value is not None]

@@ -1,0 +1,67 @@
+"""The verdict, row by row."""
+
+from __future__ import annotations
+
+from anaphora.analysis.evidence.schema.causal import CausalCell
+from anaphora.analysis.evidence.schema.evidence import VERDICT_SCOPE, Evidence, in_group
+from anaphora.analysis.evidence.schema.scores import Cell
+from anaphora.report.groups import kind_groups
+from anaphora.report.numbers import NOT_MEASURED, format_percent, format_value
+from anaphora.report.page.elements import GroupVerdict, NoteElement, PageElement, RuleResult, Section, VerdictElement
+from anaphora.report.page.sections.cells import spaced_name
+from anaphora.report.wording import label, phrase
+
+_COLUMNS = tuple(phrase("verdict", name) for name in ("candidate", "chance", "knockout", "flipped"))
+
+
+def verdict_section(evidence: Evidence) -> Section:
+    """The verdict of every language and kind of cue, with every rule that was applied."""
+    rows = [
+        GroupVerdict(
+            group.label,
+            group.cell.verdict,
+            [
+                *_score_numbers(in_group(evidence.scores, group.language, group.kind)),
+                *_causal_numbers(in_group(evidence.causal_cells, group.language, group.kind)),
+            ],
+            [
+                RuleResult(row.rule, row.question, format_value(row.value, row.interval), row.needed, row.passed)
+                for row in group.cell.rows
+            ],
+        )
+        for group in kind_groups(evidence.verdict)
+    ]
+    elements: list[PageElement] = [VerdictElement(columns=_COLUMNS, rows=rows)] if rows else []
+    if evidence.protocol:
+        protocol = evidence.protocol
+        text = phrase(
+            "verdict",
+            "protocol",
+            metric=spaced_name(protocol.metric),
+            map=label("maps", protocol.map),
+            direction=spaced_name(protocol.direction),
+            split=protocol.split,
+            alpha=protocol.alpha,
+            hash=protocol.hash,
+        )
+        elements.append(NoteElement(text=text))
+    return Section(
+        name="verdict",
+        title=phrase("verdict", "title"),
+        explanation=phrase("verdict", "explanation"),
+        elements=elements,
+    )
+
+
+def _score_numbers(cell: Cell | None) -> tuple[str, str]:
+    if cell is None:
+        return NOT_MEASURED, NOT_MEASURED
+    return format_percent(cell.candidate_accuracy, cell.intervals.candidate_accuracy), format_percent(cell.chance)
+
+
+def _causal_numbers(cell: CausalCell | None) -> tuple[str, str]:
+    knockout = cell.knockout.get(VERDICT_SCOPE) if cell else None
+    if cell is None or knockout is None:
+        return NOT_MEASURED, NOT_MEASURED
+    difference, patched = knockout.gold_minus_matched, cell.pattern_patching.layer
+    return format_percent(difference.value, difference.interval), format_percent(patched.flipped, patched.interval)

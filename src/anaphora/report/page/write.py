@@ -1,0 +1,173 @@
+"""The report as one offline HTML file, and one sentence's attention as another; `offline` keeps them so."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Mapping, Sequence
+from math import prod
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from anaphora.analysis.evidence.schema.several_runs import GroupSpread, RowDivergence
+from anaphora.analysis.evidence.schema.typed_json import to_json
+from anaphora.base.errors import UserError
+from anaphora.base.files import write_text
+from anaphora.report.page.elements import ReportRun, figures_of
+from anaphora.report.page.glossary import GLOSSARY
+from anaphora.report.page.offline import (
+    font_placeholder,
+    read_asset,
+    script_json,
+    template_environment,
+    trusted_markup,
+    weight_colours,
+    with_fonts,
+)
+from anaphora.report.page.packing import compress_map, pack_map
+from anaphora.report.page.sections.all import run_sections
+from anaphora.report.page.sections.opening import comparison_section, run_facts, run_headline
+from anaphora.report.wording import labels
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
+    from matplotlib.figure import Figure
+
+__all__ = ["ReportRun", "pack_map", "write_attention_page", "write_report"]
+
+_PIXELS_PER_POINT = 1.7
+"""CSS pixels that a point of a figure takes: its type of 8 points is then read like the text beside it."""
+_COMPRESS_FROM_BYTES = 1_000_000
+"""Bytes of maps from which on a page carries them compressed."""
+
+
+def write_report(
+    path: Path,
+    runs: Sequence[ReportRun],
+    explorer: Mapping[str, Any],
+    title: str,
+    spreads: Sequence[GroupSpread] = (),
+    divergences: Sequence[RowDivergence] = (),
+) -> dict[str, dict[str, Figure]]:
+    """Write the report of one or several runs as one HTML file that needs nothing else.
+
+    Args:
+        path: of the file.
+        runs: the first is the one whose head the explorer opens with.
+        explorer: {"sentences": [{"id", "text", "language", "kind", "type", "words", "pronoun", "antecedents",
+            "distractors", "special", "answer", "right", "head_right", "maps": {name: {"shape": [L, H or 1, W, W],
+            "data": base64 of uint8}}}]}; W words, indices count words, a candidate is the list of its words.
+        title: of the page.
+        spreads: of every measure over the runs.
+        divergences: how far the runs' rows are apart.
+
+    Returns:
+        The figures by run and name, to be saved as files as well.
+
+    Raises:
+        UserError: no runs, two runs of one name, or a map whose bytes do not fit its shape.
+    """
+    names = [run.name for run in runs]
+    if not runs or len(set(names)) < len(names):
+        raise UserError(f"a report needs at least one run and a name for each, got {names}")
+    sentences = explorer.get("sentences") or []
+    for sentence in sentences:
+        _check_sentence(sentence)
+    chapters = [run_sections(run, sentences) for run in runs]
+    figures = {run.name: figures_of(chapter) for run, chapter in zip(runs, chapters, strict=True)}
+    pictures = {
+        (number, name): inline_svg(figure, f"r{number}-{name}-")
+        for number, of_run in enumerate(figures.values())
+        for name, figure in of_run.items()
+    }
+    html = template_environment().get_template("report.html.j2").render(
+        title=title,
+        runs=[
+            {"name": run.name, "opening": run_headline(run.evidence), "facts": run_facts(run), "sections": chapter}
+            for run, chapter in zip(runs, chapters, strict=True)
+        ],
+        together=comparison_section(runs, spreads, divergences) if len(runs) > 1 else None,
+        pictures=pictures,
+        glossary=GLOSSARY,
+        sentences=len(sentences),
+        explorer=script_json(
+            {"sentences": sentences, "head": to_json(runs[0].evidence.head), "maps": labels("maps"), **weight_colours()}
+        ),
+        style=read_asset("report.css"),
+        script=read_asset("report.js"),
+        font_mark=font_placeholder(),
+    )  # fmt: skip
+    write_text(path, with_fonts(html, html, (400, 700)))
+    return figures
+
+
+def write_attention_page(path: Path, sentence: Mapping[str, Any]) -> None:
+    """Write one sentence's maps, every layer and head, as one HTML file with the report's explorer.
+
+    Args:
+        path: of the file.
+        sentence: an entry as in `write_report`. Only "words" and "maps" are needed.
+
+    Raises:
+        UserError: no words, no maps, or a map whose bytes do not fit its shape and the words.
+    """
+    whole = {
+        "id": "sentence", "text": " ".join(sentence.get("words") or []), "language": "en", "kind": None, "type": None,
+        "pronoun": None, "antecedents": [], "distractors": [], "special": [], "answer": None, "right": None,
+        "head_right": None, **sentence,
+    }  # fmt: skip
+    _check_sentence(whole)
+    if sum(len(packed["data"]) for packed in whole["maps"].values()) > _COMPRESS_FROM_BYTES:
+        whole["maps"] = {name: compress_map(packed) for name, packed in whole["maps"].items()}
+    html = template_environment().get_template("attention.html.j2").render(
+        text=whole["text"],
+        language=whole["language"],
+        sentences=1,
+        explorer=script_json({"sentences": [whole], "head": {}, "maps": labels("maps"), **weight_colours()}),
+        style=read_asset("report.css"),
+        script=read_asset("report.js"),
+        font_mark=font_placeholder(),
+    )  # fmt: skip
+    # Latin letters are on every machine: a page of one English sentence carries no font.
+    chinese = [character for character in set(whole["text"]) if ord(character) >= 0x2E80]
+    write_text(path, with_fonts(html, chinese, (400,) if chinese else ()))
+
+
+def _check_sentence(sentence: Mapping[str, Any]) -> None:
+    words, maps = sentence.get("words") or [], sentence.get("maps") or {}
+    if not words or not maps:
+        raise UserError(f"sentence {sentence.get('id')!r} needs words and at least one map")
+    for name, stored in maps.items():
+        shape = list(stored["shape"])
+        size = 4 * -(-prod(shape) // 3)
+        if len(shape) != 4 or shape[2:] != [len(words)] * 2 or len(stored["data"]) != size:
+            raise UserError(
+                f"sentence {sentence.get('id')!r}, map {name!r}: shape {shape} with {len(stored['data'])} characters "
+                f"of base64 does not fit {len(words)} words; expected layers x heads x {len(words)} x {len(words)}"
+            )
+
+
+def inline_svg(figure: Figure, prefix: str) -> Markup:
+    """The figure as an SVG element: text as text in the page's own font, and ids that no other figure has."""
+    from matplotlib import rc_context
+
+    from anaphora.report.figures.style import figure_style
+
+    buffer = io.StringIO()
+    with figure_style(), rc_context({"svg.fonttype": "none"}):
+        figure.savefig(buffer, format="svg", metadata={"Creator": None, "Date": None, "Format": None, "Type": None})
+    svg = buffer.getvalue()
+    svg = svg[svg.index("<svg") :]
+    # Its style element would hold for the whole page, whose own style says the same.
+    svg = re.sub(r"<!--.*?-->|<metadata>.*?</metadata>|<style[^>]*>.*?</style>", "", svg, flags=re.DOTALL)
+    used = set(re.findall(r'url\(#([^)]+)\)|href="#([^"]+)"', svg))
+    kept = {name for pair in used for name in pair if name}
+    svg = re.sub(r' id="([^"]*)"', lambda match: f' id="{prefix}{match[1]}"' if match[1] in kept else "", svg)
+    svg = re.sub(r"url\(#", f"url(#{prefix}", svg)
+    svg = re.sub(r'xlink:href="#', f'href="#{prefix}', svg)
+    svg = re.sub(r"<g>\s*</g>|\s*\n\s*", lambda match: "" if "g" in match[0] else "\n", svg)
+    width, height = (float(size) for size in re.findall(r'(?:width|height)="([\d.]+)pt"', svg)[:2])
+    size = f'width="{_PIXELS_PER_POINT * width:.0f}" height="{_PIXELS_PER_POINT * height:.0f}"'
+    opening = f'<svg {size} viewBox="0 0 {width:g} {height:g}" '
+    svg = opening + 'aria-hidden="true" focusable="false">' + svg[svg.index(">") + 1 :]
+    return trusted_markup(svg)

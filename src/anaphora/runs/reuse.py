@@ -1,0 +1,15 @@
+"""Whether two runs have the same settings."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from anaphora.settings.run import Config
+
+
+def same_settings(stored: Config, asked: Config) -> bool:
+    """Whether two runs have the same settings, where they go and on what they run aside."""
+    here = asked.trainer
+    if (stored.trainer.limit_steps, stored.trainer.limit_items) != (here.limit_steps, here.limit_items):
+        return False
+    return replace(stored, name=None, output="", trainer=here) == replace(asked, name=None, output="")

@@ -1,0 +1,130 @@
+"""Where a run starts from: a run of ours, or pretrained weights in a folder or on the hub. Imports nothing heavy."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+from anaphora.base.errors import UserError
+from anaphora.base.hub import is_reachable
+from anaphora.model.pretrained.families import CONFIG, WEIGHTS, encoder_settings
+from anaphora.settings import stored
+from anaphora.settings.model import attention as attention_settings
+from anaphora.settings.model import encoder as model_settings
+from anaphora.settings.model import position as position_settings
+from anaphora.settings.run import Config
+from anaphora.settings.vocabulary import WordVocabulary
+
+TOKENIZERS = ("tokenizer.json", "vocab.txt")
+_PICKLE_FILES = ("pytorch_model.bin", "model.pt", "model.pth")
+_NEEDED_FILES = f"{CONFIG}, {WEIGHTS} and {' or '.join(TOKENIZERS)}"
+_DROPOUTS = ("dropout", "head_dropout")
+
+
+def locate_model(name: str, setting: str) -> Path:
+    """The folder that a setting names, or the downloaded files of the hub's model of that name.
+
+    Raises:
+        UserError: there is neither, or the folder holds no model that can be read; what to put where is told.
+    """
+    folder = Path(name).expanduser()
+    if not folder.exists():
+        folder = _download(name, setting)
+    if not folder.is_dir():
+        raise UserError(f"{setting} ({name}) must be a folder: a run directory, or one with {_NEEDED_FILES}")
+    if (folder / "config.yaml").exists():
+        return folder
+    if not (folder / CONFIG).exists():
+        raise UserError(f"{setting} ({name}): neither config.yaml of a run nor {CONFIG} of pretrained weights is there")
+    if not (folder / WEIGHTS).exists():
+        pickles = [one for one in _PICKLE_FILES if (folder / one).exists()]
+        because = f"; {pickles[0]} is a pickle, which may run code: convert it to safetensors" if pickles else ""
+        raise UserError(f"{setting} ({name}): {WEIGHTS} is missing{because}")
+    if not any((folder / one).exists() for one in TOKENIZERS):
+        raise UserError(f"{setting} ({name}): {' and '.join(TOKENIZERS)} are missing; one of them is needed")
+    return folder
+
+
+def is_pretrained(folder: Path) -> bool:
+    """Whether a folder holds pretrained weights rather than a run of ours."""
+    return (folder / CONFIG).exists() and not (folder / "config.yaml").exists()
+
+
+def with_start_model(config: Config) -> Config:
+    """A run's settings with the encoder of what it starts from; unchanged where it starts from nothing.
+
+    Raises:
+        UserError: `start` leads nowhere, or settings of the encoder's shape or of the vocabulary stand beside it.
+    """
+    if config.start is None or config.resume is not None:
+        return config
+    folder = locate_model(config.start, "start")
+    theirs = encoder_settings(folder) if is_pretrained(folder) else stored.read(folder / "config.yaml").model
+    _refuse_other_settings(config)
+    asked = config.model.attention
+    dropouts = {one: getattr(asked, one) for one in _DROPOUTS if hasattr(theirs.attention, one)}
+    chosen = replace(theirs, dropout=config.model.dropout, attention=replace(theirs.attention, **dropouts))
+    settled = replace(config, model=chosen)
+    try:
+        settled.check_model()
+    except ValueError as error:
+        raise UserError(str(error)) from None
+    return settled
+
+
+def _refuse_other_settings(config: Config) -> None:
+    given, untouched = config.model, default_model()
+    quiet = replace(given, dropout=0.0)
+    if isinstance(given.attention, attention_settings.MultiHead):
+        quiet = replace(quiet, attention=replace(given.attention, dropout=0.0, head_dropout=0.0))
+    differing = _first_difference(quiet, untouched, "model") or _first_difference(
+        config.vocabulary, WordVocabulary(), "vocabulary"
+    )
+    if differing:
+        raise UserError(
+            f"{differing} cannot be set beside start={config.start}, which brings its own encoder and tokenizer; "
+            "of model, only dropout, attention.dropout and attention.head_dropout can be set"
+        )
+
+
+def default_model() -> model_settings.Model:
+    """What `scripts/train.py` composes for `model` where nobody sets anything."""
+    return model_settings.Model(
+        position=position_settings.Rotary(),
+        attention=attention_settings.MultiHead(),
+        feed_forward=model_settings.Gelu(),
+        norm=model_settings.LayerNorm(),
+        initialisation=model_settings.Normal(),
+    )
+
+
+def _first_difference(one: Any, other: Any, path: str) -> str | None:
+    """The path of the first setting in which two settings differ, with its value."""
+    if type(one) is not type(other):
+        return f"{path} ({getattr(one, 'kind', one)})"
+    for each in fields(one):
+        mine, yours = getattr(one, each.name), getattr(other, each.name)
+        if mine != yours:
+            inner = hasattr(mine, "kind")
+            return _first_difference(mine, yours, f"{path}.{each.name}") if inner else f"{path}.{each.name} ({mine})"
+    return None
+
+
+def _download(name: str, setting: str) -> Path:
+    from huggingface_hub import snapshot_download
+
+    try:
+        return Path(
+            snapshot_download(
+                name,
+                allow_patterns=[CONFIG, WEIGHTS, *TOKENIZERS, "tokenizer_config.json"],
+                etag_timeout=5,
+                local_files_only=not is_reachable(),  # else it tries for long
+            )
+        )
+    except Exception as error:  # unrelated classes for a bad name, a missing model and no network
+        raise UserError(
+            f"{setting} ({name}): there is no such folder, and no such model could be fetched from the hub "
+            f"({type(error).__name__}); without a network put {_NEEDED_FILES} into a folder and name it"
+        ) from None

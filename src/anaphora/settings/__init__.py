@@ -1,0 +1,1 @@
+"""Every setting, typed and checked; imports nothing heavy."""

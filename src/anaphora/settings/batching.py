@@ -1,0 +1,25 @@
+"""How sentences are laid into batches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from anaphora.base import checks
+from anaphora.base.errors import UserError
+
+
+@dataclass(kw_only=True)
+class Batching:
+    """How sentences share a batch."""
+
+    kind: str = "packed"  # packed: several sentences a row; buckets: one a row, next to others of its length
+    tokens: int = 4096  # of a batch at most, padding included
+    row_tokens: int = 128  # of a packed row at most; texts without a pronoun question are split to it
+    window: int = 1024  # sentences among which rows or buckets are filled
+
+    def __post_init__(self) -> None:
+        checks.one_of("batching.kind", self.kind, ("packed", "buckets"))
+        checks.at_least("batching.row_tokens", self.row_tokens, 1)
+        checks.at_least("batching.window", self.window, 1)
+        if self.tokens < self.row_tokens:
+            raise UserError(f"batching.tokens ({self.tokens}) must be at least batching.row_tokens ({self.row_tokens})")

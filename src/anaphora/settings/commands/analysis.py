@@ -1,0 +1,221 @@
+"""What the analysis scripts are asked, in the user's words. Imports nothing heavy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from omegaconf import MISSING
+
+from anaphora.base.checks import at_least, one_of
+from anaphora.base.device import Device, RunsDevice
+from anaphora.settings.data import Data
+
+CONTROLS = ("uniform", "frozen_query_key", "shuffled_labels", "no_positions")
+"""The trained controls, without which nothing is supported."""
+
+
+@dataclass(kw_only=True)
+class Protocol:
+    """What is fixed before anything is measured; its hash, with metric, map and direction, stands in the report."""
+
+    alpha: float = 0.05  # the largest p, after correction, that still passes
+
+    def __post_init__(self) -> None:
+        if not 0 < self.alpha < 1:
+            raise ValueError(f"protocol.alpha ({self.alpha}) must be above 0 and below 1")
+
+
+@dataclass(kw_only=True)
+class Analysis:
+    """A question to a stored run."""
+
+    run: str = "outputs/demo"  # the run directory, or a folder of pretrained weights
+    data: Data | None = None  # other data than the run's own, for instance data=jsonl data.path=items.jsonl
+    text: str | None = None  # one sentence instead of data
+    pronoun: str | None = None  # a word of the text, or its characters as "start:end"
+    candidates: list[str] = field(default_factory=list)  # words of the text, or "start:end"; optional
+    antecedent: str | None = None  # one of the candidates, where it is known
+    language: str | None = None  # of the text; told from its characters by default
+    split: str = "test"
+    items: int | None = None  # at most so many items of the split
+    layer: int | None = None  # by default the head chosen on the development split
+    head: int | None = None
+    output: str | None = None  # where the files go; by default into the run directory
+    formats: list[str] = field(default_factory=lambda: ["png", "svg", "pdf"])
+    untrained: int = 20  # untrained models of the control
+    trainer: Device = field(default_factory=Device)  # where it computes
+
+    def __post_init__(self) -> None:
+        one_of("split", self.split, ("train", "dev", "test"))
+        for name in self.formats:
+            one_of("formats", name, ("png", "svg", "pdf"))
+        if self.items is not None:
+            at_least("items", self.items, 1)
+        at_least("untrained", self.untrained, 0)
+        if (self.text is None) != (self.pronoun is None):
+            raise ValueError("text and pronoun go together: give both, or neither to use data")
+        if (self.layer is None) != (self.head is None):
+            raise ValueError("layer and head go together: give both, or neither for the head chosen on development")
+        if self.antecedent is not None and self.antecedent not in self.candidates:
+            raise ValueError(f"antecedent ({self.antecedent!r}) must be one of candidates ({self.candidates})")
+
+
+@dataclass(kw_only=True)
+class TrainedControls:
+    """Trained controls of a stored run."""
+
+    run: str = "outputs/demo"  # the run directory
+    controls: list[str] = field(default_factory=lambda: list(CONTROLS))  # which of them to train
+    split: str = "test"  # where they are measured, as the run is
+    trainer: RunsDevice = field(default_factory=RunsDevice)  # where they are trained and measured
+
+    def __post_init__(self) -> None:
+        one_of("split", self.split, ("train", "dev", "test"))
+        for name in self.controls:
+            one_of("controls", name, CONTROLS)
+        if not self.controls:
+            raise ValueError(f"controls must name at least one of {', '.join(CONTROLS)}")
+
+
+@dataclass(kw_only=True)
+class Report:
+    """A report on one run or several."""
+
+    run: str = "outputs/demo"  # the run directory
+    runs: list[str] = field(default_factory=list)  # several instead, in the page's order; `outputs/a_*`: all that match
+    output: str | None = None  # the folder of report.html; by default the run's, of several `report` beside the first
+    split: str = "test"
+    items: int = 800  # about so many main items, as whole blocks, for causal tests and other maps
+    sentences: int = 64  # in the explorer
+    untrained: int = 20  # untrained models of the control
+    formats: list[str] = field(default_factory=lambda: ["png", "svg", "pdf"])
+    protocol: Protocol = field(default_factory=Protocol)
+    trainer: Device = field(default_factory=Device)  # where it computes
+
+    def __post_init__(self) -> None:
+        one_of("split", self.split, ("train", "dev", "test"))
+        for name in self.formats:
+            one_of("formats", name, ("png", "svg", "pdf"))
+        for name in ("items", "sentences"):
+            at_least(name, getattr(self, name), 1)
+        at_least("untrained", self.untrained, 0)
+
+
+@dataclass(kw_only=True)
+class Export:
+    """A run as a folder that `transformers` loads."""
+
+    run: str = "outputs/demo"  # the run directory
+    output: str = MISSING  # the folder to write, which may not exist yet
+    output_layer: bool | None = None  # BertForMaskedLM, not BertModel; by default where such a layer was trained
+
+
+@dataclass(kw_only=True)
+class NameDecisions:
+    """Two yes-or-no decisions an item: is this name, is that name, what the pronoun means (GAP)?"""
+
+    runs: list[str] = field(default_factory=list)  # fine-tuned runs, one a seed; `outputs/gap_*`: all that match
+    weights: str | None = None  # pretrained weights or a run whose heads are read without fine-tuning
+    data: Data = field(default=MISSING)
+    split: str = "test"  # or dev, train; folds: every run is asked the fold that it has not seen
+    folds: int = 10  # of the development rows, for what is chosen or fitted there
+    exchanged: bool = False  # ask runs a second time with the names exchanged, and let the mean of both answer
+    output: str | None = None  # a CSV file
+    trainer: Device = field(default_factory=Device)  # where it computes
+
+    def __post_init__(self) -> None:
+        one_of("split", self.split, ("train", "dev", "test", "folds"))
+        at_least("folds", self.folds, 2)
+        if bool(self.runs) == (self.weights is not None):
+            raise ValueError("name either runs=[...] (fine-tuned) or weights=... (heads without fine-tuning)")
+        if self.exchanged and not self.runs:
+            raise ValueError("exchanged=true asks the answers of runs=[...]; weights=... has none")
+
+
+@dataclass(kw_only=True)
+class CorpusDescription:
+    """A corpus to describe."""
+
+    data: Data = field(default=MISSING)
+    output: str | None = None  # a folder for the tables as CSV
+
+
+@dataclass(kw_only=True)
+class AntecedentSelection:
+    """Heads as antecedent selectors, Clark et al. 2019, table 2: chosen on `dev`, reported on `split`."""
+
+    run: str = "outputs/demo"  # the run directory
+    data: Data | None = None  # by default the run's own, else for instance data=litbank data.path=...
+    split: str = "test"  # what is reported, `test` or `train`
+    by: list[str] = field(default_factory=list)  # factors whose values are also told apart, such as `seen` or `genre`
+    untrained: int = 5  # untrained models of the control
+    output: str | None = None  # where the files go; by default `antecedents/<corpus>` in the run directory
+    formats: list[str] = field(default_factory=lambda: ["png", "svg", "pdf"])
+    trainer: Device = field(default_factory=Device)  # where it computes
+
+    def __post_init__(self) -> None:
+        one_of("split", self.split, ("test", "train"))
+        for name in self.formats:
+            one_of("formats", name, ("png", "svg", "pdf"))
+        at_least("untrained", self.untrained, 0)
+        if len(set(self.by)) < len(self.by):
+            raise ValueError(f"by ({self.by}) must name each factor once")
+
+
+@dataclass(kw_only=True)
+class CrossValidation:
+    """Runs of all folds of one corpus, and shortcuts fitted on the same folds."""
+
+    runs: list[str] = field(default_factory=list)  # a run a fold, or seeds of each; `outputs/dpr_*`: all that match
+    by: list[str] = field(default_factory=list)  # factors whose values are also told apart; `type+stereotype` crosses
+    output: str | None = None  # a CSV file
+    trainer: Device = field(default_factory=Device)  # where it computes
+
+    def __post_init__(self) -> None:
+        if len(set(self.by)) < len(self.by):
+            raise ValueError(f"by ({self.by}) must name each factor once")
+
+
+@dataclass(kw_only=True)
+class Transfer:
+    """Runs that were trained on one corpus, asked about another one, beside shortcuts fitted on either."""
+
+    runs: list[str] = field(default_factory=list)  # of one recipe, seeds or folds; `outputs/dpr_*`: all that match
+    data: Data = field(default=MISSING)
+    split: str = "test"
+    folds: int = 5  # of the asked items by group, for the shortcuts that are fitted on them
+    by: list[str] = field(default_factory=list)  # factors whose values are also told apart; `type+stereotype` crosses
+    contrast: str | None = None  # a factor of two values, such as `stereotype`: how much righter on the first of them
+    output: str | None = None  # a CSV file
+    trainer: Device = field(default_factory=Device)  # where it computes
+
+    def __post_init__(self) -> None:
+        one_of("split", self.split, ("train", "dev", "test"))
+        at_least("folds", self.folds, 2)
+        if not self.runs:
+            raise ValueError("runs ([]) must name at least one run")
+        if len(set(self.by)) < len(self.by):
+            raise ValueError(f"by ({self.by}) must name each factor once")
+
+
+@dataclass(kw_only=True)
+class LabelTable:
+    """Runs that label texts, beside linear models of the same tokens and of words and pairs of words."""
+
+    runs: list[str] = field(default_factory=list)  # of one recipe, one a seed; `outputs/sst2_*`: all that match
+    split: str = "test"
+    output: str | None = None  # a CSV file
+    trainer: Device = field(default_factory=Device)  # where it computes
+
+    def __post_init__(self) -> None:
+        one_of("split", self.split, ("train", "dev", "test"))
+        if not self.runs:
+            raise ValueError("runs ([]) must name at least one run")
+
+
+@dataclass(kw_only=True)
+class RunComparison:
+    """Runs to put side by side."""
+
+    runs: list[str] = field(default_factory=list)  # two or more scored runs; `outputs/seed_*`: all that match
+    output: str | None = None  # a CSV file

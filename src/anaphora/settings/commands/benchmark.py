@@ -1,0 +1,91 @@
+"""What is measured against what, in the user's words. Imports nothing heavy."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from omegaconf import MISSING
+
+from anaphora.base.checks import at_least, one_of
+from anaphora.base.device import Device
+from anaphora.base.errors import UserError
+from anaphora.settings.data import Data
+
+
+@dataclass(frozen=True)
+class EncoderSize:
+    """Shape of the encoders that are compared; all have the same."""
+
+    width: int
+    heads: int
+    layers: int
+    feed_forward: int
+
+
+SIZES = {
+    "tiny": EncoderSize(width=32, heads=2, layers=1, feed_forward=64),  # to see that everything runs
+    "s": EncoderSize(width=128, heads=4, layers=4, feed_forward=512),
+    "m": EncoderSize(width=256, heads=8, layers=6, feed_forward=1024),
+}
+TEXT_KINDS = ("documents", "paragraphs")
+
+
+def parse_size(name: str) -> EncoderSize:
+    """A size by its name, or as WIDTHxLAYERSxHEADS with a feed-forward network four times as wide.
+
+    Raises:
+        UserError: it is neither.
+    """
+    if name in SIZES:
+        return SIZES[name]
+    written = re.fullmatch(r"([1-9]\d*)x([1-9]\d*)x([1-9]\d*)", name)
+    if written is None:
+        raise UserError(f"sizes ({name!r}) must be one of {', '.join(SIZES)}, or WIDTHxLAYERSxHEADS as in 256x6x4")
+    width, layers, heads = map(int, written.groups())
+    if width % (2 * heads):
+        raise UserError(f"sizes ({name!r}): the width must be an even multiple of the heads")
+    return EncoderSize(width=width, heads=heads, layers=layers, feed_forward=4 * width)
+
+
+@dataclass(kw_only=True)
+class Benchmark:
+    """A comparison of speed with Hugging Face's BertModel and BertForMaskedLM, side by side in one process."""
+
+    what: str = "training"  # training, pretraining: real tokens a second; extraction: sentences a second
+    sizes: list[str] = field(default_factory=lambda: ["s", "m"])  # tiny, s, m or WIDTHxLAYERSxHEADS, as in 256x6x4
+    lengths: list[str] = field(default_factory=lambda: ["lognormal", "corpus"])
+    data: Data = field(default=MISSING)  # the text to pre-train on
+    texts: list[str] = field(default_factory=lambda: list(TEXT_KINDS))  # of `data`: documents in chunks, or paragraphs
+    sentences: int = 2000  # invented, of these lengths; or a sample of chunks of text
+    batch_sentences: int = 64  # a padded batch; packed rows and buckets take as many real tokens on average
+    repeats: int = 5  # A B C A B C ...
+    clock: str = "wall"  # wall, or on a busy machine processor: the time that this process computed, all threads summed
+    steps: int = 8  # of training in each repeat, spread evenly over all batches; the others take every sentence
+    threads: int | None = None  # by default what torch chooses
+    seed: int = 0
+    output: str | None = None  # a JSON file with every number
+    trainer: Device = field(default_factory=Device)  # where it computes
+
+    def __post_init__(self) -> None:
+        one_of("what", self.what, ("training", "pretraining", "extraction"))
+        one_of("clock", self.clock, ("wall", "processor"))
+        if self.clock == "processor" and self.trainer.device != "cpu":
+            raise UserError(f"clock (processor) does not see what trainer.device={self.trainer.device} computes")
+        for name, names, allowed in (
+            ("sizes", self.sizes, tuple(SIZES)),
+            ("lengths", self.lengths, ("lognormal", "corpus", "long")),
+            ("texts", self.texts, TEXT_KINDS),
+        ):
+            if not names:
+                raise UserError(f"{name} ({names}) must name at least one of {', '.join(allowed)}")
+            for named in names:
+                if name == "sizes":
+                    parse_size(named)
+                else:
+                    one_of(name, named, allowed)
+        for name in ("sentences", "batch_sentences", "repeats", "steps"):
+            at_least(name, getattr(self, name), 1)
+        if self.threads is not None:
+            at_least("threads", self.threads, 1)
+        at_least("seed", self.seed, 0)

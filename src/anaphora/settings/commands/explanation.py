@@ -1,0 +1,67 @@
+"""Settings of the walk-through, in the user's words. Imports nothing heavy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from anaphora.base.checks import at_least, one_of
+
+EXAMPLES = (
+    "matrix_form",
+    "one_query",
+    "no_projections",
+    "equal_projections",
+    "by_hand",
+    "two_sequences",
+    "starving_kitten",
+    "skipped_soup",
+    "apple_to_eat",
+    "apple_to_charge",
+)
+"""The built-in calculations, in the order in which they are best read; each is a file of `examples`."""
+
+
+@dataclass(kw_only=True)
+class Explanation:
+    """A calculation to walk through: an example, matrices of one's own, or a sentence of a trained run."""
+
+    example: str | None = None  # a built-in one; `list` lists them
+    matrices: str | None = None  # a YAML file of one's own matrices instead
+    text: str | None = None  # a sentence instead, explained on a trained run
+    run: str | None = None  # a run directory; of a sentence `outputs/demo` by default; with an example, its sentence
+    pronoun: str | None = None  # a word of the text, or its characters as "start:end"
+    candidates: list[str] = field(default_factory=list)  # words of the text, or "start:end"; the model then answers
+    layer: int | None = None  # of a run; by default that of the head chosen on the development split
+    head: int | None = None  # by default the chosen one; of one's own matrices the first
+    row: str | None = None  # the token followed through all steps: a word, or its number from 0
+    language: str | None = None  # of the explanation, `en` or `zh`; by default the text's, else `en`
+    form: str | None = None  # `short`, `terminal`, `page` or `json`; by default `short` of a text, else `terminal`
+    digits: int = 4  # behind the point; JSON has all of them
+    output: str | None = None  # the file of a page or of JSON; by default below `outputs/explain`
+
+    def __post_init__(self) -> None:
+        sources = [name for name in ("example", "matrices", "text") if getattr(self, name) is not None]
+        if len(sources) != 1:
+            raise ValueError(
+                f"give one of example=, matrices= and text=, not {' and '.join(sources) or 'none'}; "
+                "example=list lists the examples"
+            )
+        if self.example is not None:
+            one_of("example", self.example, ("list", *EXAMPLES))
+        if self.form is not None:
+            one_of("form", self.form, ("short", "terminal", "page", "json"))
+        if self.language is not None:
+            one_of("language", self.language, ("en", "zh"))
+        if not 0 <= self.digits <= 15:
+            raise ValueError(f"digits ({self.digits}) must be from 0 to 15")
+        for name in ("layer", "head"):
+            if getattr(self, name) is not None:
+                at_least(name, getattr(self, name), 0)
+        if self.matrices is not None and self.run is not None:
+            raise ValueError("run goes with a text or an example, not with matrices")
+        if self.layer is not None and self.text is None and self.run is None:
+            raise ValueError("layer goes with a run: give run= or text=")
+        if self.pronoun is not None and self.text is None:
+            raise ValueError("pronoun goes with text")
+        if self.candidates and self.pronoun is None:
+            raise ValueError("candidates go with a pronoun")

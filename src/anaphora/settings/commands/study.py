@@ -1,0 +1,128 @@
+"""A study's question, its cells and seeds, its cost, and the rules of its verdict. Imports nothing heavy."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from omegaconf import MISSING
+
+from anaphora.base.checks import at_least, one_of
+from anaphora.base.device import RunsDevice
+from anaphora.base.errors import UserError
+
+BASE_CELL = "base"
+"""The cell that changes nothing."""
+RUN_MEASURES = ("scores", "forms", "distance", "roles", "permuted", "knockout", "labels")
+"""What is measured of finished runs."""
+SETTINGS_MEASURES = ("scaling", "symmetry", "time")
+"""What is measured of the settings alone, without training."""
+MEASURES = (*RUN_MEASURES, *SETTINGS_MEASURES)
+TASK_MEASURE = "task_accuracy"
+ALIGNMENT_MEASURES = ("candidate_accuracy", "antecedent_mass", "quad_accuracy")
+"""What is compared only between runs that solve the task."""
+
+
+@dataclass(kw_only=True)
+class VerdictRule:
+    """One condition of a study's verdict: a measure's median over seeds, or that of its difference to another cell.
+
+    It holds where it does so in every language that was measured, or in those that it names.
+    """
+
+    statement: str = MISSING  # the condition in words
+    cell: str = MISSING  # the cell that it is about
+    measure: str = "task_accuracy"  # a column of study.csv
+    seed_statistic: str = "median"  # of the seeds' values: median, lowest or highest
+    group: str = "all"  # which items: all, set, role or another group of study.csv
+    baseline_cell: str | None = None  # a cell that is subtracted, seed by seed
+    baseline_group: str | None = None  # a group that is subtracted; with `baseline_cell` the other cell's, else its own
+    languages: list[str] = field(default_factory=list)  # none named: every one measured
+    at_least: float | None = None
+    at_most: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.at_least is None and self.at_most is None:
+            raise UserError(f"rules ({self.statement!r}) must have at_least, at_most or both")
+        one_of(f"rules ({self.statement!r}): seed_statistic", self.seed_statistic, ("median", "lowest", "highest"))
+
+
+@dataclass(kw_only=True)
+class StudyPlan:
+    """A study over many runs: every cell is a recipe, trained once a seed and measured."""
+
+    name: str = MISSING  # of the study's directory below `output`
+    question: str = MISSING  # what the study is to answer
+    prediction: str = MISSING  # what is expected, and why
+    base: list[str] = field(default_factory=list)  # overrides of scripts/train.py with which every cell begins
+    factors: dict[str, dict[str, list[str]]] = field(default_factory=dict)  # factor -> cell -> its overrides
+    pairs: list[list[str]] = field(default_factory=list)  # cells whose changes are made together, to see interactions
+    seeds: list[int] = field(default_factory=lambda: [0, 1, 2, 3, 4])
+    measures: list[str] = field(default_factory=lambda: ["scores"])
+    rules: list[VerdictRule] = field(default_factory=list)  # the claim holds where all of them do
+    solved: float = 0.98  # task accuracy from which on alignment is compared
+    minutes: float | None = None  # stop where the first run shows that all would take longer
+    side_by_side: int = 1  # runs at a time, each in a process of its own where more than one
+    threads: int | None = None  # of each run; by default what torch chooses, or the cores shared out
+    only: list[str] = field(default_factory=list)  # cells to train and measure; none named: all
+    train: bool = True  # false: measure and show what has finished, train nothing
+    more: list[str] = field(default_factory=list)  # overrides behind every cell's own, for instance [trainer=smoke]
+    items: int | None = None  # at most so many items of each split are measured
+    trainer: RunsDevice = field(default_factory=RunsDevice)  # where runs are trained and measured
+    split: str = "test"  # where the head that the development split chose is measured
+    output: str = "outputs/studies"  # the folder of the studies
+    formats: list[str] = field(default_factory=lambda: ["png", "svg", "pdf"])  # of figures
+
+    def __post_init__(self) -> None:
+        if not self.seeds or len(set(self.seeds)) != len(self.seeds) or min(self.seeds) < 0:
+            raise UserError(f"seeds ({self.seeds}) must be one or more different numbers from 0 on")
+        if not self.measures:
+            raise UserError(f"measures must name at least one of {', '.join(MEASURES)}")
+        for measure in self.measures:
+            one_of("measures", measure, MEASURES)
+        one_of("split", self.split, ("train", "dev", "test"))
+        for name in self.formats:
+            one_of("formats", name, ("png", "svg", "pdf"))
+        at_least("side_by_side", self.side_by_side, 1)
+        for name in ("threads", "items"):
+            value = getattr(self, name)
+            if value is not None:
+                at_least(name, value, 1)
+        if not 0 <= self.solved <= 1:
+            raise UserError(f"solved ({self.solved}) must be from 0 to 1")
+        if self.minutes is not None and self.minutes <= 0:
+            raise UserError(f"minutes ({self.minutes}) must be positive")
+        self._check_cells()
+
+    def _check_cells(self) -> None:
+        single = {name: overrides for cells in self.factors.values() for name, overrides in cells.items()}
+        count = sum(map(len, self.factors.values()))
+        if len(single) < count or BASE_CELL in single:
+            raise UserError(f"factors must give every cell a name of its own, and none of them {BASE_CELL!r}")
+        for name in (self.name, *single):
+            if not re.fullmatch(r"[\w.-]+", name):
+                raise UserError(f"factors ({name!r}): a name becomes a folder; use letters, digits, '_', '-' and '.'")
+        for pair in self.pairs:
+            for name in pair:
+                if name not in single:
+                    raise UserError(f"pairs ({name!r}) must be one of the factors' cells: {', '.join(single)}")
+            if len(set(pair)) != len(pair) or len(pair) < 2:
+                raise UserError(f"pairs ({pair}) must name at least two different cells")
+        names = [BASE_CELL, *single, *(combined_cell_name(pair) for pair in self.pairs)]
+        for name in (
+            *self.only,
+            *(rule.cell for rule in self.rules),
+            *(rule.baseline_cell or BASE_CELL for rule in self.rules),
+        ):
+            if name not in names:
+                raise UserError(f"{name!r} is no cell of the study {self.name} (it has: {', '.join(names)})")
+
+
+def is_share(measure: str) -> bool:
+    """Whether a measure is a share, which is written in percent."""
+    return measure in (*ALIGNMENT_MEASURES, "chance") or measure.endswith(("_accuracy", "_share"))
+
+
+def combined_cell_name(cells: list[str]) -> str:
+    """The name of the cell in which several changes are made together."""
+    return "+".join(cells)

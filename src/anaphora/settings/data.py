@@ -1,0 +1,334 @@
+"""Where the examples come from, in the user's words. Imports nothing heavy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from omegaconf import MISSING
+
+from anaphora.base import checks
+from anaphora.base.errors import UserError
+from anaphora.base.language import LANGUAGES
+
+
+@dataclass(kw_only=True)
+class Data:
+    """A source of examples; the variants are the subclasses."""
+
+    kind: str = MISSING
+    seed: int = 0  # of the draws: the corpus itself, or which group goes to which split
+
+    def __post_init__(self) -> None:
+        checks.at_least("data.seed", self.seed, 0)
+
+
+SET_CUE_TYPES = ("selection", "gender", "number", "animacy")
+"""Types of cue in the built-in corpus that need no word order."""
+ROLE_CUE_TYPES = {
+    "en": ("causality", "winograd", "voice", "reflexive"),
+    "zh": ("causality", "winograd", "voice", "reflexive", "ba_bei"),
+}
+"""Types of cue in the built-in corpus that depend on who did what, by language."""
+MAX_TRAINING_ASIDES = 3
+"""The most asides that stand before a pronoun in training."""
+
+
+@dataclass(kw_only=True)
+class NoData(Data):
+    """No examples at all: the data of published pretrained weights. No setting chooses it."""
+
+    kind: str = "none"
+
+
+@dataclass(kw_only=True)
+class ControlledCorpus(Data):
+    """The built-in corpus: quads and octads of sentences that differ in cue and order alone."""
+
+    kind: str = "controlled"
+    languages: list[str] = field(default_factory=lambda: ["en", "zh"])
+    train_items: int = 24_000  # a language, at least: quads are kept whole
+    test_items: int = 3_000  # a language, at least, of plain items; as many again in dev, a tenth more a stratum
+    test_asides: int = 3  # most asides before a pronoun in the test split; above 3, what training shows, any number
+    types: list[str] = field(default_factory=list)  # of cues, for instance [gender, voice]; none named: all
+    shared_nouns: float = 0.2  # of gender, number, animacy: the share that training shows with every form of pronoun
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0.1 <= self.shared_nouns <= 0.8:
+            raise UserError(
+                f"data.shared_nouns ({self.shared_nouns}) must be from 0.1, for sentences with two forms, to 0.8: the "
+                "others are held out"
+            )
+        for language in self.languages:
+            if language not in LANGUAGES:
+                raise UserError(f"data.languages ({language!r}) must be taken from {', '.join(LANGUAGES)}")
+        if not self.languages or len(set(self.languages)) != len(self.languages):
+            raise UserError(f"data.languages ({self.languages}) must name each language once, at least one")
+        all_types = dict.fromkeys(
+            (*SET_CUE_TYPES, *(kind for language in LANGUAGES for kind in ROLE_CUE_TYPES[language]))
+        )
+        for kind in self.types:
+            if kind not in all_types:
+                raise UserError(f"data.types ({kind!r}) must be taken from {', '.join(all_types)}")
+        for language in self.languages:
+            known = (*SET_CUE_TYPES, *ROLE_CUE_TYPES[language])
+            if self.types and not set(self.types) & set(known):
+                raise UserError(
+                    f"data.types ({self.types}) must name at least one of {', '.join(known)} for {language}"
+                )
+        checks.at_least("data.test_asides", self.test_asides, MAX_TRAINING_ASIDES)
+        checks.at_least("data.train_items", self.train_items, 1)
+        checks.at_least("data.test_items", self.test_items, 1)
+
+
+@dataclass(kw_only=True)
+class ExternalCorpus(Data):
+    """A file of one's own or a public corpus, divided by group."""
+
+    path: str = MISSING
+    dev_share: float = 0.1  # of the groups
+    test_share: float = 0.2  # of the groups
+    folds: int | None = None  # cross-validation: what is not test is cut into so many folds of groups
+    fold: int = 0  # which of them is the dev split; the others train
+    without: list[str] = field(
+        default_factory=list
+    )  # evaluation data; items with 8 words in a row of them are left out
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name, share in (("dev_share", self.dev_share), ("test_share", self.test_share)):
+            if not 0 <= share <= 1:
+                raise UserError(f"data.{name} ({share}) must be from 0 to 1")
+        if self.folds is not None:
+            checks.at_least("data.folds", self.folds, 2)
+        if not 0 <= self.fold < (self.folds or 1):
+            raise UserError(f"data.fold ({self.fold}) must be at least 0 and below data.folds ({self.folds})")
+        if self.dev_share + self.test_share > 1 + 1e-9:
+            raise UserError(
+                f"data.dev_share + data.test_share ({self.dev_share + self.test_share:g}) must be at most 1"
+            )
+
+
+@dataclass(kw_only=True)
+class OwnExamples(ExternalCorpus):
+    """One's own examples: .jsonl, .csv or .parquet. A column `split` decides where it is there, else the shares."""
+
+    kind: str = "jsonl"
+
+
+@dataclass(kw_only=True)
+class Dpr(ExternalCorpus):
+    """Definite Pronoun Resolution (Rahman and Ng 2012): train.c.txt, or a folder with train.c.txt and test.c.txt.
+
+    In a folder test.c.txt is the test split and `test_share` is not used.
+    """
+
+    kind: str = "dpr"
+
+
+@dataclass(kw_only=True)
+class Gap(ExternalCorpus):
+    """GAP (Webster et al. 2018): a folder with gap-development.tsv and gap-validation.tsv, one such file, or hf://.
+
+    The hub's rows must have the columns of the files; its split "train" is the development file. In a folder the
+    validation file is the test split and `test_share` is not used; `dev_share` comes off the development file.
+    """
+
+    kind: str = "gap"
+
+
+WINOGRANDE_SIZES = ("xs", "s", "m", "l", "xl")
+
+
+@dataclass(kw_only=True)
+class Winogrande(ExternalCorpus):
+    """WinoGrande (Sakaguchi et al. 2020): a folder with train_<size>.jsonl and dev.jsonl, one such file, or hf://.
+
+    In a folder dev.jsonl is the test split (the published test part has no answers) and `test_share` is not used. The
+    hub's rows must have sentence, option1, option2 and answer, as in hf://allenai/winogrande/winogrande_m; they have no
+    qID, so no minimal pairs are known there.
+    """
+
+    kind: str = "winogrande"
+    size: str = "largest"  # which train file of a folder: xs, s, m, l, xl or the largest there is
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checks.one_of("data.size", self.size, ("largest", *WINOGRANDE_SIZES))
+
+
+@dataclass(kw_only=True)
+class Cluewsc(ExternalCorpus):
+    """CLUEWSC2020 (Xu et al. 2020), Chinese: a folder with train.json and dev.json, one such file, or hf://.
+
+    In a folder dev.json is the test split (the published test part has no labels) and `test_share` is not used. The
+    hub's rows must have text, target and label, as in hf://clue/clue/cluewsc2020.
+    """
+
+    kind: str = "cluewsc"
+
+
+@dataclass(kw_only=True)
+class Mandarinograd(ExternalCorpus):
+    """Mandarinograd (Bernard and Han 2020), Chinese: the Mandarin columns of the Parallel Winograd Schemata."""
+
+    kind: str = "mandarinograd"
+
+
+@dataclass(kw_only=True)
+class Xwino(ExternalCorpus):
+    """XWINO (Tikhonov and Ryabinin 2021): its English and Chinese rows, a .tsv file or a folder of them."""
+
+    kind: str = "xwino"
+
+
+@dataclass(kw_only=True)
+class EvaluationCorpus(ExternalCorpus):
+    """A corpus made for evaluation: nothing is for training unless the shares leave room."""
+
+    dev_share: float = 0.1  # of the groups
+    test_share: float = 0.9  # of the groups
+
+
+@dataclass(kw_only=True)
+class Wsc273(EvaluationCorpus):
+    """Winograd Schema Challenge (Levesque et al. 2012): WSCollection.xml, or the copy in blocks with [MASK]."""
+
+    kind: str = "wsc273"
+
+
+@dataclass(kw_only=True)
+class Pdp60(EvaluationCorpus):
+    """Pronoun Disambiguation Problems (Morgenstern et al. 2016): PDP.txt, the copy in blocks with [MASK]."""
+
+    kind: str = "pdp60"
+
+
+@dataclass(kw_only=True)
+class Winobias(EvaluationCorpus):
+    """WinoBias (Zhao et al. 2018): the folder with its sentences and its two lists of occupations.
+
+    Where both the .dev and the .test files are there, they are those splits and the shares are not used.
+    """
+
+    kind: str = "winobias"
+
+
+@dataclass(kw_only=True)
+class Winogender(EvaluationCorpus):
+    """Winogender (Rudinger et al. 2018): the folder with all_sentences.tsv and templates.tsv."""
+
+    kind: str = "winogender"
+
+
+@dataclass(kw_only=True)
+class Knowref(EvaluationCorpus):
+    """KnowRef (Emami et al. 2019): knowref_test.json."""
+
+    kind: str = "knowref"
+
+
+@dataclass(kw_only=True)
+class CoreferenceCorpus(ExternalCorpus):
+    """Documents with coreference links; every mention with an antecedent in its passage is an item."""
+
+    words: int = 100  # of a passage at most; documents are cut between sentences, too long sentences inside
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checks.at_least("data.words", self.words, 2)
+
+
+@dataclass(kw_only=True)
+class LitBank(CoreferenceCorpus):
+    """LitBank (Bamman et al. 2020): a folder of <id>_<title>_brat.txt and .ann, books of Project Gutenberg.
+
+    A book is on the list `seen_in` by a column `id` or `title` of .jsonl, or by a line of .txt that is one of the two.
+    """
+
+    kind: str = "litbank"
+    seen_in: str | None = None  # a list of books read in pre-training, for the factor `seen`: .jsonl(.gz) or .txt
+
+
+@dataclass(kw_only=True)
+class OntoGum(CoreferenceCorpus):
+    """OntoGUM (Zhu et al. 2021): a .conllu(.gz) file or a folder of them, in which names tell the official splits."""
+
+    kind: str = "ontogum"
+
+
+@dataclass(kw_only=True)
+class TextCorpus(ExternalCorpus):
+    """Texts without pronoun questions; the variants are the subclasses."""
+
+
+@dataclass(kw_only=True)
+class PlainText(TextCorpus):
+    """Text to pre-train on: .txt, .jsonl (fields text, title) or wikitext's .tokens, also as .gz, a folder, or hf://.
+
+    A folder with wiki.train.tokens, wiki.valid.tokens and wiki.test.tokens keeps these splits. The hub's rows must have
+    text and may have title; its splits are kept where one of them is for validation.
+    """
+
+    kind: str = "plain_text"
+    also: list[str] = field(default_factory=list)  # more files, folders or hub names, read after `path`
+    dev_share: float = 0.02  # of the documents
+    test_share: float = 0.02  # of the documents
+
+
+@dataclass(kw_only=True)
+class SilverStandard(ExternalCorpus):
+    """Items made out of plain English text, whose antecedents rules know and nobody has checked; to train on first.
+
+    `path`, `also` and `without` are those of data=plain_text. Given names and their gender are learned from
+    the documents that have a `title` and are about a person: some must be.
+    """
+
+    kind: str = "silver"
+    also: list[str] = field(default_factory=list)  # more files, folders or hub names, read after `path`
+    words: int = 100  # of a passage at most
+    dev_share: float = 0.05  # of the documents
+    test_share: float = 0.0  # of the documents
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checks.at_least("data.words", self.words, 20)
+
+
+@dataclass(kw_only=True)
+class LabelledText(TextCorpus):
+    """Texts with a label each: .tsv, .csv, .jsonl or .parquet with columns text, label; or a hub name, hf://owner/name.
+
+    A folder with train, dev and test files keeps these splits. Where a split is missing, or has no labels, test is dev
+    and dev comes off train.
+    """
+
+    kind: str = "labelled_text"
+
+
+@dataclass(kw_only=True)
+class Sst2(LabelledText):
+    """SST-2 (Socher et al. 2013, as in GLUE): the folder of train.tsv, dev.tsv and test.tsv."""
+
+    kind: str = "sst2"
+
+
+@dataclass(kw_only=True)
+class RottenTomatoes(LabelledText):
+    """Sentence polarity (Pang and Lee 2005): the folder of rt-polarity.pos and rt-polarity.neg; no official split."""
+
+    kind: str = "rotten_tomatoes"
+
+
+@dataclass(kw_only=True)
+class AgNews(LabelledText):
+    """AG News topics (Zhang et al. 2015): the folder of train.tsv (or dev.tsv alone, to train on) and test.tsv."""
+
+    kind: str = "ag_news"
+
+
+@dataclass(kw_only=True)
+class ChnSentiCorp(LabelledText):
+    """ChnSentiCorp, Chinese reviews: the folder of train.tsv, dev.tsv and test.tsv (the last has no labels)."""
+
+    kind: str = "chnsenticorp"

@@ -1,0 +1,1 @@
+"""Settings of the model: encoder, attention, positions, prediction head."""

@@ -1,0 +1,77 @@
+"""Settings of the position encodings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from omegaconf import MISSING
+
+from anaphora.base.checks import at_least
+
+
+@dataclass(kw_only=True)
+class Position:
+    """Where the order of the tokens enters; the variants are the subclasses."""
+
+    kind: str = MISSING
+
+
+@dataclass(kw_only=True)
+class NoPosition(Position):
+    """No position at all: the encoder sees a bag of tokens."""
+
+    kind: str = "none"
+
+
+@dataclass(kw_only=True)
+class Sinusoidal(Position):
+    """Fixed waves added to the embedding (Vaswani et al. 2017, section 3.5)."""
+
+    kind: str = "sinusoidal"
+    base: float = 10_000.0
+
+    def __post_init__(self) -> None:
+        at_least("model.position.base", self.base, 2)
+
+
+@dataclass(kw_only=True)
+class Learned(Position):
+    """One trained vector a place, added to the embedding (Devlin et al. 2019)."""
+
+    kind: str = "learned"
+    max_length: int = 512
+
+    def __post_init__(self) -> None:
+        at_least("model.position.max_length", self.max_length, 1)
+
+
+@dataclass(kw_only=True)
+class Rotary(Position):
+    """Queries and keys turned by an angle that grows with the place (Su et al. 2021)."""
+
+    kind: str = "rotary"
+    base: float = 10_000.0
+
+    def __post_init__(self) -> None:
+        at_least("model.position.base", self.base, 2)
+
+
+@dataclass(kw_only=True)
+class Alibi(Position):
+    """A penalty on the score that grows with the distance (Press et al. 2022), the same in both directions."""
+
+    kind: str = "alibi"
+
+
+@dataclass(kw_only=True)
+class T5Relative(Position):
+    """A trained score for each bucket of distances (Raffel et al. 2020, section 2.1)."""
+
+    kind: str = "t5_relative"
+    buckets: int = 32
+    max_distance: int = 128
+
+    def __post_init__(self) -> None:
+        if self.buckets < 4 or self.buckets % 4:
+            raise ValueError(f"model.position.buckets ({self.buckets}) must be a positive multiple of 4")
+        at_least("model.position.max_distance", self.max_distance, self.buckets // 4 + 1)

@@ -1,0 +1,90 @@
+"""What a training run is made of: data, vocabulary, model, task, optimizer, validation and trainer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from omegaconf import MISSING
+
+from anaphora.base import checks
+from anaphora.settings import batching as batching_settings
+from anaphora.settings import data as data_settings
+from anaphora.settings import training as training_settings
+from anaphora.settings import vocabulary as vocabulary_settings
+from anaphora.settings.model import attention as attention_settings
+from anaphora.settings.model import encoder as model_settings
+from anaphora.settings.model import prediction as prediction_settings
+
+
+@dataclass(kw_only=True)
+class Config:
+    """A training run."""
+
+    name: str | None = None  # the run's directory below `output`; by default the time and the overrides
+    output: str = "outputs"
+    seed: int = 0
+    resume: str | None = None  # a run directory to continue
+    start: str | None = None  # a run directory, a folder of pretrained weights or a hub name to fine-tune from
+    data: data_settings.Data = field(default=MISSING)
+    vocabulary: vocabulary_settings.Vocabulary = field(default=MISSING)
+    batching: batching_settings.Batching = field(default_factory=batching_settings.Batching)
+    model: model_settings.Model = field(default=MISSING)
+    task: training_settings.Task = field(default=MISSING)
+    optimizer: training_settings.Optimizer = field(default_factory=training_settings.Optimizer)
+    validation: training_settings.Validation = field(default_factory=training_settings.Validation)
+    trainer: training_settings.Trainer = field(default_factory=training_settings.Trainer)
+
+    def __post_init__(self) -> None:
+        _check_task_fits_data(self.data, self.task)
+        if self.start is None:  # else the model is that of what it starts from, known once that is read
+            self.check_model()
+
+    def check_model(self) -> None:
+        """Refuse a setting that names a part which the model has not.
+
+        Raises:
+            ValueError: naming the setting, the value and what is allowed.
+        """
+        projections = attention_settings.projections_of(self.model.attention)
+        for name in self.optimizer.frozen:
+            if name not in projections:
+                raise ValueError(
+                    f"optimizer.frozen ({name!r}) is not there: model.attention={self.model.attention.kind} trains "
+                    f"{', '.join(projections) or 'no projection'}"
+                )
+        if self.optimizer.frozen_layers is not None:
+            highest = self.model.layers + 1
+            checks.between("optimizer.frozen_layers", self.optimizer.frozen_layers, 0, highest)
+        prediction, heads = self.task.prediction, attention_settings.heads_of(self.model.attention)
+        readers: list[tuple[str, list[int], list[int]]] = []  # settings that name layers and heads
+        if self.task.supervision.weight:
+            readers.append(("task.supervision", self.task.supervision.layers, self.task.supervision.heads))
+        if isinstance(prediction, prediction_settings.Pointer):
+            readers.append(("task.prediction", [prediction.layer], [prediction.head]))
+        if readers and isinstance(self.model.attention, attention_settings.Recurrent):
+            raise ValueError(
+                f"{readers[0][0]} needs attention rows, and model.attention={self.model.attention.kind} has none"
+            )
+        for name, named_layers, named_heads in readers:
+            for layer in named_layers:
+                checks.between(f"{name} layer", layer, -self.model.layers, self.model.layers)
+            for head in named_heads:
+                checks.between(f"{name} head", head, 0, heads)
+
+
+def _check_task_fits_data(data: data_settings.Data, task: training_settings.Task) -> None:
+    """Refuse a task that needs other data than these."""
+    head = f"task.prediction={task.prediction.kind}"
+    if isinstance(data, data_settings.TextCorpus):
+        if not isinstance(task.prediction, prediction_settings.NoPrediction | prediction_settings.Label):
+            raise ValueError(
+                f"{head} answers a question about a pronoun, and data={data.kind} has none: "
+                "choose task=masked_lm or task=classification"
+            )
+        if task.supervision.weight:
+            raise ValueError(f"task.supervision trains a pronoun's attention, and data={data.kind} has no pronouns")
+    labelled = isinstance(data, data_settings.LabelledText)
+    if isinstance(task.prediction, prediction_settings.Label) and not labelled:
+        raise ValueError(f"{head} needs texts with labels, for instance data=sst2, and data={data.kind} has none")
+    if task.shuffled_labels and isinstance(data, data_settings.TextCorpus) and not labelled:
+        raise ValueError(f"task.shuffled_labels needs labels, and data={data.kind} has none")

@@ -1,0 +1,49 @@
+"""The settings of a stored run: read from its config.yaml and written to it."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from anaphora.base.console import console
+from anaphora.base.errors import UserError, one_line
+from anaphora.settings.migration import with_present_keys
+from anaphora.settings.run import Config
+from anaphora.settings.typed import construct
+
+
+def read(path: Path) -> Config:
+    """The settings of a stored run.
+
+    Raises:
+        UserError: the file is missing, is no YAML or holds an unknown or impossible setting.
+    """
+    try:
+        composed = OmegaConf.load(path)
+    except FileNotFoundError:
+        raise UserError(f"{path}: there is no run here (config.yaml is missing)") from None
+    except Exception as error:  # YAML and OmegaConf raise unrelated classes
+        raise UserError(f"{path}: not readable as YAML ({one_line(error)})") from None
+    try:
+        if not isinstance(composed, DictConfig):
+            raise UserError("must hold settings by name")
+        plain = OmegaConf.to_container(composed, resolve=True)
+        assert isinstance(plain, dict)
+        present, changes = with_present_keys({str(name): value for name, value in plain.items()})
+        if changes:
+            console.print(
+                f"{path}: stored under older keys, read as {', '.join(changes)}", soft_wrap=True, markup=False
+            )
+        return construct(Config, present, "")
+    except OmegaConfBaseException as error:
+        raise UserError(f"{path}: {one_line(error)}") from None
+    except UserError as error:
+        raise UserError(f"{path}: {error}") from None
+
+
+def dumps(config: Config) -> str:
+    """Settings as YAML text that `read` reads again."""
+    return OmegaConf.to_yaml(OmegaConf.create(dataclasses.asdict(config)))

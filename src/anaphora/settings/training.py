@@ -1,0 +1,140 @@
+"""What a run is trained on and how, in the user's words. Imports nothing heavy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from omegaconf import MISSING
+
+from anaphora.base.checks import at_least, between, one_of
+from anaphora.base.device import DEVICES
+from anaphora.settings.model.attention import PROJECTIONS
+from anaphora.settings.model.prediction import Prediction
+
+LOGGERS = ("tensorboard", "csv")
+
+
+@dataclass(kw_only=True)
+class Supervision:
+    """A loss on the attention itself: the pronoun's row is pulled towards the antecedent's tokens (KL divergence)."""
+
+    weight: float = 0.0  # 0: the loss touches no attention weight
+    layers: list[int] = field(default_factory=lambda: [-1])  # negative counts from the last
+    heads: list[int] = field(default_factory=lambda: [0])
+
+    def __post_init__(self) -> None:
+        at_least("task.supervision.weight", self.weight, 0)
+        if self.weight and not (self.layers and self.heads):
+            raise ValueError("task.supervision needs at least one layer and one head where its weight is above 0")
+
+
+@dataclass(kw_only=True)
+class Task:
+    """What the model predicts, and which losses train it."""
+
+    prediction: Prediction = field(default=MISSING)
+    masked_lm: float = 0.0  # share of words masked for the masked-language-model loss
+    masked_lm_weight: float = 1.0
+    exchanged_names: bool = False  # each training item twice: as it is, and with its candidates' names exchanged
+    other_names: int = 0  # further copies of each training item, its candidates under names of other items
+    minimal_pair_contrast: float = 0.0  # weight of the chance that a minimal pair gets the same answer; 0: off
+    shuffled_labels: bool = False  # a control: antecedents drawn anew among each item's candidates, once for all epochs
+    supervision: Supervision = field(default_factory=Supervision)
+
+    def __post_init__(self) -> None:
+        between("task.masked_lm", self.masked_lm, 0, 1)
+        at_least("task.masked_lm_weight", self.masked_lm_weight, 0)
+        at_least("task.other_names", self.other_names, 0)
+        at_least("task.minimal_pair_contrast", self.minimal_pair_contrast, 0)
+        if self.minimal_pair_contrast and self.prediction.kind in ("none", "label"):
+            raise ValueError(
+                f"task.minimal_pair_contrast ({self.minimal_pair_contrast}) compares answers about pronouns, and "
+                f"task.prediction={self.prediction.kind} gives none: leave it at 0"
+            )
+        if self.prediction.kind == "none" and not self.masked_lm:
+            raise ValueError("task.prediction=none trains on masked tokens alone: task.masked_lm must be above 0")
+
+
+@dataclass(kw_only=True)
+class Optimizer:
+    """AdamW with warm-up and decay (Loshchilov and Hutter 2019), and Muon on request."""
+
+    matrices: str = "adamw"  # what updates the blocks' matrices: adamw, or muon (orthogonalised momentum)
+    steps: int = 1000
+    learning_rate: float = 1e-3
+    matrices_learning_rate: float | None = None  # of muon; by default `learning_rate`
+    warmup: float = 0.05  # share of the steps
+    decay: str = "linear"  # after the warm-up: linear or cosine to zero, or constant
+    weight_decay: float = 0.01  # of matrices; biases and norms have none
+    beta2: float = 0.98
+    clip: float = 1.0  # largest norm of the gradient
+    frozen: list[str] = field(default_factory=list)  # projections left at their start: query, key, value, output
+    frozen_layers: int | None = None  # the embedding and so many blocks from below stay at their start; 0: it alone
+    layer_decay: float = 1.0  # the head learns at `learning_rate`, each layer at this share of the one above it
+
+    def __post_init__(self) -> None:
+        at_least("optimizer.steps", self.steps, 1)
+        between("optimizer.warmup", self.warmup, 0, 1)
+        one_of("optimizer.matrices", self.matrices, ("adamw", "muon"))
+        one_of("optimizer.decay", self.decay, ("linear", "cosine", "constant"))
+        between("optimizer.beta2", self.beta2, 0, 1)
+        at_least("optimizer.weight_decay", self.weight_decay, 0)
+        if not 0 < self.layer_decay <= 1:
+            raise ValueError(f"optimizer.layer_decay ({self.layer_decay}) must be above 0 and at most 1")
+        for name in self.frozen:
+            one_of("optimizer.frozen", name, PROJECTIONS)
+        if self.matrices_learning_rate is not None and self.matrices != "muon":
+            raise ValueError(
+                "optimizer.matrices_learning_rate is for optimizer.matrices=muon; leave it out or set that"
+            )
+        for name in ("learning_rate", "matrices_learning_rate", "clip"):
+            value = getattr(self, name)
+            if value is not None and value <= 0:
+                raise ValueError(f"optimizer.{name} ({value}) must be positive")
+
+
+@dataclass(kw_only=True)
+class Validation:
+    """How often the development split is read, and when training stops early."""
+
+    every: int = 100  # steps
+    patience: int = 0  # validations without a lower loss after which training stops; 0 never stops early
+    keep: str = "best"  # the run's weights: those of the lowest validation loss (best), or those at the end (last)
+    items: int = 2000  # of the development split at most, spread evenly; the chosen head always uses all of it
+
+    def __post_init__(self) -> None:
+        at_least("validation.every", self.every, 1)
+        at_least("validation.patience", self.patience, 0)
+        at_least("validation.items", self.items, 1)
+        one_of("validation.keep", self.keep, ("best", "last"))
+        if self.keep == "last" and self.patience:
+            raise ValueError("validation.patience waits for the best weights: leave it at 0 with validation.keep=last")
+
+
+@dataclass(kw_only=True)
+class Trainer:
+    """Where it runs. Nothing here may change the results beyond rounding, except the limits of `trainer=smoke`."""
+
+    device: str = "auto"
+    precision: str | None = None  # 32, bf16-mixed or 16-mixed; by default bf16-mixed with device=cuda, else 32
+    compile: bool = False
+    progress: bool = True
+    loggers: list[str] = field(default_factory=lambda: ["tensorboard"])  # of the curves: `tensorboard`, `csv`
+    pictures: int = 8  # steps of a run at which TensorBoard gets pictures of sentences, and answers; 0: none
+    limit_steps: int | None = None  # smoke runs: stop after so many steps
+    limit_items: int | None = None  # smoke runs: so many items of each split
+
+    def __post_init__(self) -> None:
+        one_of("trainer.device", self.device, DEVICES)
+        if self.precision is None:
+            # By the setting, not by what the machine has; and settled now, so that a run's file holds it.
+            self.precision = "bf16-mixed" if self.device == "cuda" else "32"
+        one_of("trainer.precision", self.precision, ("32", "bf16-mixed", "16-mixed"))
+        for name in self.loggers:
+            one_of("trainer.loggers", name, LOGGERS)
+        if len(set(self.loggers)) < len(self.loggers):
+            raise ValueError(f"trainer.loggers ({self.loggers}) must name each logger once")
+        at_least("trainer.pictures", self.pictures, 0)
+        for name, value in (("limit_steps", self.limit_steps), ("limit_items", self.limit_items)):
+            if value is not None:
+                at_least(f"trainer.{name}", value, 1)

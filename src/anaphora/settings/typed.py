@@ -1,0 +1,119 @@
+"""Every setting in one typed tree: registered for Hydra, checked before anything heavy is imported.
+
+A slot with variants (a position encoding, a corpus, a prediction head) takes a dataclass with a `kind`, which chooses
+it; `variants.register` adds one from outside the package.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import typing
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeVar
+
+from omegaconf import MISSING, DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from anaphora.base.errors import UserError, one_line
+from anaphora.settings.variants import GROUPS, VARIANTS
+
+Setting = TypeVar("Setting")
+
+
+def resolve(composed: DictConfig, as_a: type[Setting]) -> Setting:
+    """A composed configuration as typed, checked settings.
+
+    Raises:
+        UserError: an unknown, missing or impossible setting, named by its path.
+    """
+    try:
+        plain = OmegaConf.to_container(composed, resolve=True)
+    except OmegaConfBaseException as error:
+        raise UserError(one_line(error)) from None
+    assert isinstance(plain, dict)
+    return construct(as_a, plain, "")
+
+
+def construct(settings: type[Setting], plain: Mapping[Any, Any], path: str) -> Setting:
+    """Settings of one dataclass from plain values; variants are chosen by their `kind`.
+
+    Raises:
+        UserError: naming the path, the value and what is allowed.
+    """
+    chosen: type[Any] = settings
+    if settings in VARIANTS:
+        options = VARIANTS[settings]
+        kind = plain.get("kind", MISSING)
+        if not isinstance(kind, str) or kind not in options:
+            slot = next(group for group, base in GROUPS.items() if base is settings)
+            own = f"; if it is a part of your own in {slot}, import the module that registers it first"
+            hint = "" if kind == MISSING else own
+            raise UserError(f"{path}.kind ({kind!r}) must be one of {', '.join(options)}{hint}")
+        chosen = options[kind]
+    hints = typing.get_type_hints(chosen)
+    names = [one.name for one in dataclasses.fields(chosen)]
+    values: dict[str, Any] = {}
+    for name, value in plain.items():
+        inner = f"{path}.{name}" if path else str(name)
+        if name not in names:
+            close = difflib.get_close_matches(str(name), names, n=1)
+            meant = f"; did you mean {close[0]}?" if close else ""
+            raise UserError(f"unknown setting {inner}{meant} (allowed: {', '.join(names)})")
+        if value == MISSING:
+            raise UserError(f"{inner} is missing; give it a value, for instance {inner}=...")
+        values[name] = _checked_value(hints[name], value, inner)
+    required = [one.name for one in dataclasses.fields(chosen) if _is_required(one) and one.name not in values]
+    if required:
+        raise UserError(f"{path + '.' if path else ''}{required[0]} is missing")
+    try:
+        built: Setting = chosen(**values)
+        return built
+    except ValueError as error:
+        raise UserError(str(error)) from None
+
+
+def _checked_value(hint: Any, value: Any, path: str) -> Any:
+    options = [one for one in typing.get_args(hint) if one is not type(None)]
+    optional = type(None) in typing.get_args(hint)
+    if value is None and (optional or hint is type(None)):
+        return None
+    if optional:
+        hint = options[0]
+    inner = typing.get_args(hint)
+    if typing.get_origin(hint) is list and dataclasses.is_dataclass(inner[0]):
+        if not isinstance(value, list):
+            raise UserError(f"{path} ({value!r}) must be a list")
+        return [_checked_value(inner[0], one, f"{path}[{place}]") for place, one in enumerate(value)]
+    if dataclasses.is_dataclass(hint):
+        if not isinstance(value, Mapping):
+            raise UserError(f"{path} ({value!r}) must be a group of settings")
+        return construct(typing.cast(type[Any], hint), value, path)
+    try:
+        checked = OmegaConf.merge(
+            OmegaConf.structured(dataclasses.make_dataclass("One", [("value", hint)])), {"value": value}
+        )
+        plain = OmegaConf.to_container(checked)
+        assert isinstance(plain, dict)
+        return plain["value"]
+    except OmegaConfBaseException:
+        raise UserError(f"{path} ({value!r}) must be of type {_type_name(hint)}") from None
+
+
+def _is_required(one: dataclasses.Field[Any]) -> bool:
+    unset = one.default is dataclasses.MISSING and one.default_factory is dataclasses.MISSING
+    return unset or one.default == MISSING
+
+
+def _type_name(hint: Any) -> str:
+    return hint.__name__ if isinstance(hint, type) else str(hint)
+
+
+def leaf_settings(plain: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
+    """Every leaf of nested settings with its dotted path."""
+    for name, value in plain.items():
+        leaf = f"{before}.{name}" if before else name
+        if isinstance(value, Mapping):
+            yield from leaf_settings(value, leaf)
+        else:
+            yield leaf, value

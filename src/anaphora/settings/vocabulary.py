@@ -1,0 +1,62 @@
+"""Settings of the vocabulary: words, characters or learned subwords."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from omegaconf import MISSING
+
+from anaphora.base import checks
+
+
+@dataclass(kw_only=True)
+class Vocabulary:
+    """How text is split into tokens, learned from the training split; the variants are the subclasses."""
+
+    kind: str = MISSING
+
+
+@dataclass(kw_only=True)
+class WordVocabulary(Vocabulary):
+    """Whole words, and known subwords for the rare ones; Chinese is split into known words."""
+
+    kind: str = "word"
+    min_count: int = 2  # a word that occurs less often is split into known subwords
+
+    def __post_init__(self) -> None:
+        checks.at_least("vocabulary.min_count", self.min_count, 1)
+
+
+@dataclass(kw_only=True)
+class CharacterVocabulary(Vocabulary):
+    """Single characters."""
+
+    kind: str = "character"
+    min_count: int = 2  # a character that occurs less often is unknown
+
+    def __post_init__(self) -> None:
+        checks.at_least("vocabulary.min_count", self.min_count, 1)
+
+
+@dataclass(kw_only=True)
+class SubwordVocabulary(Vocabulary):
+    """A given number of subwords; at most half of them single characters, the most frequent ones."""
+
+    size: int = 8000  # tokens, special ones included; fewer where the text holds no more
+
+    def __post_init__(self) -> None:
+        checks.at_least("vocabulary.size", self.size, 16)
+
+
+@dataclass(kw_only=True)
+class WordPiece(SubwordVocabulary):
+    """WordPiece (Devlin et al. 2019): "##" marks a subword inside a word; every Chinese character is a token."""
+
+    kind: str = "wordpiece"
+
+
+@dataclass(kw_only=True)
+class Bpe(SubwordVocabulary):
+    """Byte-pair encoding (Sennrich et al. 2016) over characters; Chinese characters merge into words."""
+
+    kind: str = "bpe"

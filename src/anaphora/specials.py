@@ -1,6 +1,0 @@
-"""The tokens that every vocabulary begins with: data writes them, models read them."""
-
-from __future__ import annotations
-
-PADDING, UNKNOWN, CLS, MASK, NONE = range(5)
-SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[MASK]", "[NONE]")

@@ -1,0 +1,297 @@
+"""The figures of a study: cells beside each other with their spread over seeds, and curves over a number.
+
+They take what `studies.summary.summarise` gives. A cell whose task is not solved is hatched where alignment is shown:
+what lies there is printed, and not to be read as alignment.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
+
+from anaphora.analysis.scores.cells import KINDS
+from anaphora.report.figures import style
+from anaphora.report.figures.fonts import drawable_text
+from anaphora.report.figures.panels import Mark, panel_figure
+from anaphora.report.figures.sheet import Heading, Sheet, text_width
+from anaphora.report.figures.style import figure_style
+from anaphora.report.wording import labels, language_name, phrase
+from anaphora.settings.commands.study import TASK_MEASURE, is_share
+
+Study = Mapping[str, Any]
+
+PANEL_MEASURES = {
+    "task_accuracy": "task accuracy",
+    "candidate_accuracy": "candidate accuracy",
+    "antecedent_mass": "mass on the antecedent",
+}
+"""The panels of the figure of cells."""
+_CUE_STYLES = {
+    "set": (phrase("kinds", "set"), style.INK, "o"),
+    "role": (phrase("kinds", "role"), style.ANTECEDENT, "D"),
+    "all": ("all items", style.INK, "o"),
+}
+_INTERVENTION_STYLES = (
+    (style.ANTECEDENT, "D"),
+    (style.DISTRACTOR, "s"),
+    (style.PRONOUN, "^"),
+    (style.MUTED, "v"),
+    (style.OTHER, "P"),
+    (style.INK, "X"),
+)
+"""Colour and mark of the changes of `interventions_figure`."""
+_AXIS_LABELS = {"distance": "distance (words)", "tokens": "tokens a sentence", "d_k": "d_k (features a head)"}
+_LINE_STYLES = (
+    (style.ANTECEDENT, "-", "o"),
+    (style.DISTRACTOR, (0, (5, 2)), "D"),
+    (style.INK, (0, (1, 1.5)), "s"),
+    (style.PRONOUN, (0, (5, 1.5, 1, 1.5)), "^"),
+    (style.MUTED, "-", "v"),
+    (style.OTHER, (0, (3, 1)), "P"),
+)
+
+
+def measured_languages(study: Study) -> list[str]:
+    """The languages in which anything was measured."""
+    return list(dict.fromkeys(language for cell in study["cells"] for language in cell["groups"]))
+
+
+def cue_groups(groups: Mapping[str, Any]) -> list[str]:
+    """Kinds of cue where the items have them, else all items together."""
+    return [kind for kind in KINDS if kind in groups] or [name for name in ("all",) if name in groups]
+
+
+@figure_style()
+def cells_figure(study: Study, language: str) -> Figure | None:
+    """Every cell's task accuracy, candidate accuracy and mass in one language: the median and, as a line, all seeds.
+
+    Cells stand below the factor that they change. None where nothing of this kind was measured.
+    """
+    rows: list[tuple[str, bool]] = []
+    marks: dict[tuple[str, str], list[Mark]] = {}
+    unsolved: list[tuple[int, str, int, int]] = []
+    drawn_groups: dict[str, None] = {}
+    factor = None
+    for cell in study["cells"]:
+        groups = cell["groups"].get(language, {})
+        if cell["factor"] and cell["factor"] != factor:
+            rows.append((cell["factor"], True))
+        factor = cell["factor"]
+        name = f"{cell['factor']}/{_cell_label(cell['name'])}"
+        rows.append((name, False))
+        row_groups = cue_groups(groups)
+        for index, group in enumerate(row_groups):
+            drawn_groups[group] = None
+            summary = groups[group]
+            _, colour, form = _CUE_STYLES[group]
+            for measure, panel in PANEL_MEASURES.items():
+                spread = summary["measures"].get(measure)
+                if spread:
+                    mark = Mark(spread["median"], (spread["lowest"], spread["highest"]), colour, form)
+                    marks.setdefault((name, panel), []).append(mark)
+            if summary["is_solved"] is False:
+                unsolved.append((len(rows) - 1, name, index, len(row_groups)))
+    panels = [panel for panel in PANEL_MEASURES.values() if any(panel == of_mark for _, of_mark in marks)]
+    if not panels:
+        return None
+    hatch = f"hatched: median task accuracy below {100 * study['solved']:g} %, so alignment is not compared"
+    title = f"{language_name(language)}: {study['name'].replace('_', ' ')}, median and range over seeds"
+    figure = panel_figure(
+        f"{title}\n{hatch}" if unsolved else title,
+        rows, panels, marks, "share (%)", (0.0, 1.0), points=True, key=[_CUE_STYLES[group] for group in drawn_groups],
+    )  # fmt: skip
+    for axes, panel in zip(figure.axes[1:], panels, strict=True):
+        if panel == PANEL_MEASURES["task_accuracy"]:
+            axes.axvline(study["solved"], color=style.MUTED, linewidth=0.8, linestyle=(0, (1, 2)), zorder=1.5)
+            continue
+        left, right = axes.get_xlim()
+        for row, _, index, count in unsolved:
+            axes.add_patch(
+                Rectangle((left, row + 0.06 + 0.88 * index / count), right - left, 0.88 / count, hatch="////////",
+                          facecolor="none", edgecolor=style.OTHER, linewidth=0, zorder=0.5)
+            )  # fmt: skip
+    return figure
+
+
+def interventions_of(study: Study) -> list[str]:
+    """The interventions on trained models: "candidates knocked out" of the group "candidates knocked out, set"."""
+    groups = (group for cell in study["cells"] for groups in cell["groups"].values() for group in groups)
+    parts = (group.rpartition(", ") for group in groups)
+    return list(dict.fromkeys(change for change, _, kind in parts if change and kind in KINDS))
+
+
+@figure_style()
+def interventions_figure(study: Study) -> Figure | None:
+    """Task accuracy of every cell's models as trained and under each intervention, languages side by side."""
+    changes = interventions_of(study)
+    if not changes:
+        return None
+    forms = {"": ("as trained", style.INK, "o")}
+    forms |= {name: (name, *form) for name, form in zip(changes, _INTERVENTION_STYLES, strict=False)}
+    rows: list[tuple[str, bool]] = []
+    marks: dict[tuple[str, str], list[Mark]] = {}
+    for cell in study["cells"]:
+        kinds = [kind for kind in KINDS if any(kind in groups for groups in cell["groups"].values())]
+        rows += [
+            (_cell_label(cell["name"]), True),
+            *((f"{cell['name']}/{_CUE_STYLES[kind][0]}", False) for kind in kinds),
+        ]
+        for language, groups in cell["groups"].items():
+            for kind in kinds:
+                for change, (_, colour, form) in forms.items():
+                    spread = (
+                        groups.get(f"{change}, {kind}" if change else kind, {}).get("measures", {}).get(TASK_MEASURE)
+                    )
+                    if spread:
+                        mark = Mark(spread["median"], (spread["lowest"], spread["highest"]), colour, form)
+                        name = (f"{cell['name']}/{_CUE_STYLES[kind][0]}", language_name(language))
+                        marks.setdefault(name, []).append(mark)
+    panels = list(dict.fromkeys(panel for _, panel in marks))
+    title = f"{study['name'].replace('_', ' ')}: task accuracy of trained models and under interventions"
+    return panel_figure(
+        f"{title}\nmedian and range over seeds", rows, panels, marks, "task accuracy (%)", (0.0, 1.0), points=True,
+        key=list(forms.values()),
+    )  # fmt: skip
+
+
+def numeric_axes(study: Study) -> dict[str, list[str]]:
+    """Groups that stand on an axis, "distance 3", by the name of the axis: {"distance": [measures]}."""
+    axes: dict[str, dict[str, None]] = {}
+    for cell in study["cells"]:
+        for groups in cell["groups"].values():
+            for group, summary in groups.items():
+                axis, _ = axis_value(group) or (None, None)
+                if axis:
+                    axes.setdefault(axis, {}).update(dict.fromkeys(summary["measures"]))
+    left_out = ("items", "chance", "quad_accuracy")
+    return {axis: [name for name in measures if name not in left_out] for axis, measures in axes.items()}
+
+
+def axis_value(group: str) -> tuple[str, float] | None:
+    """The axis and the value of a group such as "distance 3"; None for any other."""
+    axis, _, number = group.rpartition(" ")
+    try:
+        return (axis, float(number)) if axis else None
+    except ValueError:
+        return None
+
+
+@figure_style()
+def series_figure(study: Study, axis: str, measure: str) -> Figure | None:
+    """A measure over an axis, one line a cell (the median, the range as a bar), languages side by side."""
+    panels: dict[str, dict[str, list[tuple[float, Mapping[str, float]]]]] = {}
+    for language in measured_languages(study):
+        for cell in study["cells"]:
+            line = sorted(_series_points(cell, language, axis, measure), key=lambda point: point[0])
+            if line:
+                panels.setdefault(language, {})[cell["name"]] = line
+    if not panels:
+        return None
+    points = [point for lines in panels.values() for line in lines.values() for point in line]
+    low, high = min(spread["lowest"] for _, spread in points), max(spread["highest"] for _, spread in points)
+    share = is_share(measure)
+    logarithmic = not share and low > 0 and high / low > 30
+    positions = [position for position, _ in points]
+    doubling = min(positions) > 0 and max(positions) / min(positions) >= 8
+    names = list(dict.fromkeys(name for lines in panels.values() for name in lines))
+    forms = {
+        # From the seventh line on the styles repeat, with hollow marks.
+        name: (*_LINE_STYLES[number % len(_LINE_STYLES)], number >= len(_LINE_STYLES))
+        for number, name in enumerate(names)
+    }
+    left, gap, tall, foot = 0.75, 0.35, 2.0, 0.55
+    heading = Heading(f"{study['name'].replace('_', ' ')}: {measure.replace('_', ' ')}", None)
+    keys = _legend_lines(names, style.DOUBLE_COLUMN - 0.3)
+    panel_width = min((style.DOUBLE_COLUMN - left - 0.2 - gap * (len(panels) - 1)) / len(panels), 3.4)
+    head = heading.height + 0.2 * len(keys) + 0.28
+    width = max(left + panel_width * len(panels) + gap * (len(panels) - 1) + 0.2, heading.width + 0.3)
+    widest = max(sum(text_width(drawable_text(_cell_label(name)), style.SMALL) + 0.5 for name in line) for line in keys)
+    sheet = Sheet(max(width, widest + 0.3), head + tall + foot)
+    sheet.heading(heading)
+    for number, line_names in enumerate(keys):
+        _draw_line_legend(sheet, sheet.height - heading.height - 0.06 - 0.2 * number, line_names, forms)
+    for number, (language, lines) in enumerate(panels.items()):
+        start = left + number * (panel_width + gap)
+        axes = sheet.axes(start, foot, panel_width, tall)
+        if language in labels("languages"):
+            sheet.canvas.text(
+                start, foot + tall + 0.07, language_name(language), fontsize=style.TEXT, fontweight="bold"
+            )
+        axes.set_xlabel(_AXIS_LABELS.get(axis, axis))
+        axes.grid(axis="y")
+        if doubling:
+            axes.set_xscale("log", base=2)
+            ticks = sorted(set(positions))
+            axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+            axes.xaxis.set_minor_formatter(NullFormatter())
+        else:
+            axes.xaxis.set_major_locator(MaxNLocator(nbins=max(3, int(panel_width / 0.35)), integer=True))
+        if logarithmic:
+            axes.set_yscale("log")
+            axes.yaxis.set_major_locator(LogLocator(numticks=6))
+            axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+            axes.yaxis.set_minor_formatter(NullFormatter())
+            axes.set_ylim(low / 1.4, high * 1.4)
+        else:
+            floor, top = (min(0.0, low), max(1.0, high)) if share else (min(0.0, low), high * 1.05 or 1.0)
+            axes.set_ylim(floor - 0.03 * (top - floor), top + 0.03 * (top - floor))
+        if share:
+            axes.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f}")
+        if number:
+            axes.tick_params(axis="y", labelleft=False)
+        else:
+            axes.set_ylabel(f"{measure.replace('_', ' ')}{' (%)' if share else ''}")
+        for name, points_of_line in lines.items():
+            colour, dashes, marker, hollow = forms[name]
+            across = [position for position, _ in points_of_line]
+            for position, spread in points_of_line:
+                ends = [spread["lowest"], spread["highest"]]
+                axes.plot([position] * 2, ends, color=colour, linewidth=1.0, alpha=0.7)
+            medians = [spread["median"] for _, spread in points_of_line]
+            axes.plot(across, medians, color=colour, linestyle=dashes, marker=marker, linewidth=1.5,
+                       markersize=4.0, markeredgewidth=0.8 if hollow else 0.5,
+                      markerfacecolor=style.PAPER if hollow else colour,
+                      markeredgecolor=colour if hollow else style.PAPER)  # fmt: skip
+    return sheet.figure
+
+
+def _series_points(
+    cell: Mapping[str, Any], language: str, axis: str, measure: str
+) -> Iterator[tuple[float, Mapping[str, float]]]:
+    for group, summary in cell["groups"].get(language, {}).items():
+        group_axis, position = axis_value(group) or (None, 0.0)
+        spread = summary["measures"].get(measure)
+        if group_axis == axis and spread and math.isfinite(spread["median"]):
+            yield position, spread
+
+
+def _cell_label(cell: str) -> str:
+    return cell.replace("+", " + ").replace("_", " ")
+
+
+def _legend_lines(names: Sequence[str], room: float) -> list[list[str]]:
+    lines: list[list[str]] = [[]]
+    used = 0.0
+    for name in names:
+        size = text_width(drawable_text(_cell_label(name)), style.SMALL) + 0.5
+        if lines[-1] and used + size > room:
+            lines.append([])
+            used = 0.0
+        lines[-1].append(name)
+        used += size
+    return lines
+
+
+def _draw_line_legend(sheet: Sheet, middle: float, names: Sequence[str], forms: Mapping[str, Any]) -> None:
+    left = 0.15
+    for name in names:
+        colour, dashes, marker, hollow = forms[name]
+        sheet.canvas.plot([left, left + 0.24], [middle] * 2, color=colour, linestyle=dashes, linewidth=1.4)
+        sheet.canvas.plot([left + 0.12], [middle], color=colour, marker=marker, markersize=4.0, linestyle="none",
+                          markerfacecolor=style.PAPER if hollow else colour)  # fmt: skip
+        left = sheet.word(left + 0.3, middle, _cell_label(name), style.INK) + 0.2

@@ -1,0 +1,176 @@
+"""The items of a training run: texts or examples encoded under the vocabulary of the training split, in batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import NamedTuple
+
+import pytorch_lightning as lightning
+
+from anaphora.base.batch import Batch
+from anaphora.base.errors import UserError
+from anaphora.data.batches.batching import MinimalPairs, TrainingBatches, evaluation_batches
+from anaphora.data.batches.encoded import EncodedSplit
+from anaphora.data.batches.masking import masked_for_evaluation
+from anaphora.data.batches.texts import EncodedTexts
+from anaphora.data.example import Example, sample_quads
+from anaphora.data.names import with_exchanged_names, with_other_names
+from anaphora.data.store import Corpus
+from anaphora.data.store import load as load_corpus
+from anaphora.data.text import evenly_sampled
+from anaphora.data.tokens import vocabulary
+from anaphora.data.tokens.tokenizer import Tokenizer
+from anaphora.settings.data import TextCorpus
+from anaphora.settings.model.prediction import Label, NoPrediction, slots_of
+from anaphora.settings.run import Config
+
+
+class TrainingData(NamedTuple):
+    """What a run is trained on: its settings, with what the data decide filled in, and both splits encoded."""
+
+    config: Config
+    tokenizer: Tokenizer
+    training: EncodedSplit
+    validation: EncodedSplit
+
+
+def prepare_texts(config: Config, known: Tokenizer | None) -> TrainingData:
+    """The texts that the settings name; the vocabulary is learned where none is known.
+
+    A prediction head of labels gets those of the training split.
+
+    Raises:
+        UserError: a split is empty, or has no labels though the task asks for them.
+    """
+    corpus = load_corpus(config.data)
+    training, development = (
+        evenly_sampled(corpus.texts(split), config.trainer.limit_items) for split in ("train", "dev")
+    )
+    for split, texts in (("train", training), ("dev", development)):
+        if not texts:
+            raise UserError(f"the {split} split is empty")
+    tokenizer = known or vocabulary.build(config.vocabulary, [text.text for text in training], corpus.words)
+    labels: list[str] = []
+    prediction = config.task.prediction
+    if isinstance(prediction, Label):
+        labels = prediction.labels or sorted({text.label for text in training if text.label is not None})
+        if len(labels) < 2:
+            raise UserError(
+                f"task.prediction=label needs texts of at least two labels; the training split has {labels}"
+            )
+        config = replace(config, task=replace(config.task, prediction=replace(prediction, labels=labels)))
+    longest = config.batching.row_tokens
+    encoded, validation = (EncodedTexts(split, tokenizer, longest, labels) for split in (training, development))
+    validation.subsample(config.validation.items)
+    return TrainingData(config, tokenizer, encoded, validation)
+
+
+def prepare_examples(config: Config, known: Tokenizer | None) -> TrainingData:
+    """The examples of pronouns that the settings name; the vocabulary is learned where none is known."""
+    corpus = load_corpus(config.data)
+    limit = config.trainer.limit_items
+    training, development = load_examples(corpus, "train", limit), load_examples(corpus, "dev", limit)
+    exchanged = [with_exchanged_names(example) for example in training] if config.task.exchanged_names else []
+    training += [*exchanged, *with_other_names(training, config.task.other_names, config.seed)]
+    check_antecedents(config, [*training, *development])
+    tokenizer = known or vocabulary.build(config.vocabulary, [example.text for example in training], corpus.words)
+    validation = EncodedSplit(sample_quads(development, config.validation.items), tokenizer)
+    return TrainingData(config, tokenizer, EncodedSplit(training, tokenizer), validation)
+
+
+class TrainingDataModule(lightning.LightningDataModule):
+    """Training in rounds of `validation.every` steps, each followed by a validation.
+
+    A Lightning epoch is a round, so that every checkpoint stands between two rounds and resuming needs to know only
+    the number of steps done.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        training: EncodedSplit,
+        validation: EncodedSplit,
+        steps: int,
+        minimal_pairs: MinimalPairs | None = None,
+    ) -> None:
+        super().__init__()
+        self.config, self.validation, self.steps = config, validation, steps
+        self.slots = slots_of(config.task.prediction)
+        self.batches = TrainingBatches(
+            training, config.batching, config.seed, self.slots, config.task.masked_lm, minimal_pairs
+        )
+
+    def train_dataloader(self) -> Iterable[Batch]:
+        assert self.trainer is not None
+        done = self.trainer.global_step
+        end = min(self.steps, done + self.config.validation.every)
+        return _StepBatches(self.batches, done, end)
+
+    def val_dataloader(self) -> Iterable[Batch]:
+        batches = evaluation_batches(self.validation, self.config.batching, self.slots)
+        if isinstance(self.config.data, TextCorpus) and isinstance(self.config.task.prediction, NoPrediction):
+            batches = masked_for_evaluation(batches, self.config.task.masked_lm, self.validation.vocabulary)
+        return _ValidationBatches(list(batches))
+
+
+class _StepBatches:
+    """The batches of some steps, as often as one iterates."""
+
+    def __init__(self, batches: TrainingBatches, first: int, last: int) -> None:
+        self.batches, self.first, self.last = batches, first, last
+
+    def __len__(self) -> int:
+        return self.last - self.first
+
+    def __iter__(self) -> Iterator[Batch]:
+        return self.batches.between(self.first, self.last)
+
+
+class _ValidationBatches:
+    """Batches read once through; Lightning would take a plain list of them for a list of loaders."""
+
+    def __init__(self, batches: list[Batch]) -> None:
+        self.batches = batches
+
+    def __len__(self) -> int:
+        return len(self.batches)
+
+    def __iter__(self) -> Iterator[Batch]:
+        return iter(self.batches)
+
+
+def load_examples(corpus: Corpus, split: str, limit: int | None) -> list[Example]:
+    """A split's examples, evenly thinned to a limit."""
+    examples = corpus.examples(split)
+    if not examples:
+        raise UserError(f"the {split} split is empty")
+    return sample_quads(examples, limit) if limit else examples
+
+
+def minimal_pairs_of(training: EncodedSplit, config: Config) -> MinimalPairs:
+    """The minimal pairs of the training split.
+
+    Raises:
+        UserError: there are none with different answers.
+    """
+    minimal_pairs = MinimalPairs(training)
+    if not len(minimal_pairs.pairs):
+        raise UserError(
+            f"task.minimal_pair_contrast ({config.task.minimal_pair_contrast}) needs minimal pairs, items that share "
+            "`minimal_pair` and candidates but have different answers, and the training split of "
+            f"data={config.data.kind} has none: leave it at 0"
+        )
+    return minimal_pairs
+
+
+def check_antecedents(config: Config, examples: list[Example]) -> None:
+    """Refuse data that the task cannot answer."""
+    if config.task.prediction.kind == "none" or config.task.prediction.none_of_them:
+        return
+    for number, example in enumerate(examples):
+        if not example.antecedents:
+            raise UserError(
+                f"item {number} has no antecedent ({example.text[:60]!r}), and the task has no answer for that: "
+                "set task.prediction.none_of_them=true"
+            )

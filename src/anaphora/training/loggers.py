@@ -1,0 +1,58 @@
+"""Where a run's numbers go while it trains: Lightning loggers, one for each name in `trainer.loggers`."""
+
+from __future__ import annotations
+
+import csv
+from argparse import Namespace
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from pytorch_lightning.loggers import CSVLogger, Logger
+
+from anaphora.runs.directory import RunFiles
+from anaphora.training.tensorboard.board import RunTensorBoardLogger
+
+
+def build_loggers(layout: RunFiles, names: Sequence[str], resumed: bool) -> list[Logger]:
+    """The loggers of a run; those of a resumed run go on with its curves where its checkpoint stands."""
+    resumed_at = checkpoint_step(layout) if resumed else None
+    loggers: list[Logger] = []
+    for name in names:
+        match name:
+            case "tensorboard":
+                loggers.append(RunTensorBoardLogger(layout.directory, resumed_at))
+            case "csv":
+                loggers.append(RunCSVLogger(layout.directory, resumed_at))
+    return loggers
+
+
+class RunCSVLogger(CSVLogger):
+    """Every number in `curves/metrics.csv` of a run's directory, under TensorBoard's tags.
+
+    Lightning's own begins its file anew; this one keeps the rows up to the step at which a run is resumed.
+    """
+
+    def __init__(self, directory: Path, resumed_at: int | None) -> None:
+        super().__init__(directory, name="", version="curves")
+        path = Path(self.log_dir) / "metrics.csv"
+        if resumed_at is None or not path.exists():
+            return
+        with path.open(newline="", encoding="utf-8") as file:
+            rows = [row for row in csv.DictReader(file) if int(row["step"]) <= resumed_at]
+        path.unlink()
+        for row in rows:
+            step = int(row.pop("step"))
+            self.log_metrics({tag: float(value) for tag, value in row.items() if value}, step)
+        self.save()
+
+    def log_hyperparams(self, params: dict[str, Any] | Namespace | None = None) -> None:
+        """Nothing: the settings lie in config.yaml."""
+
+
+def checkpoint_step(layout: RunFiles) -> int:
+    """Training steps done at a run's checkpoint, 0 where there is none."""
+    if not layout.last_checkpoint.exists():
+        return 0
+    return int(torch.load(layout.last_checkpoint, map_location="cpu", weights_only=True, mmap=True)["global_step"])

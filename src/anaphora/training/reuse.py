@@ -1,0 +1,48 @@
+"""A finished run of given settings: re-used, resumed or trained."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from anaphora.base.console import console
+from anaphora.base.device import evaluation_device
+from anaphora.base.errors import UserError
+from anaphora.runs.directory import Run, RunFiles, load
+from anaphora.runs.reuse import same_settings
+from anaphora.settings.run import Config
+from anaphora.settings.stored import read
+
+
+def load_or_train(config: Config, advice: str, report: Callable[[str], None] | None = None) -> Run:
+    """The finished run of these settings: re-used as it lies there, resumed where it was stopped, or trained.
+
+    Args:
+        config: with the name of its directory.
+        advice: what the error message recommends where the directory holds a run of other settings.
+        report: gets one line that says which of the three it is; by default it is printed.
+
+    Raises:
+        UserError: the directory holds a run of other settings, or the training cannot begin.
+    """
+    assert config.name is not None
+    directory = Path(config.output) / config.name
+    layout = RunFiles(directory)
+    report = report or partial(console.print, soft_wrap=True)
+    if layout.config.exists() and not same_settings(read(layout.config), config):
+        raise UserError(f"{directory} holds a run of other settings; {advice}")
+    if layout.weights.exists():
+        report(f"{directory}: finished; its weights are re-used")
+        return load(directory, evaluation_device(config.trainer.device))
+
+    from anaphora.training.run import train
+
+    if layout.config.exists():
+        report(f"{directory}: unfinished; it is resumed")
+        train(replace(config, resume=str(directory)))
+    else:
+        report(f"{directory}: training")
+        train(config)
+    return load(directory, evaluation_device(config.trainer.device))

@@ -1,0 +1,292 @@
+"""What TensorBoard shows of a run: its tags, their charts, the settings to compare by, probe sentences, predictions.
+
+docs/tensorboard.md explains each tag.
+"""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anaphora.data.batches.encoded import EncodedSplit
+from anaphora.data.batches.texts import EncodedTexts
+from anaphora.data.example import Example
+from anaphora.settings.data import ControlledCorpus, TextCorpus
+from anaphora.settings.model.attention import heads_of
+from anaphora.settings.run import Config
+
+LANGUAGE_TAGS = {"en": "english", "zh": "chinese"}
+HEAD_CHARTS = {
+    "heads_candidate_accuracy": "Candidate accuracy of each head · 各头的候选准确率",
+    "heads_mass": "Mass on the antecedent · 落在先行词上的注意力",
+    "heads_special": "Mass on special tokens · 落在特殊标记上的注意力",
+    "heads_entropy": "Entropy of the pronoun's row, in nats · 代词行的熵（奈特）",
+}
+"""The groups of tags of what is measured of each layer and head, and the titles of their charts."""
+FINAL_METRICS = {
+    "final/accuracy": "accuracy",
+    "final/loss": "loss",
+    "final/best_head": "best head",
+    "final/step": "step",
+    "final/seconds": "seconds",
+}
+"""Tags of what the kept weights reached, and their columns in the tab "HParams"."""
+PROBES_PER_LANGUAGE = 2
+"""Sentences of each language that are drawn."""
+MAX_PROBE_WORDS = 24
+"""Words of a sentence that is drawn, at most."""
+MAX_TABLE_ROWS = 6
+"""Right answers in a table, and wrong ones, at most."""
+_MARKDOWN_ESCAPES = str.maketrans({mark: f"&#{ord(mark)};" for mark in string.punctuation} | {"\n": " ", "\r": " "})
+_MAX_TEXT_CHARACTERS = 300
+"""Characters of a text in a table."""
+
+
+def tensorboard_tag(measure: str) -> str:
+    """The tag of a measure of a step or a validation.
+
+    TensorBoard sorts groups by name and opens the first two: few curves that tell how a run goes, and what it reached.
+    """
+    group, _, name = measure.partition("/")
+    match group:
+        case "train":
+            return f"curves/train_{name}" if name.startswith("loss") else f"curves/{name}"
+        case "validation":
+            return f"curves/validation_{name}"
+        case _:
+            return f"{group.replace('attention', 'heads')}/{name}"
+
+
+def scalar_layout(config: Config, heads: bool) -> dict[str, dict[str, list[str]]]:
+    """The charts of "Custom Scalars": category -> title -> regular expressions of tags.
+
+    A chart holds one measure of one layer's heads, so that twelve heads in six layers stay readable.
+
+    Args:
+        config: the run's settings.
+        heads: whether heads are measured: the encoder has maps and the data have pronouns.
+    """
+    answers, texts = config.task.prediction.kind != "none", isinstance(config.data, TextCorpus)
+    # A chart has the same expressions in every run: TensorBoard would draw it twice.
+    progress = {"Loss and its parts · 损失及其组成": r"curves/(train|validation)_loss(_\w+)?$"}
+    if texts and not answers:
+        progress["Perplexity · 困惑度"] = r"curves/validation_perplexity$"
+    if answers or heads:
+        progress["Accuracy and the best head · 准确率与最佳注意力头"] = r"curves/validation_(accuracy|best_head)$"
+    progress |= {
+        "Gradient norm before clipping · 裁剪前的梯度范数": r"curves/gradient_norm$",
+        "Learning rate · 学习率": r"curves/learning_rate$",
+        "Real tokens a second · 每秒实际词元数": r"curves/tokens_per_second$",
+    }
+    categories = {"Training · 训练": {title: [tags] for title, tags in progress.items()}}
+    for measure, title in HEAD_CHARTS.items() if heads else ():
+        categories[title] = {
+            f"layer {layer} · 第 {layer} 层": [rf"{measure}/layer_{layer}_head_\d+$"]
+            for layer in range(config.model.layers)
+        }
+    return categories
+
+
+def hyperparameters(config: Config) -> dict[str, str | float]:
+    """The settings that experiments vary, by the name that a command gives them; the same names for every run."""
+    model, task, optimizer = config.model, config.task, config.optimizer
+    languages = ",".join(config.data.languages) if isinstance(config.data, ControlledCorpus) else "–"
+    return {
+        "data": config.data.kind,
+        "data.languages": languages,
+        "seed": config.seed,
+        "model.layers": model.layers,
+        "model.attention.heads": heads_of(model.attention),
+        "model.width": model.width,
+        "model.position": model.position.kind,
+        "model.attention": model.attention.kind,
+        "model.values": model.values,
+        "model.tied_output": str(model.tied_output).lower(),
+        "task.prediction": task.prediction.kind,
+        "task.masked_lm": task.masked_lm,
+        "task.supervision.weight": task.supervision.weight,
+        "optimizer.matrices": optimizer.matrices,
+        "optimizer.learning_rate": optimizer.learning_rate,
+        "optimizer.steps": optimizer.steps,
+    }
+
+
+def image_steps(steps: int, every: int, most: int) -> frozenset[int]:
+    """The steps at which pictures are drawn: evenly spread from the start over validations to the end.
+
+    Args:
+        steps: of the run.
+        every: steps between two validations.
+        most: how many of them; one alone is the end.
+    """
+    possible = [*range(0, steps, every), steps]
+    if most < 2:
+        return frozenset(possible[-most:] if most else ())
+    return frozenset(possible[index] for index in np.linspace(0, len(possible) - 1, most).round().astype(int))
+
+
+def select_probes(examples: Sequence[Example], data: EncodedSplit) -> list[tuple[str, int]]:
+    """The sentences that are drawn: tag and number in the split.
+
+    In each language the short sentences are taken in turn from the kinds of cue; of a kind alone, at equal distances.
+    Sentences of strata beside the main one are left out. The choice knows nothing of any model.
+    """
+    probes = []
+    for language, name in LANGUAGE_TAGS.items():
+        items_by_kind: dict[str, list[int]] = {}
+        for number, example in enumerate(examples):
+            words = len({word for word in data.tokens[number].words if word >= 0})
+            main = example.factors.get("stratum") in (None, "", "main")
+            if example.language == language and main and words <= MAX_PROBE_WORDS:
+                items_by_kind.setdefault(example.factors.get("kind", ""), []).append(number)
+        per_kind = -(-PROBES_PER_LANGUAGE // max(1, len(items_by_kind)))
+        spread = [
+            [items[index * len(items) // per_kind] for index in range(min(per_kind, len(items)))]
+            for items in items_by_kind.values()
+        ]
+        in_turn = [item for turn in zip_longest(*spread) for item in turn if item is not None]
+        probes += [
+            (f"probe_{name}/sentence_{count}", item)
+            for count, item in enumerate(in_turn[:PROBES_PER_LANGUAGE], start=1)
+        ]
+    return probes
+
+
+@dataclass(frozen=True)
+class ValidationPredictions:
+    """What a model predicts at a validation: N items in the order of the split, L layers, H heads.
+
+    Attributes:
+        predicted: (N,) the number of the candidate or label, -1 for none of them.
+        probability: (N,) its probability among those that could be chosen.
+        head_choices: (N, L, H) the candidate that each head weighs most; None where no head was measured.
+    """
+
+    predicted: NDArray[np.int64]
+    probability: NDArray[np.float32]
+    head_choices: NDArray[np.int64] | None
+
+
+def prediction_tables(
+    predictions: ValidationPredictions, data: EncodedSplit, head: tuple[int, int] | None
+) -> dict[str, str]:
+    """Tag -> a Markdown table of the first wrong and the first right answers in each language.
+
+    Args:
+        predictions: of the model.
+        data: the items.
+        head: layer and head whose choice stands beside the model's; None for none.
+    """
+    gold = data.gold
+    is_right = np.where(
+        predictions.predicted >= 0, gold[np.arange(len(gold)), predictions.predicted], ~gold.any(axis=1)
+    )
+    labelled = isinstance(data, EncodedTexts)
+    languages = [item.language for item in (data.texts if isinstance(data, EncodedTexts) else data.examples)]
+    tables = {}
+    for language, name in LANGUAGE_TAGS.items():
+        items = np.flatnonzero(np.array(languages) == language)
+        if not len(items):
+            continue
+        right = is_right[items]
+        table_head = head if predictions.head_choices is not None and not labelled else None
+        phrases = _PHRASES[language]
+        item_columns = ("text", "label") if labelled else ("pronoun", "antecedent")
+        columns = ["", *(phrases[column] for column in (*item_columns, "prediction", "probability"))]
+        if table_head is not None:
+            columns.append(phrases["head choice"].format(layer=table_head[0], head=table_head[1]))
+        table_items = [*items[~right][:MAX_TABLE_ROWS], *items[right][:MAX_TABLE_ROWS]]
+        line = (
+            _label_row(predictions, data)
+            if isinstance(data, EncodedTexts)
+            else _candidate_row(predictions, data, phrases, table_head)
+        )
+        rows = [["✓" if is_right[item] else "✗", *line(item)] for item in table_items]
+        summary = phrases["summary"].format(right=int(right.sum()), count=len(items), most=MAX_TABLE_ROWS)
+        table = [columns, ["---"] * len(columns), *rows]
+        tables[f"answers/{name}"] = f"{summary}\n\n" + "\n".join(f"| {' | '.join(row)} |" for row in table)
+    return tables
+
+
+_PHRASES = {
+    "en": {
+        "text": "text",
+        "pronoun": "text, the pronoun in bold",
+        "antecedent": "antecedent",
+        "label": "label",
+        "prediction": "answer",
+        "probability": "probability",
+        "head choice": "strongest candidate of layer {layer} head {head}",
+        "none": "(none of them)",
+        "summary": "{right} of {count} right. The first {most} wrong and the first {most} right answers:",
+    },
+    "zh": {
+        "text": "文本",
+        "pronoun": "文本，代词为粗体",
+        "antecedent": "先行词",
+        "label": "标签",
+        "prediction": "回答",
+        "probability": "概率",
+        "head choice": "第 {layer} 层第 {head} 头权重最大的候选",
+        "none": "（都不是）",
+        "summary": "{count} 个中答对 {right} 个。前 {most} 个答错与前 {most} 个答对的：",
+    },
+}
+
+
+def _candidate_row(
+    predictions: ValidationPredictions, data: EncodedSplit, phrases: dict[str, str], head: tuple[int, int] | None
+) -> Callable[[int], list[str]]:
+    def line(item: int) -> list[str]:
+        example = data.examples[item]
+        start, end = example.pronoun
+        before = escape_markdown(example.text[max(0, start - _MAX_TEXT_CHARACTERS) : start])
+        after = escape_markdown(example.text[end : end + _MAX_TEXT_CHARACTERS])
+        text = f"{before}**{escape_markdown(example.text[start:end])}**{after}"
+        if start > _MAX_TEXT_CHARACTERS:
+            text = f"… {text}"
+        if len(example.text) - end > _MAX_TEXT_CHARACTERS:
+            text = f"{text} …"
+        antecedents = " / ".join(escape_markdown(example.words(number)) for number in example.antecedents)
+        row = [
+            text,
+            antecedents or phrases["none"],
+            _candidate_text(int(predictions.predicted[item]), example, phrases),
+            f"{predictions.probability[item]:.2f}",
+        ]
+        if head is not None:
+            assert predictions.head_choices is not None
+            row.append(_candidate_text(int(predictions.head_choices[item][head]), example, phrases))
+        return row
+
+    return line
+
+
+def _label_row(predictions: ValidationPredictions, data: EncodedTexts) -> Callable[[int], list[str]]:
+    def line(item: int) -> list[str]:
+        text = data.texts[item].text
+        shortened = escape_markdown(text[:_MAX_TEXT_CHARACTERS]) + " …" * (len(text) > _MAX_TEXT_CHARACTERS)
+        gold = int(data.gold[item].argmax())
+        labels = (escape_markdown(data.labels[number]) for number in (gold, int(predictions.predicted[item])))
+        return [shortened, *labels, f"{predictions.probability[item]:.2f}"]
+
+    return line
+
+
+def _candidate_text(candidate: int, example: Example, phrases: dict[str, str]) -> str:
+    return escape_markdown(example.words(candidate)) if candidate >= 0 else phrases["none"]
+
+
+def escape_markdown(text: str) -> str:
+    """A text that Markdown shows as it is, in one line: every mark as a character reference."""
+    return text.translate(_MARKDOWN_ESCAPES)
+
+
+def markdown_code_block(text: str) -> str:
+    """A text of several lines that Markdown shows as it is."""
+    return "\n".join(f"    {line}" for line in text.splitlines())

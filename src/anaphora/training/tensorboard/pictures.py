@@ -1,0 +1,359 @@
+"""Small pictures of one sentence for TensorBoard: every head's pronoun row, and every head's map, in milliseconds.
+
+They are drawn pixel by pixel with Pillow: a figure of matplotlib takes half a second, and these are drawn while a model
+trains. The scale of colours is fixed, so that a slider shows change. Captions are in the sentence's language.
+
+L layers, H heads, W words.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import groupby
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, ImageDraw, ImageFont
+
+from anaphora.analysis.maps.record import AttentionRecord
+from anaphora.analysis.maps.words import SPECIAL, WordRow, word_map, word_weights
+from anaphora.data.example import Example, Span
+from anaphora.report.figures import style
+from anaphora.report.figures.fonts import drawable_text, font_file_of, is_chinese
+from anaphora.report.figures.pictures import word_roles
+
+_TYPE_SIZE = 15
+_SMALL_TYPE_SIZE = 12
+"""Type sizes in pixels."""
+_MARGIN = 14
+_LINE_HEIGHT = 22
+_MAX_LABELLED_HEADS = 24
+"""So many heads at most have their weights written into the pronoun rows."""
+_MAX_GRID_WIDTH = 1280
+"""Pixels over which a grid of maps takes smaller cells."""
+_CELL_SIZES = (18, 15, 12, 9, 7, 5, 4, 3)
+_MIN_LABELLED_CELL = 12
+"""The smallest cell beside which its word is written."""
+_COLOUR_SCALE_WIDTH = 240
+"""Pixels of the scale of colours."""
+_TICKS = (0.0, 0.01, 0.05, 0.2, 0.5, 1.0)
+_PHRASES = {
+    "en": {
+        "rows": "What the pronoun attends to, in every head",
+        "in percent": "What the pronoun attends to, in every head (%)",
+        "maps": "Every head's map: a row attends, a column is attended to",
+        "head": "layer {layer} head {head}",
+        "short": "L{layer} H{head}",
+        "pronoun": "pronoun",
+        "antecedent": "antecedent",
+        "distractor": "other candidate",
+        "step": "step {step}",
+        "special": "special",
+        "scale": "weight; the colour follows its square root",
+    },
+    "zh": {
+        "rows": "各注意力头中代词关注的位置",
+        "in percent": "各注意力头中代词关注的位置（%）",
+        "maps": "各注意力头的注意力图：行为关注者，列为被关注者",
+        "head": "第 {layer} 层 第 {head} 头",
+        "short": "{layer}层{head}头",
+        "pronoun": "代词",
+        "antecedent": "先行词",
+        "distractor": "其他候选",
+        "step": "第 {step} 步",
+        "special": "特殊",
+        "scale": "注意力权重，颜色按其平方根",
+    },
+}
+_ROLE_COLOURS = {"pronoun": style.PRONOUN, "antecedent": style.ANTECEDENT, "distractor": style.DISTRACTOR}
+
+
+@dataclass(frozen=True)
+class PngImage:
+    """A PNG with its size in pixels."""
+
+    width: int
+    height: int
+    png: bytes
+
+
+def pronoun_rows_image(record: AttentionRecord, step: int) -> PngImage:
+    """The pronoun's attention to every word: a line for each head, layers from above; step: of the training."""
+    row = word_weights(record)
+    layers, heads, count = row.weights.shape
+    phrases = _PHRASES[record.example.language]
+    roles = _roles_by_word(record.example, row)
+    written = layers * heads <= _MAX_LABELLED_HEADS
+    high, wide = (20, 28) if written else (11, 24)
+    labels = {
+        (layer, head): phrases["head" if written else "short"].format(layer=layer, head=head)
+        for layer in range(layers)
+        for head in range(heads)
+    }
+    left = max(_text_width(label, _SMALL_TYPE_SIZE) for label in labels.values()) + 10
+    words = [_display_word(word, phrases) for word in row.words]
+    head_room = max(_column_label_height(word) for word in words) + 6
+    gap = 6
+    sheet = _ImageSheet(
+        record.example, phrases["in percent" if written else "rows"], step, left + count * wide, phrases
+    )
+    top = sheet.top + head_room
+    sheet.grow(head_room + layers * heads * high + (layers - 1) * gap)
+    left += _MARGIN
+    for index, word in enumerate(words):
+        sheet.column(word, left + index * wide + wide // 2, top - 4, _role_colour(roles.get(index)), index in roles)
+    below = top
+    for layer in range(layers):
+        shades = _weight_colours(row.weights[layer])
+        begin = below
+        for head in range(heads):
+            if written or head % 4 == 0:
+                sheet.text((_MARGIN, below + high // 2), labels[layer, head], _SMALL_TYPE_SIZE, style.INK, anchor="lm")
+            for index in range(count):
+                box = (left + index * wide, below, left + (index + 1) * wide - 2, below + high - 2)
+                sheet.draw.rectangle(box, fill=tuple(shades[head, index]))
+                percent = round(100 * float(row.weights[layer, head, index]))
+                if written and percent:
+                    ground = tuple(float(part) / 255 for part in shades[head, index])
+                    middle = ((box[0] + box[2]) // 2, (box[1] + box[3]) // 2)
+                    sheet.text(middle, str(percent), _SMALL_TYPE_SIZE, style.text_colour_on(ground), anchor="mm")
+            below += high
+        for index, role in roles.items():
+            box = (left + index * wide - 1, begin - 1, left + (index + 1) * wide - 1, below - 1)
+            sheet.draw.rectangle(box, outline=_ROLE_COLOURS[role], width=2)
+        below += gap
+    return sheet.finished()
+
+
+def head_maps_image(record: AttentionRecord, maps: NDArray[np.float32], step: int) -> PngImage:
+    """The maps of all heads side by side, a line for each layer.
+
+    Args:
+        record: the sentence.
+        maps: (L, H, T, T) over its tokens, attending token first.
+        step: of the training.
+    """
+    row = word_weights(record)
+    merged = word_map(maps, record.words)
+    layers, heads, count = merged.shape[:3]
+    phrases = _PHRASES[record.example.language]
+    roles = _roles_by_word(record.example, row)
+    words = [_display_word(word, phrases) for word in row.words]
+    beside = max(_text_width(word, _SMALL_TYPE_SIZE) for word in words) + 8
+    gap = 12
+    cell = next(
+        (size for size in _CELL_SIZES if beside + heads * (count * size + gap) <= _MAX_GRID_WIDTH), _CELL_SIZES[-1]
+    )
+    legible = cell >= _MIN_LABELLED_CELL
+    left = beside if legible else _text_width("0", _SMALL_TYPE_SIZE) + 10
+    over = max(_column_label_height(word) for word in words) + 6 if legible else 0
+    side = count * cell
+    title = _LINE_HEIGHT - 4
+    sheet = _ImageSheet(record.example, phrases["maps"], step, left + heads * (side + gap) - gap, phrases)
+    first = sheet.top
+    sheet.grow(over + layers * (title + side + gap) - gap)
+    left += _MARGIN
+    for head in range(heads):
+        for index, word in enumerate(words if legible else ()):
+            middle = left + head * (side + gap) + index * cell + cell // 2
+            sheet.column(word, middle, first + over - 4, _role_colour(roles.get(index)), index in roles)
+    longest = phrases["head"].format(layer=layers - 1, head=heads - 1)
+    label = phrases["head" if _text_width(longest, _SMALL_TYPE_SIZE) <= side else "short"]
+    for layer in range(layers):
+        top = first + over + layer * (title + side + gap) + title
+        for index, word in enumerate(words if legible else ()):
+            at = (left - 6, top + index * cell + cell // 2)
+            sheet.text(at, word, _SMALL_TYPE_SIZE, _role_colour(roles.get(index)), anchor="rm", bold=index in roles)
+        for head in range(heads):
+            begin = left + head * (side + gap)
+            head_name = label.format(layer=layer, head=head)
+            sheet.text((begin, top - title // 2), head_name, _SMALL_TYPE_SIZE, style.MUTED, anchor="lm")
+            sheet.image.paste(_map_image(merged[layer, head], cell), (begin, top))
+            sheet.draw.rectangle((begin - 1, top - 1, begin + side, top + side), outline=style.HAIRLINE)
+            pronoun = next(index for index, role in roles.items() if role == "pronoun")
+            across = (begin - 1, top + pronoun * cell - 1, begin + side, top + (pronoun + 1) * cell)
+            sheet.draw.rectangle(across, outline=style.PRONOUN, width=2)
+            for index, role in roles.items():
+                if role != "pronoun":
+                    box = (begin + index * cell - 1, across[1], begin + (index + 1) * cell, across[3])
+                    sheet.draw.rectangle(box, outline=_ROLE_COLOURS[role], width=2)
+    return sheet.finished()
+
+
+class _ImageSheet:
+    """A white page with a heading, the sentence with its roles in colour, and at its foot the scale of colours."""
+
+    def __init__(self, example: Example, title: str, step: int, width: int, phrases: Mapping[str, str]) -> None:
+        self._example, self._title, self._phrases = example, title, phrases
+        self._step = phrases["step"].format(step=f"{step:,}")
+        heading = _text_width(title, _TYPE_SIZE, bold=True) + 24 + _text_width(self._step, _TYPE_SIZE)
+        self._width = max(width, heading, _COLOUR_SCALE_WIDTH + 18 + _text_width(phrases["scale"], _SMALL_TYPE_SIZE))
+        self._lines = _sentence_lines(example, self._width)
+        self.top = _MARGIN + _LINE_HEIGHT + len(self._lines) * _LINE_HEIGHT + _LINE_HEIGHT + 6
+        self.image = Image.new("RGB", (1, 1))
+        self.draw = ImageDraw.Draw(self.image)
+
+    def grow(self, height: int) -> None:
+        """Make room for so many pixels between heading and foot, and write both."""
+        size = (self._width + 2 * _MARGIN, self.top + height + 2 * _LINE_HEIGHT + 8)
+        self.image = Image.new("RGB", size, style.PAPER)
+        self.draw = ImageDraw.Draw(self.image)
+        self.text((_MARGIN, _MARGIN), self._title, _TYPE_SIZE, style.INK, bold=True)
+        self.text((size[0] - _MARGIN, _MARGIN), self._step, _TYPE_SIZE, style.MUTED, anchor="ra")
+        below = _MARGIN + _LINE_HEIGHT
+        for line in self._lines:
+            across = _MARGIN
+            for text, role in line:
+                self.text((across, below), text, _TYPE_SIZE, _role_colour(role), bold=role is not None)
+                across += _text_width(text, _TYPE_SIZE, role is not None)
+            below += _LINE_HEIGHT
+        across = _MARGIN
+        for role, colour in _ROLE_COLOURS.items():
+            self.draw.rectangle((across, below + 5, across + 9, below + 14), fill=colour)
+            self.text((across + 14, below + 2), self._phrases[role], _SMALL_TYPE_SIZE, style.MUTED)
+            across += 14 + _text_width(self._phrases[role], _SMALL_TYPE_SIZE) + 16
+        self._scale(self.top + height + 14)
+
+    def _scale(self, top: int) -> None:
+        """Colours from 0 to 1 by the square root, with a few weights under them."""
+        bar = Image.fromarray(_weight_colours(np.linspace(0, 1, _COLOUR_SCALE_WIDTH)[None] ** 2))
+        self.image.paste(bar.resize((_COLOUR_SCALE_WIDTH, 10), Image.Resampling.NEAREST), (_MARGIN, top))
+        for tick in _TICKS:
+            at = _MARGIN + round(tick**0.5 * (_COLOUR_SCALE_WIDTH - 1))
+            self.draw.line((at, top + 10, at, top + 13), fill=style.MUTED)
+            self.text((at, top + 15), f"{tick:g}", _SMALL_TYPE_SIZE - 1, style.MUTED, anchor="ma")
+        self.text(
+            (_MARGIN + _COLOUR_SCALE_WIDTH + 18, top + 5),
+            self._phrases["scale"],
+            _SMALL_TYPE_SIZE,
+            style.MUTED,
+            anchor="lm",
+        )
+
+    def text(
+        self, at: tuple[int, int], text: str, size: int, colour: str, anchor: str = "la", bold: bool = False
+    ) -> None:
+        """Write a text; anchors as Pillow's, of which the first letter is l, m or r."""
+        across = (
+            at[0] - {"l": 0, "m": _text_width(text, size, bold) // 2, "r": _text_width(text, size, bold)}[anchor[0]]
+        )
+        for run, file in _font_runs(text, bold):
+            font = _font(file, size)
+            self.draw.text((across, at[1]), run, fill=colour, font=font, anchor=f"l{anchor[1]}")
+            across += round(font.getlength(run))
+
+    def column(self, word: str, middle: int, bottom: int, colour: str, bold: bool) -> None:
+        """A word over a column: Chinese from above downwards, other writing turned to be read from below."""
+        word = drawable_text(word)
+        if is_chinese(word):
+            for number, character in enumerate(reversed(word)):
+                self.text(
+                    (middle, bottom - number * (_SMALL_TYPE_SIZE + 2)), character, _SMALL_TYPE_SIZE, colour, "md", bold
+                )
+            return
+        wide = _text_width(word, _SMALL_TYPE_SIZE, bold) + 2
+        strip = Image.new("RGB", (wide, _SMALL_TYPE_SIZE + 6), style.PAPER)
+        across = 1
+        for run, file in _font_runs(word, bold):
+            font = _font(file, _SMALL_TYPE_SIZE)
+            ImageDraw.Draw(strip).text((across, (_SMALL_TYPE_SIZE + 6) // 2), run, fill=colour, font=font, anchor="lm")
+            across += round(font.getlength(run))
+        turned = strip.transpose(Image.Transpose.ROTATE_90)
+        self.image.paste(turned, (middle - turned.width // 2, bottom - turned.height))
+
+    def finished(self) -> PngImage:
+        """The page as PNG."""
+        buffer = io.BytesIO()
+        self.image.save(buffer, format="PNG", compress_level=3)
+        return PngImage(*self.image.size, buffer.getvalue())
+
+
+def _roles_by_word(example: Example, row: WordRow) -> dict[int, str]:
+    """The role of every word that has one."""
+    pronoun, antecedents, distractors = word_roles(example, row)
+    roles = {pronoun: "pronoun"}
+    for role, mentions in (("antecedent", antecedents), ("distractor", distractors)):
+        for mention in mentions:
+            for index in mention if isinstance(mention, Sequence) else (mention,):
+                roles.setdefault(index, role)
+    return roles
+
+
+def _role_colour(role: str | None) -> str:
+    return style.INK if role is None else _ROLE_COLOURS[role]
+
+
+def _display_word(word: str, phrases: Mapping[str, str]) -> str:
+    return phrases["special"] if word == SPECIAL else word
+
+
+def _weight_colours(weights: NDArray[np.floating]) -> NDArray[np.uint8]:
+    """The colour of every weight, (..., 3); the square root lets small weights be seen."""
+    ramp_indices = (np.sqrt(np.clip(weights, 0, 1)) * (len(_COLOUR_RAMP) - 1)).round().astype(np.int64)
+    shades: NDArray[np.uint8] = _COLOUR_RAMP[ramp_indices]
+    return shades
+
+
+_COLOUR_RAMP = (np.asarray(style.WEIGHTS.colors) * 255).round().astype(np.uint8)
+
+
+def _map_image(weights: NDArray[np.floating], cell: int) -> Image.Image:
+    """A map (W, W) with squares of so many pixels for its weights."""
+    size = (weights.shape[1] * cell, weights.shape[0] * cell)
+    return Image.fromarray(_weight_colours(weights)).resize(size, Image.Resampling.NEAREST)
+
+
+def _sentence_lines(example: Example, width: int) -> list[list[tuple[str, str | None]]]:
+    """The sentence in lines of so many pixels, in parts that have a role or none."""
+    owners: list[tuple[Span, str]] = [(example.pronoun, "pronoun")]
+    for index, spans in enumerate(example.candidates):
+        role = "antecedent" if index in example.antecedents else "distractor"
+        owners += [(span, role) for span in spans]
+    role_of = {index: role for (start, end), role in owners for index in range(start, end)}
+    units: list[tuple[str, str | None]] = []
+    for index, character in enumerate(example.text):
+        own = role_of.get(index)
+        joins = units and units[-1][1] == own and not (character.isspace() or is_chinese(character))
+        if joins and not units[-1][0][-1:].isspace() and not is_chinese(units[-1][0]):
+            units[-1] = (units[-1][0] + character, own)
+        else:
+            units.append((" " if character.isspace() else character, own))
+    lines: list[list[tuple[str, str | None]]] = [[]]
+    used = 0
+    for text, own in units:
+        long = _text_width(text, _TYPE_SIZE, own is not None)
+        if used + long > width and lines[-1]:
+            lines.append([])
+            used = 0
+        lines[-1].append((text, own))
+        used += long
+    return lines
+
+
+@lru_cache(maxsize=4096)
+def _text_width(text: str, size: int, bold: bool = False) -> int:
+    """How many pixels a text takes."""
+    return sum(round(_font(file, size).getlength(run)) for run, file in _font_runs(text, bold))
+
+
+def _column_label_height(word: str) -> int:
+    word = drawable_text(word)
+    return (
+        len(word) * (_SMALL_TYPE_SIZE + 2) if is_chinese(word) else _text_width(word, _SMALL_TYPE_SIZE, bold=True) + 2
+    )
+
+
+@lru_cache(maxsize=4096)
+def _font_runs(text: str, bold: bool) -> tuple[tuple[str, Path], ...]:
+    """A text as it can be drawn, in parts of one font each."""
+    runs = groupby(drawable_text(text), lambda character: font_file_of(character, bold))
+    return tuple(("".join(characters), file) for file, characters in runs)
+
+
+@lru_cache(maxsize=16)
+def _font(file: Path, size: int) -> ImageFont.FreeTypeFont:
+    return ImageFont.truetype(str(file), size, layout_engine=ImageFont.Layout.BASIC)

@@ -1,0 +1,414 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from anaphora.analysis.causal.battery import CausalTests
+from anaphora.analysis.causal.outcomes import MATCHED_EDGES
+from anaphora.analysis.causal.subjects import Edges, PackedSubject, Scores
+from anaphora.analysis.causal.tests import causal_tests, causal_tests_of_run, ranked_heads
+from anaphora.analysis.maps.capture import capture
+from anaphora.analysis.maps.record import AttentionRecord
+from anaphora.analysis.scores.heads import Head, choose_head, score_records
+from anaphora.base.errors import UserError
+from anaphora.data.batches.encoded import EncodedSplit
+from anaphora.data.example import Example
+from anaphora.data.tokens.tokenizer import TokenizedText
+from anaphora.data.tokens.vocabulary import word_vocabulary
+from anaphora.runs.directory import Run, randomly_initialised
+from anaphora.settings.model import prediction as prediction_settings
+
+COPIER = Head(1, 0)
+OTHERS = [Head(1, 1), Head(0, 0), Head(0, 1)]
+PRONOUN, CUE = 7, 8
+Maps = NDArray[np.float32]
+
+
+def silent(stage: str) -> None: ...
+
+
+def example(number: int, right: int, cue: str = "", **factors: str) -> Example:
+    """A text of single letters, [CLS] before it: candidates at tokens 2 and 5, the pronoun at 7, its cue at 8."""
+    word = cue or "xy"[right]
+    text = f"a b c d e f g {word} h"
+    return Example(
+        text=text,
+        language="en",
+        pronoun=(12, 13),
+        candidates=(((2, 3),), ((8, 9),)),
+        antecedents=(right,),
+        minimal_pair=f"pair {number}",
+        factors={"template": f"t{number % 5}", "kind": ("set", "role")[number % 2], **factors},
+    )
+
+
+def tokens_of(one: Example) -> TokenizedText:
+    count = len(one.text.split())
+    spans = ((0, 0), *((2 * position, 2 * position + 1) for position in range(count)))
+    return TokenizedText((2, *(ord(word) for word in one.text.split())), spans, (-1, *range(count)))
+
+
+class Copier:
+    """A model by hand: a candidate scores the weight that the pronoun gives it in the heads that count.
+
+    Those heads point at the antecedent (0.6 or more) before the other candidate; all others look at the cue, and every
+    other token looks at the one before it.
+    """
+
+    def __init__(self, examples: Sequence[Example], counting: Sequence[Head], votes: Sequence[float]) -> None:
+        self.examples, self.counting, self.votes = examples, counting, votes
+        self.tokens = [tokens_of(one) for one in examples]
+        random = np.random.default_rng(0)
+        self._maps = []
+        for one, tokens in zip(examples, self.tokens, strict=True):
+            count = len(tokens.ids)
+            rest = 0.09 / (count - 1)
+            maps = np.full((2, 2, count, count), rest)
+            maps[:, :, np.arange(1, count), np.arange(count - 1)] = 0.91
+            maps[:, :, 0, 0] = 0.91
+            places = (2, 5) if one.antecedents[0] == 0 else (5, 2)
+            for layer, head in np.ndindex(2, 2):
+                row = np.full(count, rest)
+                if Head(layer, head) in counting:
+                    row[list(places)] = random.uniform(0.6, 0.8), random.uniform(0.02, 0.1)
+                    row[0] = 1 - row[1:].sum()
+                else:
+                    row[CUE] = 0.91
+                maps[layer, head, PRONOUN] = row
+            self._maps.append(maps.astype(np.float32))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return 2, 2
+
+    def maps(self) -> Iterator[tuple[int, Maps]]:
+        yield from reversed(list(enumerate(self._maps)))
+
+    def _answer(self, maps: Sequence[Maps], ablated: Sequence[Head] = ()) -> Scores:
+        scores = np.full((len(maps), 3), -np.inf)
+        scores[:, :2] = 0
+        for head, vote in zip(self.counting, self.votes, strict=True):
+            if head not in ablated:
+                scores[:, :2] += [vote * each[head.layer, head.head, PRONOUN, [2, 5]] for each in maps]
+        return scores
+
+    def _changed(self, edges: Edges) -> list[Maps]:
+        maps = [each.copy() for each in self._maps]
+        for item, layer, head, query, key in zip(*edges, strict=True):
+            maps[item][layer, head, query, key] = 0
+        return maps
+
+    def scores(self) -> Scores:
+        return self._answer(self._maps)
+
+    def ablated(self, heads: Sequence[Head], mode: str) -> Scores:
+        return self._answer(self._maps, heads)
+
+    def knocked_out(self, edges: Edges) -> Scores:
+        return self._answer([each / each.sum(axis=-1, keepdims=True) for each in self._changed(edges)])
+
+    def value_zeroed(self, edges: Edges) -> Scores:
+        return self._answer(self._changed(edges))
+
+    def patched(self, heads: Sequence[Head], rows: Mapping[int, Maps]) -> Scores:
+        maps = [each.copy() for each in self._maps]
+        for item, row in rows.items():
+            for head in heads:
+                maps[item][head.layer, head.head, [PRONOUN]] = row[head.layer, head.head]
+        return self._answer(maps)
+
+
+PAIRS = [example(number, right) for number in range(10) for right in (0, 1)]
+
+
+def cell_of(*counting: Head, votes: Sequence[float] = (), examples: Sequence[Example] = PAIRS) -> dict[str, Any]:
+    subject = Copier(examples, counting, votes or [1.0] * len(counting))
+    result = causal_tests(subject, COPIER, [COPIER, *OTHERS], None, silent)
+    json.dumps(result, allow_nan=False)
+    cell: dict[str, Any] = result["languages"]["en"]["all"]
+    return cell
+
+
+@pytest.fixture(scope="module")
+def single() -> dict[str, Any]:
+    return cell_of(COPIER)
+
+
+@pytest.mark.parametrize("scope", ["head", "layer", "window", "all_layers"])
+def test_cutting_the_edge_that_is_copied_destroys_every_answer_and_cutting_others_none(
+    single: dict[str, Any], scope: str
+) -> None:
+    edges = single["knockout"][scope]
+    assert single["task_accuracy"] == 1
+    assert edges["gold"]["drop"] == edges["value_zeroing"]["drop"] == 1
+    assert edges["distractor"]["drop"] == 0
+    assert {kind: edges[kind]["drop"] for kind in MATCHED_EDGES} == {
+        "matched_query": 0,
+        "matched_heads": 0 if scope in ("head", "layer") else None,  # two layers: the window holds every head
+        "matched_distance": 0,
+    }
+    assert edges["gold_minus_matched"] == {"value": 1, "interval": [1, 1]}
+
+
+def test_the_weight_that_a_cut_removes_is_told(single: dict[str, Any]) -> None:
+    edges = single["knockout"]["head"]
+    subject = Copier(PAIRS, [COPIER], [1.0])
+    gold = np.mean(
+        [
+            maps[1, 0, PRONOUN, 2 if one.antecedents[0] == 0 else 5]
+            for one, (_, maps) in zip(PAIRS, reversed(list(subject.maps())), strict=True)
+        ]
+    )
+    assert edges["gold"]["mass_removed"] == edges["value_zeroing"]["mass_removed"] == pytest.approx(gold, abs=1e-5)
+    assert 0.02 < edges["distractor"]["mass_removed"] < 0.1
+    assert edges["matched_query"]["mass_removed"] == pytest.approx(0.91)  # a word's edge to the one before it
+    assert edges["matched_heads"]["mass_removed"] == pytest.approx(0.01, abs=1e-3)  # all that the cue leaves there
+    assert edges["matched_distance"]["mass_removed"] == pytest.approx(0.01)
+    layer = single["knockout"]["layer"]["gold"]["mass_removed"]
+    assert layer == pytest.approx((gold + 0.01) / 2, abs=1e-5)  # the mean over two heads
+
+
+def recorded(scope: str, kind: str) -> list[set[tuple[int, ...]]]:
+    """The edges that each item loses: (layer, head, query, key)."""
+    subject = Copier(PAIRS[:2], [COPIER], [1.0])
+    tests = CausalTests(subject, COPIER, [COPIER, *OTHERS], silent)
+    heads = {"head": [COPIER], "all_layers": tests.all_heads}[scope]
+    others = [head for head in tests.all_heads if head not in heads]
+    edges, _ = tests._edges([sentence.edges(kind, heads, others) for sentence in tests.sentences])
+    return [{tuple(map(int, edge[1:])) for edge in zip(*edges, strict=True) if edge[0] == item} for item in (0, 1)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "first", "second"),
+    [
+        ("gold", {(1, 0, 7, 2)}, {(1, 0, 7, 5)}),
+        ("distractor", {(1, 0, 7, 5)}, {(1, 0, 7, 2)}),
+        ("matched_query", {(1, 0, 2, 1)}, {(1, 0, 2, 1)}),
+        ("cue", {(1, 0, 7, 8)}, {(1, 0, 7, 8)}),
+        ("matched_heads", {(0, 0, 7, 1)}, {(0, 0, 7, 1)}),  # and not the cue, on which that head's weight is
+        ("matched_distance", {(1, 0, 7, 1)}, {(1, 0, 7, 9)}),
+    ],
+)
+def test_each_kind_of_edge_is_what_it_says(
+    kind: str, first: set[tuple[int, ...]], second: set[tuple[int, ...]]
+) -> None:
+    assert recorded("head", kind) == [first, second]
+
+
+def test_all_layers_means_every_layer_and_head() -> None:
+    assert recorded("all_layers", "gold")[0] == {(layer, head, 7, 2) for layer in (0, 1) for head in (0, 1)}
+
+
+def test_switching_off_the_one_head_that_copies_halves_the_answers_and_no_other_does(single: dict[str, Any]) -> None:
+    drops = {(each["layer"], each["head"], each["mode"]): each["drop"] for each in single["head_ablation"]["single"]}
+    assert {key[:2] for key, drop in drops.items() if drop} == {(1, 0)}
+    assert drops[1, 0, "zero"] == drops[1, 0, "mean"] == drops[1, 0, "resample"] == drops[1, 0, "uniform"] == 0.5
+    assert len(drops) == 4 * 2 + 2
+    first, *rest = single["head_ablation"]["cumulative"]
+    assert (first["k"], first["heads"], first["drop"]) == (1, [[1, 0]], 0.5)
+    assert first["random"] == {"median": 0, "lowest": 0, "highest": 0}
+    assert [step["drop"] for step in rest] == [0.5, 0.5, 0.5]
+    assert rest[-1]["random"]["lowest"] == 0.5  # nothing else is left to draw
+
+
+def test_a_backup_head_hides_a_single_ablation_and_a_cumulative_one_shows_both() -> None:
+    cell = cell_of(COPIER, Head(1, 1))
+    assert not any(each["drop"] for each in cell["head_ablation"]["single"])
+    assert [step["drop"] for step in cell["head_ablation"]["cumulative"]] == [0, 0.5, 0.5, 0.5]
+    assert cell["knockout"]["head"]["gold"]["drop"] == 0
+    assert cell["knockout"]["layer"]["gold"]["drop"] == 1
+
+
+def test_the_row_of_the_minimal_pair_turns_every_answer_where_one_head_carries_it(single: dict[str, Any]) -> None:
+    patch = single["pattern_patching"]
+    assert (patch["pairs"], patch["skipped"]) == (20, 0)
+    assert patch["head"] == patch["layer"] == patch["all_layers"] == {"flipped": 1, "interval": [1, 1]}
+    assert [step["flipped"] for step in patch["cumulative"]] == [1, 1, 1, 1]
+
+
+def test_answers_turn_when_enough_heads_are_patched() -> None:
+    patch = cell_of(Head(0, 1), COPIER, votes=[3.0, 1.0])["pattern_patching"]
+    assert patch["head"]["flipped"] == 0
+    assert [step["flipped"] for step in patch["cumulative"]] == [0, 0, 0, 1]
+    assert patch["all_layers"]["flipped"] == 1
+
+
+def test_only_minimal_pairs_that_differ_in_one_word_are_patched() -> None:
+    def pair_item(name: str, text: str, right: int) -> Example:
+        return Example(
+            text=text,
+            language="en",
+            pronoun=PAIRS[0].pronoun,
+            candidates=PAIRS[0].candidates,
+            antecedents=(right,),
+            minimal_pair=name,
+        )
+
+    examples = [
+        *PAIRS[:4],
+        pair_item("longer", "a b c d e f g x h", 0),
+        pair_item("longer", "a b c d e f g y h j", 1),
+        pair_item("two words", "a b c d e f g x h", 0),
+        pair_item("two words", "z b c d e f g y h", 1),
+        pair_item("the same answer", "a b c d e f g x h", 0),
+        pair_item("the same answer", "a b c d e f g y h", 0),
+        pair_item("alone", "a b c d e f g x h", 0),
+    ]
+    patch = cell_of(COPIER, examples=examples)["pattern_patching"]
+    assert (patch["pairs"], patch["skipped"]) == (4, 6)
+
+
+def test_a_wrong_minimal_pair_is_left_out() -> None:
+    subject = Copier(PAIRS, [COPIER], [-1.0])  # points at the antecedent and answers with the other
+    cell = causal_tests(subject, COPIER, [COPIER, *OTHERS], None, silent)["languages"]["en"]["all"]
+    assert cell["task_accuracy"] == 0
+    assert (cell["pattern_patching"]["pairs"], cell["pattern_patching"]["skipped"]) == (0, 20)
+    assert (
+        cell["pattern_patching"]["head"]
+        == cell["pattern_patching"]["all_layers"]
+        == {"flipped": None, "interval": None}
+    )
+
+
+def records(weight: Callable[[Example, Maps], Maps]) -> list[AttentionRecord]:
+    subject = Copier(PAIRS, [COPIER], [1.0])
+    return [
+        AttentionRecord(PAIRS[item], subject.tokens[item].spans, subject.tokens[item].words, weight(PAIRS[item], maps))
+        for item, maps in subject.maps()
+    ]
+
+
+def test_the_weight_of_an_edge_tells_what_its_cut_costs_and_a_map_turned_round_the_opposite() -> None:
+    def turned(one: Example, maps: Maps) -> Maps:
+        row = maps[1:, :1, PRONOUN].copy()
+        row[..., [2, 5]] = row[..., [5, 2]]
+        return row
+
+    def even(one: Example, maps: Maps) -> Maps:
+        return np.full((1, 1, 10), 0.1, dtype=np.float32)
+
+    subject = Copier(PAIRS, [COPIER], [1.0])
+    maps = {"turned": records(turned), "even": records(even), "none": records(even)[:1]}
+    doses = causal_tests(subject, COPIER, [COPIER, *OTHERS], maps, silent)["languages"]["en"]["all"]["dose_response"]
+    assert list(doses) == ["raw", "turned", "even", "none"]
+    # Cutting an antecedent costs its own weight; cutting a distractor helps. Within the latter more weight helps more.
+    assert doses["raw"]["rho"] > 0.7 and doses["turned"]["rho"] < -0.7
+    low, high = doses["raw"]["interval"]
+    assert 0.5 < low < doses["raw"]["rho"] < high < 1.05
+    assert doses["even"] == {"rho": None, "interval": None} == doses["none"]
+
+
+def test_cells_are_those_of_each_language_and_kind() -> None:
+    result = causal_tests(Copier(PAIRS[:6], [COPIER], [1.0]), COPIER, [COPIER, *OTHERS], None, silent)
+    assert (result["items"], result["head"]) == (6, {"layer": 1, "head": 0})
+    assert {name: cell["items"] for name, cell in result["languages"]["en"].items()} == {"all": 6, "set": 4, "role": 2}
+    assert result["languages"]["en"]["role"]["knockout"]["head"]["gold"] == pytest.approx(
+        {"drop": 1, "interval": None, "mass_removed": 0.7}, abs=0.1
+    )
+
+
+def test_heads_that_are_not_those_of_the_model_are_refused() -> None:
+    with pytest.raises(UserError, match="not those of 2 layers of 2 heads"):
+        causal_tests(Copier(PAIRS, [COPIER], [1.0]), COPIER, [COPIER], None, silent)
+
+
+def names(count: int) -> list[Example]:
+    """Minimal pairs whose only difference is the pronoun."""
+    strings = []
+    for number in range(count):
+        first, second = (("Anna", "Tom"), ("Tom", "Anna"))[number % 2]
+        for pronoun in ("she", "he"):
+            place = ("shop", "park", "bank", "well")[number % 4]
+            text = f"{first} met {second} before {pronoun} went to the {place}"
+            spans = [(text.index(name), text.index(name) + len(name)) for name in (first, second)]
+            begin = text.index(f" {pronoun} ") + 1
+            strings.append(
+                Example(
+                    text=text,
+                    language="en",
+                    pronoun=(begin, begin + len(pronoun)),
+                    candidates=((spans[0],), (spans[1],)),
+                    antecedents=(int((pronoun == "she") != (first == "Anna")),),
+                    minimal_pair=f"{number}",
+                    group=f"{number}",
+                    factors={"kind": "set", "template": f"t{number // 2 % 4}"},
+                )
+            )
+    return strings
+
+
+NAMES = names(16)
+
+
+@pytest.fixture(scope="module")
+def run(settings: Callable[..., Any]) -> Run:
+    """A model that answers by one attention row, at its random start."""
+    config = settings("model.width=16", "model.layers=2", "model/initialisation=xavier", "task/prediction=pointer")
+    config.task.prediction = prediction_settings.Pointer(layer=1, head=0)
+    tokenizer = word_vocabulary([one.text for one in NAMES], min_count=1)
+    return Run(Path("run"), config, tokenizer, randomly_initialised(config, tokenizer.size, 3))
+
+
+def test_a_model_that_answers_by_one_row_hangs_on_that_row(run: Run) -> None:
+    scores = score_records(
+        capture(run.model, EncodedSplit(NAMES, run.tokenizer), run.config.batching, run.config.task.prediction).records
+    )
+    head = Head(1, 0)
+    weights = {name: value.clone() for name, value in run.model.state_dict().items()}
+    stages: list[str] = []
+    result = causal_tests_of_run(run, NAMES, head, scores, None, stages.append)
+    cell = result["languages"]["en"]["set"]
+    accuracy = float(scores.candidate_accuracy[:, 1, 0].mean())
+    assert result["items"] == 32 and 0.2 < accuracy < 0.8
+    assert cell["task_accuracy"] == pytest.approx(accuracy)
+    edges = cell["knockout"]["head"]
+    assert edges["gold"]["drop"] == edges["value_zeroing"]["drop"] == pytest.approx(accuracy)
+    assert edges["gold"]["mass_removed"] == pytest.approx(float(scores.antecedent_mass[:, 1, 0].mean()), abs=1e-5)
+    assert edges["distractor"]["drop"] == pytest.approx(accuracy - 1)
+    assert edges["matched_query"]["drop"] == edges["matched_distance"]["drop"] == 0
+    if cell["pattern_patching"]["pairs"]:
+        assert cell["pattern_patching"]["head"]["flipped"] == 1
+    assert all(each["drop"] == 0 for each in cell["head_ablation"]["single"] if each["layer"] == 1)
+    assert len(cell["head_ablation"]["cumulative"]) == scores.shape[0] * scores.shape[1]
+    assert stages and all(stage.startswith("causal tests") for stage in stages)
+    assert all(bool((value == weights[name]).all()) for name, value in run.model.state_dict().items())
+
+
+def test_heads_are_ranked_as_one_is_chosen(run: Run) -> None:
+    scores = score_records(
+        capture(run.model, EncodedSplit(NAMES, run.tokenizer), run.config.batching, run.config.task.prediction).records
+    )
+    order = ranked_heads(scores)
+    assert order[0] == choose_head(scores)
+    assert sorted(order) == [Head(*place) for place in np.ndindex(*scores.shape)]
+    means = [scores.candidate_accuracy[:, each.layer, each.head].mean() for each in order]
+    assert means == sorted(means, reverse=True)
+
+
+def test_a_run_that_answers_nothing_is_refused(run: Run) -> None:
+    scores = score_records(
+        capture(run.model, EncodedSplit(NAMES, run.tokenizer), run.config.batching, run.config.task.prediction).records
+    )
+    with pytest.raises(UserError, match="no item of stratum main has both an antecedent and a distractor"):
+        causal_tests_of_run(run, [example(0, 0, stratum="cataphora")], Head(1, 0), scores, None, silent)
+    kept = run.config.task.prediction
+    try:
+        run.config.task.prediction = prediction_settings.NoPrediction()
+        with pytest.raises(UserError, match=r"without a prediction head \(task.prediction=none\)"):
+            causal_tests_of_run(run, NAMES, Head(1, 0), scores, None, silent)
+    finally:
+        run.config.task.prediction = kept
+
+
+def test_what_our_models_offer_is_what_the_tests_ask_for(run: Run) -> None:
+    subject = PackedSubject(
+        run.model, EncodedSplit(NAMES, run.tokenizer), run.config.batching, run.config.task.prediction
+    )
+    assert subject.shape == (2, 2)
+    assert [len(each.ids) for each in subject.tokens] == [10] * 32

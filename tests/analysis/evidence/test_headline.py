@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from anaphora.analysis.evidence import headline as module
+from anaphora.analysis.evidence.headline import Headline, measure_headline
+from anaphora.analysis.evidence.schema.evidence import ChosenHead
+from anaphora.analysis.scores.heads import Head, choose_head
+from anaphora.runs.directory import Run, load
+from anaphora.runs.items import EvaluationSplits, evaluation_splits
+
+
+@pytest.fixture(scope="module")
+def run(finished: Path) -> Run:
+    return load(finished)
+
+
+@pytest.fixture(scope="module")
+def material(run: Run) -> EvaluationSplits:
+    return evaluation_splits(run, "test")
+
+
+def measured(run: Run, material: EvaluationSplits, untrained: int = 0, chosen: Head | None = None) -> Headline:
+    return measure_headline(run, material.training, material.development, material.measured, "test", untrained, chosen)
+
+
+def test_the_head_is_chosen_on_development_and_measured_elsewhere(run: Run, material: EvaluationSplits) -> None:
+    one = measured(run, material)
+    assert one.head == choose_head(one.development)
+    assert list(one.development.examples) == material.development
+    assert list(one.measured.examples) == material.measured
+    assert one.evidence().head == ChosenHead(layer=one.head.layer, head=one.head.head, chosen_on="dev")
+    # A split whose best head is another does not change the choice.
+    swapped = measure_headline(run, material.training, material.measured, material.development, "dev", 0)
+    assert swapped.head == choose_head(one.measured)
+    assert swapped.evidence().languages != one.evidence().languages
+
+
+def test_a_head_fixed_beforehand_is_the_one_that_is_measured(run: Run, material: EvaluationSplits) -> None:
+    for head in (Head(0, 0), Head(1, 1)):
+        one = measured(run, material, chosen=head)
+        accuracy = one.measured.candidate_accuracy[:, head.layer, head.head]
+        english = [example.language == "en" for example in one.measured.examples]
+        candidate_accuracy = one.evidence().languages["en"].candidate_accuracy
+        assert candidate_accuracy == pytest.approx(float(accuracy[english].mean()), abs=1e-6)
+
+
+def test_untrained_models_are_the_same_ones_every_time_and_choose_for_themselves(
+    run: Run, material: EvaluationSplits, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    three, two = measured(run, material, 3).untrained, measured(run, material, 2).untrained
+    np.testing.assert_array_equal(three[:2], two)
+    assert len({row.tobytes() for row in three}) > 1
+    monkeypatch.setattr(module, "UNTRAINED_MEASURED", 4)
+    few = measured(run, material, 2)
+    counted = ~np.isnan(few.untrained)
+    assert counted.sum(axis=1).tolist() == [4, 4]
+    np.testing.assert_array_equal(few.untrained[counted], two[counted])
+    groups = [example.group for example, inside in zip(few.measured.examples, counted[0], strict=True) if inside]
+    assert all(groups.count(group) == 2 for group in groups)  # whole blocks
+    evidence = few.evidence()
+    assert evidence.untrained_models == 2
+    assert evidence.languages["en"].baselines["random_init"] is not None
+
+
+def test_progress_names_every_stage(run: Run, material: EvaluationSplits) -> None:
+    stages: list[str] = []
+    measure_headline(run, material.training, material.development, material.measured, "test", 1, None, stages.append)
+    assert stages == ["development split", "test split", "baselines", "untrained model 1 of 1"]

@@ -1,0 +1,151 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from anaphora.analysis.evidence.headline import Headline, measure_headline
+from anaphora.analysis.evidence.schema.evidence import Evidence, Verdict
+from anaphora.analysis.evidence.storage import find_head, metrics_path, read_evidence, write_evidence
+from anaphora.analysis.scores.heads import Head
+from anaphora.base.errors import UserError
+from anaphora.base.files import write_json
+from anaphora.commands.evaluate import accuracy_rows
+from anaphora.data.example import Example
+from anaphora.runs.directory import load
+from anaphora.runs.items import evaluation_splits
+from anaphora.runs.reuse import same_settings
+from anaphora.training.run import train
+
+
+@pytest.fixture(scope="module")
+def headline(finished: Path) -> Headline:
+    run = load(finished)
+    material = evaluation_splits(run, "test")
+    return measure_headline(run, material.training, material.development, material.measured, "test", 0, Head(1, 0))
+
+
+def stored(folder: Path) -> Evidence:
+    evidence = read_evidence(folder, "test")
+    assert evidence is not None
+    return evidence
+
+
+def with_verdict(headline: Headline) -> Evidence:
+    """The scores with a part that scoring alone does not measure."""
+    return replace(headline.evidence(), verdict={"en": {"all": Verdict(verdict="supported", rows=())}})
+
+
+def test_evidence_stays_with_the_head_and_items_that_it_is_about(headline: Headline, tmp_path: Path) -> None:
+    write_evidence(headline, tmp_path, with_verdict(headline))
+    write_evidence(headline, tmp_path)
+    assert stored(tmp_path) == with_verdict(headline)
+    write_evidence(replace(headline, head=Head(0, 1)), tmp_path)
+    assert (stored(tmp_path).head.layer, stored(tmp_path).verdict) == (0, None)
+    write_evidence(headline, tmp_path, with_verdict(headline))
+    fewer = np.arange(len(headline.measured.examples) - 2)
+    baselines = {name: right[fewer] for name, right in headline.baselines.items()}
+    part = replace(
+        headline, measured=headline.measured.select(fewer), baselines=baselines, untrained=headline.untrained[:, fewer]
+    )
+    write_evidence(part, tmp_path)
+    assert stored(tmp_path).verdict is None
+
+
+def test_each_split_has_its_own_file(headline: Headline, tmp_path: Path) -> None:
+    assert read_evidence(tmp_path, "test") is None
+    write_evidence(replace(headline, split="dev"), tmp_path)
+    assert read_evidence(tmp_path, "test") is None
+    dev = read_evidence(tmp_path, "dev")
+    assert dev is not None
+    assert dev.split == "dev"
+    assert find_head(tmp_path, "dev") == headline.head and find_head(tmp_path) is None
+    assert [metrics_path(tmp_path, split).name for split in ("test", "dev")] == ["metrics.json", "metrics_dev.json"]
+    assert (tmp_path / "tables" / "heads_dev.csv").stat().st_size
+
+
+def test_a_write_that_fails_leaves_the_old_scores(headline: Headline, tmp_path: Path) -> None:
+    write_evidence(headline, tmp_path)
+    before = metrics_path(tmp_path, "test").read_bytes()
+    with pytest.raises(ValueError, match="JSON"):
+        write_evidence(headline, tmp_path, replace(headline.evidence(), train_seconds=float("nan")))
+    assert metrics_path(tmp_path, "test").read_bytes() == before
+    assert not [path for path in tmp_path.rglob(".*") if path.is_file()]
+    assert json.loads(before)["head"] == {"layer": 1, "head": 0, "chosen_on": "dev"}
+
+
+def test_a_file_of_version_1_is_read_with_one_line(
+    headline: Headline, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    content = with_verdict(headline).to_json()
+    del content["version"]
+    write_json(metrics_path(tmp_path, "test"), content)
+    assert stored(tmp_path) == with_verdict(headline)
+    assert capsys.readouterr().out.strip().endswith("metrics.json: of version 1, read as version 2")
+
+
+def test_a_file_that_is_no_evidence_is_a_plain_message(tmp_path: Path) -> None:
+    write_json(metrics_path(tmp_path, "test"), {"version": 2, "split": "test"})
+    with pytest.raises(UserError, match=r"metrics.json: head: the key is missing; delete the file"):
+        read_evidence(tmp_path, "test")
+    write_json(metrics_path(tmp_path, "test"), {"version": 3})
+    with pytest.raises(UserError, match="version: 3 is not 2"):
+        read_evidence(tmp_path, "test")
+
+
+def test_runs_are_alike_wherever_and_on_whatever_they_run(headline: Headline) -> None:
+    config = headline.run.config
+    moved = replace(config, name="other", output="elsewhere", trainer=replace(config.trainer, device="cuda"))
+    assert same_settings(config, moved)
+    assert not same_settings(config, replace(config, seed=1))
+    assert not same_settings(config, replace(config, trainer=replace(config.trainer, limit_steps=1)))
+    assert not same_settings(config, replace(config, optimizer=replace(config.optimizer, steps=9)))
+
+
+def test_accuracy_is_told_by_cell_with_its_worst_template() -> None:
+    def item(template: str, cue: str) -> Example:
+        factors = {"kind": "set", "type": cue, "stratum": "main", "template": template}
+        return Example(
+            text="a b", language="en", pronoun=(0, 1), candidates=(((2, 3),),), antecedents=(0,), factors=factors
+        )
+
+    examples = [item("t1", "x"), item("t2", "x"), item("t2", "x"), item("t1", "y")]
+    rows = accuracy_rows(examples, np.array([1.0, 1.0, 0.0, 0.0]))
+    assert [(row["type"], row["items"], row["accuracy"], row["worst_template"]) for row in rows] == [
+        ("x", 3, pytest.approx(2 / 3), "t2 0.50"),
+        ("y", 1, 0, "t1 0.00"),
+    ]
+
+
+def test_a_split_without_items_is_told(headline: Headline, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = headline.run
+
+    class Empty:
+        def examples(self, split: str) -> list[Example]:
+            return []
+
+    monkeypatch.setattr("anaphora.runs.items.load_corpus", lambda source: Empty())
+    with pytest.raises(UserError, match=r"split \(test\) holds no items"):
+        evaluation_splits(run, "test")
+
+
+def test_a_run_without_attention_is_evaluated_and_has_no_maps_to_show(
+    tiny: Callable[..., Any], tmp_path: Path, script: Callable[..., Any]
+) -> None:
+    run = train(tiny(tmp_path, "model/attention=gru")).directory
+    status, _, err = script("evaluate", f"run={run}")
+    assert status == 0, err
+    answers = json.loads((run / "evaluation" / "test_answers.json").read_text(encoding="utf-8"))
+    assert len(answers) == 12
+    assert all(one["correct"] == (one["answer"] in one["antecedents"]) for one in answers)
+    assert not (run / "evaluation" / "test_templates.csv").exists()
+    for name, more in (("score_attention", ()), ("explain", ("layer=0", "head=0", "text=Anna"))):
+        status, _, err = script(name, f"run={run}", *more)
+        assert status != 0
+        assert "attention" in err
+        assert "Traceback" not in err

@@ -1,0 +1,177 @@
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+from anaphora.analysis.evidence.schema.evidence import Evidence, Verdict
+from anaphora.analysis.evidence.verdict import near_chance, verdict
+from anaphora.settings.commands.analysis import CONTROLS
+
+SCORES = ("task", "candidate", "quad", "minimal_pair", "open", "focal")
+CELL: dict[str, Any] = {
+    "items": 100,
+    **{f"{name}_accuracy": 0.8 for name in SCORES},
+    "antecedent_mass": 0.7,
+    "lift": 5.0,
+    "chance": 0.45,
+    "baselines": {"nearest": 0.5, "random_init": 0.46, "random_init_95": 0.52, "bag_by_place": None},
+    "intervals": {
+        **{f"{name}_accuracy": [0.7, 0.9] for name in SCORES},
+        "antecedent_mass": [0.6, 0.8],
+        "lift": [4.0, 6.0],
+    },
+}
+FLIPPED = {"flipped": 0.9, "interval": [0.8, 1.0]}
+CAUSAL: dict[str, Any] = {
+    "items": 100,
+    "task_accuracy": 0.8,
+    "knockout": {"layer": {"gold_minus_matched": {"value": 0.4, "interval": [0.3, 0.5]}}},
+    "head_ablation": {"single": [], "cumulative": []},
+    "pattern_patching": {
+        "pairs": 50, "skipped": 0, "head": FLIPPED, "layer": FLIPPED, "cumulative": [], "all_layers": FLIPPED,
+    },
+    "dose_response": {},
+}  # fmt: skip
+UNIFORM = {"task_accuracy": 0.5, "candidate_accuracy": 0.45, "interval": None, "chance": 0.45}
+CONTROL = {"run": "control", "seed": 0, "as_expected": True, "expected": "", "observed": ""}
+KINDS = ("set", "role")
+
+
+def metrics() -> dict[str, Any]:
+    """What metrics.json holds of a run in which everything passes."""
+    return copy.deepcopy(
+        {
+            "version": 2,
+            "split": "test",
+            "head": {"layer": 0, "head": 0, "chosen_on": "dev"},
+            "languages": {"en": {**CELL, **dict.fromkeys(KINDS, CELL)}},
+            "strata": {},
+            "dropped": {},
+            "untrained_models": 20,
+            "significance": {"en": {kind: {"p": 0.001, "p_holm": 0.004} for kind in KINDS}},
+            "causal": {
+                "items": 100,
+                "head": {"layer": 0, "head": 0},
+                "languages": {"en": dict.fromkeys(KINDS, CAUSAL)},
+            },
+            "controls": {name: {**CONTROL, "languages": {"en": dict.fromkeys(KINDS, UNIFORM)}} for name in CONTROLS},
+        }
+    )
+
+
+def verdicts(content: dict[str, Any], alpha: float = 0.05) -> dict[str, Verdict]:
+    """The verdict on every kind of cue."""
+    return verdict(Evidence.from_json(content), alpha)["en"]
+
+
+def results(content: dict[str, Any], alpha: float = 0.05) -> dict[str, str]:
+    return {kind: cell.verdict for kind, cell in verdicts(content, alpha).items()}
+
+
+def put(content: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
+    *parents, last = path.split("/")
+    part = content
+    for name in parents:
+        part = part[name]
+    part[last] = value
+    return content
+
+
+def test_a_run_in_which_every_row_passes_is_supported() -> None:
+    assert results(metrics()) == {"set": "supported", "role": "supported"}
+    rows = verdicts(metrics())["role"].rows
+    assert [row.rule for row in rows] == [
+        "significance",
+        "lift",
+        "quad accuracy",
+        "attention knockout",
+        "attention-pattern patching",
+        "uniform attention",
+        "trained controls",
+    ]
+    for row in rows:
+        assert row.question.endswith("?")
+    assert "uniform attention" not in [row.rule for row in verdicts(metrics())["set"].rows]
+
+
+@pytest.mark.parametrize(
+    ("rule", "path", "failing", "passing"),
+    [
+        ("significance", "significance/en/role/p_holm", 0.05, 0.049),
+        ("lift", "languages/en/role/intervals/lift", [1.0, 3.0], [1.01, 3.0]),
+        ("quad accuracy", "languages/en/role/quad_accuracy", 0.52, 0.53),
+        ("quad accuracy", "languages/en/role/baselines/nearest", 0.8, 0.79),
+        ("quad accuracy", "languages/en/role/chance", 0.81, 0.45),
+        (
+            "attention knockout",
+            "causal/languages/en/role/knockout/layer/gold_minus_matched/interval",
+            [0.1, 0.5],
+            [0.11, 0.5],
+        ),
+        ("attention-pattern patching", "causal/languages/en/role/pattern_patching/layer/flipped", 0.5, 0.51),
+        ("uniform attention", "controls/uniform/languages/en/role/task_accuracy", 0.56, 0.54),
+        ("uniform attention", "controls/uniform/languages/en/role/task_accuracy", 0.34, 0.36),
+    ],
+)
+def test_each_rule_alone_decides_at_its_threshold(rule: str, path: str, failing: Any, passing: Any) -> None:
+    cell = verdicts(put(metrics(), path, failing))["role"]
+    assert cell.verdict == "not supported"
+    assert [row.rule for row in cell.rows if row.passed is not True] == [rule]
+    assert [row.passed for row in cell.rows if row.rule == rule] == [False]
+    assert results(put(metrics(), path, passing))["role"] == "supported"
+
+
+def test_alpha_is_the_callers() -> None:
+    assert results(metrics(), alpha=0.004) == {"set": "not supported", "role": "not supported"}
+    assert verdicts(metrics(), 0.004)["set"].rows[0].needed == "p < 0.004"
+
+
+@pytest.mark.parametrize(
+    ("path", "rule"),
+    [
+        ("significance", "significance"),
+        ("languages/en/role/intervals/lift", "lift"),
+        ("languages/en/role/quad_accuracy", "quad accuracy"),
+        ("languages/en/role/baselines/random_init_95", "quad accuracy"),
+        ("causal/languages/en/role/knockout/layer/gold_minus_matched/interval", "attention knockout"),
+        ("causal/languages/en/role/pattern_patching/layer/flipped", "attention-pattern patching"),
+        ("controls/uniform/languages/en/role/task_accuracy", "uniform attention"),
+    ],
+)
+def test_what_was_not_measured_never_passes(path: str, rule: str) -> None:
+    cell = verdicts(put(metrics(), path, None))["role"]
+    assert [row.rule for row in cell.rows if row.passed is None] == [rule]
+    assert cell.verdict == "not supported"
+
+
+@pytest.mark.parametrize("missing", CONTROLS)
+def test_without_one_of_the_trained_controls_the_verdict_is_open(missing: str) -> None:
+    content = metrics()
+    content["controls"][missing] = None
+    assert results(content) == {"set": "not yet controlled", "role": "not yet controlled"}
+    row = verdicts(content)["set"].rows[-1]
+    assert (row.rule, row.value, row.needed, row.passed) == ("trained controls", 3, "4 of 4", None)
+
+
+def test_without_any_of_the_later_parts_every_row_still_stands() -> None:
+    content = metrics()
+    for part in ("significance", "causal", "controls"):
+        del content[part]
+    cell = verdicts(content)["role"]
+    assert cell.verdict == "not yet controlled"
+    assert [row.passed for row in cell.rows] == [None, True, True, None, None, None, None]
+
+
+def test_items_without_a_kind_have_one_verdict() -> None:
+    content = metrics()
+    content["languages"]["en"] = CELL
+    content["significance"]["en"] = {"all": {"p": 0.001, "p_holm": 0.001}}
+    content["causal"]["languages"]["en"] = {"all": CAUSAL}
+    assert results(content) == {"all": "supported"}
+
+
+def test_near_chance_is_within_ten_points_on_either_side() -> None:
+    assert [near_chance(accuracy, 0.5) for accuracy in (0.39, 0.41, 0.59, 0.61)] == [False, True, True, False]
+    assert near_chance(None, 0.5) is None

@@ -1,0 +1,214 @@
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import replace
+from itertools import permutations
+
+import numpy as np
+import pytest
+
+from anaphora.analysis.scores.baselines import accuracy, learned, policies
+from anaphora.analysis.scores.baselines.accuracy import accuracy_by_factor, accuracy_by_kind, shortcut_correctness
+from anaphora.analysis.scores.baselines.learned import LEARNED
+from anaphora.analysis.scores.baselines.policies import POLICIES, correctness, focal_correctness
+from anaphora.data.controlled import corpus
+from anaphora.data.example import Example, Span
+from anaphora.settings.data import ControlledCorpus
+
+
+@pytest.fixture(scope="module")
+def splits() -> dict[str, list[Example]]:
+    return corpus.generate(ControlledCorpus(train_items=1000, test_items=200))
+
+
+def example(
+    text: str, pronoun: str, names: list[list[str]], antecedents: tuple[int, ...] = (0,), **factors: str
+) -> Example:
+    """Names are taken in the order of the text, each mention the next occurrence of its words."""
+    at: dict[str, int] = defaultdict(int)
+    candidates: list[tuple[Span, ...]] = []
+    for mentions in names:
+        spans = []
+        for mention in mentions:
+            start = text.index(mention, at[mention])
+            at[mention] = start + len(mention)
+            spans.append((start, start + len(mention)))
+        candidates.append(tuple(spans))
+    start = text.index(f" {pronoun} ") + 1
+    return Example(
+        text=text,
+        language="en",
+        pronoun=(start, start + len(pronoun)),
+        candidates=tuple(candidates),
+        antecedents=antecedents,
+        factors=factors,
+    )
+
+
+ITEM = example("Al met Bertram, and Al said he left for Clemens .", "he", [["Al", "Al"], ["Bertram"], ["Clemens"]])
+
+
+@pytest.mark.parametrize(
+    ("name", "best"), [("nearest", {0}), ("first", {0}), ("longest", {1, 2}), ("most_mentioned", {0})]
+)
+def test_a_policy_picks_what_its_name_says(name: str, best: set[int]) -> None:
+    scores = POLICIES[name](ITEM)
+    assert set(np.flatnonzero(scores == scores.max())) == best
+
+
+def test_the_subject_policy_follows_the_factor_and_has_no_opinion_without_it() -> None:
+    marked = example("Al met Bo and he left .", "he", [["Al"], ["Bo"]], subject="1")
+    assert policies.subject(marked).tolist() == [0, 1]
+    assert policies.subject(ITEM).tolist() == [0, 0, 0]
+
+
+def test_a_tie_counts_its_share_and_several_or_no_antecedents_are_counted_so() -> None:
+    tie = example("Al met Bo and he left .", "he", [["Al"], ["Bo"]], antecedents=(1,))
+    both = example("Al met Bo and he left .", "he", [["Al"], ["Bo"]], antecedents=(0, 1))
+    none = example("Al met Bo and he left .", "he", [["Al"], ["Bo"]], antecedents=())
+    assert correctness(policies.longest, [tie, both, none]).tolist() == [0.5, 1.0, 0.0]
+
+
+def test_fillers_are_not_chosen_among_the_focal_candidates() -> None:
+    item = example("Al met Bo and Cy , he left .", "he", [["Al"], ["Bo"], ["Cy"]], antecedents=(1,), focal="0,1")
+    assert correctness(policies.nearest, [item]).tolist() == [0.0]
+    assert focal_correctness(policies.nearest, [item]).tolist() == [1.0]
+    assert policies.chance([item]).tolist() == [0.5]
+
+
+def test_policies_of_position_and_entity_score_exactly_chance_in_every_block(splits: dict[str, list[Example]]) -> None:
+    blocks = defaultdict(list)
+    for each in splits["test"]:
+        blocks[each.group].append(each)
+    frequent = learned.most_frequent(splits["train"])
+    for policy in (policies.nearest, policies.first, policies.longest, frequent):
+        for block in blocks.values():
+            assert focal_correctness(policy, block).mean() == pytest.approx(1 / len(block[0].focal))
+
+
+def test_no_learned_shortcut_without_interactions_beats_chance_on_the_controlled_corpus(
+    splits: dict[str, list[Example]],
+) -> None:
+    results = shortcut_correctness(splits["train"], splits["test"])
+    assert results.keys() == {"chance", *POLICIES, *LEARNED}
+    main = np.array([each.factors["stratum"] == "main" for each in splits["test"]])
+    for name in ("most_frequent", "odd_one_out", "bag_of_words", "entity_cue", "best_offset"):
+        np.testing.assert_allclose(results[name][main].mean(), results["chance"][main].mean(), atol=0.02)
+
+
+def taught(cue: str, answer: int) -> Example:
+    text = f"the cat met the lamp and it was {cue} ."
+    return example(text, "it", [["cat"], ["lamp"]], antecedents=(answer,), cue=cue, kind="set")
+
+
+def test_the_memoriser_and_the_bag_with_interactions_solve_pairs_that_training_shows() -> None:
+    items = [taught("hungry", 0), taught("bright", 1)] * 40
+    for name in ("entity_cue", "bag_with_interactions"):
+        assert focal_correctness(LEARNED[name](items), items).mean() == 1
+    for name in ("bag_of_words", "odd_one_out", "most_frequent"):
+        assert focal_correctness(LEARNED[name](items), items).mean() == 0.5
+
+
+def test_the_memoriser_knows_nothing_of_unseen_pairs() -> None:
+    scores = learned.entity_cue([taught("hungry", 0)])(taught("thirsty", 0))
+    assert scores.tolist() == [0.5, 0.5]
+
+
+def test_the_best_offset_is_learned_from_training() -> None:
+    second = [example("Al met Bo and he left Cy .", "he", [["Al"], ["Bo"], ["Cy"]], antecedents=(1,))] * 3
+    last = [example("Al met Bo and he left Cy .", "he", [["Al"], ["Bo"], ["Cy"]], antecedents=(2,))] * 3
+    assert focal_correctness(learned.best_offset(second), second).mean() == 1
+    assert focal_correctness(learned.best_offset(last), last).mean() == 1
+    assert focal_correctness(learned.best_offset(last), second).mean() == 0
+
+
+def test_the_odd_one_out_is_found_where_training_has_the_habit() -> None:
+    def odd(common: str, other: str) -> Example:
+        text = f"the {common} , the {other} and it moved ."
+        return example(text, "it", [[common], [other]], antecedents=(1,))
+
+    items = [odd("cat", "lamp"), odd("dog", "lamp"), odd("cat", "cup"), odd("dog", "cup")] * 20
+    assert focal_correctness(learned.odd_one_out(items), items).mean() == 1
+
+
+def test_found_text_is_measured_with_places_too_and_clustered_by_group() -> None:
+    def natural_text(verb: str, answer: int) -> Example:
+        return example(f"Al met Bo and he {verb} .", "he", [["Al"], ["Bo"]], antecedents=(answer,))
+
+    train = [natural_text("ran", 0), natural_text("wept", 1)] * 30
+    rows = {row.name: row for row in accuracy_by_kind(shortcut_correctness(train, train[:10]), train[:10])}
+    assert rows["bag_by_place"].accuracy == 1
+    assert rows["words"].accuracy == rows["words_and_pairs"].accuracy == 1
+    assert rows["bag_of_words"].accuracy == 0.5
+    assert rows["chance"].low == rows["chance"].high == 0.5
+    assert (rows["nearest"].language, rows["nearest"].kind, rows["nearest"].items) == ("en", "", 10)
+
+
+def test_words_tell_places_and_pairs_tell_what_single_words_do_not() -> None:
+    def natural_text(number: int, first: str, second: str) -> Example:
+        text = f"Al met Bo {number} times and he {first} {second} ."
+        return example(text, "he", [["Al"], ["Bo"]], antecedents=(int((first, second) in second_after),))
+
+    words = ("ran", "wept", "sat", "ate")
+    second_after = {("ran", "wept"), ("wept", "sat"), ("sat", "ate"), ("ate", "ran")}
+    items = [natural_text(10 * n + k, *pair) for n in range(20) for k, pair in enumerate(permutations(words, 2))]
+    measured = [natural_text(1000 + k, *pair) for k, pair in enumerate(permutations(words, 2))]
+    assert focal_correctness(learned.words_and_pairs(items), measured).mean() == 1
+    # Every word stands as often with either answer; 4 of 12 orders have the second.
+    assert focal_correctness(learned.words(items), measured).mean() == pytest.approx(8 / 12)
+    always = [item for item in items if item.antecedents == (1,)]
+    assert focal_correctness(learned.words(always), measured).mean() == pytest.approx(4 / 12)
+    three = example("Al met Bo and Cy 3 times and he ran wept .", "he", [["Al"], ["Bo"], ["Cy"]], antecedents=(1,))
+    assert learned.words_and_pairs(items)(three).tolist()[2] == 0
+    # A place that one item has teaches nothing, and does not keep the penalty from being chosen.
+    with_one = learned.words_and_pairs([*items, replace(three, antecedents=(2,))])
+    assert with_one(three).tolist()[2] == 0
+    assert focal_correctness(with_one, measured).mean() == 1
+
+
+def test_places_are_learned_where_candidates_are_few() -> None:
+    def natural_text(number: int, count: int) -> Example:
+        names = [f"n{place}" for place in range(count)]
+        text = f"{' met '.join(names)} and he {('ran', 'wept')[number % 2]} ."
+        return example(text, "he", [[name] for name in names], antecedents=(number % 2,))
+
+    assert "words_and_pairs" in shortcut_correctness([natural_text(n, 10) for n in range(40)], [natural_text(0, 10)])
+    assert "words_and_pairs" not in shortcut_correctness(
+        [natural_text(n, 11) for n in range(40)], [natural_text(0, 11)]
+    )
+
+
+def test_results_are_told_by_factor_where_a_few_values_tell_items_of_found_text_apart() -> None:
+    items = [
+        example(
+            "Al met Bo and he left .", "he", [["Al"], ["Bo"]], antecedents=(number % 2,), corpus="x", number=str(number)
+        )
+        for number in range(30)
+    ]
+    items_with_side = [
+        replace(item, factors={**item.factors, "side": "ab"[number % 2]}) for number, item in enumerate(items)
+    ]
+    rows = accuracy_by_factor(accuracy.unfitted_correctness(items_with_side), items_with_side)
+    assert [(row["factor"], row["value"], row["items"], row["first"], row["nearest"]) for row in rows] == [
+        ("side", "a", 15, 1.0, 0.0),
+        ("side", "b", 15, 0.0, 1.0),
+    ]
+    with_kind = [replace(item, factors={**item.factors, "kind": "set"}) for item in items_with_side]
+    assert accuracy_by_factor(accuracy.unfitted_correctness(with_kind), with_kind) == []
+
+
+def test_a_learned_shortcut_without_training_items_does_not_apply() -> None:
+    items = [example("Al met Bo and he left .", "he", [["Al"], ["Bo"]], antecedents=(0,))]
+    results = shortcut_correctness([], items)
+    assert all(np.isnan(results[name]).all() for name in LEARNED)
+    assert {row.name for row in accuracy_by_kind(results, items)} == {"chance", *POLICIES}
+
+
+def test_shortcuts_are_told_by_language_and_kind(splits: dict[str, list[Example]]) -> None:
+    rows = accuracy_by_kind(shortcut_correctness(splits["train"][:800], splits["test"]), splits["test"])
+    cells = {(row.language, row.kind) for row in rows}
+    assert cells == {("en", "set"), ("en", "role"), ("zh", "set"), ("zh", "role")}
+    assert len(rows) == 4 * (1 + len(POLICIES) + len(LEARNED))
+    for row in rows:
+        assert row.low is not None and row.high is not None
+        assert row.low - 1e-9 <= row.accuracy <= row.high + 1e-9

@@ -1,0 +1,187 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from anaphora.analysis.maps.record import AttentionRecord
+from anaphora.analysis.scores.heads import Head, HeadScores, choose_head, score_records, strongest_candidates
+from anaphora.analysis.scores.statistics import (
+    cluster_interval,
+    holm,
+    median_and_spread,
+    permutation_p,
+    permutation_p_max,
+)
+from anaphora.data.example import Example
+
+SPANS = tuple((3 * word, 3 * word + 2) for word in range(5))
+
+
+def item(chosen: Sequence[int], gold: int, count: int = 2, **rest: Any) -> AttentionRecord:
+    """One item of `count` candidates; `chosen` holds for each head the candidate that it points at."""
+    weights = np.full((1, len(chosen), 5), 0.1, dtype=np.float32)
+    weights[0, np.arange(len(chosen)), chosen] = 0.6
+    example = Example(
+        text="ab ab ab ab ab",
+        language="en",
+        pronoun=SPANS[4],
+        candidates=tuple((span,) for span in SPANS[:count]),
+        antecedents=(gold,),
+        **rest,
+    )
+    return AttentionRecord(example, SPANS, tuple(range(5)), weights)
+
+
+Policy = Callable[[int, int, int], list[int]]
+
+
+def block(name: str, size: int, policy: Policy) -> list[AttentionRecord]:
+    """All cells of `size` cues by `size` orders; `policy(order, cue, gold)` gives the heads' candidates."""
+    return [
+        item(
+            policy(order, cue, (cue + order) % size),
+            (cue + order) % size,
+            size,
+            group=name,
+            minimal_pair=f"{name}-{order}",
+            factors={"cue": f"cue {cue}", "order": str(order)},
+        )
+        for order in range(size)
+        for cue in range(size)
+    ]
+
+
+def blocks(policy: Policy, count: int = 12, size: int = 2) -> HeadScores:
+    return score_records([each for number in range(count) for each in block(f"b{number}", size, policy)])
+
+
+def interval(values: Any, clusters: Sequence[Hashable], **rest: Any) -> tuple[float, float]:
+    ends = cluster_interval(values, clusters, **rest)
+    assert ends is not None
+    return ends
+
+
+@pytest.mark.parametrize("count", [9, 40])
+def test_the_interval_covers_the_mean_as_often_as_it_says(count: int) -> None:
+    random = np.random.default_rng(count)
+    covered = 0
+    for trial in range(300):
+        sizes = random.integers(2, 8, size=count)
+        values = np.concatenate(
+            [random.normal(centre, 1, size) for centre, size in zip(random.normal(size=count), sizes, strict=True)]
+        )
+        low, high = interval(values, np.repeat(np.arange(count), sizes).tolist(), draws=400, seed=trial)
+        covered += low <= 0 <= high
+    assert 0.91 <= covered / 300 <= 0.985
+
+
+def test_items_of_one_cluster_do_not_count_as_independent() -> None:
+    values = np.repeat(np.random.default_rng(0).random(20), 50)
+    low, high = interval(values, np.repeat(np.arange(20), 50).tolist())
+    alone_low, alone_high = interval(values, list(range(1000)))
+    assert high - low > 4 * (alone_high - alone_low)
+
+
+def test_the_interval_is_a_function_of_its_seed_and_widens_with_its_level() -> None:
+    values, clusters = np.arange(30) / 30, [f"template {number // 3}" for number in range(30)]
+    assert cluster_interval(values, clusters, seed=3) == interval(values, clusters, seed=3)
+    assert cluster_interval(values, clusters, seed=3) != interval(values, clusters, seed=4)
+    low, high = interval(values, clusters, level=0.8)
+    wide_low, wide_high = interval(values, clusters, level=0.99)
+    assert wide_low < low < np.mean(values) < high < wide_high
+
+
+def test_one_cluster_gives_no_interval() -> None:
+    assert cluster_interval([0.0, 1.0], ["a", "a"]) is None
+
+
+def test_values_and_clusters_must_be_as_many() -> None:
+    with pytest.raises(ValueError, match=r"values must be \(2,\)"):
+        cluster_interval([0.0, 1.0, 1.0], ["a", "b"])
+
+
+def ignorant(scored: HeadScores, random: np.random.Generator) -> HeadScores:
+    """The same items under heads that weigh the candidates at random."""
+    other = replace(scored, candidate_mass=random.random(scored.candidate_mass.shape, dtype=np.float32))
+    return replace(other, candidate_accuracy=(strongest_candidates(other) * other.gold[:, None, None]).sum(axis=-1))
+
+
+def test_p_is_uniform_where_the_head_knows_nothing() -> None:
+    random = np.random.default_rng(0)
+    scored = score_records([item([0], number % 4, 4) for number in range(250)])
+    p_values = [permutation_p(ignorant(scored, random), Head(0, 0), draws=199, seed=trial) for trial in range(150)]
+    assert stats.kstest(p_values, "uniform").pvalue > 0.01
+
+
+def test_p_is_uniform_where_blocks_trade_their_cues() -> None:
+    random = np.random.default_rng(1)
+    scored = blocks(lambda order, cue, gold: [gold], count=30, size=3)
+    p_values = [permutation_p(ignorant(scored, random), Head(0, 0), draws=199, seed=trial) for trial in range(100)]
+    assert stats.kstest(p_values, "uniform").pvalue > 0.01
+
+
+def test_the_best_of_many_ignorant_heads_is_found_significant_no_more_often_than_one() -> None:
+    random = np.random.default_rng(2)
+    scored = score_records([item([0] * 16, number % 2) for number in range(80)])
+    corrected, naive = 0, 0
+    for trial in range(100):
+        heads = ignorant(scored, random)
+        corrected += permutation_p_max(heads, draws=99, seed=trial).min() <= 0.05
+        naive += permutation_p(heads, choose_head(heads), draws=99, seed=trial) <= 0.05
+    assert corrected <= 12  # 5 are expected
+    assert naive >= 30  # the reason for the correction
+
+
+def test_a_head_that_finds_the_antecedent_has_the_smallest_p_there_is() -> None:
+    scored = blocks(lambda order, cue, gold: [gold, 0])
+    np.testing.assert_allclose(permutation_p_max(scored, draws=199), [[1 / 200, 1.0]])
+    assert permutation_p(scored, Head(0, 0), draws=199) == pytest.approx(1 / 200)
+
+
+@pytest.mark.parametrize("size", [2, 3])
+def test_a_policy_of_position_or_entity_is_never_significant(size: int) -> None:
+    scored = blocks(lambda order, cue, gold: [0, order, size - 1], size=size)
+    np.testing.assert_array_equal(permutation_p_max(scored, draws=99), np.ones((1, 3)))
+
+
+def test_all_orders_of_a_block_trade_cues_together() -> None:
+    # One block, two cues: only "as it is" and "traded" exist, so even a perfect head has p near 1 / 2.
+    p = permutation_p(blocks(lambda order, cue, gold: [gold], count=1), Head(0, 0), draws=999)
+    assert p == pytest.approx(0.5, abs=0.06)
+
+
+def test_fillers_are_never_relabelled_as_antecedents() -> None:
+    fillers: dict[str, Any] = {"factors": {"focal": "0,1"}}
+    scored = score_records([item([number % 2], number % 2, 4, **fillers) for number in range(2)])
+    # Two items with two focal candidates each: a perfect score is drawn in 1 / 4 of the relabellings, not in 1 / 16.
+    assert permutation_p(scored, Head(0, 0), draws=2000) == pytest.approx(0.25, abs=0.04)
+
+
+def test_minimal_pairs_with_the_same_answer_draw_it_anew() -> None:
+    scored = score_records([item([0], 0, minimal_pair=f"t{number // 2}") for number in range(4)])
+    assert permutation_p(scored, Head(0, 0), draws=2000) == pytest.approx(1 / 16, abs=0.02)
+
+
+def test_only_main_items_count_for_the_grid() -> None:
+    main = [each for number in range(8) for each in block(f"b{number}", 2, lambda order, cue, gold: [0])]
+    other = [item([0], 0, factors={"stratum": "cataphora"}) for _ in range(50)]
+    assert permutation_p_max(score_records(main + other), draws=99).tolist() == [[1.0]]
+
+
+def test_holm_agrees_with_a_hand_calculation() -> None:
+    np.testing.assert_allclose(holm([0.01, 0.04, 0.03, 0.005]), [0.03, 0.06, 0.06, 0.02])
+    np.testing.assert_allclose(holm([0.7, 0.6]), [1.0, 1.0])
+    assert holm([]).shape == (0,)
+
+
+def test_a_handful_of_seeds_is_told_by_median_and_range() -> None:
+    assert median_and_spread([0.9, 0.2, 0.8]) == (0.8, 0.2, 0.9)
+    with pytest.raises(ValueError, match="one or more numbers"):
+        median_and_spread([])
+    with pytest.raises(ValueError, match="one or more numbers"):
+        median_and_spread([0.1, np.nan])

@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from anaphora.analysis.tasks.answered import MODEL, NONE_OF_THEM, ItemAnswers, accuracy_table, check_factors
+from anaphora.base.errors import UserError
+from anaphora.data.example import Example
+
+
+def items(answers: list[tuple[int, ...]]) -> list[Example]:
+    """Sentences with these antecedents, consecutive ones twins."""
+    return [
+        Example(
+            text="Anna saw Emma and she left",
+            language="en",
+            pronoun=(18, 21),
+            candidates=(((0, 4),), ((9, 13),)),
+            antecedents=right,
+            group=f"g{number // 2}",
+            minimal_pair=f"g{number // 2}",
+            factors={"type": str(number // 4), "gender": ("female", "male")[number % 2]},
+        )
+        for number, right in enumerate(answers)
+    ]
+
+
+def rows_of(answers: ItemAnswers, **options: object) -> dict[str, dict[str, object]]:
+    return {row["policy"]: row for row in accuracy_table(answers, **options) if not row["factor"]}  # type: ignore[arg-type]
+
+
+EIGHT = items([(number % 2,) for number in range(8)])
+
+
+def test_differences_are_paired_and_minimal_pairs_are_right_together() -> None:
+    answers = np.array([[0, 1, 0, 0, 0, 1, 0, 0]])
+    same = np.array([1.0, 1, 1, 0, 1, 1, 1, 0])
+    rows = rows_of(ItemAnswers(EIGHT, answers, {"same": same, "first": np.array([1.0, 0] * 4)}))
+    assert (rows["same"]["model_minus_low"], rows["same"]["model_minus_high"]) == (0, 0)
+    assert rows["first"]["model_minus"] == 0.25
+    assert (rows[MODEL]["minimal_pair_accuracy"], rows["first"]["minimal_pair_accuracy"]) == (0.5, 0)
+
+
+def test_both_minimal_pairs_are_right_in_one_run_not_on_average() -> None:
+    answers = np.array([[0, 1] * 4, [1, 0] * 4])  # all right, all wrong
+    row = rows_of(ItemAnswers(EIGHT, answers, {}))[MODEL]
+    assert (row["accuracy"], row["lowest"], row["highest"], row["minimal_pair_accuracy"]) == (0.5, 0, 1, 0.5)
+
+
+def test_a_shortcut_that_does_not_apply_to_all_items_is_left_out() -> None:
+    answers = ItemAnswers(items([(0,)] * 4), np.zeros((1, 4), np.int64), {"half": np.array([1.0, 0, np.nan, 1])})
+    assert list(rows_of(answers)) == [MODEL]
+
+
+def test_decisions_count_every_candidate() -> None:
+    """By hand: is it Anna, is it Emma, for one, no and two antecedents; the shortcut always says Anna."""
+    examples = items([(0,), (0,), (), (), (0, 1), (0, 1)])
+    answers = np.array([[0, 1, -1, 0, 0, -1]])  # 2, 0, 2, 1, 1 and 0 of 2 decisions are right
+    rows = rows_of(ItemAnswers(examples, answers, {"first": np.array([1.0, 1, 0, 0, 1, 1])}))
+    assert rows[MODEL]["decision_accuracy"] == pytest.approx(6 / 12)
+    assert rows["first"]["decision_accuracy"] == pytest.approx(8 / 12)  # 2, 2, 1, 1, 1, 1
+    assert rows[NONE_OF_THEM]["decision_accuracy"] == pytest.approx(6 / 12)
+    assert rows[NONE_OF_THEM]["accuracy"] == pytest.approx(2 / 6)
+    assert rows[MODEL]["accuracy"] == pytest.approx(3 / 6)
+    assert (rows[MODEL]["silent"], rows["first"]["silent"]) == (pytest.approx(2 / 6), 0)
+
+
+def test_a_contrast_is_the_first_value_less_the_second() -> None:
+    answers = np.array([[0, 0] * 4])  # right where the gender is female, wrong where it is male
+    item_answers = ItemAnswers(EIGHT, answers, {"chance": np.full(8, 0.5)})
+    rows = rows_of(item_answers, contrast="gender")
+    assert [rows[MODEL][name] for name in ("contrast", "contrast_low", "contrast_high")] == [1, 1, 1]
+    assert rows["chance"]["contrast"] == 0
+
+
+def test_crossed_factors_tell_each_pair_of_values() -> None:
+    answers = ItemAnswers(EIGHT, np.zeros((1, 8), np.int64), {})
+    cells = {row["value"]: row["accuracy"] for row in accuracy_table(answers, by=["type+gender"]) if row["factor"]}
+    assert cells == {"0, female": 1, "0, male": 0, "1, female": 1, "1, male": 0}
+
+
+def test_factors_that_the_items_lack_are_refused() -> None:
+    answers = ItemAnswers(EIGHT, np.zeros((1, 8), np.int64), {})
+    with pytest.raises(UserError, match=r"by \('colour'\) must be taken from the factors of these data: gender, type"):
+        check_factors(answers, ["type+colour"])
+    alone = ItemAnswers(EIGHT[:1], np.zeros((1, 1), np.int64), {})
+    with pytest.raises(UserError, match="must be a factor of two values"):
+        check_factors(alone, [], "gender")

@@ -1,0 +1,149 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from anaphora.analysis.tasks.gap import (
+    best_thresholds,
+    decisions_from_answers,
+    f1_difference,
+    gap_score,
+    gold_decisions,
+    parallelism,
+)
+from anaphora.data.example import Example
+
+
+def item(text: str, pronoun: str, names: tuple[str, str], right: tuple[int, ...], gender: str = "female") -> Example:
+    start = text.rindex(pronoun)
+    spans = tuple(((text.index(name), text.index(name) + len(name)),) for name in names)
+    return Example(
+        text=text,
+        language="en",
+        pronoun=(start, start + len(pronoun)),
+        candidates=spans,
+        antecedents=right,
+        group=text,
+        factors={"gender": gender},
+    )
+
+
+ITEMS = [
+    item("Anna saw Berta; she ran 1", "she", ("Anna", "Berta"), (0,)),
+    item("Anna saw Berta; she ran 2", "she", ("Anna", "Berta"), (1,)),
+    item("Carl saw Dan; he ran 1", "he", ("Carl", "Dan"), (0,), "male"),
+    item("Carl saw Dan; he ran 2", "he", ("Carl", "Dan"), (), "male"),
+]
+
+
+def test_f1_counts_each_name_as_a_decision_of_its_own() -> None:
+    score = gap_score(decisions_from_answers(np.array([0, 0, 0, 1]), 2)[None], ITEMS)
+    # hits: two; false alarms: one woman, one man where neither is right; misses: one woman
+    assert score.precision == pytest.approx(2 / 4)
+    assert score.recall == pytest.approx(2 / 3)
+    assert score.f1 == pytest.approx(4 / 7)
+    assert score.feminine == pytest.approx(2 / 4)
+    assert score.masculine == pytest.approx(2 / 3)
+    assert score.bias == pytest.approx(3 / 4)
+
+
+def test_saying_none_where_neither_is_right_costs_nothing() -> None:
+    score = gap_score(decisions_from_answers(np.array([0, 1, 0, -1]), 2)[None], ITEMS)
+    assert (score.f1, score.bias) == (1, 1)
+    assert score.interval == (1, 1)
+
+
+def test_the_weighted_bias_compares_texts_that_name_equally_many() -> None:
+    def with_texts(names: int, number: int, female: bool) -> Example:
+        others = ", ".join(f"Other{each}" for each in range(names))
+        pair, pronoun = (("Anna", "Berta"), "she") if female else (("Carl", "Dan"), "he")
+        text = f"{others} know {pair[0]}, who saw {pair[1]} {number}; {pronoun} ran"
+        return item(text, pronoun, pair, (0,), "female" if female else "male")
+
+    # Texts with one name more are answered, those with nine are not; women stand in more of those.
+    counts = {(1, True): 20, (9, True): 60, (1, False): 60, (9, False): 20}
+    items = [with_texts(names, n, female) for (names, female), many in counts.items() for n in range(many)]
+    answers = np.array([0 if example.text.startswith("Other0 know") else 1 for example in items])
+    score = gap_score(decisions_from_answers(answers, 2)[None], items)
+    assert score.bias == pytest.approx(20 / 60)
+    assert score.weighted_bias == pytest.approx(1)
+    low, high = score.weighted_bias_interval
+    assert low < 1 < high
+    # Without texts that both have there is nothing to compare.
+    apart = [example for example in items if (example.factors["gender"] == "male") == ("Other1" in example.text)]
+    assert np.isnan(
+        gap_score(decisions_from_answers(np.zeros(len(apart), dtype=np.int64), 2)[None], apart).weighted_bias
+    )
+
+
+def test_several_models_give_their_mean_and_each_of_them() -> None:
+    decisions = np.stack([decisions_from_answers(np.array(answers), 2) for answers in ([0, 1, 0, -1], [1, 0, 1, 0])])
+    score = gap_score(decisions, ITEMS)
+    assert score.f1_by_model == (1, 0)
+    assert score.f1 == pytest.approx(0.5)
+
+
+def test_a_difference_is_paired_over_the_same_texts() -> None:
+    many = [item(f"Anna saw Berta; she ran {n}", "she", ("Anna", "Berta"), (n % 2,)) for n in range(200)]
+    right = gold_decisions(many, 2)
+    worse, other = right.copy(), right.copy()
+    worse[:100] = ~worse[:100]
+    other[100:] = ~other[100:]
+    above, (low, high) = f1_difference(right[None], worse[None], many)
+    assert above == pytest.approx(0.5)
+    assert low < above < high
+    assert f1_difference(worse[None], worse[None], many) == (0, (0, 0))
+    # Equally good on other texts: no difference, and the interval says how little that tells.
+    above, (low, high) = f1_difference(worse[None], other[None], many)
+    assert above == 0
+    assert low < -0.1 < 0.1 < high
+
+
+def test_the_interval_holds_the_estimate_and_shrinks_with_more_texts() -> None:
+    many = [item(f"Anna saw Berta; she ran {n}", "she", ("Anna", "Berta"), (n % 2,)) for n in range(400)]
+    few = many[:40]
+    widths = []
+    for items in (few, many):
+        score = gap_score(decisions_from_answers(np.zeros(len(items), dtype=np.int64), 2)[None], items)
+        assert score.interval[0] < score.f1 < score.interval[1]
+        widths.append(score.interval[1] - score.interval[0])
+    assert widths[1] < widths[0] / 2
+
+
+def test_an_item_without_a_gender_is_refused() -> None:
+    with pytest.raises(ValueError, match="gender"):
+        gap_score(np.zeros((1, 1, 2), dtype=np.bool_), [item("Anna saw Berta; she", "she", ("Anna", "Berta"), (), "")])
+
+
+def test_the_best_threshold_is_that_of_trying_every_score() -> None:
+    draw = np.random.default_rng(0)
+    top = np.round(draw.random((60, 7)), 1)  # with ties
+    right = draw.random((60, 7)) < top
+    cuts, f1 = best_thresholds(top, right, 50)
+    for policy in range(7):
+        tried = []
+        for cut in np.unique(top[:, policy]):
+            decisions = top[:, policy] >= cut
+            tried.append(2 * (right[:, policy] & decisions).sum() / (decisions.sum() + 50))
+        decisions = top[:, policy] >= cuts[policy]
+        assert f1[policy] == pytest.approx(max(tried))
+        assert 2 * (right[:, policy] & decisions).sum() / (decisions.sum() + 50) == pytest.approx(max(tried))
+
+
+@pytest.mark.parametrize(
+    ("text", "pronoun", "names", "answer"),
+    [
+        ("Anna thanked Berta when she left.", "she", ("Anna", "Berta"), 0),
+        ("Anna thanked Berta and Clara praised her.", "her", ("Anna", "Berta"), 1),
+        ("Anna's aunt saw Berta in her house.", "her", ("Anna", "Berta"), 0),
+        ("Anna left, and Berta stayed, and she ate.", "she", ("Anna", "Berta"), 1),
+    ],
+)
+def test_the_rule_of_roles_takes_the_nearest_name_of_the_same_role(
+    text: str, pronoun: str, names: tuple[str, str], answer: int
+) -> None:
+    assert parallelism(item(text, pronoun, names, ())).argmax() == answer
+
+
+def test_gold_names_are_the_antecedents() -> None:
+    assert gold_decisions(ITEMS, 2).tolist() == [[True, False], [False, True], [True, False], [False, False]]

@@ -1,0 +1,89 @@
+"""scripts/corpus.py: counts, what was dropped, and shortcuts, on corpora of every shape."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+BLOCK = "Maud met {} as she {}.\nshe\nMaud,{}\n{}\n\n"
+DPR = "".join(
+    BLOCK.format(name, verb, name, right)
+    for name in ("Ida", "Ann", "Eve", "Joan", "Ruth")
+    for verb, right in (("left", "Maud"), ("came", name))
+)
+
+
+@pytest.fixture
+def described(script: Callable[..., Any], tmp_path: Path) -> Callable[..., str]:
+    """(file text, shares) -> what the script prints about a DPR file."""
+
+    def ran(text: str, *settings: str) -> str:
+        path = tmp_path / "train.c.txt"
+        path.write_text(text)
+        done = script("corpus", "data=dpr", f"data.path={path}", f"output={tmp_path / 'out'}", *settings)
+        assert done.status == 0, done.err
+        return str(done.out)
+
+    return ran
+
+
+def row_of(printed: str, name: str) -> list[str]:
+    return next(line.split() for line in printed.splitlines() if line.split()[:1] == [name])
+
+
+def test_items_rows_reasons_and_shortcuts_are_printed_and_written(
+    described: Callable[..., str], tmp_path: Path
+) -> None:
+    printed = described(DPR + BLOCK.format("Ida", "sat", "Zoe", "Zoe"), "data.test_share=0.4")
+    assert "read: 10 items from 11 rows in" in printed
+    assert "dropped: 1 rows (a candidate is not in the sentence)" in printed
+    assert row_of(printed, "nearest")[1:4] == ["en", "4", "0.500"]
+    assert row_of(printed, "bag_by_place")[3] == "1.000"
+    with (tmp_path / "out" / "counts.csv").open() as file:
+        assert [row["items"] for row in csv.DictReader(file)] == ["6", "4"]
+
+
+def test_columns_that_say_nothing_are_not_printed(described: Callable[..., str]) -> None:
+    printed = described(DPR)
+    header = printed[: printed.index("train")]
+    assert "stratum" not in header
+    assert "distance" not in header
+
+
+def test_without_a_training_split_the_learned_shortcuts_are_left_out_and_that_is_said(
+    described: Callable[..., str],
+) -> None:
+    printed = described(DPR, "data.test_share=1", "data.dev_share=0")
+    assert row_of(printed, "nearest")[2] == "10"
+    assert "bag_of_words" not in printed
+    assert "no training split: there are no learned shortcuts" in printed
+
+
+def test_without_a_test_split_that_is_said(described: Callable[..., str]) -> None:
+    printed = described(DPR, "data.test_share=0")
+    assert "no test split: no shortcut is measured" in printed
+    assert "nearest" not in printed
+
+
+def test_source_licence_and_time_are_printed_for_items_and_for_texts(
+    described: Callable[..., str], script: Callable[..., Any], tmp_path: Path
+) -> None:
+    printed = described(DPR)
+    assert f"source: {tmp_path / 'train.c.txt'}\n" in printed
+    assert "licence as stated: none (docs/corpora.md)\n" in printed
+    (tmp_path / "train.tsv").write_text("sentence\tlabel\n" + "".join(f"fine {number}\t1\n" for number in range(5)))
+    (tmp_path / "own.txt").write_text("One paragraph.\n\nAnd another.\n")
+    reviews = script("corpus", "data=sst2", f"data.path={tmp_path}")
+    assert "licence as stated: none for the data (docs/corpora.md)\n" in reviews.out
+    assert re.search(r"^read: 5 texts from 5 rows in \d+\.\d s$", reviews.out, re.MULTILINE)
+    own = script(
+        "corpus", "data=plain_text", f"data.path={tmp_path / 'own.txt'}", f"data.also=[{tmp_path / 'own.txt'}]"
+    )
+    assert f"source: {tmp_path / 'own.txt'}, {tmp_path / 'own.txt'}\n" in own.out
+    assert re.search(r"^read: 4 texts from 4 rows in \d+\.\d s$", own.out, re.MULTILINE)
+    assert "licence as stated" not in own.out

@@ -1,0 +1,319 @@
+from __future__ import annotations
+
+import csv
+import json
+import re
+import runpy
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from anaphora.analysis.evidence import measurement
+from anaphora.analysis.evidence.measurement import gather_evidence
+from anaphora.analysis.maps.record import AttentionRecord, from_arrays
+from anaphora.base.errors import UserError
+from anaphora.commands import report
+from anaphora.commands.report import report_on_records
+from anaphora.runs.directory import load
+from anaphora.settings.commands.analysis import Report
+
+Done = Callable[..., str]
+Script = Callable[..., tuple[int, str, str]]
+PARTS = (
+    *("protocol", "significance", "effects", "factors", "further_scores", "head_roles", "maps", "causal"),
+    *("provenance", "controls", "verdict"),
+)
+SMALL = ("items=8", "untrained=1", "sentences=4")
+
+
+@pytest.fixture
+def done(script: Script) -> Done:
+    """A script that must end well: what it printed."""
+
+    def ran(name: str, *arguments: str) -> str:
+        status, out, err = script(name, *arguments)
+        assert status == 0, err
+        return out
+
+    return ran
+
+
+@pytest.fixture(scope="module")
+def reported(finished: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run with its report. Nobody writes into it; `own_report` is a copy for that."""
+    run = Path(shutil.copytree(finished, tmp_path_factory.mktemp("reported") / "run"))
+    report.report(Report(run=str(run), items=8, untrained=1, sentences=4, formats=["png"]))
+    return run
+
+
+@pytest.fixture
+def own_report(reported: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(reported, tmp_path / "own"))
+
+
+def metrics(run: Path) -> dict[str, Any]:
+    return dict(json.loads((run / "metrics.json").read_text(encoding="utf-8")))
+
+
+def explorer(page: Path) -> dict[str, Any]:
+    script = re.search(
+        r'<script type="application/json"[^>]*>(.*?)</script>', page.read_text(encoding="utf-8"), re.DOTALL
+    )
+    assert script is not None
+    return dict(json.loads(script[1]))
+
+
+class AskedError(Exception):
+    """Raised in the place of what must not, or must, be asked."""
+
+
+def refuse(*_: object, **__: object) -> None:
+    raise AskedError
+
+
+def test_a_report_is_a_page_numbers_figures_and_tables(reported: Path) -> None:
+    content = metrics(reported)
+    assert {"version", "seed", "split", "head", "languages", "strata", "dropped", "untrained_models", *PARTS} <= set(
+        content
+    )
+    assert {name: content["provenance"][name] for name in ("items", "untrained")} == {"items": 8, "untrained": 1}
+    assert set(content["causal"]["languages"]) == set(content["verdict"]) == {"en", "zh"}
+    assert content["verdict"]["en"]["set"]["verdict"] == "not yet controlled"
+    assert set(content["maps"]) == {"raw", "norm", "rollout", "flow", "value_zeroing", "integrated_gradients"}
+    figures = {path.stem for path in (reported / "figures").iterdir()}
+    assert {"scoreboard", "heads_en", "heads_zh", "knockout", "ablation", "maps", "dose_response", "factors"} <= figures
+    assert {path.suffix for path in (reported / "figures").iterdir()} == {".png"}
+    for table in ("significance", "effects", "knockout", "pattern_patching", "maps", "head_roles", "verdict", "heads"):
+        with (reported / "tables" / f"{table}_test.csv").open(encoding="utf-8", newline="") as file:
+            assert list(csv.DictReader(file)), table
+    page = (reported / "report.html").read_text(encoding="utf-8")
+    assert "http://" not in page and "https://" not in page
+    assert [one["language"] for one in explorer(reported / "report.html")["sentences"]] == ["en", "en", "zh", "zh"]
+    assert not [path for path in reported.rglob(".*") if path.is_file()]  # no draft and no lock is left
+
+
+def test_a_second_report_asks_the_model_no_causal_test_again(
+    own_report: Path, done: Done, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = metrics(own_report)
+    controls: dict[str, Any] = dict.fromkeys(before["controls"])
+    cell = {"task_accuracy": 0.5, "candidate_accuracy": 0.5, "interval": None, "chance": 0.5}
+    controls["uniform"] = {
+        "run": "uniform", "seed": 0, "languages": {"en": {"set": cell}}, "as_expected": True, "expected": "a",
+        "observed": "b",
+    }  # fmt: skip
+    (own_report / "controls").mkdir()
+    (own_report / "controls" / "controls.json").write_text(json.dumps(controls), encoding="utf-8")
+    monkeypatch.setattr(measurement, "measure_evidence", refuse)
+    monkeypatch.setattr(report, "write_page", lambda told, asked: own_report / "report.html")
+    assert "not yet controlled" in done("report", f"run={own_report}", *SMALL)
+    after = metrics(own_report)
+    assert after["controls"] == controls  # what is cheap and may have changed is read anew
+    assert {**after, "controls": None, "verdict": None} == {**before, "controls": None, "verdict": None}
+    trained = [row for row in after["verdict"]["en"]["set"]["rows"] if row["rule"] == "trained controls"]
+    assert trained[0]["value"] == 1
+
+
+@pytest.mark.parametrize("other", ["items=6", "untrained=0", "protocol.alpha=0.01", "split=dev"])
+def test_another_question_is_measured_anew(
+    other: str, own_report: Path, script: Script, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(measurement, "measure_evidence", refuse)
+    with pytest.raises(AskedError):
+        script("report", f"run={own_report}", *SMALL, other)
+
+
+def test_scoring_afterwards_keeps_the_evidence_about_the_same_head_and_items(own_report: Path, done: Done) -> None:
+    before = metrics(own_report)
+    done("score_attention", f"run={own_report}", "untrained=1")
+    assert metrics(own_report) == before
+    other = 1 - before["head"]["head"]
+    done("score_attention", f"run={own_report}", "untrained=1", f"layer={before['head']['layer']}", f"head={other}")
+    assert not set(PARTS) & set(metrics(own_report))
+
+
+@pytest.mark.parametrize("other", [("untrained=1", "items=6"), ("untrained=0",)])
+def test_fewer_items_or_untrained_models_do_not_keep_the_evidence(
+    other: tuple[str, ...], own_report: Path, done: Done
+) -> None:
+    done("score_attention", f"run={own_report}", *other)
+    assert not set(PARTS) & set(metrics(own_report))
+
+
+def test_several_runs_share_a_page_that_compares_their_rows(
+    reported: Path, tmp_path: Path, done: Done, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = [Path(shutil.copytree(reported, tmp_path / name)) for name in ("one", "two")]
+    monkeypatch.setattr(measurement, "measure_evidence", refuse)
+    out = done("report", f"runs=[{runs[0]},{runs[1]}]", f"output={tmp_path / 'both'}", "formats=[]", *SMALL)
+    page = (tmp_path / "both" / "report.html").read_text(encoding="utf-8")
+    assert "2 runs side by side" in page and "one – two" in page
+    assert "rows of one and two, Chinese: 0.000 bits apart" in out
+    with (tmp_path / "both" / "tables" / "divergence_test.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [(row["run"], row["other"], row["language"], row["items"]) for row in rows] == [
+        ("one", "two", "en", "6"),
+        ("one", "two", "zh", "6"),
+    ]
+    assert {float(row["divergence"]) for row in rows} == {0}
+    assert {path.name for path in (tmp_path / "both").iterdir()} == {"report.html", "tables"}
+    assert (runs[0] / "report.html").read_bytes() == (reported / "report.html").read_bytes()
+
+
+def test_runs_of_other_items_are_reported_without_a_comparison_of_rows(
+    reported: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = Report(run=str(reported), items=8, untrained=1, sentences=1, formats=[])
+    monkeypatch.setattr(measurement, "write_evidence", lambda *_: None)
+    evidence = gather_evidence(load(reported), settings, lambda stage: None)
+    fewer = measurement.RunEvidence(evidence.headline, evidence.evidence)
+    monkeypatch.setattr(report, "divergences", lambda runs: (_ for _ in ()).throw(UserError("they have 1, 2 items")))
+    assert report._divergences([evidence, fewer]) == []
+    assert "the runs' rows are not compared: they have 1, 2 items" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("run=nowhere",), "nowhere/config.yaml: there is no run here"),
+        (("run={run}", "runs=[{run}/unfinished]"), "model.safetensors is missing: training has not finished"),
+        (("runs=[{run},{run}/minimal_pair/own]",), "two are called own; rename a run directory"),
+        (("runs=[{run},{run}]",), "must name each run once"),
+        (("run={run}", "items=0"), "items (0) must be at least 1"),
+        (("run={run}", "protocol.alpha=2"), "protocol.alpha (2.0) must be above 0 and below 1"),
+    ],
+)
+def test_a_users_mistake_is_one_line_before_anything_is_measured(
+    arguments: tuple[str, ...], message: str, own_run: Path, script: Script, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(report, "gather_evidence", refuse)
+    shutil.copytree(own_run, own_run / "minimal_pair" / "own")
+    shutil.copytree(own_run / "minimal_pair" / "own", own_run / "unfinished")
+    (own_run / "unfinished" / "model.safetensors").unlink()
+    status, _, err = script("report", *(word.format(run=own_run) for word in arguments))
+    assert status == 2
+    assert message in err
+    assert len(err.strip().splitlines()) == 1
+
+
+def test_a_run_that_answers_nothing_has_a_report_without_causal_tests(
+    tmp_path: Path, tiny: Callable[..., Any], done: Done
+) -> None:
+    from anaphora.training.run import train
+
+    arguments = ("task/prediction=none", "task.masked_lm=0.3", "trainer.limit_steps=2")
+    run = Path(train(tiny(tmp_path, *arguments)).directory)
+    done("report", f"run={run}", "items=6", "untrained=0", "sentences=2", "formats=[]")
+    content = metrics(run)
+    assert "causal" not in content
+    assert set(content["maps"]) == {"raw", "norm", "rollout", "flow", "value_zeroing"}
+    assert content["languages"]["en"]["task_accuracy"] is None
+    page = (run / "report.html").read_text(encoding="utf-8")
+    assert "the model gives no answer" in page
+    assert "the answer is wrong" not in page and "both the head and the answer" not in page
+    assert [(one["answer"], one["right"]) for one in explorer(run / "report.html")["sentences"]] == [(None, None)] * 2
+
+
+def test_a_report_that_fails_half_way_leaves_the_old_page_and_numbers(
+    own_report: Path, script: Script, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = {path: path.read_bytes() for path in own_report.rglob("*") if path.is_file()}
+    monkeypatch.setattr("anaphora.report.page.write.with_fonts", refuse)  # the last thing before the page is written
+    with pytest.raises(AskedError):
+        script("report", f"run={own_report}", *SMALL)
+    assert {path: path.read_bytes() for path in own_report.rglob("*") if path.is_file()} == before
+    monkeypatch.setattr(measurement, "verdict", refuse)
+    with pytest.raises(AskedError):
+        script("report", f"run={own_report}", *SMALL)
+    assert {path: path.read_bytes() for path in own_report.rglob("*") if path.is_file()} == before
+
+
+NAMES = {"en": (("Anna", "Tom"), ("she", "he")), "zh": (("王芳", "李强"), ("她", "他"))}
+
+
+def foreign(language: str, number: int, right: int, weights: Callable[[int, int, int], Any]) -> AttentionRecord:
+    """A sentence of another model: `weights` makes (L, H, T, T) of the tokens, the pronoun's and the antecedent's."""
+    (one, two), pronouns = NAMES[language]
+    words = ["[CLS]", one, "met" if language == "en" else "碰到", two, "and", pronouns[right], f"{number}", "."]
+    blank = " " if language == "en" else ""
+    text = blank.join(words[1:])
+    spans, at = [(0, 0)], 0
+    for word in words[1:]:
+        spans.append((at, at + len(word)))
+        at += len(word) + len(blank)
+    return from_arrays(
+        text,
+        spans,
+        weights(len(words), 5, (1, 3)[right]),
+        spans[5],
+        [spans[1], spans[3]],
+        [right],
+        language=language,
+        group=f"pair {number}",
+        factors={"kind": "set", "type": "gender", "template": f"t{number % 2}"},
+    )
+
+
+def pointing(tokens: int, pronoun: int, antecedent: int) -> Any:
+    """Two layers of two heads: the head 1 of layer 0 points at the antecedent, the others attend to all alike."""
+    maps = np.full((2, 2, tokens, tokens), 1 / tokens, dtype=np.float32)
+    maps[0, 1, pronoun] = 0.1 / (tokens - 1)
+    maps[0, 1, pronoun, antecedent] = 0.9
+    return maps
+
+
+def test_maps_of_any_library_go_all_the_way_to_a_page(tmp_path: Path) -> None:
+    items = [(language, number, right) for language in NAMES for number in range(8) for right in (0, 1)]
+    records = [foreign(*item, pointing) for item in items]
+    development, measured = records[::4] + records[1::4], records[2::4] + records[3::4]
+    answers = [one.example.antecedents[0] for one in measured]
+    answers[0] = 1 - answers[0]
+    whole = {0: pointing(8, 5, 1), 5: pointing(8, 5, 1)}
+    evidence = report_on_records(
+        tmp_path / "page",
+        "theirs",
+        development,
+        measured,
+        answers,
+        maps=whole,
+        training=[one.example for one in development],
+    )
+    content = evidence.to_json()
+    assert content == metrics(tmp_path / "page")
+    assert content["head"] == {"layer": 0, "head": 1, "chosen_on": "dev"}
+    assert content["languages"]["en"]["candidate_accuracy"] == 1
+    assert content["languages"]["en"]["task_accuracy"] == pytest.approx(7 / 8)
+    assert content["significance"]["zh"]["set"]["p_holm"] < 0.05
+    assert evidence.causal is None
+    page = (tmp_path / "page" / "report.html").read_text(encoding="utf-8")
+    assert "theirs" in page and "王芳" in page
+    exhibits = explorer(tmp_path / "page" / "report.html")["sentences"]
+    assert [one["text"] for one in exhibits] == [measured[0].example.text, measured[5].example.text]
+    assert (tmp_path / "page" / "tables" / "verdict_test.csv").stat().st_size
+
+
+def test_the_documented_adapter_runs_as_it_stands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = (Path(__file__).parents[2] / "docs" / "evidence.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    adapter = next(place for place, block in enumerate(blocks) if "report_on_records(" in block)
+    (tmp_path / "theirs.py").write_text("\n".join(blocks[: adapter + 1]), encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    runpy.run_path("theirs.py")
+    assert "not yet controlled" in capsys.readouterr().out
+    page = (tmp_path / "outputs" / "theirs" / "report.html").read_text(encoding="utf-8")
+    assert "their model" in page and "No sentences were given." in page
+
+
+def test_maps_that_do_not_fit_the_records_are_told(tmp_path: Path) -> None:
+    records = [foreign("en", number, right, pointing) for number in range(4) for right in (0, 1)]
+    with pytest.raises(UserError, match=r"maps\[0\]: the shape is \(2, 2, 7, 7\); expected \(2, 2, 8, 8\)"):
+        report_on_records(tmp_path, "theirs", records[:4], records[4:], maps={0: pointing(7, 5, 1)})
+    with pytest.raises(UserError, match="maps: 9 is no measured record; expected 0 to 3"):
+        report_on_records(tmp_path, "theirs", records[:4], records[4:], maps={9: pointing(8, 5, 1)})
+    assert not list(tmp_path.iterdir())

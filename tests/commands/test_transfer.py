@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from anaphora.analysis.tasks.answered import MODEL
+from anaphora.base.errors import UserError
+from anaphora.commands.transfer import OWN_FOLDS_SUFFIX, answer_transfer, transfer
+from anaphora.data.example import Example
+from anaphora.data.store import load as load_corpus
+from anaphora.runs.directory import load
+from anaphora.settings.commands.analysis import Transfer
+from anaphora.settings.data import OwnExamples
+from anaphora.training.run import train
+
+
+@pytest.fixture(scope="module")
+def other(table: Path, tmp_path_factory: pytest.TempPathFactory) -> OwnExamples:
+    """Other sentences than the runs have seen, and two that they have."""
+    rows = [json.loads(line) for line in table.read_text(encoding="utf-8").splitlines()]
+    path = tmp_path_factory.mktemp("other") / "items.jsonl"
+    new = [{**row, "text": row["text"][:-1] + "!", "split": "test"} for row in rows]
+    known = [{**row, "split": "test"} for row in rows[:2]]
+    path.write_text("".join(json.dumps(row) + "\n" for row in new + known), encoding="utf-8")
+    return OwnExamples(path=str(path))
+
+
+def test_items_that_the_runs_have_seen_are_left_out(
+    finished: Path, other: OwnExamples, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = transfer(Transfer(runs=[str(finished)], data=other, by=["template"], output=str(tmp_path / "table.csv")))
+    assert {row["items"] for row in rows if not row["factor"]} == {60}
+    assert "left out: 2 items" in capsys.readouterr().out
+    assert (tmp_path / "table.csv").exists()
+    names = {row["policy"] for row in rows}
+    assert {MODEL, "chance", "nearest", "bag_of_words", f"bag_of_words{OWN_FOLDS_SUFFIX}"} <= names
+
+
+def test_each_run_is_asked_and_shortcuts_learn_from_the_runs_data(finished: Path, other: OwnExamples) -> None:
+    run = load(finished)
+    corpus, items = load_corpus(run.config.data), load_corpus(other).examples("test")
+    training = corpus.examples("train")
+    reversed_answers = [_otherwise(example) for example in training]
+    answers = answer_transfer([run, run], [training, reversed_answers], items, folds=3, seed=0)
+    assert answers.answers.shape == (2, len(items))
+    assert (answers.answers[0] == answers.answers[1]).all()
+    right = answers.shortcuts["entity_cue"]
+    assert right.shape == (2, len(items))
+    assert right[0].mean() > 0.9 and right[1].mean() < 0.1  # fitted on the rule, and on its opposite
+    assert answers.shortcuts[f"entity_cue{OWN_FOLDS_SUFFIX}"].mean() > 0.9  # pronoun and name are the rule here
+
+
+def test_no_shortcut_learns_from_the_group_that_it_is_asked_about(finished: Path, other: OwnExamples) -> None:
+    """Every group has words of its own: whoever learns them all is at chance on other folds."""
+    run = load(finished)
+    examples = [
+        Example(
+            text=f"Ann{number} met Bob{number} before she left",
+            language="en",
+            pronoun=(len(f"Ann{number} met Bob{number} before "), len(f"Ann{number} met Bob{number} before she")),
+            candidates=(
+                ((0, len(f"Ann{number}")),),
+                ((len(f"Ann{number} met "), len(f"Ann{number} met Bob{number}")),),
+            ),
+            antecedents=(0,),
+            group=str(number),
+        )
+        for number in range(12)
+    ]
+    answers = answer_transfer([run], [load_corpus(run.config.data).examples("train")], examples, folds=4, seed=0)
+    assert np.allclose(answers.shortcuts[f"most_frequent{OWN_FOLDS_SUFFIX}"], 0.5)
+    assert {"words", "words_and_pairs", f"words{OWN_FOLDS_SUFFIX}", f"words_and_pairs{OWN_FOLDS_SUFFIX}"} <= set(
+        answers.shortcuts
+    )
+
+
+def test_runs_that_cannot_be_put_into_one_row_are_refused(
+    finished: Path, tiny: Callable[..., Any], other: OwnExamples, table: Path, tmp_path: Path
+) -> None:
+    longer = Path(train(tiny(tmp_path, "optimizer.clip=2")).directory)
+    with pytest.raises(UserError, match="other settings"):
+        transfer(Transfer(runs=[str(finished), str(longer)], data=other))
+    with pytest.raises(UserError, match="no item that the runs have not seen"):
+        transfer(Transfer(runs=[str(finished)], data=OwnExamples(path=str(table))))
+
+
+def test_a_runs_own_test_split_is_asked_as_far_as_its_texts_are_new(
+    tiny: Callable[..., Any], table: Path, tmp_path: Path
+) -> None:
+    rows = [json.loads(line) for line in table.read_text(encoding="utf-8").splitlines()]
+    new = [{**row, "text": row["text"][:-1] + "!", "split": "test"} for row in rows[:12]]
+    own = tmp_path / "items.jsonl"
+    own.write_text("".join(json.dumps(row) + "\n" for row in rows + new), encoding="utf-8")
+    run = train(tiny(tmp_path, f"data.path={own}")).directory
+    answers = transfer(Transfer(runs=[str(run)], data=OwnExamples(path=str(own))))
+    assert {row["items"] for row in answers if not row["factor"]} == {12}
+
+
+def _otherwise(example: Example) -> Example:
+    return replace(example, antecedents=tuple(1 - index for index in example.antecedents))

@@ -1,0 +1,283 @@
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from anaphora.base.errors import UserError
+from anaphora.data.corpora import division, dpr, gap, tables
+from anaphora.data.example import Example
+from anaphora.settings.data import Dpr, Gap, OwnExamples
+
+ITEM = {
+    "text": "Anna met Berta because she was free.",
+    "language": "en",
+    "pronoun": [23, 26],
+    "candidates": [[0, 4], [9, 14]],
+    "antecedents": [0],
+}
+DPR = """Then the man saw the goats, and he ran.
+he
+Then,the man
+the man
+
+Then the man saw the goats, and he ate.
+he
+Then,the man
+Then
+
+Tom's dad and Tom met; Tom was late, so he ran.
+he
+Tom,Tom's dad
+Tom
+
+Tom's dad and Tom met; Tom was late, so he wept.
+he
+Tom,Tom's dad
+Tom's dad
+"""
+COLUMNS = ["ID", "Text", "Pronoun", "Pronoun-offset", "A", "A-offset", "A-coref", "B", "B-offset", "B-coref", "URL"]
+
+
+def words(example: Example) -> list[list[str]]:
+    return [[example.text[start:end] for start, end in spans] for spans in example.candidates]
+
+
+def everything(splits: dict[str, list[Example]]) -> list[Example]:
+    return [example for examples in splits.values() for example in examples]
+
+
+def gap_file(path: Path, rows: list[tuple[str, str, str, bool, str, bool]]) -> Path:
+    """Rows of text, pronoun, name A, right, name B, right; the last occurrence of each is the marked one."""
+    lines = ["\t".join(COLUMNS)]
+    for number, (text, pronoun, first, right, second, also) in enumerate(rows):
+        cells = [f"x-{number}", text, pronoun, text.rindex(pronoun), first, text.rindex(first), str(right).upper()]
+        lines.append("\t".join(map(str, [*cells, second, text.rindex(second), str(also).upper(), "http://x/Anna"])))
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+SAID = 'Anna Lee saw "Berta; Anna waved, and Berta said she'
+
+
+def test_dpr_takes_the_first_occurrence_as_a_whole_word(tmp_path: Path) -> None:
+    path = tmp_path / "train.c.txt"
+    path.write_text("Then he saw the heron, and he ran.\nhe\nThen,the heron\nthe heron\n")
+    (example,) = everything(dpr.read(Dpr(path=str(path)))[0])
+    assert example.pronoun == (5, 7)
+    assert words(example) == [["Then"], ["the heron"]]
+    assert example.antecedents == (1,)
+
+
+def test_dpr_minimal_pairs_share_group_minimal_pair_and_split(tmp_path: Path) -> None:
+    path = tmp_path / "train.c.txt"
+    path.write_text(DPR)
+    splits, report = dpr.read(Dpr(path=str(path), dev_share=0.0, test_share=0.5))
+    assert (report.rows, report.dropped) == (4, ())
+    assert [len(splits[name]) for name in ("train", "dev", "test")] == [2, 0, 2]
+    for examples in (splits["train"], splits["test"]):
+        assert len({example.group for example in examples}) == len({example.minimal_pair for example in examples}) == 1
+        assert {example.antecedents for example in examples} == {(0,), (1,)}
+
+
+def test_dpr_gives_a_candidate_all_its_mentions_but_none_inside_the_other(tmp_path: Path) -> None:
+    path = tmp_path / "train.c.txt"
+    path.write_text(DPR)
+    items = everything(dpr.read(Dpr(path=str(path)))[0])
+    example = next(example for example in items if "wept" in example.text)
+    assert words(example) == [["Tom's dad"], ["Tom", "Tom"]]
+    assert example.antecedents == (0,)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("Anna ran.\nshe\nAnna,Berta\n", "line 1: a block of 3 lines"),
+        ("Anna ran.\nshe\nAnna,Berta\nAnna\n", "line 1, pronoun: 'she' is not a word"),
+        ("\n\nshe ran.\nshe\nAnna\nAnna\n", "line 5: candidates 'Anna' must be two or more"),
+        ("she ran.\nshe\nAnna,Berta\nClara\n", r"line 4: answer 'Clara' must be one of \['Anna', 'Berta'\]"),
+        ("\n", "no block of four lines"),
+    ],
+)
+def test_a_broken_dpr_block_is_named(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "train.c.txt"
+    path.write_text(text)
+    with pytest.raises(UserError, match=message):
+        dpr.read(Dpr(path=str(path)))
+
+
+def test_dpr_drops_and_reports_what_cannot_be_asked(tmp_path: Path) -> None:
+    path = tmp_path / "train.c.txt"
+    path.write_text("she met Anna.\nshe\nAnna,Berta\nAnna\n")
+    splits, report = dpr.read(Dpr(path=str(path)))
+    assert not everything(splits)
+    assert report.reasons == {"a candidate is not in the sentence": 1}
+
+
+def test_gap_reads_quotes_as_letters_and_gathers_whole_word_mentions(tmp_path: Path) -> None:
+    path = gap_file(tmp_path / "gap-development.tsv", [(f"{SAID} ran.", "she", "Anna", True, "Berta", False)])
+    (example,) = everything(gap.read(Gap(path=str(path)))[0])
+    assert words(example) == [["Anna", "Anna"], ["Berta", "Berta"]]
+    assert example.text[slice(*example.pronoun)] == "she"
+    assert (example.antecedents, example.factors["gender"]) == ((0,), "female")
+
+
+def test_gap_does_not_look_for_a_name_inside_the_other(tmp_path: Path) -> None:
+    path = gap_file(tmp_path / "a.tsv", [("Anna saw Anna Lee and she ran.", "she", "Anna Lee", True, "Anna", False)])
+    path.write_text(path.read_text().replace("\tAnna\t9\t", "\tAnna\t0\t"))
+    (example,) = everything(gap.read(Gap(path=str(path)))[0])
+    assert words(example) == [["Anna"], ["Anna Lee"]]
+    assert example.antecedents == (1,)
+
+
+def test_gap_rows_with_neither_name_right_have_no_antecedent(tmp_path: Path) -> None:
+    path = gap_file(tmp_path / "gap-development.tsv", [(f"{SAID} ran.", "she", "Anna", False, "Berta", False)])
+    (example,) = everything(gap.read(Gap(path=str(path)))[0])
+    assert example.antecedents == ()
+
+
+def test_the_gap_page_address_is_never_used(tmp_path: Path) -> None:
+    path = gap_file(tmp_path / "a.tsv", [(f"{SAID} ran.", "she", "Anna", True, "Berta", False)])
+    (example,) = everything(gap.read(Gap(path=str(path)))[0])
+    assert "http" not in repr(example)
+
+
+def test_the_gap_validation_file_is_the_test_split_and_equal_texts_stay_together(tmp_path: Path) -> None:
+    rows = [(f"{SAID} ran {number // 2} miles.", "she", "Anna", True, "Berta", False) for number in range(20)]
+    gap_file(tmp_path / gap.DEVELOPMENT, rows)
+    gap_file(tmp_path / gap.VALIDATION, [(f"{SAID} wept.", "she", "Anna", False, "Berta", True)])
+    splits, report = gap.read(Gap(path=str(tmp_path), dev_share=0.2))
+    assert {name: len(examples) for name, examples in splits.items()} == {"train": 16, "dev": 4, "test": 1}
+    assert report.rows == 21
+    assert not {each.text for each in splits["train"]} & {each.text for each in splits["dev"]}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("\tTRUE\t", "\tYES\t", "line 2, A-coref: 'YES' must be TRUE or FALSE"),
+        ("\tAnna\t21\t", "\tAnna\t20\t", "line 2, A-offset: at 20 stands ' Ann', not 'Anna'"),
+        ("\tAnna\t21\t", "\tAnna\tx\t", "line 2, A-offset: 'x' must be a whole number"),
+        ("Pronoun-offset", "Offset", "line 1: columns Pronoun-offset are missing"),
+    ],
+)
+def test_a_broken_gap_row_is_named(tmp_path: Path, old: str, new: str, message: str) -> None:
+    path = gap_file(tmp_path / "gap-development.tsv", [(f"{SAID} ran.", "she", "Anna", True, "Berta", False)])
+    assert old in path.read_text()
+    path.write_text(path.read_text().replace(old, new))
+    with pytest.raises(UserError, match=message):
+        gap.read(Gap(path=str(path)))
+
+
+def as_jsonl(folder: Path, rows: list[dict[str, Any]]) -> Path:
+    path = folder / "items.jsonl"
+    path.write_text("\n".join(json.dumps(row, ensure_ascii=False) for row in rows), encoding="utf-8")
+    return path
+
+
+def as_csv(folder: Path, rows: list[dict[str, Any]]) -> Path:
+    path = folder / "items.csv"
+    with path.open("w", newline="", encoding="utf-8-sig") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        for row in rows:
+            writer.writerow({name: each if isinstance(each, str) else json.dumps(each) for name, each in row.items()})
+    return path
+
+
+def as_parquet(folder: Path, rows: list[dict[str, Any]]) -> Path:
+    import pyarrow
+    from pyarrow import parquet
+
+    path = folder / "items.parquet"
+    parquet.write_table(pyarrow.Table.from_pylist(rows), path)
+    return path
+
+
+@pytest.mark.parametrize("write", [as_jsonl, as_csv, as_parquet])
+def test_all_three_kinds_of_table_give_the_same_examples(tmp_path: Path, write: Any) -> None:
+    second = {**ITEM, "text": "小红见到小丽，因为她有空。", "language": "zh", "pronoun": [9, 10]}
+    second["candidates"] = [[0, 2], [4, 6]]
+    rows = [
+        {**ITEM, "factors": {"cue": "free"}, "group": "a", "split": "train"},
+        {**second, "factors": {"cue": "有空"}, "group": "b", "split": "test"},
+    ]
+    splits, report = tables.read(OwnExamples(path=str(write(tmp_path, rows))))
+    assert report.rows == 2
+    assert [example.factors["cue"] for example in splits["train"]] == ["free"]
+    assert words(splits["test"][0]) == [["小红"], ["小丽"]]
+    assert splits["dev"] == []
+
+
+@pytest.mark.parametrize("write", [as_jsonl, as_csv, as_parquet])
+def test_the_older_column_minimal_pair_is_read_as_minimal_pair(tmp_path: Path, write: Any) -> None:
+    path = write(tmp_path, [{**ITEM, "twin": "m1", "split": "train"}])
+    splits, _ = tables.read(OwnExamples(path=str(path)))
+    assert [example.minimal_pair for example in splits["train"]] == ["m1"]
+
+
+def test_a_table_without_splits_is_divided_by_group_and_the_seed_decides(tmp_path: Path) -> None:
+    rows = [{**ITEM, "group": f"g{number // 4}", "minimal_pair": f"t{number // 2}"} for number in range(80)]
+    path = str(as_jsonl(tmp_path, rows))
+    splits, _ = tables.read(OwnExamples(path=path, dev_share=0.1, test_share=0.2))
+    assert {name: len(examples) for name, examples in splits.items()} == {"train": 56, "dev": 8, "test": 16}
+    groups = [{example.group for example in examples} for examples in splits.values()]
+    assert sum(map(len, groups)) == len(set.union(*groups))
+    assert tables.read(OwnExamples(path=path, dev_share=0.1, test_share=0.2))[0] == splits
+    assert tables.read(OwnExamples(path=path, dev_share=0.1, test_share=0.2, seed=1))[0] != splits
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("{", r"items.jsonl, line 3: not JSON"),
+        ("[1]", r"line 3: '\[1\]' must be an object"),
+        (json.dumps({**ITEM, "pronoun": [23, 99]}), r"line 3, pronoun: \[23, 99\] must be"),
+        (json.dumps({**ITEM, "split": "valid"}), "line 3, split: 'valid' must be one of train, dev, test"),
+        (json.dumps({**ITEM, "split": "train"}), "line 3, split: some rows have a split"),
+        (json.dumps({**ITEM, "candidates": "Anna"}), "line 3, candidates: 'Anna' must be a list"),
+    ],
+)
+def test_a_broken_line_is_named_with_file_line_field_and_value(tmp_path: Path, line: str, message: str) -> None:
+    path = tmp_path / "items.jsonl"
+    path.write_text(f"{json.dumps(ITEM)}\n\n{line}\n")
+    with pytest.raises(UserError, match=message):
+        tables.read(OwnExamples(path=str(path)))
+
+
+def test_a_broken_cell_is_named(tmp_path: Path) -> None:
+    path = as_csv(tmp_path, [ITEM])
+    path.write_text(path.read_text(encoding="utf-8-sig").replace('"[23, 26]"', "she"))
+    with pytest.raises(UserError, match="line 2, pronoun: 'she' must be JSON"):
+        tables.read(OwnExamples(path=str(path)))
+
+
+def test_a_wrong_kind_of_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="there is no such file"):
+        tables.read(OwnExamples(path=str(tmp_path / "none.jsonl")))
+    other = tmp_path / "items.xlsx"
+    other.write_text("")
+    with pytest.raises(UserError, match=r"'.xlsx' must be one of .jsonl, .csv, .parquet"):
+        tables.read(OwnExamples(path=str(other)))
+    broken = tmp_path / "items.parquet"
+    broken.write_text("no")
+    with pytest.raises(UserError, match="not a Parquet file"):
+        tables.read(OwnExamples(path=str(broken)))
+    latin = tmp_path / "items.jsonl"
+    latin.write_bytes(b"\xff\xfe")
+    with pytest.raises(UserError, match="is not UTF-8"):
+        tables.read(OwnExamples(path=str(latin)))
+
+
+def test_words_are_found_whole_only() -> None:
+    assert division.occurrences("he", "The heron, he and HE; he") == [(11, 13), (22, 24)]
+
+
+def test_shares_that_are_more_than_all_are_refused() -> None:
+    with pytest.raises(UserError, match=r"data.dev_share \+ data.test_share \(1.1\) must be at most 1"):
+        OwnExamples(path="x", dev_share=0.5, test_share=0.6)
+    with pytest.raises(UserError, match=r"data.test_share \(1.2\)"):
+        Dpr(path="x", test_share=1.2)

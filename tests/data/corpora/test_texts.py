@@ -1,0 +1,384 @@
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import datasets
+import pyarrow
+import pytest
+from pyarrow import parquet
+
+from anaphora.base.errors import UserError
+from anaphora.base.language import language_of
+from anaphora.data import records, store
+from anaphora.data.contamination import NGRAM_LENGTH, EvaluationNgrams
+from anaphora.data.corpora import labelled_text, plain_text
+from anaphora.data.text import UNKNOWN_WORD, Text, evenly_sampled
+from anaphora.settings.data import AgNews, ChnSentiCorp, Dpr, LabelledText, PlainText, RottenTomatoes, Sst2
+
+
+def write(path: Path, content: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.suffix == ".gz":
+        path.write_bytes(gzip.compress(content.encode()))
+    else:
+        path.write_text(content, encoding="utf-8")
+    return path
+
+
+def plain(path: Path, **more: Any) -> list[Text]:
+    splits, _ = plain_text.read(PlainText(path=str(path), dev_share=0.0, test_share=0.0, **more))
+    return splits["train"]
+
+
+def labelled(settings: LabelledText) -> dict[str, list[tuple[str, str | None]]]:
+    splits, _ = labelled_text.read(settings)
+    return {split: [(one.text, one.label) for one in texts] for split, texts in splits.items()}
+
+
+def test_a_text_checks_itself() -> None:
+    for wrong, message in (
+        ({"text": "  "}, "text: it is empty"),
+        ({"language": "de"}, "language: 'de' is not one of en, zh"),
+        ({"label": ""}, "label: it is empty"),
+    ):
+        with pytest.raises(UserError, match=message):
+            Text(**{"text": "a", "language": "en", **wrong})
+
+
+def test_the_language_is_that_of_most_characters() -> None:
+    assert [language_of(text) for text in ("She read 红楼梦, a long novel.", "他在 London 住了三年。", "1.", "")] == [
+        *("en", "zh", "en", "en")
+    ]
+
+
+def test_thinning_spreads_evenly_and_keeps_few_texts_whole() -> None:
+    texts = [Text(text=str(number), language="en") for number in range(10)]
+    assert [one.text for one in evenly_sampled(texts, 5)] == ["0", "2", "4", "6", "8"]
+    assert evenly_sampled(texts, None) == evenly_sampled(texts, 10) == texts
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz"])
+def test_empty_lines_part_the_paragraphs_of_a_txt_file(suffix: str, tmp_path: Path) -> None:
+    path = write(tmp_path / f"tales.txt{suffix}", "A dog\nran off.\n\n \nIt came\tback.\n")
+    assert [one.text for one in plain(path)] == ["A dog ran off.", "It came back."]
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz"])
+def test_a_line_of_jsonl_is_a_document(suffix: str, tmp_path: Path) -> None:
+    rows = [{"text": "One. \n\nTwo.", "title": "First", "id": 3}, {"text": "三。"}, {"text": " \n "}]
+    path = write(tmp_path / f"pages.jsonl{suffix}", "\n".join(map(json.dumps, rows)))
+    assert [(one.text, one.title, one.language) for one in plain(path)] == [
+        ("One.\nTwo.", "First", "en"),
+        ("三。", "", "zh"),
+    ]
+
+
+WIKITEXT = """
+ = Red Kite =
+
+ The red kite , a <unk> bird , weighs 1 @.@ 2 kg and is well @-@ known .
+
+ = = Range = =
+
+ It lives in Wales . Key : W
+ = Won =
+ Draws
+"""
+
+
+def test_wikitext_has_titles_headings_joined_signs_and_unknown_words(tmp_path: Path) -> None:
+    (pages,) = plain(write(tmp_path / "some.tokens", WIKITEXT))
+    assert pages.title == "Red Kite"
+    assert pages.text.split("\n") == [
+        f"The red kite , a {UNKNOWN_WORD} bird , weighs 1.2 kg and is well-known .",
+        "Range",
+        "It lives in Wales . Key : W",
+        "Won",  # a legend's line, for no empty lines stand around it
+        "Draws",
+    ]
+
+
+def test_wikitext_keeps_its_splits_and_other_folders_are_divided_by_document(tmp_path: Path) -> None:
+    for name in ("train", "valid", "test"):
+        write(tmp_path / "wiki" / f"wiki.{name}.tokens.gz", f"\n = {name} = \n\n Some text . \n")
+    splits, report = plain_text.read(PlainText(path=str(tmp_path / "wiki")))
+    assert {split: [one.title for one in texts] for split, texts in splits.items()} == {
+        "train": ["train"],
+        "dev": ["valid"],
+        "test": ["test"],
+    }
+    assert report.rows == 3
+    rows = "\n".join(json.dumps({"text": f"a {number}\nb {number}"}) for number in range(20))
+    settings = PlainText(path=str(write(tmp_path / "pages.jsonl", rows)), dev_share=0.1, test_share=0.2)
+    splits, report = plain_text.read(settings)
+    assert {split: len(texts) for split, texts in splits.items()} == {"train": 14, "dev": 2, "test": 4}
+    assert report.rows == 40
+
+
+def test_more_files_are_read_after_the_first(tmp_path: Path) -> None:
+    first, second = (write(tmp_path / name, f"In {name}.") for name in ("b.txt", "a.txt"))
+    assert [one.text for one in plain(first, also=[str(second)])] == ["In b.txt.", "In a.txt."]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.pdf", "x", r"there is no file of .txt, .jsonl, .tokens"),
+        ("a.jsonl", '{"text": "a"}\n{"txt": 3}', r"a.jsonl, line 2, text: it is missing"),
+        ("a.jsonl", "{", r"a.jsonl, line 1: not JSON"),
+        ("a.jsonl", '{"text": "a", "title": 3}', r"line 1, title: 3 must be text"),
+        ("a.txt", " \n", "no text is left in it"),
+    ],
+)
+def test_a_wrong_plain_text_is_told(name: str, content: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=message):
+        plain(write(tmp_path / name, content))
+
+
+def test_a_cut_off_gzip_file_is_told(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.txt.gz", "some words " * 99)
+    path.write_bytes(path.read_bytes()[:-9])
+    with pytest.raises(UserError, match=r"a.txt.gz: not a whole gzip file"):
+        plain(path)
+
+
+EIGHT = "the grey cat slept under the old table"
+
+
+@pytest.mark.parametrize(
+    ("paragraph", "shared"),
+    [
+        (f"We saw that {EIGHT} again.", True),
+        ("We saw: THE GREY cat, slept under 'the old table'!", True),
+        ("the grey cat slept under the old chair", False),  # seven
+        ("grey cat slept under the old table the", False),
+        ("记者说今天下午三点钟他到家了", True),
+        ("记者说今天下午三点他到家了", False),
+    ],
+)
+def test_eight_words_in_a_row_are_found_whatever_their_case_and_punctuation(
+    paragraph: str, shared: bool, tmp_path: Path
+) -> None:
+    path = write(tmp_path / "eval.tsv", f"id\t{EIGHT}.\n2\t今天下午三点钟,他走了。\n")
+    assert EvaluationNgrams([str(path)]).shared_with(["", paragraph, "none"]) == [
+        None,
+        "eval.tsv" if shared else None,
+        None,
+    ]
+    assert NGRAM_LENGTH == 8
+
+
+def test_words_of_two_texts_do_not_make_a_row(tmp_path: Path) -> None:
+    known = EvaluationNgrams([str(write(tmp_path / "eval.txt", EIGHT.replace(" under", "\nunder")))])
+    assert known.shared_with([EIGHT]) == [None]
+    known = EvaluationNgrams([str(write(tmp_path / "eval.txt", EIGHT))])
+    assert known.shared_with(EIGHT.split(" under")) == [None, None]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.jsonl", json.dumps({"a": [{"text": f"So {EIGHT}"}]})),
+        ("a.json", json.dumps([{"deep": {"text": EIGHT}}], indent=1)),
+        ("a.conllu", f"# text = {EIGHT}\n1\tthe\t_\n"),
+        ("a.txt.dev", f"1 {EIGHT}"),
+        ("a.xml", "<all><one><txt1>{}</txt1> <txt2>under{}</txt2></one></all>".format(*EIGHT.split("under"))),
+        ("a.txt.gz", f"[The grey] cat slept under the [old table] {EIGHT[:3]}"),
+    ],
+)
+def test_evaluation_data_of_every_format_are_read(name: str, content: str, tmp_path: Path) -> None:
+    write(tmp_path / "eval" / name, content)
+    write(tmp_path / "eval" / "notes.md", "what we wrote about it is no evaluation data")
+    assert EvaluationNgrams([str(tmp_path / "eval")]).shared_with(
+        [EIGHT, "what we wrote about it is no evaluation data"]
+    ) == [
+        "eval",
+        None,
+    ]
+
+
+def test_evaluation_data_in_parquet_are_read(tmp_path: Path) -> None:
+    parquet.write_table(pyarrow.table({"text": [f"So {EIGHT}"], "number": [1]}), tmp_path / "a.parquet")
+    assert EvaluationNgrams([str(tmp_path)]).shared_with([EIGHT, "none"]) == [tmp_path.name, None]
+
+
+def test_evaluation_data_of_one_name_are_told_apart(tmp_path: Path) -> None:
+    paths = [str(write(tmp_path / folder / "dev.tsv", text)) for folder, text in (("a", EIGHT), ("b", "nothing"))]
+    assert EvaluationNgrams(paths).shared_with([EIGHT]) == [paths[0]]
+
+
+def test_contaminated_paragraphs_are_dropped_and_counted_and_the_rest_of_the_document_stays(tmp_path: Path) -> None:
+    rows = [{"text": f"Good.\nIt said {EIGHT}.\nBetter.", "title": "Cats"}, {"text": EIGHT}]
+    path = write(tmp_path / "pages.jsonl", "\n".join(map(json.dumps, rows)))
+    evaluation = write(tmp_path / "gap.tsv", EIGHT)
+    settings = PlainText(path=str(path), without=[str(evaluation)], dev_share=0.0, test_share=0.0)
+    splits, report = plain_text.read(settings)
+    assert [one.text for one in splits["train"]] == ["Good.\nBetter."]
+    assert report.rows == 4
+    assert report.reasons == {"a paragraph shares 8 words in a row with gap.tsv": 2}
+    assert report.dropped[0][0] == f"{path}, Cats"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("", "", "there is no such file"),
+        ("a.json", '{"a"\n}', "a.json: not JSON"),
+        ("a.xml", "<a>", "a.xml: not XML"),
+        ("a.parquet", "x", "a.parquet: not a Parquet file"),
+        ("b/c.md", "x", "the folder has no file"),
+    ],
+)
+def test_wrong_evaluation_data_are_told(name: str, content: str, message: str, tmp_path: Path) -> None:
+    path = write(tmp_path / name, content) if name else tmp_path / "none"
+    with pytest.raises(UserError, match=message):
+        EvaluationNgrams([str(path.parent if name.endswith(".md") else path)])
+
+
+def test_what_is_left_out_decides_what_the_cache_holds(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.txt", f"Good.\n\n{EIGHT}\n\nBetter.")
+    evaluation = write(tmp_path / "eval.txt", "nothing")
+    settings = PlainText(path=str(path), without=[str(evaluation)], dev_share=0.0, test_share=0.0)
+    assert len(store.load(settings).texts("train")) == 3
+    write(evaluation, EIGHT)
+    for _ in range(2):
+        assert [one.text for one in store.load(settings).texts("train")] == ["Good.", "Better."]
+    assert store.load(settings).report.reasons == {"a paragraph shares 8 words in a row with eval.txt": 1}
+
+
+def glue(folder: Path, name: str, rows: list[str], header: str = "sentence\tlabel") -> None:
+    write(folder / f"{name}.tsv", "\n".join([*([header] if header else []), *rows]) + "\n")
+
+
+def test_sst2_keeps_official_splits_and_drops_repeated_training_texts(tmp_path: Path) -> None:
+    glue(tmp_path, "train", ["so good \t1", "so bad \t0", "so good\t1", "in dev\t0", "in test\t1"])
+    glue(tmp_path, "dev", ["in dev\t0", "in dev\t0"])
+    glue(tmp_path, "test", ["in test \t1"])
+    settings = Sst2(path=str(tmp_path))
+    assert labelled(settings) == {
+        "train": [("so good", "positive"), ("so bad", "negative")],
+        "dev": [("in dev", "negative")] * 2,
+        "test": [("in test", "positive")],
+    }
+    assert labelled_text.read(settings)[1].reasons == {
+        "a training text stands there twice": 1,
+        "a training text stands in dev or test too": 2,
+    }
+
+
+def test_where_test_has_no_labels_dev_is_the_test_split_and_dev_comes_off_train(tmp_path: Path) -> None:
+    glue(tmp_path, "train", [f"好{number}\tpositive" for number in range(10)], header="")
+    glue(tmp_path, "dev", ["坏\tnegative"], header="")
+    glue(tmp_path, "test", ["0\t不知道"], header="qid\ttext_a")
+    settings = ChnSentiCorp(path=str(tmp_path), dev_share=0.2)
+    splits = labelled(settings)
+    assert {split: len(texts) for split, texts in splits.items()} == {"train": 8, "dev": 2, "test": 1}
+    assert splits["test"] == [("坏", "negative")]
+    assert labelled_text.read(settings)[1].reasons == {"the row has no label": 1}
+
+
+def test_ag_news_trains_on_its_dev_file_where_there_is_no_train_file(tmp_path: Path) -> None:
+    glue(tmp_path, "dev", [f"news {number}\tSports" for number in range(8)] + ["tax\tBusiness", "gene\t3"], header="")
+    glue(tmp_path, "test", ["vote\tWorld"], header="")
+    splits = labelled(AgNews(path=str(tmp_path), dev_share=0.1))
+    assert {split: len(texts) for split, texts in splits.items()} == {"train": 9, "dev": 1, "test": 1}
+    assert {label for texts in splits.values() for _, label in texts} == {"World", "Sports", "Business", "Sci/Tech"}
+
+
+def test_rotten_tomatoes_are_two_files_of_one_label_each(tmp_path: Path) -> None:
+    write(tmp_path / "rt-polarity.pos", "\n".join(f"fine {number}" for number in range(10)))
+    with pytest.raises(UserError, match=r"the folder has no rt-polarity.neg"):
+        labelled(RottenTomatoes(path=str(tmp_path)))
+    write(tmp_path / "rt-polarity.neg", "\n".join(f"dull {number} \n" for number in range(10)))
+    splits = labelled(RottenTomatoes(path=str(tmp_path), dev_share=0.1, test_share=0.2))
+    assert {split: len(texts) for split, texts in splits.items()} == {"train": 14, "dev": 2, "test": 4}
+    assert all((label == "positive") == text.startswith("fine") for texts in splits.values() for text, label in texts)
+
+
+def test_a_file_of_ones_own_has_labels_of_its_own(tmp_path: Path) -> None:
+    rows = [{"text": f"text {number}", "label": ("a", "b")[number % 2]} for number in range(10)]
+    path = write(tmp_path / "own.jsonl", "\n".join(map(json.dumps, rows)))
+    splits = labelled(LabelledText(path=str(path)))
+    assert sorted(text for texts in splits.values() for text in texts) == sorted(
+        (row["text"], row["label"]) for row in rows
+    )
+    assert {split: len(texts) for split, texts in splits.items()} == {"train": 7, "dev": 1, "test": 2}
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        (["a\t2"], r"train.tsv, line 2, label: '2' must be one of negative, positive, or its number from 0"),
+        (["a\tb\t1"], r"train.tsv, line 2: 3 cells; needed are 2, sentence, label"),
+        (["a\t"], "there is no text with a label in it"),
+    ],
+)
+def test_a_wrong_labelled_text_is_told(rows: list[str], message: str, tmp_path: Path) -> None:
+    glue(tmp_path, "train", rows)
+    with pytest.raises(UserError, match=message):
+        labelled(Sst2(path=str(tmp_path)))
+
+
+def test_a_folder_without_splits_is_told(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"the folder has no train, dev or test file of .tsv"):
+        labelled(Sst2(path=str(tmp_path)))
+
+
+def test_a_data_set_of_the_hub_is_read_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    def load_dataset(name: str, configuration: str | None) -> datasets.DatasetDict:
+        assert (name, configuration) == ("someone/sst2", None)
+        features = datasets.Features(
+            {"sentence": datasets.Value("string"), "label": datasets.ClassLabel(names=["negative", "positive"])}
+        )
+
+        def split(*rows: tuple[str, int]) -> datasets.Dataset:
+            texts, labels = zip(*rows, strict=True)
+            return datasets.Dataset.from_dict({"sentence": list(texts), "label": list(labels)}, features=features)
+
+        train = split(*((f"good {number}", 1) for number in range(10)))
+        return datasets.DatasetDict(train=train, validation=split(("bad", 0)), test=split(("?", -1)))
+
+    monkeypatch.setattr(datasets, "load_dataset", load_dataset)
+    settings = Sst2(path="hf://someone/sst2", dev_share=0.2)
+    corpus = store.load(settings)
+    assert [(one.text, one.label) for one in corpus.texts("test")] == [("bad", "negative")]
+    assert [len(corpus.texts(split)) for split in ("train", "dev")] == [8, 2]
+    assert corpus.report.reasons == {"the row has no label": 1}
+
+
+def test_without_the_hub_the_files_to_put_in_its_place_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def load_dataset(name: str, configuration: str | None) -> None:
+        raise ConnectionError("no route\nto host")
+
+    monkeypatch.setattr(datasets, "load_dataset", load_dataset)
+    with pytest.raises(
+        UserError,
+        match=r"hf://o/sst2\): not available from the hub \(no route\); give data.path=a folder with train.tsv",
+    ):
+        store.load(Sst2(path="hf://o/sst2"))
+    with pytest.raises(UserError, match=r"data.path=a folder with rt-polarity.neg, rt-polarity.pos"):
+        store.load(RottenTomatoes(path="hf://o/rt"))
+
+
+def test_texts_come_back_from_the_cache_as_they_were_read(tmp_path: Path) -> None:
+    glue(tmp_path, "train", [f"fine {number}\t1" for number in range(4)])
+    settings = Sst2(path=str(tmp_path), dev_share=0.25, test_share=0.25)
+    expected = labelled_text.read(settings)
+    for _ in range(2):
+        loaded = store.load(settings)
+        assert {split: loaded.texts(split) for split in loaded.splits} == expected[0]
+        assert loaded.report == expected[1]
+    assert loaded.splits["train"].features == records.text_schema()
+
+
+def test_a_corpus_gives_only_what_it_holds(tmp_path: Path) -> None:
+    texts = store.load(PlainText(path=str(write(tmp_path / "a.txt", "a b")), dev_share=0.0, test_share=0.0))
+    with pytest.raises(UserError, match="this corpus holds texts without pronoun questions"):
+        texts.examples("train")
+    block = "she met Anna after Berta.\nshe\nAnna,Berta\nAnna\n"
+    pronouns = store.load(Dpr(path=str(write(tmp_path / "b.txt", block)), dev_share=0.0, test_share=0.0))
+    with pytest.raises(UserError, match="this corpus holds pronoun questions, and no plain or labelled texts"):
+        pronouns.texts("train")

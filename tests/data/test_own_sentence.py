@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import pytest
+
+from anaphora.base.errors import UserError
+from anaphora.data.own_sentence import example_from_query, find_span
+
+ENGLISH = "Anna told the other woman that she had won."
+CHINESE = "王芳告诉李强她赢了。"
+
+
+def test_words_are_found_whole_and_in_any_case() -> None:
+    assert find_span("The theatre she likes", "the", "pronoun") == (0, 3)
+    assert find_span("he said she and HE", "HE", "pronoun") == (0, 2)
+    assert find_span("breathe; he ran", "he", "pronoun") == (9, 11)
+
+
+def test_chinese_words_need_no_blanks() -> None:
+    assert find_span(CHINESE, "她", "pronoun") == (6, 7)
+
+
+def test_places_choose_another_occurrence() -> None:
+    assert find_span("he saw him and he ran", "15:17", "pronoun") == (15, 17)
+
+
+def test_an_absent_word_and_a_place_outside_are_told() -> None:
+    with pytest.raises(UserError, match=r"pronoun \('it'\) is not in the text"):
+        find_span(ENGLISH, "it", "pronoun")
+    with pytest.raises(UserError, match=r"candidates \(40:90\) is outside the text, which has 43 characters"):
+        find_span(ENGLISH, "40:90", "candidates")
+    with pytest.raises(UserError, match="outside the text"):
+        find_span(ENGLISH, "5:5", "pronoun")
+
+
+def test_a_question_becomes_an_example_with_candidates_in_text_order() -> None:
+    example = example_from_query(ENGLISH, "she", ["the other woman", "Anna"], antecedent="Anna")
+    assert (example.language, example.pronoun) == ("en", (31, 34))
+    assert [example.words(index) for index in range(2)] == ["Anna", "the other woman"]
+    assert example.antecedents == (0,)
+
+
+def test_the_language_is_told_from_the_text_unless_it_is_given() -> None:
+    assert example_from_query(text=CHINESE, pronoun="她", candidates=["王芳"]).language == "zh"
+    assert example_from_query(text=CHINESE, pronoun="她", candidates=["王芳"], language="en").language == "en"
+
+
+def test_a_sentence_without_candidates_may_be_asked() -> None:
+    example = example_from_query(text=ENGLISH, pronoun="she")
+    assert example.antecedents == ()
+
+
+def test_a_candidate_that_holds_the_pronoun_is_told() -> None:
+    with pytest.raises(UserError, match="overlaps the pronoun"):
+        example_from_query(text=ENGLISH, pronoun="she", candidates=["that she"])

@@ -1,0 +1,175 @@
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+import anaphora
+from anaphora.explain.calculation import walk_through_calculation
+from anaphora.explain.matrices import load_example
+from anaphora.explain.phrases import Phrases
+from anaphora.explain.terminal import decimals_needed, format_number, print_walkthrough
+from anaphora.settings.commands.explanation import EXAMPLES
+
+Script = Callable[..., tuple[int, str, str]]
+FOLDER = Path(__file__).parents[2] / "src" / "anaphora" / "explain" / "examples"
+
+
+def test_the_list_names_every_example_file_and_nothing_else(script: Script) -> None:
+    status, out, _ = script("explain", "example=list")
+    assert status == 0
+    assert [line.split()[0] for line in out.splitlines() if line.split() and line.split()[0] in EXAMPLES] == list(
+        EXAMPLES
+    )
+    assert {path.stem for path in FOLDER.glob("*.yaml")} == set(EXAMPLES)
+    assert "完整的手算" in script("explain", "example=list", "language=zh")[1]
+
+
+def test_a_calculation_is_printed_step_by_step(script: Script) -> None:
+    status, out, _ = script("explain", "example=by_hand")
+    assert status == 0
+    for number in ("289.9138", "504.8742", "410", "2e-187".replace("-", "−"), "18   20"):
+        assert number in out
+    assert "282.84" in out and "Right: 9 × 21 + 13 × 17 = 410." in out
+
+
+def test_one_row_is_followed_in_every_step(script: Script) -> None:
+    assert "Current row: its" in script("explain", "example=starving_kitten", "row=its")[1]
+    assert "Current row: garden" in script("explain", "example=starving_kitten", "row=3")[1]
+
+
+def test_json_holds_every_digit(tmp_path: Path, script: Script) -> None:
+    path = tmp_path / "one.json"
+    status, out, _ = script("explain", "example=one_query", "form=json", f"output={path}")
+    assert status == 0 and str(path) in out
+    plain = json.loads(path.read_text(encoding="utf-8"))
+    stored = next(step for step in plain["steps"] if step["name"] == "output")["parts"][-1]["values"]
+    known = walk_through_calculation(load_example("one_query", "en"), Phrases("en"))
+    np.testing.assert_array_equal(stored, known.step("output").result.values)
+
+
+def test_a_sentence_of_a_run_is_explained_in_its_own_language(tmp_path: Path, finished: Path, script: Script) -> None:
+    arguments = (f"run={finished}", "layer=1", "head=0", "form=page")
+    for number, text in enumerate(("text='Anna met Tom before she left.'", "text='\"王芳碰到李强以后她走了。\"'")):
+        path = tmp_path / f"{number}.html"
+        status, _, err = script("explain", text, *arguments, f"output={path}")
+        assert status == 0, err
+        assert f'<html lang="{("en", "zh")[number]}">' in path.read_text(encoding="utf-8")
+    arguments = (f"run={finished}", "layer=1", "head=0", "form=terminal")
+    status, out, _ = script(
+        *("explain", "text='Anna met Tom before she left.'", "pronoun=she", "candidates=[Anna,Tom]", "language=zh"),
+        *arguments,
+    )
+    assert status == 0 and "模型的回答" in out and "当前行：she" in out
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_sentence_is_answered_in_short_with_the_heaviest_weights_of_the_pronoun(
+    language: str, finished: Path, script: Script
+) -> None:
+    text = "Anna met Tom before she left."
+    arguments = (f"run={finished}", "layer=1", "head=0", f"language={language}", f"text='{text}'")
+    status, out, err = script("explain", *arguments, "pronoun=she", "candidates=[Anna,Tom]")
+    assert status == 0, err
+    assert len(out.splitlines()) < 25
+    words = Phrases(language)
+    walk = anaphora.load(finished).explain(text, "she", ["Anna", "Tom"], layer=1, head=0, language=language)
+    answer, weights = (walk.step("answer").result, walk.step("weights").result)
+    for title, matrix, row in (
+        (words("answer", "title"), answer, 0),
+        (words("words", "attends", word="she"), weights, walk.row),
+    ):
+        best = int(np.argmax(matrix.values[row]))
+        line = out.split(f"{title}\n")[1].splitlines()[0]
+        assert line.split()[:2] == [matrix.columns[best], f"{matrix.values[row, best]:.4f}"]
+    assert words("words", "points") in out
+
+
+def test_a_sentence_without_candidates_shows_the_weights_alone(finished: Path, script: Script) -> None:
+    status, out, _ = script("explain", "text='Anna met Tom.'", f"run={finished}", "layer=0", "head=0")
+    words = Phrases("en")
+    assert status == 0 and words("words", "attends", word="Tom") in out
+    assert words("answer", "title") not in out and words("words", "points") not in out
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("name", ["starving_kitten", "skipped_soup", "apple_to_eat", "apple_to_charge"])
+def test_the_sentence_of_an_example_may_be_walked_through_in_a_run(
+    name: str, language: str, finished: Path, script: Script
+) -> None:
+    arguments = (f"example={name}", f"run={finished}", "layer=0", "head=0", f"language={language}")
+    status, out, err = script("explain", *arguments)
+    assert status == 0, err
+    title = Phrases(language)("run", "title", layer=0, head=0, text=load_example(name, language).sentence["text"])
+    assert "".join(out.split()).startswith("".join(title.split()))
+
+
+def test_ones_own_matrices_are_explained(tmp_path: Path, script: Script) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text("title: Mine\nX: [[1, 0], [0, 2]]\nW_V: [[3], [4]]\ntokens: ['[b]', c]\n", encoding="utf-8")
+    status, out, err = script("explain", f"matrices={path}")
+    assert status == 0, err
+    assert "Mine" in out and "[b]" in out and "There is no W_Q here" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "give one of example=, matrices= and text=, not none"),
+        (("example=by_hand", "text=she"), "not example and text"),
+        (("example=dinner",), "example ('dinner') must be one of list, matrix_form"),
+        (("example=by_hand", "form=book"), "form ('book') must be one of short, terminal, page, json"),
+        (("example=by_hand", "language=de"), "language ('de') must be one of en, zh"),
+        (("example=by_hand", "digits=99"), "digits (99) must be from 0 to 15"),
+        (("example=by_hand", "layer=1"), "layer goes with a run"),
+        (("example=by_hand", "head=1"), "head (1) must be below heads (1)"),
+        (("example=by_hand", "row=D"), "row ('D') must be one of A, B, C"),
+        (("example=by_hand", "run=/nowhere"), "by_hand has none"),
+        (("example=by_hand", "pronoun=she"), "pronoun goes with text"),
+        (("text=she", "candidates=[a]"), "candidates go with a pronoun"),
+        (("matrices=/nowhere.yaml",), "/nowhere.yaml: there is no such file"),
+        (("matrices=a.yaml", "run=b"), "run goes with a text or an example"),
+        (("text=she", "run=/nowhere"), "/nowhere/config.yaml: there is no run here"),
+    ],
+)
+def test_a_wrong_question_is_one_line_and_exit_status_2(
+    arguments: tuple[str, ...], message: str, script: Script
+) -> None:
+    status, out, err = script("explain", *arguments)
+    assert (status, out) == (2, "")
+    assert err.startswith("error: ") and err.count("\n") == 1 and message in err
+
+
+def test_a_run_without_a_chosen_head_says_how_to_choose_one(finished: Path, script: Script) -> None:
+    status, _, err = script("explain", "text='she left'", f"run={finished}")
+    assert status == 2 and "name one with layer=... head=..." in err
+
+
+@pytest.mark.parametrize(
+    ("value", "places", "text"),
+    [(0.0, 4, "0"), (1.0, 0, "1"), (-0.25, 2, "−0.25"), (2e-15, 4, "2e−15"), (1e12, 2, "1e12"), (0.00005, 4, "0.0001")],
+)
+def test_a_number_is_never_a_plain_zero_unless_it_is_one(value: float, places: int, text: str) -> None:
+    assert format_number(value, places) == text
+
+
+def test_a_matrix_has_as_many_digits_everywhere_as_its_longest_number_needs() -> None:
+    assert decimals_needed(np.array([[1.0, 20.0]]), 4) == 0
+    assert decimals_needed(np.array([[0.5, 0.25, 1.0, 1e-20]]), 4) == 2
+    assert decimals_needed(np.array([[1 / 3, 1.0]]), 4) == 4
+
+
+@pytest.mark.parametrize("width", [40, 80, 200])
+def test_every_width_of_terminal_shows_every_step(width: int) -> None:
+    walk = walk_through_calculation(load_example("starving_kitten", "zh"), Phrases("zh"))
+    console = Console(width=width, file=io.StringIO())
+    print_walkthrough(console, walk, 4)
+    assert isinstance(console.file, io.StringIO)
+    printed = console.file.getvalue()
+    assert all(step.title[:6] in printed for step in walk.steps)
+    assert max(len(line) for line in printed.splitlines()) <= width

@@ -1,0 +1,289 @@
+from __future__ import annotations
+
+import dataclasses
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml  # type: ignore[import-untyped]
+from hydra.errors import HydraException
+from omegaconf import OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from anaphora.base.errors import UserError
+from anaphora.settings.commands.analysis import CONTROLS, Analysis, TrainedControls
+from anaphora.settings.commands.benchmark import Benchmark
+from anaphora.settings.model import prediction as prediction_settings
+from anaphora.settings.run import Config
+from anaphora.settings.stored import dumps, read
+from anaphora.settings.typed import construct, leaf_settings, resolve
+from anaphora.settings.variants import GROUPS, VARIANTS
+from anaphora.settings.vocabulary import WordVocabulary
+
+CONFIGS = Path(__file__).parents[2] / "configs"
+Compose = Callable[..., Any]
+EXPERIMENTS = sorted(path.stem for path in (CONFIGS / "experiment").glob("*.yaml"))
+OPTIONS = [
+    *(f"{group}={name}" for group, base in GROUPS.items() for name in VARIANTS[base]),
+    *(
+        f"{group}={path.stem}"
+        for group in ("data", "model", "recipe", "task", "trainer")
+        for path in sorted((CONFIGS / group).glob("*.yaml"))
+    ),
+]
+
+
+BUILT_IN = ("data=controlled", "data=controlled_large", "data=gender_and_voice")
+"""Data that name no file."""
+LABELS = (
+    *("task=classification", "task/prediction=label"),
+    *("recipe=classification", "recipe=classification_fine_tuned"),
+)
+"""Options whose prediction head needs labels."""
+TEXTS = [
+    f"data={name}" for name in ("plain_text", "labelled_text", "sst2", "rotten_tomatoes", "ag_news", "chnsenticorp")
+]
+ON_FILES = (
+    *("chinese_pronouns", "chinese_pronouns_from_scratch", "gap", "pretrain"),
+    *("sentiment", "sentiment_fine_tuned"),
+)
+"""Experiments on data that the user names."""
+
+
+def needed(option: str) -> list[str]:
+    """What an option cannot do without."""
+    if option in TEXTS:
+        return ["data.path=somewhere", f"recipe={'pretrain' if option == 'data=plain_text' else 'classification'}"]
+    if option.startswith("data="):
+        return ["recipe=demo", *([] if option in BUILT_IN else ["data.path=somewhere"])]
+    if option in LABELS:
+        return ["data=sst2", "data.path=somewhere"]
+    return ["task.masked_lm=0.2"] if option == "task/prediction=none" else []
+
+
+def test_there_are_experiments() -> None:
+    assert EXPERIMENTS
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_every_experiment_composes_resolves_and_says_what_it_asks(name: str, compose: Compose) -> None:
+    config = resolve(compose(f"experiment={name}", *(["data.path=somewhere"] if name in ON_FILES else [])), Config)
+    assert isinstance(config, Config)
+    lines = (CONFIGS / "experiment" / f"{name}.yaml").read_text().splitlines()
+    assert lines[0] == "# @package _global_"
+    assert lines[1].startswith("# ")
+
+
+@pytest.mark.parametrize("option", OPTIONS)
+def test_every_option_of_every_group_composes_resolves_and_is_read_back(
+    option: str, compose: Compose, tmp_path: Path
+) -> None:
+    config = resolve(compose(option, *needed(option)), Config)
+    (tmp_path / "config.yaml").write_text(dumps(config))
+    assert read(tmp_path / "config.yaml") == config
+    group, _, name = option.partition("=")
+    if group in GROUPS and name in VARIANTS[GROUPS[group]]:
+        place: Any = config
+        for part in group.split("/"):
+            place = getattr(place, part)
+        assert type(place) is VARIANTS[GROUPS[group]][name]
+
+
+@pytest.mark.parametrize(
+    ("primary", "settings"),
+    [("train", Config), ("demo", Config), ("analysis", Analysis), ("benchmark", Benchmark)],
+)
+def test_every_primary_config_resolves(primary: str, settings: type[Any], compose: Compose) -> None:
+    assert isinstance(resolve(compose(primary=primary), settings), settings)
+
+
+def test_the_defaults_of_a_dataclass_are_the_defaults_of_the_command(compose: Compose) -> None:
+    config = resolve(compose(), Config)
+    assert config.vocabulary == WordVocabulary()
+    for part in ("optimizer", "validation", "batching"):
+        assert getattr(config, part) == type(getattr(config, part))()
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("+new.key=2", "unknown setting new "),
+        ("+model.wdth=3", r"unknown setting model.wdth; did you mean width\?"),
+        ("+model.position.max_length=3", r"unknown setting model.position.max_length"),
+        ("+optimizer.schedule.kind=x", "unknown setting optimizer.schedule"),
+        ("model.width=7", r"model.width \(7\) must be a multiple of model.attention.heads \(2\)"),
+        ("model.width=6", r"model.width / heads \(3\) must be even"),
+        ("model.dropout=1.5", r"model.dropout \(1.5\) must be at least 0 and below 1"),
+        ("model.values=other", r"model.values \('other'\) must be one of hidden, token"),
+        ("model.norm.placement=mid", r"model.norm.placement \('mid'\) must be one of pre, post"),
+        ("optimizer.decay=steps", r"optimizer.decay \('steps'\) must be one of linear, cosine, constant"),
+        ("optimizer.clip=0", r"optimizer.clip \(0.0\) must be positive"),
+        ("validation.every=0", r"validation.every \(0\) must be at least 1"),
+        ("trainer.device=tpu", r"trainer.device \('tpu'\) must be one of auto, cpu, cuda, mps"),
+        ("trainer.precision=64", r"trainer.precision \('64'\) must be one of 32, bf16-mixed, 16-mixed"),
+        ("batching.tokens=5", r"batching.tokens \(5\) must be at least batching.row_tokens"),
+        ("batching.kind=sorted", r"batching.kind \('sorted'\) must be one of packed, buckets"),
+        ("data.seed=-1", r"data.seed \(-1\) must be at least 0"),
+        ("data.languages=[en,de]", r"data.languages \('de'\) must be taken from en, zh"),
+        ("data=jsonl", "data.path is missing"),
+        ("task/prediction=none", "task.masked_lm must be above 0"),
+        ("data.kind=other", r"data.kind \('other'\) must be one of controlled, jsonl, dpr, gap"),
+        ("vocabulary.kind=other", r"vocabulary.kind \('other'\) must be one of word, character, wordpiece, bpe"),
+        ("vocabulary.min_count=0", r"vocabulary.min_count \(0\) must be at least 1"),
+        ("name=${nothing.there}", "nothing.there"),
+    ],
+)
+def test_a_wrong_setting_is_told_by_its_path(override: str, message: str, compose: Compose) -> None:
+    with pytest.raises(UserError, match=message) as error:
+        resolve(compose(override), Config)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "override", ["model.wdth=3", "seed=abc", "seed=null", "model/position=magic", "nothing=3", "experiment=none"]
+)
+def test_what_hydra_itself_refuses_is_refused(override: str, compose: Compose) -> None:
+    with pytest.raises((HydraException, OmegaConfBaseException)):
+        compose(override)
+
+
+@pytest.mark.parametrize("chosen", ["task.supervision.layers=[3]", "task.supervision.heads=[2]"])
+def test_supervision_of_a_head_that_is_not_there_is_told(chosen: str, compose: Compose) -> None:
+    with pytest.raises(UserError, match=r"task.supervision (layer|head) \([23]\) must be"):
+        resolve(compose("task.supervision.weight=1", chosen), Config)
+    resolve(compose(chosen), Config)
+
+
+def test_a_pointer_at_a_head_that_is_not_there_is_told(compose: Compose) -> None:
+    with pytest.raises(UserError, match=r"task.prediction layer \(5\) must be at least -3 and below 3"):
+        resolve(compose("task/prediction=pointer", "task.prediction.layer=5"), Config)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("model:\n  wdth: 3", "wdth"),
+        ("modell:\n  width: 3", "modell"),
+        ("model:\n  position:\n    bse: 3", "bse"),
+        ("optimizer:\n  steps: many", "steps"),
+    ],
+)
+def test_a_typo_in_an_experiment_file_is_refused(line: str, message: str, tmp_path: Path, compose: Compose) -> None:
+    folder = Path(shutil.copytree(CONFIGS, tmp_path / "configs"))
+    (folder / "experiment" / "typo.yaml").write_text(f"# @package _global_\n{line}\n")
+    with pytest.raises((UserError, HydraException, OmegaConfBaseException)) as error:
+        resolve(compose("experiment=typo", folder=folder), Config)
+    assert message in f"{error.value} {error.value.__cause__}"
+
+
+def test_a_stored_setting_that_is_no_more_known_is_told_with_its_file(tmp_path: Path, compose: Compose) -> None:
+    content = yaml.safe_load(dumps(resolve(compose(), Config)))
+    content["optimizer"]["momentum"] = 0.9
+    (tmp_path / "config.yaml").write_text(yaml.safe_dump(content))
+    with pytest.raises(UserError, match=r"config.yaml: unknown setting optimizer.momentum"):
+        read(tmp_path / "config.yaml")
+
+
+def test_a_missing_group_of_settings_is_told(compose: Compose) -> None:
+    plain = OmegaConf.to_container(compose(), resolve=True)
+    assert isinstance(plain, dict)
+    del plain["model"]
+    with pytest.raises(UserError, match="model is missing"):
+        construct(Config, plain, "")
+
+
+def test_every_leaf_is_listed_with_its_path() -> None:
+    assert list(leaf_settings({"a": {"b": 1, "c": [2]}, "d": None})) == [("a.b", 1), ("a.c", [2]), ("d", None)]
+
+
+def test_every_variant_carries_a_kind_of_its_own() -> None:
+    for base, options in VARIANTS.items():
+        kinds = [variant.kind for variant in options.values()]
+        assert len(set(kinds)) == len(kinds), base
+        assert all(issubclass(variant, base) for variant in options.values())
+
+
+def test_every_setting_has_a_type_that_is_checked() -> None:
+    for base, options in VARIANTS.items():
+        for variant in options.values():
+            for one in dataclasses.fields(variant):
+                if one.name != "kind":
+                    with pytest.raises(UserError, match=one.name):
+                        construct(base, {"kind": kind_of(variant), one.name: {"no": "such"}}, "group")
+
+
+def kind_of(variant: type[Any]) -> str:
+    return str(variant.kind)
+
+
+def test_the_evidence_command_resolves_and_names_every_control(compose: Compose) -> None:
+    config = resolve(compose(primary="evidence"), TrainedControls)
+    assert tuple(config.controls) == CONTROLS
+    assert {f"control_{name}" for name in CONTROLS} <= set(EXPERIMENTS)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "message"),
+    [
+        (("optimizer.frozen=[keys]",), r"optimizer.frozen \('keys'\) must be one of query, key, value, output"),
+        (
+            ("optimizer.frozen=[key]", "model/attention=shared_query_key"),
+            r"optimizer.frozen \('key'\) is not there: model.attention=shared_query_key trains query, value, output",
+        ),
+        (
+            ("optimizer.frozen=[value]", "model/attention=parameter_free"),
+            r"optimizer.frozen \('value'\) is not there: model.attention=parameter_free trains no projection",
+        ),
+    ],
+)
+def test_what_cannot_be_frozen_is_told(overrides: tuple[str, ...], message: str, compose: Compose) -> None:
+    with pytest.raises(UserError, match=message):
+        resolve(compose(*overrides), Config)
+    resolve(compose("optimizer.frozen=[value]", "model/attention=uniform"), Config)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "message"),
+    [
+        (
+            ("data=sst2",),
+            r"task.prediction=word answers a question about a pronoun, and data=sst2 has none: choose task=masked_lm",
+        ),
+        (
+            ("task=classification",),
+            r"task.prediction=label needs texts with labels, for instance data=sst2, and data=contr",
+        ),
+        (
+            ("data=plain_text", "task=classification"),
+            r"task.prediction=label needs texts with labels.*data=plain_text has",
+        ),
+        (("data=plain_text", "task=masked_lm", "task.supervision.weight=1"), "data=plain_text has no pronouns"),
+        (("data=plain_text", "task=masked_lm", "task.shuffled_labels=true"), "task.shuffled_labels needs labels"),
+        (
+            ("data=sst2", "task=classification", "task.prediction.pooling=last"),
+            r"task.prediction.pooling \('last'\) must be",
+        ),
+        (("data=sst2", "task=classification", "task.prediction.none_of_them=true"), "every text has one of the labels"),
+        (
+            ("data=sst2", "task=classification", "task.prediction.labels=[a,a]"),
+            r"labels \(\['a', 'a'\]\) must name each",
+        ),
+        (("vocabulary=bpe", "vocabulary.size=9"), r"vocabulary.size \(9\) must be at least 16"),
+    ],
+)
+def test_a_task_that_the_data_cannot_answer_is_told(overrides: tuple[str, ...], message: str, compose: Compose) -> None:
+    path = ("data.path=somewhere",) if overrides[0].startswith("data=") else ()
+    with pytest.raises(UserError, match=message):
+        resolve(compose(*overrides, *path), Config)
+
+
+def test_a_task_chooses_its_prediction_head_and_the_command_has_the_last_word(compose: Compose) -> None:
+    hidden = ("data=plain_text", "data.path=somewhere", "task=masked_lm")
+    assert resolve(compose(*hidden), Config).task.prediction == prediction_settings.NoPrediction()
+    first = ("data=sst2", "data.path=somewhere", "task=classification")
+    assert resolve(compose(*first), Config).task.prediction == prediction_settings.Label()
+    assert (
+        resolve(compose("task=masked_lm", "task/prediction=slot"), Config).task.prediction == prediction_settings.Slot()
+    )

@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from anaphora.base.errors import UserError
+from anaphora.cli import user_errors_exit
+
+ROOT = Path(__file__).parent.parent
+Script = Callable[..., tuple[int, str, str]]
+WRONG = [
+    ("train", ("model.wdth=3",), "wdth"),
+    ("train", ("+new.key=2",), "unknown setting new"),
+    ("train", ("model/position=magic",), "model/position/magic"),
+    ("train", ("seed=abc",), "abc"),
+    ("train", ("optimizer.steps=0",), "optimizer.steps (0) must be at least 1"),
+    ("train", ("data=jsonl",), "data.path is missing"),
+    ("train", ("experiment=none",), "experiment/none"),
+    ("train", ("seed=[",), "needs quotes inside quotes"),
+    ("demo", ("model.values=other",), "model.values ('other')"),
+    ("evaluate", ("split=valid",), "split ('valid') must be one of train, dev, test"),
+    ("evaluate", ("run=/nowhere",), "/nowhere/config.yaml: there is no run here"),
+    ("plot_attention", ("text=she",), "text and pronoun go together"),
+    ("plot_attention", ("formats=[gif]",), "formats ('gif') must be one of png, svg, pdf"),
+    ("plot_attention", ("text=她赢了。",), "needs quotes inside quotes"),
+    ("score_attention", ("layer=1",), "layer and head go together"),
+    ("extract_attention", ("items=0",), "items (0) must be at least 1"),
+    ("benchmark", ("what=dinner",), "dinner"),
+]
+
+
+@pytest.mark.parametrize(("name", "arguments", "message"), WRONG)
+def test_a_wrong_setting_is_one_line_and_exit_status_2(
+    name: str, arguments: tuple[str, ...], message: str, script: Script
+) -> None:
+    status, out, err = script(name, *arguments)
+    assert (status, out) == (2, "")
+    assert err.startswith("error: ") and err.count("\n") == 1
+    assert message in err
+
+
+def call(*arguments: str, code: str | None = None) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    command = [sys.executable, "-X", "importtime", *arguments] if code is None else [sys.executable, "-c", code]
+    return subprocess.run(command, capture_output=True, text=True, env=environment, cwd=ROOT)
+
+
+@pytest.mark.parametrize("arguments", [("--help",), ("--cfg", "job"), ("optimizer.steps=0",)], ids=" ".join)
+def test_help_settings_and_a_mistake_are_told_before_torch_is_imported(arguments: tuple[str, ...]) -> None:
+    process = call("scripts/train.py", *arguments)
+    imported = {
+        line.rpartition("|")[2].strip() for line in process.stderr.splitlines() if line.startswith("import time:")
+    }
+    assert "hydra" in imported
+    assert not imported & {"torch", "pytorch_lightning", "datasets", "pandas", "matplotlib"}
+    assert process.returncode == (2 if arguments == ("optimizer.steps=0",) else 0)
+    lines = [line for line in process.stderr.splitlines() if not line.startswith("import time:")]
+    assert lines == (["error: optimizer.steps (0) must be at least 1"] if process.returncode else [])
+    assert bool(process.stdout) != bool(process.returncode)
+
+
+def test_a_typo_in_an_experiment_file_is_one_line_and_exit_status_2(tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(ROOT / "configs", tmp_path / "configs"))
+    (folder / "experiment" / "typo.yaml").write_text("# @package _global_\nmodel:\n  wdth: 3\n")
+    process = call("scripts/train.py", "--config-dir", str(folder), "experiment=typo")
+    lines = [line for line in process.stderr.splitlines() if not line.startswith("import time:")]
+    assert process.returncode == 2
+    assert len(lines) == 1 and lines[0].startswith("error: ") and "wdth" in lines[0]
+
+
+def test_an_error_that_is_no_users_mistake_is_not_hidden() -> None:
+    with pytest.raises(ZeroDivisionError), user_errors_exit():
+        raise ZeroDivisionError
+
+
+def test_a_users_mistake_of_many_lines_is_cut_to_its_first(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as left, user_errors_exit():
+        raise UserError("first\nsecond")
+    assert left.value.code == 2
+    assert capsys.readouterr().err == "error: first\n"
+
+
+def test_an_interrupt_ends_with_130_and_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as left, user_errors_exit():
+        raise KeyboardInterrupt
+    assert left.value.code == 130
+    assert capsys.readouterr().err == "stopped; what is written is whole\n"

@@ -1,0 +1,130 @@
+"""Loggers that `trainer.loggers` names, and checkpoints of runs that were begun under older names."""
+
+from __future__ import annotations
+
+import csv
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+from anaphora.base.batch import Batch
+from anaphora.runs.directory import RunFiles, training_record
+from anaphora.settings.run import Config
+from anaphora.training.module import TrainingModule
+from anaphora.training.run import train
+
+Tiny = Callable[..., Config]
+STEPS = ("optimizer.steps=30", "validation.every=10")
+
+
+def csv_curves(directory: Path) -> dict[str, list[tuple[int, float]]]:
+    """The curves of `curves/metrics.csv`: tag -> (step, value)."""
+    curves: dict[str, list[tuple[int, float]]] = {}
+    with (directory / "curves" / "metrics.csv").open(newline="") as file:
+        for row in csv.DictReader(file):
+            step = int(row.pop("step"))
+            for tag, value in row.items():
+                if value:
+                    curves.setdefault(tag, []).append((step, float(value)))
+    return curves
+
+
+def tensorboard_curves(directory: Path) -> dict[str, list[tuple[int, float]]]:
+    events = EventAccumulator(str(directory), size_guidance={"scalars": 0}).Reload()
+    return {tag: [(each.step, each.value) for each in events.Scalars(tag)] for tag in events.Tags()["scalars"]}
+
+
+def test_every_logger_gets_the_same_curves(tiny: Tiny, tmp_path: Path) -> None:
+    directory = train(tiny(tmp_path, *STEPS, "trainer.loggers=[tensorboard,csv]")).directory
+    stored, events = csv_curves(directory), tensorboard_curves(directory)
+    assert stored.keys() == events.keys()
+    for tag, points in events.items():
+        assert [step for step, _ in stored[tag]] == [step for step, _ in points]
+        assert [value for _, value in stored[tag]] == pytest.approx([value for _, value in points], rel=1e-5)
+
+
+def test_a_resumed_run_goes_on_with_its_csv_file_and_repeats_no_step(tiny: Tiny, tmp_path: Path) -> None:
+    whole_step = TrainingModule.training_step
+
+    def stops(module: TrainingModule, batch: Batch, batch_idx: int) -> torch.Tensor:
+        if module.global_step == 25:
+            raise RuntimeError("the machine went down")
+        return whole_step(module, batch, batch_idx)
+
+    loggers = "trainer.loggers=[csv]"
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(TrainingModule, "training_step", stops)
+        with pytest.raises(RuntimeError, match="the machine went down"):
+            train(tiny(tmp_path, "optimizer.steps=45", "validation.every=15", loggers))
+    assert [step for step, _ in csv_curves(tmp_path / "run")["curves/train_loss"]] == [1, 10, 20]
+    train(tiny(tmp_path, f"resume={tmp_path / 'run'}", loggers))
+    curves = csv_curves(tmp_path / "run")
+    assert [step for step, _ in curves["curves/train_loss"]] == [1, 10, 20, 30, 40]
+    assert [step for step, _ in curves["curves/validation_loss"]] == [15, 30, 45]
+    assert list((tmp_path / "run").glob("events.*")) == []
+
+
+def test_a_run_without_loggers_has_the_same_weights_and_no_curves(tiny: Tiny, tmp_path: Path, finished: Path) -> None:
+    directory = train(tiny(tmp_path, "trainer.loggers=[]")).directory
+    assert RunFiles(directory).weights.read_bytes() == RunFiles(finished).weights.read_bytes()
+    assert {path.name for path in directory.iterdir()} == {
+        "config.yaml", "model.safetensors", "tokenizer.json", "training.json",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("loggers", "message"),
+    [
+        ("[wandb]", r"trainer.loggers \('wandb'\) must be one of tensorboard, csv"),
+        ("[csv,csv]", "must name each logger once"),
+    ],
+)
+def test_a_wrong_logger_is_refused_by_name(loggers: str, message: str, tiny: Tiny, tmp_path: Path) -> None:
+    with pytest.raises(Exception, match=message):
+        tiny(tmp_path, f"trainer.loggers={loggers}")
+
+
+def under_older_names(checkpoint: Path) -> None:
+    """Rewrite a checkpoint as runs of before wrote theirs."""
+    state = torch.load(checkpoint, weights_only=True)
+    state["state_dict"] = {
+        name.replace("model.", "resolver.", 1).replace("prediction_head.", "readout."): value
+        for name, value in state["state_dict"].items()
+    }
+    history = state["callbacks"].pop("ValidationCheckpoint")
+    validations = [
+        {name.replace("attention_candidate_accuracy/", "attention_pointing/"): value for name, value in each.items()}
+        for each in history["validations"]
+    ]
+    state["callbacks"]["History"] = {"validations": validations, "seconds": history["seconds"]}
+    state["callbacks"]["Curves"] = {"seconds": history["curves_seconds"]}
+    torch.save(state, checkpoint)
+
+
+def test_an_unfinished_run_under_older_names_resumes_as_if_it_had_the_present_ones(tiny: Tiny, tmp_path: Path) -> None:
+    whole_step = TrainingModule.training_step
+
+    def stops(module: TrainingModule, batch: Batch, batch_idx: int) -> torch.Tensor:
+        if module.global_step == 5:
+            raise RuntimeError("the machine went down")
+        return whole_step(module, batch, batch_idx)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(TrainingModule, "training_step", stops)
+        with pytest.raises(RuntimeError, match="the machine went down"):
+            train(tiny(tmp_path, "task/prediction=slot"))
+    before = Path(shutil.copytree(tmp_path / "run", tmp_path / "before"))
+    under_older_names(RunFiles(before).last_checkpoint)
+    present, older = (train(tiny(tmp_path, f"resume={path}")).directory for path in (tmp_path / "run", before))
+    assert RunFiles(present).weights.read_bytes() == RunFiles(older).weights.read_bytes()
+    assert training_record(present)["validations"] == training_record(older)["validations"]
+    assert training_record(older)["curves_seconds"] > 0
+
+
+def test_training_json_of_before_is_read_under_present_names(tmp_path: Path) -> None:
+    RunFiles(tmp_path).training.write_text('{"validations": [{"step": 2, "attention_pointing/layer_0_head_1": 0.5}]}')
+    assert training_record(tmp_path)["validations"] == [{"step": 2, "attention_candidate_accuracy/layer_0_head_1": 0.5}]
