@@ -27,7 +27,6 @@ from anaphora.settings.training import Trainer
 from anaphora.studies.grid import cells_of
 
 ROOT = Path(__file__).parents[2]
-SMALL = ("layers=1", "heads=2", "width=8", "steps=2", "batch_tokens=64", "sentences=200", "items=2", "seeds=[0]")
 
 
 def elsewhere(commands: list[list[str]]) -> list[int]:
@@ -90,7 +89,6 @@ def test_a_run_is_measured_the_same_on_another_device(
             ["antecedents", f"run={run}", "untrained=1", "formats=[svg]"],
             ["cross_validate", runs, f"output={tmp_path / place / 'folds.csv'}"],
             ["transfer", runs, "data=jsonl", f"data.path={other}", f"output={tmp_path / place / 'transfer.csv'}"],
-            ["replicate", *SMALL, f"output={tmp_path / place / 'replication'}"],
         ]
 
     for one in commands("here"):
