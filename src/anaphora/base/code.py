@@ -5,15 +5,16 @@ from __future__ import annotations
 import ast
 import functools
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from types import CodeType
 
 _PACKAGE = Path(__file__).parents[1]
 _SOURCES = _PACKAGE.parent
 
 
 def code_digest(*names: str) -> str:
-    """A digest of the syntax of modules or packages of `anaphora`, and of every module of it that they import.
+    """A digest of the compiled code of modules or packages of `anaphora`, and of every module of it that they import.
 
     Comments, docstrings and layout do not count, since they change no number. Imports for the type checker alone are
     not followed.
@@ -52,22 +53,47 @@ def _file(name: str) -> Iterator[Path]:
 
 @functools.cache
 def _read(path: Path) -> tuple[str, tuple[str, ...]]:
-    """A digest of a file's syntax, and the names of this package that it imports."""
+    """A digest of what a file compiles to, and the names of this package that it imports."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    imported = tuple(dict.fromkeys(_imports(tree)))
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node) is not None:
-            del node.body[0]
-    return hashlib.sha256(ast.dump(tree).encode()).hexdigest(), imported
+    imported = tuple(dict.fromkeys(_imports(tree.body)))
+    _remove_docstrings(tree)
+    # Line numbers, which comments move, are not among the parts.
+    compiled = compile(tree, path.name, "exec", dont_inherit=True)
+    return hashlib.sha256(b"\n".join(_parts(compiled))).hexdigest(), imported
 
 
-def _imports(node: ast.AST) -> Iterator[str]:
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test):
-            continue
-        if isinstance(child, ast.Import):
-            yield from (alias.name for alias in child.names if alias.name.startswith("anaphora"))
-        elif isinstance(child, ast.ImportFrom) and child.module and child.module.startswith("anaphora"):
-            yield child.module
-            yield from (f"{child.module}.{alias.name}" for alias in child.names)
-        yield from _imports(child)
+def _remove_docstrings(node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+    if ast.get_docstring(node, clean=False) is not None:
+        node.body[:1] = [] if len(node.body) > 1 else [ast.Pass(lineno=1, col_offset=0, end_lineno=1, end_col_offset=0)]
+    for statement in node.body:
+        if isinstance(statement, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            _remove_docstrings(statement)
+
+
+def _parts(compiled: CodeType) -> Iterator[bytes]:
+    """What decides what compiled code does: instructions, names, arguments, exception table and constants."""
+    yield compiled.co_code
+    yield compiled.co_exceptiontable
+    names = (compiled.co_names, compiled.co_varnames, compiled.co_freevars, compiled.co_cellvars)
+    counts = (compiled.co_argcount, compiled.co_posonlyargcount, compiled.co_kwonlyargcount, compiled.co_flags)
+    yield repr((names, counts)).encode()
+    for constant in compiled.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _parts(constant)
+        elif isinstance(constant, frozenset):
+            yield repr(sorted(map(repr, constant))).encode()  # its own order changes from process to process
+        else:
+            yield repr(constant).encode()
+
+
+def _imports(statements: Iterable[ast.stmt]) -> Iterator[str]:
+    """The names of this package that statements import, those inside functions and blocks too."""
+    for statement in statements:
+        if isinstance(statement, ast.Import):
+            yield from (alias.name for alias in statement.names if alias.name.startswith("anaphora"))
+        elif isinstance(statement, ast.ImportFrom) and statement.module and statement.module.startswith("anaphora"):
+            yield statement.module
+            yield from (f"{statement.module}.{alias.name}" for alias in statement.names)
+        elif not (isinstance(statement, ast.If) and "TYPE_CHECKING" in ast.unparse(statement.test)):
+            for name in ("body", "orelse", "finalbody", "handlers", "cases"):
+                yield from _imports(getattr(statement, name, ()))

@@ -57,8 +57,8 @@ def torch_device(name: str) -> torch.device:
 
     there = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
     if name == "auto":
-        name = next(one for one, found in there.items() if found)
+        name = next(one for one, is_there in there.items() if is_there)
     if not there[name]:
-        have = ", ".join(one for one, found in there.items() if found)
+        have = ", ".join(one for one, is_there in there.items() if is_there)
         raise UserError(f"trainer.device ({name}) is not on this machine (it has: {have})")
     return torch.device(name)

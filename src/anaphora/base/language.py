@@ -16,6 +16,7 @@ A run of Chinese characters has no blanks: the tokenizer decides which parts of 
 CHINESE_CHARACTER = re.compile(f"[{CHINESE_RANGES}]")
 WIDE_RANGES = "\u2e80-\u9fff\uf900-\uffef\U00020000-\U0010ffff"
 """Chinese characters, rare ones too, and full-width punctuation: what needs a Chinese font and no blank beside it."""
+WIDE_CHARACTER = re.compile(f"[{WIDE_RANGES}]")
 
 _LANGUAGE_SAMPLE = 1000  # characters at the start of a text that decide its language
 _CHINESE_SHARE = 0.2  # of them at least

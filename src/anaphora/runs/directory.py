@@ -141,20 +141,22 @@ def run_directories(named: Sequence[str]) -> list[str]:
     Raises:
         UserError: a pattern matches no directory, or one is named twice.
     """
-    found: list[str] = []
+    directories: list[str] = []
     for entry in named:
         if "*" not in entry and "?" not in entry:
-            found.append(entry)
+            directories.append(entry)
             continue
         matched = sorted(path for path in glob.glob(entry.replace("[", "[[]")) if Path(path).is_dir())
         if not matched:
             raise UserError(f"runs ({entry}) matches no directory")
-        found += matched
-    places = [Path(one).resolve() for one in found]
+        directories += matched
+    places = [Path(one).resolve() for one in directories]
     for number, place in enumerate(places):
         if place in places[:number]:
-            raise UserError(f"runs ([{', '.join(named)}]) must name each run once; {found[number]} is there twice")
-    return found
+            raise UserError(
+                f"runs ([{', '.join(named)}]) must name each run once; {directories[number]} is there twice"
+            )
+    return directories
 
 
 def _stored_run(directory: str | Path) -> Run:

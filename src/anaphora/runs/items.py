@@ -38,16 +38,16 @@ def evaluation_splits(run: Run, split: str, data: Data | None = None, items: int
     """
     source: Data = data or run.config.data
     if isinstance(source, TextCorpus):
-        told = f"data={source.kind}" if data else f"this run answers no pronoun question: its data={source.kind}"
+        subject = f"data={source.kind}" if data else f"this run answers no pronoun question: its data={source.kind}"
         raise UserError(
-            f"{told} holds texts without pronoun questions; name others, for instance data=gap data.path=..."
+            f"{subject} holds texts without pronoun questions; name others, for instance data=gap data.path=..."
         )
     corpus = load_corpus(source)
     limit = items or run.config.trainer.limit_items
     splits = {}
     for name in ("train", "dev", split):
-        found = corpus.examples(name)
-        splits[name] = sample_quads(found, limit) if limit else found
+        examples = corpus.examples(name)
+        splits[name] = sample_quads(examples, limit) if limit else examples
     if not splits[split]:
         raise UserError(f"split ({split}) holds no items")
     return EvaluationSplits(splits["train"], splits["dev"], splits[split], split)

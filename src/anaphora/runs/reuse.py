@@ -7,9 +7,9 @@ from dataclasses import replace
 from anaphora.settings.run import Config
 
 
-def same_settings(stored: Config, asked: Config) -> bool:
+def same_settings(stored: Config, wanted: Config) -> bool:
     """Whether two runs have the same settings, where they go and on what they run aside."""
-    here = asked.trainer
+    here = wanted.trainer
     if (stored.trainer.limit_steps, stored.trainer.limit_items) != (here.limit_steps, here.limit_items):
         return False
-    return replace(stored, name=None, output="", trainer=here) == replace(asked, name=None, output="")
+    return replace(stored, name=None, output="", trainer=here) == replace(wanted, name=None, output="")

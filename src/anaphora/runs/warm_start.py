@@ -62,8 +62,8 @@ def with_start_model(config: Config) -> Config:
     folder = locate_model(config.start, "start")
     theirs = encoder_settings(folder) if is_pretrained(folder) else stored.read(folder / "config.yaml").model
     _refuse_other_settings(config)
-    asked = config.model.attention
-    dropouts = {one: getattr(asked, one) for one in _DROPOUTS if hasattr(theirs.attention, one)}
+    attention = config.model.attention
+    dropouts = {one: getattr(attention, one) for one in _DROPOUTS if hasattr(theirs.attention, one)}
     chosen = replace(theirs, dropout=config.model.dropout, attention=replace(theirs.attention, **dropouts))
     settled = replace(config, model=chosen)
     try:

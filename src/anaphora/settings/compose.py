@@ -48,15 +48,15 @@ def error_message(error: BaseException) -> str:
     """A user's mistake, whoever found it, with what is allowed where that is known."""
     from hydra.errors import OverrideParseException
 
-    told = one_line(error)
+    message = one_line(error)
     if isinstance(error, OverrideParseException):
-        told += " (a value with blanks, punctuation or Chinese needs quotes inside quotes: \"text='...'\")"
+        message += " (a value with blanks, punctuation or Chinese needs quotes inside quotes: \"text='...'\")"
     elif error.__cause__ is not None:
-        told += f" ({one_line(error.__cause__)})"
+        message += f" ({one_line(error.__cause__)})"
     allowed = _allowed_values(error)
     if allowed:
-        told += f"; allowed: {', '.join(allowed)}"
-    return told
+        message += f"; allowed: {', '.join(allowed)}"
+    return message
 
 
 def _allowed_values(error: BaseException) -> list[str]:

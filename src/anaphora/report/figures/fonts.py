@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import importlib.util
 import io
-import re
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -20,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import matplotlib
 
-from anaphora.base.language import WIDE_RANGES
+from anaphora.base.language import WIDE_CHARACTER
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -32,7 +31,6 @@ FALLBACK = "DejaVu Sans"
 _copy_numbers = count(1)
 _UNIX_EPOCH = 2_082_844_800  # in seconds since 1904, as fonts count
 _FONT_FILES = {400: "NotoSansCJKsc-Regular.otf", 700: "NotoSansCJKsc-Bold.otf"}
-_WIDE_CHARACTER = re.compile(f"[{WIDE_RANGES}]")
 # Chinese typography gives these a full square, which tears an English word apart ("don ’ t").
 _PLAIN_PUNCTUATION = str.maketrans({"\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d": '"', "\u2026": "..."})
 
@@ -58,7 +56,7 @@ def font_families() -> tuple[str, ...]:
 
 def is_chinese(text: str) -> bool:
     """Whether any character of `text` is a Chinese ideograph or full-width punctuation."""
-    return _WIDE_CHARACTER.search(text) is not None
+    return WIDE_CHARACTER.search(text) is not None
 
 
 def missing_glyphs(text: str) -> set[str]:

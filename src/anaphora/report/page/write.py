@@ -13,6 +13,7 @@ from anaphora.analysis.evidence.schema.several_runs import GroupSpread, RowDiver
 from anaphora.analysis.evidence.schema.typed_json import to_json
 from anaphora.base.errors import UserError
 from anaphora.base.files import write_text
+from anaphora.base.language import WIDE_CHARACTER
 from anaphora.report.page.elements import ReportRun, figures_of
 from anaphora.report.page.glossary import GLOSSARY
 from anaphora.report.page.offline import (
@@ -129,7 +130,7 @@ def write_attention_page(path: Path, sentence: Mapping[str, Any]) -> None:
         font_mark=font_placeholder(),
     )  # fmt: skip
     # Latin letters are on every machine: a page of one English sentence carries no font.
-    chinese = [character for character in set(whole["text"]) if ord(character) >= 0x2E80]
+    chinese = sorted(set(WIDE_CHARACTER.findall(whole["text"])))
     write_text(path, with_fonts(html, chinese, (400,) if chinese else ()))
 
 
