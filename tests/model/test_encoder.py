@@ -282,6 +282,22 @@ def test_token_values_let_nothing_pass_through_a_third_token(values: str, relays
     assert (not torch.allclose(outputs[0], outputs[1])) == relays
 
 
+@pytest.mark.parametrize("norm", NORMS, ids=lambda norm: f"{norm.kind}-{norm.placement}")
+@pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
+def test_values_turn_from_embeddings_into_hidden_states(norm: model_settings.Norm, share: float) -> None:
+    model = encoder(layers=2, norm=norm)
+    model.hidden_share = share
+    context = model.make_context(pack([sentence(5)]))
+    hidden = torch.randn_like(context.embeddings)
+    block = model.layers[1]
+    read, content = block.attention_inputs(hidden, context)
+    mixture = (1 - share) * context.embeddings + share * hidden
+    expected = block.attention_norm(mixture) if block.is_pre_norm else mixture
+    torch.testing.assert_close(content, expected)
+    torch.testing.assert_close(read, block.attention_norm(hidden) if block.is_pre_norm else hidden)
+    assert (content is read) == (share == 1.0)  # then the block is the textbook's, to the last bit
+
+
 def test_a_text_longer_than_learned_positions_is_refused() -> None:
     with pytest.raises(UserError, match=r"40 tokens .* model.position.max_length \(32\)"):
         encoder(position=position_settings.Learned(max_length=32))(pack([sentence(40)]))

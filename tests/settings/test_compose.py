@@ -227,6 +227,19 @@ def test_the_evidence_command_resolves_and_names_every_control(compose: Compose)
 @pytest.mark.parametrize(
     ("overrides", "message"),
     [
+        (
+            ("optimizer.value_curriculum.end=0.7", "validation.keep=last"),
+            r"optimizer.value_curriculum.end \(0.7\) must be from its start \(0\) to 2/3",
+        ),
+        (
+            ("optimizer.value_curriculum.start=0.6", "optimizer.value_curriculum.end=0.5"),
+            r"optimizer.value_curriculum.end \(0.5\) must be from its start \(0.6\)",
+        ),
+        (("optimizer.value_curriculum.end=0.5",), r"set validation.keep=last \(not best\)"),
+        (
+            ("optimizer.value_curriculum.end=0.5", "validation.keep=last", "model.values=token"),
+            r"needs model.values=hidden \(not token\)",
+        ),
         (("optimizer.frozen=[keys]",), r"optimizer.frozen \('keys'\) must be one of query, key, value, output"),
         (
             ("optimizer.frozen=[key]", "model/attention=shared_query_key"),

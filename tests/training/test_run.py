@@ -16,7 +16,7 @@ from torch import Tensor
 from anaphora.base.batch import Batch
 from anaphora.base.errors import UserError
 from anaphora.base.files import locked_directory
-from anaphora.runs.directory import RunFiles
+from anaphora.runs.directory import RunFiles, load
 from anaphora.settings.run import Config
 from anaphora.settings.training import Validation
 from anaphora.training import run
@@ -93,6 +93,38 @@ def test_two_rounds_and_two_resumed_are_four_unbroken_ones(tiny: Tiny, tmp_path:
     for name, value in first["state_dict"].items():
         assert torch.equal(value, second["state_dict"][name]), name
     assert record(unbroken)["validations"] == record(directory)["validations"]
+
+
+@pytest.mark.usefixtures("checkpoints_stay")
+def test_a_curriculum_on_values_ends_at_hidden_states_and_resumes_where_it_was(
+    tiny: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    curriculum = (
+        "optimizer.value_curriculum.start=0.25",
+        "optimizer.value_curriculum.end=0.625",
+        "validation.keep=last",
+    )
+    shares: list[float] = []
+    whole_step = TrainingModule.training_step
+
+    def noted(module: TrainingModule, batch: Batch, batch_idx: int) -> Tensor:
+        shares.append(module.model.encoder.hidden_share)
+        return whole_step(module, batch, batch_idx)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(TrainingModule, "training_step", noted)
+        unbroken = train(tiny(tmp_path / "unbroken", *curriculum)).directory
+    assert shares == [0, 0, 0, pytest.approx(1 / 3), pytest.approx(2 / 3), 1, 1, 1]
+    with monkeypatch.context() as patched:
+        stop_at(5, patched)
+        with pytest.raises(KilledError):
+            train(tiny(tmp_path / "broken", *curriculum))
+    directory = tmp_path / "broken" / "run"
+    train(tiny(tmp_path / "broken", f"resume={directory}"))
+    first, second = (load_file(RunFiles(one).weights) for one in (unbroken, directory))
+    assert all(torch.equal(value, second[name]) for name, value in first.items())
+    assert record(unbroken)["validations"] == record(directory)["validations"]
+    assert load(unbroken).model.encoder.hidden_share == 1.0
 
 
 def test_the_first_five_losses_are_the_stored_ones(tiny: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -255,6 +287,8 @@ def test_early_stopping_stops(tiny: Tiny, tmp_path: Path) -> None:
         "batching.kind=buckets",
         "batching.tokens=64",
         "batching.window=8",
+        "optimizer.value_curriculum.end=0.5,validation.keep=last",
+        "optimizer.value_curriculum.start=0.3,optimizer.value_curriculum.end=0.5,validation.keep=last",
         "trainer.limit_steps=4",
         "trainer.limit_items=10",
     ],

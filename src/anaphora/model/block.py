@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor, nn
 
 from anaphora.base.errors import UserError
@@ -29,8 +30,17 @@ class Block(nn.Module):
 
     def attention_inputs(self, hidden: Tensor, context: AttentionContext) -> tuple[Tensor, Tensor]:
         """The input of queries and keys, and that of values: (B, T, W) -> two of (B, T, W)."""
-        read: Tensor = self.attention_norm(hidden) if self.is_pre_norm else hidden
-        return read, read if self.value_norm is None else self.value_norm(context.embeddings)
+        read = self._attention_input(hidden)
+        if self.value_norm is not None:
+            return read, self.value_norm(context.embeddings)
+        if context.hidden_share == 1.0:
+            return read, read
+        return read, self._attention_input(torch.lerp(context.embeddings, hidden, context.hidden_share))
+
+    def _attention_input(self, states: Tensor) -> Tensor:
+        """What attention reads of states: (B, T, W) -> (B, T, W), normed where the norm comes first."""
+        read: Tensor = self.attention_norm(states) if self.is_pre_norm else states
+        return read
 
     def project(self, hidden: Tensor, context: AttentionContext) -> tuple[Tensor, Tensor, Tensor]:
         """Query, key and value of this layer: (B, T, W) -> three of (B, H, T, D)."""

@@ -25,11 +25,16 @@ class Encoder(nn.Module):
 
     Rows are packed: several sentences stand in one row, `segments` says which token belongs to which (-1 is padding)
     and `positions` count anew in each. A padded batch is the case of one sentence a row.
+
+    Attributes:
+        hidden_share: how much of the values that attention mixes comes from a layer's own input, the rest from the
+            tokens' embeddings. Below 1 in the earlier part of a training with `optimizer.value_curriculum` alone.
     """
 
     def __init__(self, chosen: model_settings.Model, vocabulary: int) -> None:
         super().__init__()
         self.settings = chosen
+        self.hidden_share = 1.0
         self.tokens = nn.Embedding(vocabulary, chosen.width)
         self.position = position.build(chosen.position, chosen.width, attention_settings.heads_of(chosen.attention))
         self.embedding_norm = norm.build(chosen.norm, chosen.width) if chosen.norm.embedding else nn.Identity()
@@ -69,6 +74,7 @@ class Encoder(nn.Module):
             bias=mask if added is None else mask + added,
             segments=segments,
             is_unbiased=added is None and whole,
+            hidden_share=self.hidden_share,
         )
 
     def embed(self, tokens: EncoderInput) -> Tensor:

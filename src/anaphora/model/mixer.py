@@ -26,6 +26,7 @@ class AttentionContext:
         bias: mask plus what the position encoding adds, broadcastable to (B, H, T, T).
         segments: (B, T) number of each token's sentence in its row, -1 for padding.
         is_unbiased: whether mask and bias are known to be zero everywhere.
+        hidden_share: how much of the values comes from a layer's own input; the rest comes from `embeddings`.
     """
 
     embeddings: Tensor
@@ -35,6 +36,7 @@ class AttentionContext:
     bias: Tensor
     segments: Tensor
     is_unbiased: bool = False
+    hidden_share: float = 1.0
 
 
 class Edit:

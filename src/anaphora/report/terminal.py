@@ -6,6 +6,7 @@ from anaphora.analysis.evidence.schema.evidence import Evidence
 from anaphora.base.console import console
 from anaphora.report.groups import kind_groups
 from anaphora.report.headline import headline_sentence, headline_table
+from anaphora.report.levels import levels_table
 from anaphora.report.wording import language_name
 
 
@@ -23,6 +24,8 @@ def print_verdict(evidence: Evidence) -> None:
 def print_headline(evidence: Evidence) -> None:
     """Print the headline table, the sentence that says what it shows, and what was left out."""
     console.print(headline_table(evidence))
+    if evidence.levels:
+        console.print(levels_table(evidence))
     console.print(headline_sentence(evidence))
     for language, whole in evidence.languages.items():
         worst = whole.worst_template

@@ -29,6 +29,8 @@ ROLE_CUE_TYPES = {
     "zh": ("causality", "winograd", "voice", "reflexive", "ba_bei"),
 }
 """Types of cue in the built-in corpus that depend on who did what, by language."""
+COMPOSITION = "composition"
+"""A type of cue to be asked for by name: octads, in which predicate, state and voice decide together."""
 MAX_TRAINING_ASIDES = 3
 """The most asides that stand before a pronoun in training."""
 
@@ -49,7 +51,7 @@ class ControlledCorpus(Data):
     train_items: int = 24_000  # a language, at least: quads are kept whole
     test_items: int = 3_000  # a language, at least, of plain items; as many again in dev, a tenth more a stratum
     test_asides: int = 3  # most asides before a pronoun in the test split; above 3, what training shows, any number
-    types: list[str] = field(default_factory=list)  # of cues, for instance [gender, voice]; none named: all
+    types: list[str] = field(default_factory=list)  # of cues, as [gender, voice]; none named: all but composition
     shared_nouns: float = 0.2  # of gender, number, animacy: the share that training shows with every form of pronoun
 
     def __post_init__(self) -> None:
@@ -65,13 +67,13 @@ class ControlledCorpus(Data):
         if not self.languages or len(set(self.languages)) != len(self.languages):
             raise UserError(f"data.languages ({self.languages}) must name each language once, at least one")
         all_types = dict.fromkeys(
-            (*SET_CUE_TYPES, *(kind for language in LANGUAGES for kind in ROLE_CUE_TYPES[language]))
+            (*SET_CUE_TYPES, *(kind for language in LANGUAGES for kind in ROLE_CUE_TYPES[language]), COMPOSITION)
         )
         for kind in self.types:
             if kind not in all_types:
                 raise UserError(f"data.types ({kind!r}) must be taken from {', '.join(all_types)}")
         for language in self.languages:
-            known = (*SET_CUE_TYPES, *ROLE_CUE_TYPES[language])
+            known = (*SET_CUE_TYPES, *ROLE_CUE_TYPES[language], COMPOSITION)
             if self.types and not set(self.types) & set(known):
                 raise UserError(
                     f"data.types ({self.types}) must name at least one of {', '.join(known)} for {language}"
@@ -79,6 +81,11 @@ class ControlledCorpus(Data):
         checks.at_least("data.test_asides", self.test_asides, MAX_TRAINING_ASIDES)
         checks.at_least("data.train_items", self.train_items, 1)
         checks.at_least("data.test_items", self.test_items, 1)
+
+    def cue_types(self, language: str) -> tuple[str, ...]:
+        """The types of cue that the items of a language have."""
+        known = (*SET_CUE_TYPES, *ROLE_CUE_TYPES[language])
+        return tuple(kind for kind in (*known, COMPOSITION) if kind in self.types) if self.types else known
 
 
 @dataclass(kw_only=True)

@@ -52,6 +52,8 @@ class Config:
                     f"optimizer.frozen ({name!r}) is not there: model.attention={self.model.attention.kind} trains "
                     f"{', '.join(projections) or 'no projection'}"
                 )
+        if self.optimizer.value_curriculum.end:
+            self._check_value_curriculum()
         if self.optimizer.frozen_layers is not None:
             highest = self.model.layers + 1
             checks.between("optimizer.frozen_layers", self.optimizer.frozen_layers, 0, highest)
@@ -70,6 +72,18 @@ class Config:
                 checks.between(f"{name} layer", layer, -self.model.layers, self.model.layers)
             for head in named_heads:
                 checks.between(f"{name} head", head, 0, heads)
+
+    def _check_value_curriculum(self) -> None:
+        if self.model.values != "hidden" or isinstance(self.model.attention, attention_settings.Recurrent):
+            raise ValueError(
+                "optimizer.value_curriculum ends at attention that mixes hidden states: it needs model.values=hidden "
+                f"(not {self.model.values}) and attention (not {self.model.attention.kind})"
+            )
+        if self.validation.keep != "last":
+            raise ValueError(
+                "optimizer.value_curriculum changes the encoder while it trains, and only the end is what was asked "
+                f"for: set validation.keep=last (not {self.validation.keep})"
+            )
 
 
 def _check_task_fits_data(data: data_settings.Data, task: training_settings.Task) -> None:

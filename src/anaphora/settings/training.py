@@ -12,6 +12,8 @@ from anaphora.settings.model.attention import PROJECTIONS
 from anaphora.settings.model.prediction import Prediction
 
 LOGGERS = ("tensorboard", "csv")
+LATEST_END = 2 / 3
+"""Of a curriculum on values: the share of the steps after which nothing turns any more."""
 
 
 @dataclass(kw_only=True)
@@ -56,6 +58,32 @@ class Task:
 
 
 @dataclass(kw_only=True)
+class ValueCurriculum:
+    """Attention first mixes the tokens' embeddings and at last each layer's own input, as model.values=hidden says.
+
+    In between, what it mixes is the norm of (1 - share) embedding + share hidden, with a share that rises linearly.
+    """
+
+    start: float = 0.0  # share of the steps from which on hidden states come in
+    end: float = 0.0  # share of the steps from which on there is nothing else, at most 2/3; 0: no curriculum
+
+    def __post_init__(self) -> None:
+        between("optimizer.value_curriculum.start", self.start, 0, 1)
+        if not self.start <= self.end <= LATEST_END:
+            raise ValueError(
+                f"optimizer.value_curriculum.end ({self.end:g}) must be from its start ({self.start:g}) to 2/3: the "
+                "last third of the steps at least trains the encoder that is kept"
+            )
+
+    def hidden_share(self, step: int, steps: int) -> float:
+        """The share of hidden states in the values at a step of so many, from 0 to exactly 1."""
+        start, end = self.start * steps, self.end * steps
+        if step >= end:
+            return 1.0
+        return max(0.0, (step - start) / (end - start))
+
+
+@dataclass(kw_only=True)
 class Optimizer:
     """AdamW with warm-up and decay (Loshchilov and Hutter 2019), and Muon on request."""
 
@@ -71,6 +99,7 @@ class Optimizer:
     frozen: list[str] = field(default_factory=list)  # projections left at their start: query, key, value, output
     frozen_layers: int | None = None  # the embedding and so many blocks from below stay at their start; 0: it alone
     layer_decay: float = 1.0  # the head learns at `learning_rate`, each layer at this share of the one above it
+    value_curriculum: ValueCurriculum = field(default_factory=ValueCurriculum)
 
     def __post_init__(self) -> None:
         at_least("optimizer.steps", self.steps, 1)

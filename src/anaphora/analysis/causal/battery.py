@@ -52,6 +52,20 @@ def knockout_cell(
     return cell
 
 
+def head_level_cell(
+    tests: CausalTests, knocked: Mapping[str, Mapping[str, Knockout | None]], patch: PatternPatch, items: Bools
+) -> dict[str, Any]:
+    """What one head alone carries: its edge to the antecedent, all its other edges together, and its whole row."""
+    edges = {"antecedent": knocked["head"]["value_zeroing"], "other_edges": knocked["head"]["value_zeroing_others"]}
+    cell: dict[str, Any] = {"items": int(items.sum())}
+    for name, done in edges.items():
+        assert done is not None
+        lost, interval = tests.mean(100 * (tests.right - done.right), items)
+        cell |= {f"{name}_points": lost, f"{name}_interval": interval}
+    flips, interval = tests.mean(patch.head.astype(np.float64), items & patch.pairs)
+    return cell | {"pairs": int((items & patch.pairs).sum()), "patch_flips": flips, "patch_interval": interval}
+
+
 def cumulative_cell(tests: CausalTests, step: CumulativeAblation, items: Bools) -> dict[str, Any]:
     """The accuracy with the best heads ablated, beside as many random heads."""
     before = tests.right[items].mean()
@@ -143,7 +157,10 @@ class CausalTests:
         return {"drop": value, "interval": interval}
 
     def knockout(self) -> dict[str, dict[str, Knockout | None]]:
-        """Each scope's edges knocked out, kind by kind, and the values along the gold ones zeroed."""
+        """Each scope's edges knocked out, kind by kind, and the values along the gold ones zeroed.
+
+        Of the head under test, the values along all of the pronoun's other edges too.
+        """
         layer = self.head.layer
         scopes = {
             "head": [self.head],
@@ -161,6 +178,8 @@ class CausalTests:
             }
             edges, mass = self._edges([sentence.edges("gold", heads, others) for sentence in self.sentences])
             knockouts[name]["value_zeroing"] = Knockout(self.is_right(self.subject.value_zeroed(edges)), mass)
+        edges, mass = self._edges([sentence.edges("other_keys", [self.head], []) for sentence in self.sentences])
+        knockouts["head"]["value_zeroing_others"] = Knockout(self.is_right(self.subject.value_zeroed(edges)), mass)
         return knockouts
 
     def single(self) -> list[tuple[Head, str, Floats]]:

@@ -110,6 +110,9 @@ class SentenceEdges:
                 )
             case "cue":
                 return self.from_pronoun(heads, self.cue)
+            case "other_keys":
+                others_of_row = [token for token in range(self.rows.shape[-1]) if token not in self.antecedents]
+                return self.from_pronoun(heads, others_of_row)
             case "matched_query":
                 return [self._elsewhere(head) for head in heads]
             case "matched_heads":

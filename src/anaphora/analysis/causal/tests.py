@@ -16,6 +16,7 @@ from anaphora.analysis.causal.battery import (
     cumulative_cell,
     dose_response_cell,
     has_antecedent_and_distractor,
+    head_level_cell,
     knockout_cell,
     patch_cell,
 )
@@ -89,7 +90,7 @@ def causal_tests(
     Returns:
         {"items", "head", "languages": {language: {"all" or kind: cell}}} of plain numbers, ready for JSON; None where
         a number is undefined. A cell holds "items", "task_accuracy", "knockout", "head_ablation",
-        "pattern_patching", "dose_response".
+        "pattern_patching", "head_level", "dose_response".
     """
     tests = CausalTests(subject, head, order, progress)
     knocked = tests.knockout()
@@ -117,6 +118,7 @@ def causal_tests(
                     "cumulative": [cumulative_cell(tests, step, items) for step in cumulative],
                 },
                 "pattern_patching": patch_cell(tests, patch, items),
+                "head_level": head_level_cell(tests, knocked, patch, items),
                 "dose_response": {name: dose_response_cell(tests, dose, items) for name, dose in doses.items()},
             }
             for name, items in cells.items()

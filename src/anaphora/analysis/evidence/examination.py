@@ -14,6 +14,7 @@ from anaphora.analysis.causal.tests import causal_tests_of_run
 from anaphora.analysis.evidence.headline import Headline, Measurement, Progress, no_progress
 from anaphora.analysis.evidence.protocol import protocol, significance
 from anaphora.analysis.evidence.schema.evidence import Evidence
+from anaphora.analysis.maps.capture import maps_of_each
 from anaphora.analysis.maps.kinds import MAP_GRANULARITY, MapRows, candidates_to_pronoun, pronoun_maps
 from anaphora.analysis.scores.cells import bootstrap_interval, by_language_and_kind, cells, clusters, rounded
 from anaphora.analysis.scores.effects import effects
@@ -21,6 +22,7 @@ from anaphora.analysis.scores.factors import factors
 from anaphora.analysis.scores.further import further_measures
 from anaphora.analysis.scores.heads import Head, choose_head, is_main, score_records
 from anaphora.analysis.scores.roles import head_roles
+from anaphora.analysis.scores.specificity import pronoun_specificity
 from anaphora.analysis.scores.statistics import permutation_p_max
 from anaphora.base.errors import UserError
 from anaphora.data.batches.encoded import EncodedSplit
@@ -62,6 +64,9 @@ def measure_evidence(
     evidence = row_evidence(headline, reverse)
     few_development = _main_items(development, MAP_DEVELOPMENT_ITEMS)
     few_measured = _main_items(scores.examples, items)
+    progress("other words as queries")
+    whole = maps_of_each(run.model, run.tokenizer, few_measured, run.config.task.prediction)
+    specificity = pronoun_specificity(few_measured, whole, head)
     progress("other maps")
     map_rows = _map_rows(run, few_measured)
     other_maps = map_scores(_map_rows(run, few_development), map_rows, head)
@@ -73,7 +78,11 @@ def measure_evidence(
         causal_tests_of_run(run, few_measured, head, headline.development, by_map, progress) if has_answers else None
     )
     return evidence.with_parts(
-        protocol=protocol(fixed, headline.split, run.config), maps=other_maps, perturbations=perturbed, causal=causal
+        protocol=protocol(fixed, headline.split, run.config),
+        pronoun_specificity=specificity,
+        maps=other_maps,
+        perturbations=perturbed,
+        causal=causal,
     )
 
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.analysis.evidence.schema.evidence import VERSION, Evidence
+from anaphora.analysis.evidence.schema.evidence import VERSION, EncoderFacts, Evidence
 from anaphora.analysis.maps.answers import CandidateNumbers
 from anaphora.analysis.maps.capture import Capture, capture, capture_run
 from anaphora.analysis.scores.baselines import accuracy
 from anaphora.analysis.scores.heads import Head, HeadScores, choose_head, score_records
+from anaphora.analysis.scores.levels import composition_shortcuts, level_scores
 from anaphora.analysis.scores.strata import summarise
 from anaphora.data.batches.encoded import EncodedSplit
 from anaphora.data.example import Example, sample_quads
@@ -38,6 +39,7 @@ class Measurement:
         baselines: (N,) correctness of each policy that looks at no attention.
         untrained: (R, N) correctness of the head that each of R untrained models chose on the development split, NaN
             on items that it was not measured on.
+        shortcuts: (N,) correctness of each shortcut of the closed list, NaN on items that are no compositions.
     """
 
     split: str
@@ -47,6 +49,7 @@ class Measurement:
     capture: Capture
     baselines: dict[str, NDArray[np.float64]]
     untrained: NDArray[np.float32]
+    shortcuts: dict[str, NDArray[np.float64]] = field(default_factory=dict)
 
     @property
     def task_correct(self) -> NDArray[np.float64]:
@@ -62,12 +65,16 @@ class Measurement:
     def evidence(self) -> Evidence:
         """The scores, as `metrics.json` holds them; nothing else is measured yet."""
         scores = summarise(self.measured, self.head, self.task_correct, self.baselines, self.untrained)
+        levels = level_scores(
+            self.measured, self.head, self.task_correct, self.baselines, self.shortcuts, self.untrained
+        )
         return Evidence.from_json(
             {
                 "version": VERSION,
                 "split": self.split,
                 "head": {"layer": self.head.layer, "head": self.head.head, "chosen_on": "dev"},
                 **scores,
+                **({"levels": levels} if levels else {}),
                 "dropped": self.measured.dropped,
                 "untrained_models": len(self.untrained),
             }
@@ -86,6 +93,7 @@ class Headline(Measurement):
         return replace(
             super().evidence(),
             seed=config.seed,
+            encoder=EncoderFacts(values=config.model.values),
             train_seconds=training_record(self.run.directory).get("train_seconds"),
             reads_candidates=reads_candidates(config.task.prediction),
         )
@@ -127,9 +135,11 @@ def measure_headline(
     measured_capture = capture_run(run, measured)
     scores = score_records(measured_capture.records)
     baselines: dict[str, NDArray[np.float64]] = {}
+    shortcuts: dict[str, NDArray[np.float64]] = {}
     if training is not None:
         progress("baselines")
         baselines = accuracy.shortcut_correctness(training, scores.examples)
+        shortcuts = composition_shortcuts(training, scores.examples, run.tokenizer)
     control = np.full((untrained, len(scores.examples)), np.nan, dtype=np.float32)
     sample = sample_quads(scores.examples, UNTRAINED_MEASURED)
     item_numbers = {id(example): number for number, example in enumerate(scores.examples)}
@@ -149,6 +159,7 @@ def measure_headline(
         capture=measured_capture,
         baselines=baselines,
         untrained=control,
+        shortcuts=shortcuts,
     )
 
 

@@ -57,16 +57,19 @@ def minimal_pairs_of(examples: Sequence[Example]) -> list[str]:
 def quads_of(examples: Sequence[Example]) -> list[str]:
     """Each item's quad where that is complete, two cues by two orders, else "".
 
-    A group that asks about two pronouns is a quad of eight items. Larger groups are none, since all of 36 items right
-    is another question than all of 4.
+    A group that asks about two pronouns is a quad of eight items, and an octad, a quad in each of two voices, is one
+    too. Larger groups are none, since all of 36 items right is another question than all of 4.
     """
     sizes = Counter(example.group for example in examples)
     orders: dict[str, set[str]] = {}
     for example in examples:
         orders.setdefault(example.group, set()).add(example.factors.get("order", ""))
     return [
-        each.group
-        if len(orders[each.group]) == 2 and sizes[each.group] == 4 * int(each.factors.get("pronouns", "1"))
-        else ""
+        each.group if len(orders[each.group]) == 2 and sizes[each.group] == 4 * _repetitions(each) else ""
         for each in examples
     ]
+
+
+def _repetitions(example: Example) -> int:
+    """How many items of a group share their cue and order: one a pronoun and voice."""
+    return int(example.factors.get("pronouns", "1")) * int(example.factors.get("voices", "1"))

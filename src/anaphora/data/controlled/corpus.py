@@ -4,24 +4,30 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable, Iterator, Sequence
-from itertools import cycle
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import cycle, islice
 from pathlib import Path
 
 from anaphora.base.errors import UserError
+from anaphora.data.controlled import compositions, pronouns, splits, templates
 from anaphora.data.controlled import lexicon as lexicons
-from anaphora.data.controlled import pronouns, splits, templates
 from anaphora.data.controlled.lexicon import CONTENT_FOLDER, FOLDERS
+from anaphora.data.controlled.octads import LEVELS, OctadGenerator, sentence_plans
 from anaphora.data.controlled.quads import QuadGenerator, QuadIdentity
 from anaphora.data.controlled.templates import CueTypeContent, Template
 from anaphora.data.corpora.division import ReadingReport
 from anaphora.data.example import SPLITS, Example
-from anaphora.settings.data import ROLE_CUE_TYPES, SET_CUE_TYPES, ControlledCorpus
+from anaphora.settings.data import COMPOSITION, ROLE_CUE_TYPES, SET_CUE_TYPES, ControlledCorpus
 
 CATAPHORA_SHARE = 0.1  # of the training items of a type that has cataphoric templates
 INVENTED_SHARE = 0.08  # of the training items of a role type
+INVENTED_IN_COMPOSITIONS = 0.25  # of the training items of compositions
 STRATUM_SHARE = 0.1  # of the test items, for each stratum besides the main one
-TRAINING_WEIGHTS = {"selection": 3.0, "winograd": 2.0, "voice": 1.5}
+SETS_BESIDE_COMPOSITIONS = 0.25  # of the training items: set cues where there are compositions, else a half
+L1_SHARE = 0.2  # of the training items of compositions: pairs that are shown in one voice
+EVALUATION_SENTENCES = 48  # around the events of dev, and of test
+TRAINING_WEIGHTS = {"selection": 3.0, "winograd": 2.0, "voice": 1.5, COMPOSITION: 10.0}
 """Parts of the training items of a kind; every other type has 1. These take longest to learn: whole classes of nouns,
 and verbs whose reading a later word reverses. Dev and test hold as many items of every type."""
 _MAX_DRAWS = 200  # of a quad before the content counts as used up
@@ -55,17 +61,18 @@ def files(settings: ControlledCorpus) -> dict[str, Path]:
     names = [
         f"{FOLDERS[language]}/{name}.toml"
         for language in settings.languages
-        for name in ("lexicon", *SET_CUE_TYPES, *ROLE_CUE_TYPES[language])
+        for name in ("lexicon", *SET_CUE_TYPES, *ROLE_CUE_TYPES[language], COMPOSITION)
     ]
     return {name: CONTENT_FOLDER / name for name in names}
 
 
 def known_words(settings: ControlledCorpus) -> list[str]:
     """Every word that training sentences in the corpus's languages can hold, sorted."""
-    return sorted({word for language in settings.languages for word in words(language)})
+    with_compositions = COMPOSITION in settings.types
+    return sorted({word for language in settings.languages for word in words(language, with_compositions)})
 
 
-def words(language: str, content: Path = CONTENT_FOLDER) -> list[str]:
+def words(language: str, with_compositions: bool = False, content: Path = CONTENT_FOLDER) -> list[str]:
     """Every word that training sentences can hold, as the content segments them: marks and invented names left out."""
     lexicon = lexicons.load(language, content)
     written = [*lexicon.intro, *lexicon.gap, *lexicon.aside]
@@ -77,6 +84,8 @@ def words(language: str, content: Path = CONTENT_FOLDER) -> list[str]:
     written += [name for names in lexicon.names.values() for name in names]
     written += [form for forms in pronouns.PRONOUNS[language].values() for form in forms]
     written += templates.list_tokens(3, language)
+    if with_compositions:
+        written += compositions.load(language, content).training_phrases()
     for kind in (*SET_CUE_TYPES, *ROLE_CUE_TYPES[language]):
         cue_type = templates.load(language, kind, content)
         written += [token for template in cue_type.templates if template.split == "train" for token in template.tokens]
@@ -89,87 +98,147 @@ def words(language: str, content: Path = CONTENT_FOLDER) -> list[str]:
 
 def _generate_language(settings: ControlledCorpus, language: str, content: Path) -> Iterator[tuple[str, list[Example]]]:
     lexicon = lexicons.load(language, content)
-    source = QuadGenerator(
-        lexicon, splits.assign_cosets(lexicon, settings.seed, settings.shared_nouns), settings.test_asides
-    )
+    holdout = splits.assign_cosets(lexicon, settings.seed, settings.shared_nouns)
+    quads = QuadGenerator(lexicon, holdout, settings.test_asides)
+    wanted = settings.cue_types(language)
     sets, roles = (
-        [templates.load(language, kind, content) for kind in kinds if not settings.types or kind in settings.types]
+        [templates.load(language, kind, content) for kind in kinds if kind in wanted]
         for kinds in (SET_CUE_TYPES, ROLE_CUE_TYPES[language])
+    )
+    octads = (
+        OctadGenerator(compositions.load(language, content), settings.seed, quads) if COMPOSITION in wanted else None
     )
     texts: set[str] = set()
     for split in SPLITS:
-        for draw, contents, others in ((source.set_quad, sets, roles), (source.role_quad, roles, sets)):
+        quotas = _Quotas(settings, split, sets, roles, octads is not None)
+        for generate, contents in ((quads.set_quad, sets), (quads.role_quad, roles)):
             for cue_type in contents:
-                for stratum, items in _quotas(settings, split, cue_type, contents, others):
-                    type_templates = cue_type.of(split, cataphora=stratum == "cataphora")
-                    place = (language, split, stratum)
-                    seed_word = _SEEDS.get(stratum, stratum)
-                    chance = splits.generator(settings.seed, language, cue_type.type, split, seed_word)
-                    for quad in _generate_quads(draw, cue_type, type_templates, place, items, chance, texts):
-                        yield split, quad
+                for stratum, items in quotas.of_templates(cue_type):
+                    chance = _generator(settings.seed, language, cue_type.type, split, stratum)
+                    draw = _quad_draw(generate, cue_type, split, stratum, chance)
+                    for group in _generate_groups(draw, (language, cue_type.type, split, stratum), items, texts):
+                        yield split, group
+        if octads is not None:
+            for stratum, items in quotas.of_compositions():
+                chance = _generator(settings.seed, language, COMPOSITION, split, stratum)
+                draw = _octad_draw(octads, split, stratum, chance)
+                for group in _generate_groups(draw, (language, COMPOSITION, split, stratum), items, texts):
+                    yield split, group
 
 
-def _quotas(
-    settings: ControlledCorpus,
-    split: str,
+def _generator(seed: int, language: str, kind: str, split: str, stratum: str) -> random.Random:
+    return splits.generator(seed, language, kind, split, _SEEDS.get(stratum, stratum))
+
+
+_Draw = Callable[[QuadIdentity], list[Example]]
+
+
+def _quad_draw(
+    generate: Callable[[CueTypeContent, Template, QuadIdentity, random.Random], list[Example]],
     content: CueTypeContent,
-    alike: Sequence[CueTypeContent],
-    others: Sequence[CueTypeContent],
-) -> list[tuple[str, int]]:
-    """How many items of a type other stratum of a split gets, the main one first.
+    split: str,
+    stratum: str,
+    chance: random.Random,
+) -> _Draw:
+    """Quads of one type and stratum, its templates in turn."""
+    chosen = content.of(split, cataphora=stratum == "cataphora")
+    turns = cycle(chance.sample(chosen, len(chosen)))
+    return lambda place: generate(content, next(turns), place, chance)
+
+
+def _octad_draw(octads: OctadGenerator, split: str, stratum: str, chance: random.Random) -> _Draw:
+    """Octads of one stratum: in training any sentence that its parts allow, in dev and test the same ones in turn."""
+    level = stratum if stratum in LEVELS else "L0"
+    plans = sentence_plans(octads.content.parts[split], split, chance)
+    if split != "train":
+        plans = cycle(list(islice(plans, EVALUATION_SENTENCES)))
+    return lambda place: octads.octad(level, next(plans), place, chance)
+
+
+@dataclass(frozen=True)
+class _Quotas:
+    """How many items each type and stratum of a split gets, its main stratum first.
 
     Training divides between the two kinds, then among the types of a kind by weight; dev and test have as many items of
     each type.
     """
-    is_role = bool(content.scenarios)
-    cataphoric = [other for other in (*alike, *others) if other.of(split, cataphora=True)]
-    if split == "train":
-        parts = sum(TRAINING_WEIGHTS.get(other.type, 1.0) for other in alike)
-        share = settings.train_items / 2 if others else settings.train_items
-        items = math.ceil(share * TRAINING_WEIGHTS.get(content.type, 1.0) / parts)
-        strata = {
-            "cataphora": math.ceil(items * CATAPHORA_SHARE) if content in cataphoric else 0,
-            "invented": math.ceil(items * INVENTED_SHARE) if is_role else 0,
-        }
-        main = items - sum(strata.values())
-    else:
-        items = math.ceil(settings.test_items * STRATUM_SHARE)
-        roles = alike if is_role else others
-        strata = {"cataphora": math.ceil(items / len(cataphoric)) if content in cataphoric else 0}
-        if split == "test" and is_role:
-            strata |= {name: math.ceil(items / len(roles)) for name in ("distractor_only", "invented")}
-        main = math.ceil(settings.test_items / (len(alike) + len(others)))
+
+    settings: ControlledCorpus
+    split: str
+    sets: Sequence[CueTypeContent]
+    roles: Sequence[CueTypeContent]
+    has_compositions: bool
+
+    def of_templates(self, content: CueTypeContent) -> list[tuple[str, int]]:
+        """Those of a type that is written in templates."""
+        is_role = bool(content.scenarios)
+        cataphoric = [each for each in (*self.sets, *self.roles) if each.of(self.split, cataphora=True)]
+        if self.split == "train":
+            items = self._training_items(content.type, is_role)
+            strata = {
+                "cataphora": math.ceil(items * CATAPHORA_SHARE) if content in cataphoric else 0,
+                "invented": math.ceil(items * INVENTED_SHARE) if is_role else 0,
+            }
+            return _listed(items - sum(strata.values()), strata)
+        strata = {"cataphora": math.ceil(self._stratum / len(cataphoric)) if content in cataphoric else 0}
+        if self.split == "test" and is_role:
+            strata |= self._names_strata()
+        return _listed(self._items_of_a_type(), strata)
+
+    def of_compositions(self) -> list[tuple[str, int]]:
+        """Those of the octads."""
+        if self.split == "train":
+            items = self._training_items(COMPOSITION, is_role=True)
+            strata = {"L1": math.ceil(items * L1_SHARE), "invented": math.ceil(items * INVENTED_IN_COMPOSITIONS)}
+            return _listed(items - sum(strata.values()), strata)
+        return _listed(self._items_of_a_type(), dict.fromkeys((*LEVELS[1:], "invented"), self._items_of_a_type()))
+
+    def _training_items(self, kind: str, is_role: bool) -> int:
+        roles = [*(each.type for each in self.roles), *([COMPOSITION] if self.has_compositions else [])]
+        sets = [each.type for each in self.sets]
+        share = float(self.settings.train_items)
+        if sets and roles:
+            set_share = SETS_BESIDE_COMPOSITIONS if self.has_compositions else 0.5
+            share *= 1 - set_share if is_role else set_share
+        parts = sum(TRAINING_WEIGHTS.get(each, 1.0) for each in (roles if is_role else sets))
+        return math.ceil(share * TRAINING_WEIGHTS.get(kind, 1.0) / parts)
+
+    def _items_of_a_type(self) -> int:
+        return math.ceil(self.settings.test_items / (len(self.sets) + len(self.roles) + self.has_compositions))
+
+    def _names_strata(self) -> dict[str, int]:
+        items = math.ceil(self._stratum / (len(self.roles) + self.has_compositions))
+        return dict.fromkeys(("distractor_only", "invented"), items)
+
+    @property
+    def _stratum(self) -> int:
+        return math.ceil(self.settings.test_items * STRATUM_SHARE)
+
+
+def _listed(main: int, strata: Mapping[str, int]) -> list[tuple[str, int]]:
     return [("main", main), *((name, count) for name, count in strata.items() if count)]
 
 
-def _generate_quads(
-    draw: Callable[[CueTypeContent, Template, QuadIdentity, random.Random], list[Example]],
-    content: CueTypeContent,
-    chosen: Sequence[Template],
-    where: tuple[str, str, str],
-    items: int,
-    chance: random.Random,
-    texts: set[str],
+def _generate_groups(
+    draw: _Draw, where: tuple[str, str, str, str], items: int, texts: set[str]
 ) -> Iterator[list[Example]]:
-    """Quads of one type and stratum until there are `items` items: the templates in turn, no text twice."""
-    language, split, stratum = where
-    turns = cycle(chance.sample(chosen, len(chosen)))
-    count, quads, failures = 0, 0, 0
+    """Quads or octads of one type and stratum until there are `items` items, no text twice."""
+    language, kind, split, stratum = where
+    count, groups, failures = 0, 0, 0
     while count < items:
-        group = f"{language}/{content.type}/{split}/{stratum}/{quads}"
-        place = QuadIdentity(language=language, split=split, stratum=stratum, group=group)
-        quad = draw(content, next(turns), place, chance)
-        written = {example.text for example in quad}
-        pronouns = int(quad[0].factors.get("pronouns", "1"))
-        if len(written) * pronouns < len(quad) or not texts.isdisjoint(written):
+        name = f"{language}/{kind}/{split}/{stratum}/{groups}"
+        group = draw(QuadIdentity(language=language, split=split, stratum=stratum, group=name))
+        written = {example.text for example in group}
+        pronouns = int(group[0].factors.get("pronouns", "1"))
+        if len(written) * pronouns < len(group) or not texts.isdisjoint(written):
             failures += 1
             if failures > _MAX_DRAWS:
                 raise UserError(
-                    f"{FOLDERS[language]}/{content.type}.toml: after {count} {split} items ({stratum}) {_MAX_DRAWS} "
+                    f"{FOLDERS[language]}/{kind}.toml: after {count} {split} items ({stratum}) {_MAX_DRAWS} "
                     "draws gave no new sentence; ask for fewer items or write more templates"
                 )
             continue
         failures = 0
         texts |= written
-        count, quads = count + len(quad), quads + 1
-        yield quad
+        count, groups = count + len(group), groups + 1
+        yield group

@@ -89,8 +89,8 @@ class QuadGenerator:
                 wanted = self._numbers(explicit, chance)
                 entities = self._agreeing(wanted, template, place.split, chance)
         count = len(entities)
-        tokens = _number_slots(
-            fill_pools(template.tokens, self._pools(place.split, chance), place.language), count, place.language
+        tokens = number_slots(
+            fill_pools(template.tokens, self.draw_pools(place.split, chance), place.language), count, place.language
         )
         forms = template.forms
         factors = {"kind": "set", "type": content.type, "template": template.name, "stratum": place.stratum}
@@ -108,7 +108,7 @@ class QuadGenerator:
                 written = render(cell, [entities[index].mention for index in who], pronouns, place.language)
                 for number, index in enumerate(meant):
                     examples.append(
-                        _example(
+                        make_example(
                             written,
                             place,
                             antecedent=who.index(index),
@@ -130,14 +130,10 @@ class QuadGenerator:
         """A quad in which order and roles decide: two readings by two orders of the names."""
         gender = chance.choice(("male", "female"))
         people = self._people(content.type, gender, place)
-        names = [self._draw(people, place.split, chance)]
-        names.append(self._draw([name for name in people if name not in names], place.split, chance))
-        chance.shuffle(names)
-        if template.has_distractor:
-            others = self.holdout.distractors(content.type, gender, place.split)
-            names.append(self._draw([name for name in others if name not in names], place.split, chance))
+        others = self.holdout.distractors(content.type, gender, place.split) if template.has_distractor else []
+        names = self.draw_names(people, others, place.split, chance)
         scenario = chance.choice(content.scenarios)
-        pools = self._pools(place.split, chance)
+        pools = self.draw_pools(place.split, chance)
         shared = _sample_alternatives(scenario.shared, chance)
         readings = [_sample_alternatives(scenario.first, chance), _sample_alternatives(scenario.second, chance)]
         factors = {
@@ -153,18 +149,27 @@ class QuadGenerator:
         for meant, reading in enumerate(readings):
             expanded = fill_scenario(template.tokens, {**shared, **reading})
             form = next(token[1:-1] for token in expanded if token[1:-1] in PRONOUN_FORMS and token[0] == "{")
-            tokens = _number_slots(fill_pools(expanded, pools, place.language), 2, place.language)
+            tokens = number_slots(fill_pools(expanded, pools, place.language), 2, place.language)
             pronouns = [pronoun(place.language, form, gender, "singular")]
             cue = pronouns[0] if "form" in reading else _cue_words(scenario, reading)
             for shift in range(2):
                 who = [names[shift], names[1 - shift], *names[2:]]
                 written = render(tokens, [NounPhrase(name) for name in who], pronouns, place.language)
                 examples.append(
-                    _example(
+                    make_example(
                         written, place, antecedent=meant, which=0, order=shift, factors={**factors, "cue": cue}, focal=2
                     )
                 )
         return examples
+
+    def draw_names(self, people: Sequence[str], others: Sequence[str], split: str, chance: random.Random) -> list[str]:
+        """Two of the people in random order, and one of the others where there are any: a third person."""
+        names = [self._draw(people, split, chance)]
+        names.append(self._draw([name for name in people if name not in names], split, chance))
+        chance.shuffle(names)
+        if others:
+            names.append(self._draw([name for name in others if name not in names], split, chance))
+        return names
 
     def _draw(self, options: Sequence[Option], split: str, chance: random.Random) -> Option:
         """One of those that the split has used least, so that training shows every word about equally often."""
@@ -220,7 +225,7 @@ class QuadGenerator:
             return self.holdout.invented_for_training if training else self.holdout.invented_for_test
         return self.holdout.role_names(kind, gender, place.split)
 
-    def _pools(self, split: str, chance: random.Random) -> dict[str, str]:
+    def draw_pools(self, split: str, chance: random.Random) -> dict[str, str]:
         """The words of {intro}, {gap} and {aside}: none in half of the quads, at times two or three asides."""
         asides = chance.choices(range(MAX_TRAINING_ASIDES + 1), (0.5, 0.3, 0.12, 0.08))[0]
         if split == "test" and self.test_asides > MAX_TRAINING_ASIDES:
@@ -253,7 +258,7 @@ def _cue_words(scenario: Scenario, reading: Mapping[str, str]) -> str:
     return " ".join(word for slot in scenario.first for word in reading[slot].split() if word[0] != "{")
 
 
-def _number_slots(tokens: Sequence[str], count: int, language: str) -> list[str]:
+def number_slots(tokens: Sequence[str], count: int, language: str) -> list[str]:
     """Tokens with the candidates' slots as {0}, {1}, ... and the pronouns' as {p0}, {p1}."""
     names = {"{A}": "{0}", "{B}": "{1}", "{x}": "{2}"}
     result: list[str] = []
@@ -267,7 +272,7 @@ def _number_slots(tokens: Sequence[str], count: int, language: str) -> list[str]
     return result
 
 
-def _example(
+def make_example(
     written: RenderedSentence,
     place: QuadIdentity,
     *,
@@ -276,8 +281,12 @@ def _example(
     order: int,
     factors: Mapping[str, str],
     focal: int | None = None,
+    cell: str = "",
 ) -> Example:
-    """One cell: `antecedent` is a slot, `which` a pronoun's number; the cue may pick the first `focal` slots or all."""
+    """One cell: `antecedent` is a slot, `which` a pronoun's number; the cue may pick the first `focal` slots or all.
+
+    Minimal pairs are the cells of one order, one pronoun and one `cell`, what else the cue leaves as it is.
+    """
     candidates, antecedents, places = in_text_order(written.slot_spans, (antecedent,))
     at = written.pronoun_words[which]
     distance = min(abs(at - word) for word in written.slot_words[antecedent]) - 1
@@ -299,6 +308,6 @@ def _example(
         candidates=candidates,
         antecedents=antecedents,
         group=place.group,
-        minimal_pair=f"{place.group}/{order}/{which}",
+        minimal_pair="/".join((place.group, str(order), str(which), *([cell] if cell else []))),
         factors=known,
     )

@@ -7,7 +7,8 @@ quads the other three.
 Gender, number, animacy: the cue is the pronoun. Nouns that are held out lie in four groups: those of group 0 meet
 subject forms in test alone, group 1 possessive forms in test alone; 2 and 3 are the same for dev. The others go
 anywhere.
-Role types: type number k has name coset 2k for test and 2k + 1 for dev, which its training items never use.
+Role types: type number k has name coset 2k for test and 2k + 1 for dev, which its training items never use. Octads,
+which take the place of the voice type, have its names.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from anaphora.data.controlled.lexicon import (
     Noun,
 )
 from anaphora.data.controlled.pronouns import SUBJECT
-from anaphora.settings.data import ROLE_CUE_TYPES
+from anaphora.settings.data import COMPOSITION, ROLE_CUE_TYPES
 
 Item = TypeVar("Item")
 
@@ -75,7 +76,8 @@ class Holdout:
 
     def role_names(self, kind: str, gender: str, split: str) -> list[str]:
         """The ordinary names that the items of a role type use in a split."""
-        test = 2 * ROLE_CUE_TYPES[self.language].index(kind)
+        types = ROLE_CUE_TYPES[self.language]
+        test = 2 * types.index("voice" if kind == COMPOSITION else kind)
         allowed = {"test": {test}, "dev": {test + 1}, "train": set(range(NAME_COSETS)) - {test, test + 1}}[split]
         return _items_of(self.names[gender], allowed)
 
@@ -93,7 +95,7 @@ def assign_cosets(lexicon: Lexicon, seed: int, shared_nouns: float) -> Holdout:
         generator(seed, lexicon.language, "cosets", purpose).shuffle(shuffled)
         return tuple(tuple(shuffled[coset::count]) for coset in range(count))
 
-    invented = _invented_names(lexicon, seed)
+    invented = invented_names(lexicon, seed, MAX_INVENTED_NAMES)
     nouns = {kind: cosets_of(f"nouns/{kind}", nouns, COSETS) for kind, nouns in lexicon.nouns.items()}
     return Holdout(
         language=lexicon.language,
@@ -110,7 +112,7 @@ def assign_cosets(lexicon: Lexicon, seed: int, shared_nouns: float) -> Holdout:
     )
 
 
-def _invented_names(lexicon: Lexicon, seed: int) -> list[str]:
+def invented_names(lexicon: Lexicon, seed: int, most: int) -> list[str]:
     """Different names of two syllables, in English of two or three, none of them in the lexicon."""
     chance = generator(seed, lexicon.language, "invented")
     english = lexicon.language == "en"
@@ -128,7 +130,7 @@ def _invented_names(lexicon: Lexicon, seed: int) -> list[str]:
             name += chance.choice(lexicon.syllables)
         if name.lower() not in known:
             names[name.capitalize() if english else name] = None
-    return list(names)[:MAX_INVENTED_NAMES]
+    return list(names)[:most]
 
 
 def _agreement_groups(cosets: Sequence[Sequence[Noun]], shared: float) -> tuple[tuple[Noun, ...], ...]:

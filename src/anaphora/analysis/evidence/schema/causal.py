@@ -100,6 +100,27 @@ class PatternPatching:
 
 
 @dataclass(frozen=True, kw_only=True)
+class HeadLevel:
+    """What the chosen head alone carries.
+
+    Attributes:
+        antecedent_points: of task accuracy lost when nothing is taken along its edge from pronoun to antecedent.
+        other_edges_points: lost when nothing is taken along all its other edges from the pronoun together.
+        pairs: minimal pairs whose rows could be exchanged.
+        patch_flips: the share of their right answers that follow the other sentence's row.
+    """
+
+    items: int
+    antecedent_points: float | None
+    antecedent_interval: Interval | None
+    other_edges_points: float | None
+    other_edges_interval: Interval | None
+    pairs: int
+    patch_flips: float | None
+    patch_interval: Interval | None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Correlation:
     """Spearman's correlation of an edge's score with what knocking it out costs."""
 
@@ -117,6 +138,7 @@ class CausalCell:
     head_ablation: HeadAblation
     pattern_patching: PatternPatching
     dose_response: dict[str, Correlation]
+    head_level: HeadLevel | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,9 +21,11 @@ from anaphora.analysis.evidence.schema.scores import (
     HeadRoles,
     HeadsOnDevelopment,
     LanguageScores,
+    Level,
     MapScores,
     PerturbedCell,
     Significance,
+    Specificity,
 )
 from anaphora.analysis.evidence.schema.typed_json import Interval, from_json, json_schema, read_field, to_json
 from anaphora.analysis.scores.cells import ALL, KINDS
@@ -39,6 +41,13 @@ VERDICT_SCOPE = "layer"
 """Where the verdict's rules act: in all heads of the layer of the head that development chose. Heads of a layer stand
 in for each other, so that knocking out the edge in one of them costs next to nothing although the answer runs along it;
 the tables show the head alone as well."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class EncoderFacts:
+    """What of the encoder decides how strong a claim about its heads is: what its attention mixes."""
+
+    values: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,10 +125,12 @@ class Evidence:
 
     version: int = VERSION
     seed: int | None = None
+    encoder: EncoderFacts | None = None
     split: str
     head: ChosenHead
     languages: dict[str, LanguageScores]
     strata: Groups[Cell]
+    levels: dict[str, dict[str, Level]] | None = None
     dropped: dict[str, int]
     untrained_models: int
     train_seconds: float | None = None
@@ -131,6 +142,7 @@ class Evidence:
     factors: dict[str, dict[str, tuple[FactorValue, ...]]] | None = None
     further_scores: Groups[FurtherScores] | None = None
     head_roles: tuple[HeadRoles, ...] | None = None
+    pronoun_specificity: Groups[Specificity] | None = None
     maps: dict[str, MapScores] | None = None
     perturbations: dict[str, Groups[PerturbedCell]] | None = None
     causal: Causal | None = None

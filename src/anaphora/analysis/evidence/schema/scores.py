@@ -74,6 +74,63 @@ class Cell:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Shortcut:
+    """A model that looks at no attention, and its accuracy."""
+
+    name: str
+    accuracy: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class LevelIntervals:
+    """The intervals of a level's measures; None below two clusters."""
+
+    task_accuracy: Interval | None
+    candidate_accuracy: Interval | None
+    antecedent_mass: Interval | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Level:
+    """Set cues, or the compositions of which training showed so much, or those about names that it never showed.
+
+    Attributes:
+        octad_accuracy: the share of whole groups in which the head is right.
+        best_shortcut: the best of `shortcuts`, the closed list; of set cues the best baseline.
+        rule_model: the accuracy of a model that is given the factors and learns the rule, which is no shortcut.
+        random_init: the mean of the heads that untrained models choose.
+    """
+
+    items: int
+    task_accuracy: float | None
+    candidate_accuracy: float | None
+    octad_accuracy: float | None
+    antecedent_mass: float | None
+    best_shortcut: Shortcut | None
+    shortcuts: dict[str, float | None]
+    rule_model: float | None
+    random_init: float | None
+    intervals: LevelIntervals
+
+
+@dataclass(frozen=True, kw_only=True)
+class Specificity:
+    """The head's weight on the antecedent, from the pronoun and from the other word that gives it most.
+
+    Attributes:
+        ratio: of the two means; None where the other words give nothing.
+        difference: their mean difference, with its interval.
+    """
+
+    items: int
+    pronoun_mass: float | None
+    best_other_mass: float | None
+    ratio: float | None
+    difference: float | None
+    interval: Interval | None
+
+
+@dataclass(frozen=True, kw_only=True)
 class WorstTemplate:
     """The template at which the head finds the antecedent least often."""
 

@@ -18,6 +18,7 @@ from anaphora.report.page.sections.causal import (
 )
 from anaphora.report.page.sections.examples import examples_section
 from anaphora.report.page.sections.heads import alignment_section, heads_section, quads_section, roles_section
+from anaphora.report.page.sections.levels import levels_sections
 from anaphora.report.page.sections.scores import (
     baselines_section,
     effects_section,
@@ -39,6 +40,7 @@ def run_sections(run: ReportRun, sentences: Sequence[SentenceEntry]) -> list[Sec
     return [
         verdict_section(evidence),
         scoreboard_section(evidence),
+        *levels_sections(evidence),
         heads_section(run),
         quads_section(run),
         effects_section(evidence.effects),

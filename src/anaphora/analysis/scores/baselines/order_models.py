@@ -1,0 +1,233 @@
+"""Shortcuts that say which of two names is meant, the first or the second, learned on the whole training split.
+
+A closed list, fixed here: a table of the wordings seen, logistic regression on words, pairs and triples of words, each
+with and without their places, and boosted trees. Names are left out of what they read. They learn one language and kind
+of cue at a time. A model of the rule itself, low-rank in predicate, state and voice, is learned beside them: no
+shortcut, and said to be none.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anaphora.data.example import Example, Span
+from anaphora.data.tokens.tokenizer import TokenizedText, Tokenizer
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+RULE = ("predicate", "cue", "voice")
+"""The factors of a wording: a table of them has memorised what training shows, the model of the rule understands it."""
+RULE_MODEL = "rule_model"
+"""What knows the factors of the corpus by name and learns how they act together."""
+_ZONES = 4  # before the names, between them, up to the pronoun, behind it
+_BUCKETS = 2**22  # of hashed features
+_CHUNK = 2_000  # items whose features are held at a time
+_RATE, _UPDATES, _MOST_EPOCHS = 1.0, 200_000, 60  # of the logistic regressions, whose rows have length 1
+_LEAST_ITEMS_OF_A_TREE_FEATURE = 20
+_TREE_SETTINGS = {"max_iter": 100, "learning_rate": 0.2, "max_leaf_nodes": 31, "early_stopping": False}
+_RANK, _RULE_STEPS, _RULE_RATE = 8, 400, 0.05
+_FACTORS = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9], dtype=np.uint64)
+
+
+@dataclass(frozen=True)
+class OrderItems:
+    """Items as the shortcuts read them.
+
+    Attributes:
+        words: of each item its different words, names left out: token numbers, sorted.
+        placed_words: the same, each with the zone that it stands in.
+        second: (N,) whether the second focal candidate is meant.
+        examples: N.
+    """
+
+    words: list[Ints]
+    placed_words: list[Ints]
+    second: NDArray[np.bool_]
+    examples: Sequence[Example]
+
+
+def order_shortcuts(train: Sequence[Example], test: Sequence[Example], tokenizer: Tokenizer) -> dict[str, Floats]:
+    """How right each shortcut of the list is, and the model of the rule: name -> (N,) in [0, 1], a tie 1/2.
+
+    Args:
+        train: of one language, each with two focal candidates of which one is meant.
+        test: N likewise.
+        tokenizer: what a word is.
+    """
+    known, items = (_order_items(examples, tokenizer) for examples in (train, test))
+    results = {"table_of_wordings": _table(known, items, RULE)}
+    for count, name in enumerate(("words", "pairs", "triples"), start=1):
+        results[name] = _linear(known.words, items.words, known, items, count)
+        results[f"{name}_with_places"] = _linear(known.placed_words, items.placed_words, known, items, count)
+    results["boosted_trees"] = _boosted_trees(known, items)
+    if all(factor in train[0].factors for factor in RULE):
+        results[RULE_MODEL] = _rule_model(known, items)
+    return results
+
+
+def is_of_two(example: Example) -> bool:
+    """Whether one of two candidates is meant, first or second."""
+    return len(example.focal) == 2 and len(example.antecedents) == 1
+
+
+def _order_items(examples: Sequence[Example], tokenizer: Tokenizer) -> OrderItems:
+    tokens = tokenizer.encode_batch([example.text for example in examples])
+    placed = [_placed_words(*pair) for pair in zip(examples, tokens, strict=True)]
+    return OrderItems(
+        words=[np.unique(words // _ZONES) for words in placed],
+        placed_words=placed,
+        second=np.array([example.antecedents[0] == example.focal[1] for example in examples]),
+        examples=examples,
+    )
+
+
+def _placed_words(example: Example, tokens: TokenizedText) -> Ints:
+    """The different words outside candidates with their zones: token * 4 + zone, sorted."""
+    names = [span for spans in example.candidates for span in spans]
+    first, second = (min(example.candidates[index]) for index in example.focal)
+    bounds = [*sorted((first[0], second[0])), example.pronoun[0]]
+    zones = (
+        token * _ZONES + sum(span[0] >= bound for bound in bounds)
+        for token, span in zip(tokens.ids, tokens.spans, strict=True)
+        if span[0] < span[1] and not any(_overlap(span, name) for name in names)
+    )
+    return np.unique(np.fromiter(zones, dtype=np.int64))
+
+
+def _overlap(one: Span, other: Span) -> bool:
+    return one[0] < other[1] and other[0] < one[1]
+
+
+def _right(says_second: Floats, items: OrderItems) -> Floats:
+    """How right answers are that are above 0 for the second name and below for the first."""
+    right = np.where(items.second, says_second > 0, says_second < 0).astype(np.float64)
+    return np.where(says_second == 0, 0.5, right)
+
+
+def _table(known: OrderItems, test: OrderItems, factors: Sequence[str]) -> Floats:
+    """What was meant most often in training with the same wording of the event and the cue."""
+    counts: Counter[tuple[str, ...]] = Counter()
+    for example, second in zip(known.examples, known.second.tolist(), strict=True):
+        counts[_wording(example, factors)] += 1 if second else -1
+    return _right(np.array([counts[_wording(example, factors)] for example in test.examples], dtype=np.float64), test)
+
+
+def _wording(example: Example, factors: Sequence[str]) -> tuple[str, ...]:
+    return tuple(example.factors.get(factor, "") for factor in factors)
+
+
+def _linear(
+    known_words: Sequence[Ints], test_words: Sequence[Ints], known: OrderItems, test: OrderItems, count: int
+) -> Floats:
+    """A logistic regression on every set of at most `count` words of a text."""
+    from sklearn.linear_model import SGDClassifier
+
+    epochs = min(_MOST_EPOCHS, -(-_UPDATES // len(known_words)))
+    model = SGDClassifier(
+        loss="log_loss", alpha=1e-8, learning_rate="constant", eta0=_RATE, max_iter=epochs, tol=None, random_state=0
+    )
+    chunks = -(-len(known_words) // _CHUNK)
+    if chunks == 1:
+        model.fit(_set_features(known_words, count), known.second)
+    else:
+        order = np.random.default_rng(0)
+        for _ in range(epochs):
+            for items in np.array_split(order.permutation(len(known_words)), chunks):
+                features = _set_features([known_words[item] for item in items], count)
+                model.partial_fit(features, known.second[items], classes=[False, True])
+    says = [
+        model.decision_function(_set_features(test_words[start : start + _CHUNK], count))
+        for start in range(0, len(test_words), _CHUNK)
+    ]
+    return _right(np.concatenate(says), test)
+
+
+def _set_features(texts: Sequence[Ints], count: int):  # type: ignore[no-untyped-def]  # scipy has no types
+    """A row a text, of unit length: every set of at most `count` of its words, hashed."""
+    from scipy.sparse import csr_matrix
+
+    columns = [np.concatenate(list(_hashed_sets(words.astype(np.uint64), count))) for words in texts]
+    lengths = np.array([len(each) for each in columns])
+    values = np.repeat(1 / np.sqrt(np.maximum(lengths, 1)), lengths)
+    starts = np.concatenate(([0], np.cumsum(lengths)))
+    return csr_matrix((values, np.concatenate(columns), starts), shape=(len(texts), _BUCKETS))
+
+
+def _hashed_sets(words: NDArray[np.uint64], count: int) -> Iterator[Ints]:
+    for size in range(1, count + 1):
+        if len(words) < size:
+            return
+        places = _sets_of(len(words), size)
+        mixed = np.zeros(len(places), dtype=np.uint64)
+        for column, factor in zip(places.T, _FACTORS, strict=False):
+            mixed = (mixed ^ (words[column] + np.uint64(1))) * factor
+            mixed ^= mixed >> np.uint64(29)
+        yield (mixed % np.uint64(_BUCKETS)).astype(np.int64)
+
+
+@lru_cache(maxsize=256)
+def _sets_of(count: int, size: int) -> Ints:
+    """Every set of so many of the numbers below `count`, a row each."""
+    return np.array(list(combinations(range(count), size)))
+
+
+def _boosted_trees(known: OrderItems, test: OrderItems) -> Floats:
+    """Trees on which words stand in which zone."""
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    counts = Counter(word for words in known.placed_words for word in words.tolist())
+    often = sorted(word for word, count in counts.items() if count >= _LEAST_ITEMS_OF_A_TREE_FEATURE)
+    if not often:
+        return np.full(len(test.examples), 0.5)
+    model = HistGradientBoostingClassifier(random_state=0, **_TREE_SETTINGS)
+    model.fit(_presence(known.placed_words, often), known.second)
+    probability = model.predict_proba(_presence(test.placed_words, often))[:, list(model.classes_).index(True)]
+    return _right(probability - 0.5, test)
+
+
+def _presence(texts: Sequence[Ints], features: Sequence[int]) -> NDArray[np.float32]:
+    listed = np.array(features)
+    return np.stack([np.isin(listed, words) for words in texts]).astype(np.float32)
+
+
+def _rule_model(known: OrderItems, test: OrderItems) -> Floats:
+    """Low-rank in predicate, state and voice: the sum over ranks of the products of their three vectors."""
+    import torch
+    from torch.nn import functional
+
+    numbers = [
+        {value: number for number, value in enumerate(sorted({each.factors[factor] for each in known.examples}))}
+        for factor in RULE
+    ]
+
+    def codes(items: OrderItems) -> torch.Tensor:
+        return torch.tensor(
+            [
+                [table.get(each.factors[factor], 0) for table, factor in zip(numbers, RULE, strict=True)]
+                for each in items.examples
+            ]
+        )
+
+    generator = torch.Generator().manual_seed(0)
+    tables = [torch.randn(len(table), _RANK, generator=generator).mul_(0.5).requires_grad_() for table in numbers]
+    optimizer = torch.optim.Adam(tables, lr=_RULE_RATE)
+    columns, labels = codes(known), torch.tensor(known.second, dtype=torch.float32)
+
+    def logits(rows: torch.Tensor) -> torch.Tensor:
+        vectors = [table[column] for table, column in zip(tables, rows.T, strict=True)]
+        return (vectors[0] * vectors[1] * vectors[2]).sum(dim=1)
+
+    for _ in range(_RULE_STEPS):
+        optimizer.zero_grad()
+        functional.binary_cross_entropy_with_logits(logits(columns), labels).backward()  # type: ignore[no-untyped-call]
+        optimizer.step()
+    with torch.no_grad():
+        return _right(logits(codes(test)).double().numpy(), test)

@@ -1,0 +1,124 @@
+"""What a run makes of compositions, by how much of each training showed: set cues, levels L0, L1 and L2, unseen names.
+
+N items.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anaphora.analysis.scores.baselines.order_models import RULE_MODEL, is_of_two, order_shortcuts
+from anaphora.analysis.scores.cells import bootstrap_interval, clusters, rounded
+from anaphora.analysis.scores.heads import Head, HeadScores, is_main
+from anaphora.analysis.scores.quads import quads_of, set_products
+from anaphora.data.example import Example
+from anaphora.data.tokens.tokenizer import Tokenizer
+
+Floats = NDArray[np.float64]
+
+COMPOSITION_LEVELS = ("L0", "L1", "L2")
+UNSEEN_NAMES = "unseen_names"
+
+
+def composition_shortcuts(
+    train: Sequence[Example], test: Sequence[Example], tokenizer: Tokenizer
+) -> dict[str, NDArray[np.float64]]:
+    """How right each shortcut is on the compositions among the test items, learned on all of those in training.
+
+    Returns:
+        name -> (N,), NaN for an item that is no composition; empty where there is none.
+    """
+    results: dict[str, Floats] = {}
+    for language in dict.fromkeys(example.language for example in test):
+        known = [example for example in train if _is_composition(example, language)]
+        items = [item for item, example in enumerate(test) if _is_composition(example, language)]
+        if not known or not items:
+            continue
+        for name, right in order_shortcuts(known, [test[item] for item in items], tokenizer).items():
+            results.setdefault(name, np.full(len(test), np.nan))[items] = right
+    return results
+
+
+def level_scores(
+    test: HeadScores,
+    head: Head,
+    task_correct: NDArray[np.floating],
+    baselines: Mapping[str, NDArray[np.floating]],
+    shortcuts: Mapping[str, NDArray[np.floating]],
+    random_init: NDArray[np.floating],
+) -> dict[str, dict[str, Any]]:
+    """The levels of each language that has compositions.
+
+    Args:
+        test: N scored items.
+        head: the head that the development split chose.
+        task_correct: (N,) whether the model's own answer is right.
+        baselines: for each policy (N,) whether it is right: what set cues are compared with.
+        shortcuts: what `composition_shortcuts` gives.
+        random_init: (R, N) whether the development-chosen head of each untrained model is right, NaN where unmeasured.
+
+    Returns:
+        {language: {"set", "L0", "L1", "L2" or "unseen_names": cell}}. A cell's `octad_accuracy` is the share of whole
+        groups in which the head is right; `best_shortcut` is the best of the closed list, `rule_model` is apart.
+    """
+    pointing, mass = (
+        getattr(test, name)[:, head.layer, head.head].astype(np.float64)
+        for name in ("candidate_accuracy", "antecedent_mass")
+    )
+    whole, first = set_products(pointing, quads_of(test.examples))
+    labels = clusters(test.examples)
+    languages: dict[str, dict[str, Any]] = {}
+    for language, name, items in _cells(test.examples):
+        numbers = np.flatnonzero(items)
+        drawn = [labels[item] for item in numbers]
+        groups = items[first]
+        compared = baselines if name == "set" else shortcuts
+        means = {each: float(right[items].mean()) for each, right in compared.items()}
+        rule = means.pop(RULE_MODEL, None)
+        # A policy that does not apply to every item has no accuracy here.
+        listed = {each: rounded(value) for each, value in means.items() if not np.isnan(value)}
+        best = max(listed, key=lambda each: listed[each] or 0.0, default=None)
+        untrained = random_init[:, items]
+        measured = {
+            "task_accuracy": task_correct[items].astype(np.float64),
+            "candidate_accuracy": pointing[items],
+            "antecedent_mass": mass[items],
+        }
+        languages.setdefault(language, {})[name] = {
+            "items": len(numbers),
+            **{each: rounded(values.mean()) for each, values in measured.items()},
+            "octad_accuracy": rounded(whole[groups].mean()) if groups.any() else None,
+            "best_shortcut": None if best is None else {"name": best, "accuracy": listed[best]},
+            "shortcuts": listed,
+            "rule_model": rounded(rule),
+            "random_init": None if np.isnan(untrained).all() else rounded(float(np.nanmean(untrained))),
+            "intervals": {each: bootstrap_interval(values, drawn) for each, values in measured.items()},
+        }
+    return languages
+
+
+def _cells(examples: Sequence[Example]) -> Iterator[tuple[str, str, NDArray[np.bool_]]]:
+    main = is_main(examples)
+    kinds, levels, strata = (_factor(examples, name) for name in ("kind", "level", "stratum"))
+    languages = np.array([example.language for example in examples], dtype=object)
+    invented = strata == "invented"
+    for language in sorted(set(languages[levels != ""])):
+        spoken = languages == language
+        named = {
+            "set": spoken & main & (kinds == "set"),
+            **{level: spoken & ~invented & (levels == level) for level in COMPOSITION_LEVELS},
+            UNSEEN_NAMES: spoken & invented & (levels != ""),
+        }
+        yield from ((language, name, items) for name, items in named.items() if items.any())
+
+
+def _factor(examples: Sequence[Example], name: str) -> NDArray[np.object_]:
+    return np.array([example.factors.get(name, "") for example in examples], dtype=object)
+
+
+def _is_composition(example: Example, language: str) -> bool:
+    return example.language == language and "level" in example.factors and is_of_two(example)

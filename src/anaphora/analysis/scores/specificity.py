@@ -1,0 +1,87 @@
+"""Whether a head attends to the antecedent from the pronoun alone, or from other words of the sentence as well.
+
+L layers, H heads, T tokens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anaphora.analysis.scores.cells import bootstrap_interval, by_language_and_kind, cells, clusters, rounded
+from anaphora.analysis.scores.heads import Head
+from anaphora.data.example import Example
+from anaphora.data.tokens.tokenizer import TokenizedText
+
+
+class QueryMasses(NamedTuple):
+    """The weight on the pronoun's antecedent, from the pronoun and from the other word that gives it most."""
+
+    pronoun: float
+    best_other: float
+
+
+def query_masses(example: Example, tokens: TokenizedText, weights: NDArray[np.float32]) -> QueryMasses:
+    """What one head's whole map says of one item.
+
+    A word's row is the mean over its tokens. The antecedent's own words and special tokens are not asked.
+
+    Args:
+        example: with an antecedent.
+        tokens: its T tokens.
+        weights: (T, T), attending token first.
+    """
+    gold = {
+        token for index in example.antecedents for span in example.candidates[index] for token in tokens.covering(span)
+    }
+    pronoun = set(tokens.covering(example.pronoun))
+    mass = weights[:, sorted(gold)].sum(axis=1, dtype=np.float64)
+    words: dict[int, list[float]] = {}
+    for token, word in enumerate(tokens.words):
+        if word >= 0 and token not in gold and token not in pronoun:
+            words.setdefault(word, []).append(float(mass[token]))
+    others = [sum(of_word) / len(of_word) for of_word in words.values()]
+    return QueryMasses(float(mass[sorted(pronoun)].mean()), max(others, default=0.0))
+
+
+def pronoun_specificity(
+    examples: Sequence[Example], maps: Iterable[tuple[TokenizedText, NDArray[np.float32]]], head: Head
+) -> dict[str, dict[str, Any]]:
+    """How much more of a head's weight goes to the antecedent from the pronoun than from any other word.
+
+    Args:
+        examples: items of stratum main, each with an antecedent.
+        maps: for each its tokens and (L, H, T, T).
+        head: the head.
+
+    Returns:
+        {language: {kind or "all": {"items", "pronoun_mass", "best_other_mass", "ratio", "difference", "interval"}}};
+        the ratio is that of the means, the interval that of the mean difference.
+    """
+    masses = np.array(
+        [
+            query_masses(example, tokens, weights[head.layer, head.head])
+            for example, (tokens, weights) in zip(examples, maps, strict=True)
+        ]
+    ).reshape(-1, 2)
+    labels = clusters(examples)
+    return by_language_and_kind(
+        (language, kind, _cell(masses[items], [labels[item] for item in np.flatnonzero(items)]))
+        for language, kind, items in cells(examples)
+    )
+
+
+def _cell(masses: NDArray[np.float64], labels: Sequence[tuple[str, str]]) -> dict[str, Any]:
+    pronoun, other = masses.mean(axis=0)
+    difference = masses[:, 0] - masses[:, 1]
+    return {
+        "items": len(masses),
+        "pronoun_mass": rounded(pronoun),
+        "best_other_mass": rounded(other),
+        "ratio": rounded(pronoun / other) if other > 0 else None,
+        "difference": rounded(difference.mean()),
+        "interval": bootstrap_interval(difference, labels),
+    }

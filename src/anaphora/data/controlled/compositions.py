@@ -1,0 +1,215 @@
+"""Predicates, states and parts of sentences, read from composition.toml and checked.
+
+A predicate's class says which states are a reason for what its agent does, and which for what happens to its patient.
+Every predicate shares its states with others that they pick the other participant of, so that predicate, state and
+voice decide together and no two of them do.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from anaphora.base.errors import UserError
+from anaphora.data.controlled.lexicon import FOLDERS, read_toml, words
+from anaphora.data.controlled.templates import POOLS
+from anaphora.data.example import SPLITS
+
+VOICES = ("agent_first", "patient_first")
+PARTICIPANTS = ("agent", "patient")
+DISTRACTOR_POSITIONS = ("before", "inside", "between", "after")
+_PARTS = ("prefix", "link", "suffix", *DISTRACTOR_POSITIONS)
+_LEAST_CLASSES = 2
+"""Classes, at least, in which a state picks each participant: with one alone the state would decide by itself."""
+_SLOT = re.compile(r"\{([a-z_]+)\}")
+
+
+@dataclass(frozen=True)
+class Frame:
+    """How an event is told in both voices; slots are agent, patient, inside, and the forms of a predicate."""
+
+    name: str
+    texts: Mapping[str, str]  # by voice
+
+    @property
+    def takes_inside(self) -> bool:
+        """Whether a third person can stand between the two names, in either voice."""
+        return all("{inside}" in text for text in self.texts.values())
+
+
+@dataclass(frozen=True)
+class Predicate:
+    """What an agent does to a patient."""
+
+    name: str
+    kind: str  # its class
+    forms: Mapping[str, str]
+    frames: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class State:
+    """A reason, and the classes of predicates in which it is the agent's or the patient's."""
+
+    text: str
+    kinds: Mapping[str, frozenset[str]]  # by participant
+
+
+@dataclass(frozen=True)
+class CompositionContent:
+    """Everything that the compositions of one language are made of."""
+
+    language: str
+    predicates: tuple[Predicate, ...]
+    states: tuple[State, ...]
+    frames: Mapping[str, Frame]
+    parts: Mapping[str, Mapping[str, tuple[str, ...]]]  # by split, then by place in the sentence
+
+    def states_of(self, kind: str, participant: str) -> list[State]:
+        """The states that pick a participant of the predicates of a class."""
+        return [state for state in self.states if kind in state.kinds[participant]]
+
+    def kinds(self) -> list[str]:
+        """The classes of predicates."""
+        return list(dict.fromkeys(predicate.kind for predicate in self.predicates))
+
+    def training_phrases(self) -> Iterator[str]:
+        """Everything that a training sentence can hold, in tokens; slots are among them."""
+        for frame in self.frames.values():
+            yield from frame.texts.values()
+        for predicate in self.predicates:
+            yield from predicate.forms.values()
+        for state in self.states:
+            yield state.text
+        for texts in self.parts["train"].values():
+            yield from texts
+
+
+def load(language: str, folder: Path) -> CompositionContent:
+    """The content of `folder`/<language's folder>/composition.toml.
+
+    Raises:
+        UserError: naming file, entry and what is allowed.
+    """
+    path = folder / FOLDERS[language] / "composition.toml"
+    table = read_toml(path)
+    _allow(path, "the file", table, {"forms", "frame", "class", "state", *SPLITS})
+    forms = words(path, "forms", table.get("forms"), 1)
+    frames = {
+        frame.name: frame for frame in (_frame(path, written, forms) for written in _tables(path, table, "frame"))
+    }
+    predicates = [
+        predicate
+        for written in _tables(path, table, "class")
+        for predicate in _predicates(path, written, forms, frames)
+    ]
+    kinds = list(dict.fromkeys(predicate.kind for predicate in predicates))
+    states = [state for written in _tables(path, table, "state") for state in _states(path, written, kinds)]
+    for what, names in (("predicate", [each.name for each in predicates]), ("state", [each.text for each in states])):
+        for name in names:
+            if names.count(name) > 1:
+                raise UserError(f"{path}, {what}: {name!r} stands there twice")
+    content = CompositionContent(
+        language=language,
+        predicates=tuple(predicates),
+        states=tuple(states),
+        frames=frames,
+        parts={split: _parts(path, split, table.get(split)) for split in SPLITS},
+    )
+    for kind in kinds:
+        for participant in PARTICIPANTS:
+            if len(content.states_of(kind, participant)) < 3:
+                raise UserError(
+                    f"{path}, class {kind!r}: fewer than 3 states pick its {participant}: one is withheld, one is "
+                    "shown in one voice, and one at least is shown in both"
+                )
+    return content
+
+
+def _frame(path: Path, written: Mapping[str, Any], forms: tuple[str, ...]) -> Frame:
+    name = str(written.get("name", ""))
+    _allow(path, f"frame {name!r}", written, {"name", *VOICES})
+    texts = {voice: written.get(voice) for voice in VOICES}
+    for voice, text in texts.items():
+        slots = _SLOT.findall(text) if isinstance(text, str) else []
+        if (
+            slots.count("agent") != 1
+            or slots.count("patient") != 1
+            or set(slots) - {"agent", "patient", "inside", *forms}
+        ):
+            raise UserError(
+                f"{path}, frame {name!r}, {voice}: {text!r} must hold {{agent}} and {{patient}} once; other slots are "
+                f"{{inside}} and {', '.join(f'{{{form}}}' for form in forms)}"
+            )
+        if (slots.index("agent") < slots.index("patient")) != (voice == "agent_first"):
+            raise UserError(f"{path}, frame {name!r}: {text!r} is not {voice}")
+    return Frame(name, {voice: str(text) for voice, text in texts.items()})
+
+
+def _predicates(
+    path: Path, written: Mapping[str, Any], forms: tuple[str, ...], frames: Mapping[str, Frame]
+) -> Iterator[Predicate]:
+    kind = str(written.get("name", ""))
+    place = f"class {kind!r}"
+    _allow(path, place, written, {"name", "frames", "predicates"})
+    named = words(path, f"{place}, frames", written.get("frames"), 1)
+    for name in named:
+        if name not in frames:
+            raise UserError(f"{path}, {place}: unknown frame {name!r}; allowed are {', '.join(frames)}")
+    for text in words(path, f"{place}, predicates", written.get("predicates"), 4):
+        given = [form.strip() for form in text.split("/")]
+        if len(given) > len(forms) or not given[0]:
+            raise UserError(f"{path}, {place}: {text!r} must be {' / '.join(forms)}")
+        by_form = dict(zip(forms, [*given, *[""] * len(forms)], strict=False))
+        yield Predicate(name=" ".join(text.replace("/", " ").split()), kind=kind, forms=by_form, frames=named)
+
+
+def _states(path: Path, written: Mapping[str, Any], kinds: list[str]) -> Iterator[State]:
+    _allow(path, "state", written, {"texts", *PARTICIPANTS})
+    texts = words(path, "state, texts", written.get("texts"), 1)
+    picked = {}
+    for participant in PARTICIPANTS:
+        named = words(path, f"state {texts[0]!r}, {participant}", written.get(participant), _LEAST_CLASSES)
+        for kind in named:
+            if kind not in kinds:
+                raise UserError(f"{path}, state {texts[0]!r}: unknown class {kind!r}; allowed are {', '.join(kinds)}")
+        picked[participant] = frozenset(named)
+    if picked["agent"] & picked["patient"]:
+        both = ", ".join(sorted(picked["agent"] & picked["patient"]))
+        raise UserError(f"{path}, state {texts[0]!r}: of {both} it picks both participants")
+    for text in texts:
+        yield State(text, picked)
+
+
+def _parts(path: Path, split: str, written: Any) -> dict[str, tuple[str, ...]]:
+    if not isinstance(written, dict):
+        raise UserError(f"{path}, [{split}]: the section is missing")
+    _allow(path, f"[{split}]", written, set(_PARTS))
+    parts = {}
+    for name in _PARTS:
+        texts = written.get(name)
+        if not isinstance(texts, list) or not texts or not all(isinstance(text, str) for text in texts):
+            raise UserError(f"{path}, [{split}], {name}: {texts!r} must be a list of texts")
+        slots = {"x"} if name in DISTRACTOR_POSITIONS else set()
+        for text in texts:
+            named = set(_SLOT.findall(text)) - set(POOLS)
+            if named != slots:
+                raise UserError(f"{path}, [{split}], {name}: {text!r} must hold {{x}} in a distractor's place alone")
+        parts[name] = tuple(texts)
+    return parts
+
+
+def _tables(path: Path, table: Mapping[str, Any], entry: str) -> list[dict[str, Any]]:
+    entries = table.get(entry)
+    if not isinstance(entries, list) or not entries or not all(isinstance(each, dict) for each in entries):
+        raise UserError(f"{path}, {entry}: must be written [[{entry}]], at least once")
+    return entries
+
+
+def _allow(path: Path, place: str, written: Mapping[str, Any], allowed: set[str]) -> None:
+    for name in written:
+        if name not in allowed:
+            raise UserError(f"{path}, {place}: unknown entry {name!r}; allowed are {', '.join(sorted(allowed))}")

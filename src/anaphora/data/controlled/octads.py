@@ -1,0 +1,269 @@
+"""Octads: one predicate, a state that picks its agent and one that picks its patient, two voices, two orders of names.
+
+Levels of what training shows of a pair of predicate and state: L0 both voices; L1 one voice, and the other is asked;
+L2 nothing, though either is shown with others.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import cycle, product
+
+from anaphora.data.controlled.compositions import (
+    DISTRACTOR_POSITIONS,
+    PARTICIPANTS,
+    VOICES,
+    CompositionContent,
+    Predicate,
+    State,
+)
+from anaphora.data.controlled.lexicon import GENDERS
+from anaphora.data.controlled.pronouns import SUBJECT, pronoun
+from anaphora.data.controlled.quads import QuadGenerator, QuadIdentity, make_example, number_slots
+from anaphora.data.controlled.splits import generator, invented_names
+from anaphora.data.controlled.templates import NounPhrase, fill_pools, render
+from anaphora.data.example import Example
+from anaphora.settings.data import COMPOSITION
+
+LEVELS = ("L0", "L1", "L2")
+INVENTED_NAMES = 3_000  # a language, of which dev and test have a tenth each to themselves
+LEAD_WEIGHT = 0.5
+"""How much one use of a state too many as the agent's counts against it, in times that its pair was shown."""
+DISTRACTOR_SHARE = 0.15
+"""Of the sentences, for each place of a third person; the others have none."""
+
+
+@dataclass(frozen=True)
+class SentencePlan:
+    """The parts of a sentence around its event.
+
+    Attributes:
+        name: which parts they are.
+        prefix, inside, link, suffix: in tokens, pools and {x} still open; `link` holds what stands between, too.
+        distractor: where the third person stands, or "none".
+    """
+
+    name: str
+    prefix: str
+    inside: str
+    link: str
+    suffix: str
+    distractor: str
+
+    def tokens(self, event: str, state: str) -> list[str]:
+        """The whole sentence."""
+        stop = "." if state.isascii() else "。"
+        parts = (self.prefix, event.replace("{inside}", self.inside), self.link, "{he}", state, self.suffix, stop)
+        return " ".join(parts).split()
+
+
+class Holdout:
+    """Which pairs of predicate and state training shows, drawn from the corpus's seed.
+
+    Of the states that pick one participant of a predicate, one is never shown with it and one in one voice alone; a
+    quarter of the other kind each where there are many. Half of the predicates ask for theirs in dev, half in test.
+    """
+
+    def __init__(self, content: CompositionContent, seed: int) -> None:
+        self.content = content
+        self._levels: dict[tuple[str, str], str] = {}
+        self._voices: dict[str, str] = {}
+        self._splits: dict[str, str] = {}
+        for number, kind in enumerate(content.kinds()):
+            chance = generator(seed, content.language, "compositions", kind)
+            predicates = [predicate for predicate in content.predicates if predicate.kind == kind]
+            chance.shuffle(predicates)
+            for place, predicate in enumerate(predicates):
+                self._voices[predicate.name] = VOICES[(place + number) % 2]
+                self._splits[predicate.name] = ("test", "dev")[place // 2 % 2]
+            for participant in PARTICIPANTS:
+                states = content.states_of(kind, participant)
+                chance.shuffle(states)
+                for place, predicate in enumerate(predicates):
+                    for offset, state in enumerate(states):
+                        rank = (offset - place) % len(states)
+                        level = "L2" if rank == 0 else "L1" if rank <= max(1, len(states) // 4) else "L0"
+                        self._levels[predicate.name, state.text] = level
+
+    def level(self, predicate: Predicate, state: State) -> str:
+        """How much of a pair training shows."""
+        return self._levels[predicate.name, state.text]
+
+    def states(self, predicate: Predicate, participant: str, level: str) -> list[State]:
+        """The states of a level that pick a participant of a predicate."""
+        fitting = self.content.states_of(predicate.kind, participant)
+        return [state for state in fitting if self.level(predicate, state) == level]
+
+    def voices(self, predicate: Predicate, level: str, split: str) -> tuple[str, ...]:
+        """The voices in which a split has a predicate with states of a level."""
+        if level != "L1":
+            return VOICES
+        shown = self._voices[predicate.name]
+        return (shown,) if split == "train" else tuple(voice for voice in VOICES if voice != shown)
+
+    def predicates(self, level: str, split: str) -> list[Predicate]:
+        """The predicates of which a split has items of a level."""
+        if level == "L0":
+            return list(self.content.predicates)
+        if split == "train":
+            return [] if level == "L2" else list(self.content.predicates)
+        return [predicate for predicate in self.content.predicates if self._splits[predicate.name] == split]
+
+
+class OctadPlanner:
+    """Draws the states of octads so that no two of predicate, state and voice predict the answer."""
+
+    def __init__(self, holdout: Holdout) -> None:
+        self.holdout = holdout
+        self._lead: Counter[tuple[str, str, str, str]] = Counter()  # uses as agent's state, less uses as patient's
+        self._pairs: Counter[tuple[str, str, str]] = Counter()
+
+    def states(self, predicate: Predicate, level: str, split: str, chance: random.Random) -> tuple[State, State]:
+        """A state that picks the agent and one that picks the patient.
+
+        Every pair comes about equally often, and every state about as often as an agent's as as a patient's.
+        """
+        chosen = []
+        voices = self.holdout.voices(predicate, level, split)
+        for participant, sign in zip(PARTICIPANTS, (1, -1), strict=True):
+            options = self.holdout.states(predicate, participant, level)
+
+            def cost(state: State, sign: int = sign) -> tuple[float, float]:
+                lead = sum(self._lead[split, level, voice, state.text] for voice in voices) / len(voices)
+                shown = self._pairs[split, predicate.name, state.text]
+                return shown + LEAD_WEIGHT * sign * lead, chance.random()
+
+            state = min(options, key=cost)
+            for voice in voices:
+                self._lead[split, level, voice, state.text] += sign
+            self._pairs[split, predicate.name, state.text] += 1
+            chosen.append(state)
+        return chosen[0], chosen[1]
+
+
+def sentence_plans(parts: Mapping[str, Sequence[str]], split: str, chance: random.Random) -> Iterator[SentencePlan]:
+    """Sentences without end, each part of each as likely as another of its place, and where a third person stands."""
+    while True:
+        drawn = chance.random()
+        share = int(drawn / DISTRACTOR_SHARE)
+        distractor = DISTRACTOR_POSITIONS[share] if share < len(DISTRACTOR_POSITIONS) else "none"
+        places = {name: chance.randrange(len(parts[name])) for name in parts}
+        yield plan(parts, places, distractor, split)
+
+
+def plan(parts: Mapping[str, Sequence[str]], places: Mapping[str, int], distractor: str, split: str) -> SentencePlan:
+    """The sentence whose parts are those with these numbers."""
+    text = {name: parts[name][place] for name, place in places.items()}
+    own = text.get(distractor, "")
+    used = ("prefix", "link", "suffix", *([distractor] if own else []))
+    if distractor == "before":
+        used = used[1:]
+    if distractor == "after":
+        used = tuple(name for name in used if name != "suffix")
+    return SentencePlan(
+        name="/".join((split, distractor, *(f"{name}{places[name]}" for name in used))),
+        prefix=own if distractor == "before" else text["prefix"],
+        inside=own if distractor == "inside" else "",
+        link=f"{own} {text['link']}" if distractor == "between" else text["link"],
+        suffix=own if distractor == "after" else text["suffix"],
+        distractor=distractor,
+    )
+
+
+def cells(states: tuple[State, State], voices: Sequence[str]) -> Iterator[tuple[str, int, State, int]]:
+    """The cells of an octad: voice, which name comes first, state, and the participant that it picks."""
+    for voice, order in product(voices, range(2)):
+        for participant, state in enumerate(states):
+            yield voice, order, state, participant
+
+
+class OctadGenerator:
+    """Draws the octads of one language; names and fillers are those of the quads."""
+
+    def __init__(self, content: CompositionContent, seed: int, quads: QuadGenerator) -> None:
+        self.content, self.quads = content, quads
+        self.holdout = Holdout(content, seed)
+        self._planner = OctadPlanner(self.holdout)
+        self._turns: dict[tuple[str, str], Iterator[Predicate]] = {}
+        invented = invented_names(quads.lexicon, seed, INVENTED_NAMES)
+        held_out = len(invented) // 10
+        self._invented = {
+            "test": invented[:held_out],
+            "dev": invented[held_out : 2 * held_out],
+            "train": invented[2 * held_out :],
+        }
+
+    def octad(self, level: str, plan: SentencePlan, place: QuadIdentity, chance: random.Random) -> list[Example]:
+        """The cells of a predicate and two states that a split has of a level: eight, or four of one voice in L1."""
+        predicate = self._next_predicate(level, place.split, chance)
+        states = self._planner.states(predicate, level, place.split, chance)
+        frames = [self.content.frames[name] for name in predicate.frames]
+        if plan.distractor == "inside":
+            with_room = [frame for frame in frames if frame.takes_inside]
+            if with_room:
+                frames = with_room
+            else:
+                plan = replace(plan, inside="", distractor="none")
+        frame = chance.choice(frames)
+        gender = chance.choice(GENDERS)
+        people = self._people(gender, place)
+        names = self.quads.draw_names(people, people if plan.distractor != "none" else [], place.split, chance)
+        pools = self.quads.draw_pools(place.split, chance)
+        pronouns = [pronoun(place.language, SUBJECT, gender, "singular")]
+        voices = self.holdout.voices(predicate, level, place.split)
+        factors = {
+            "kind": "role",
+            "type": COMPOSITION,
+            "template": f"{place.language}/{COMPOSITION}/{plan.name}",
+            "stratum": place.stratum,
+            "level": level,
+            "scenario": f"{predicate.kind}/{predicate.name}",
+            "predicate": predicate.name,
+            "frame": frame.name,
+            "distractor": plan.distractor,
+            "gender": gender,
+            "number": "singular",
+            "voices": str(len(voices)),
+        }
+        examples = []
+        for voice, order, state, participant in cells(states, voices):
+            event = fill_event(frame.texts[voice], predicate)
+            tokens = number_slots(fill_pools(plan.tokens(event, state.text), pools, place.language), 2, place.language)
+            first, second = (names[0], names[1]) if order == 0 else (names[1], names[0])
+            agent, patient = (first, second) if voice == "agent_first" else (second, first)
+            mentions = [NounPhrase(name) for name in (agent, patient, *names[2:])]
+            written = render(tokens, mentions, pronouns, place.language)
+            examples.append(
+                make_example(
+                    written,
+                    place,
+                    antecedent=participant,
+                    which=0,
+                    order=order,
+                    factors={**factors, "voice": voice, "cue": state.text},
+                    focal=2,
+                    cell=voice,
+                )
+            )
+        return examples
+
+    def _people(self, gender: str, place: QuadIdentity) -> Sequence[str]:
+        if place.stratum == "invented":
+            return self._invented[place.split]
+        return self.quads.holdout.role_names(COMPOSITION, gender, place.split)
+
+    def _next_predicate(self, level: str, split: str, chance: random.Random) -> Predicate:
+        if (level, split) not in self._turns:
+            predicates = self.holdout.predicates(level, split)
+            self._turns[level, split] = cycle(chance.sample(predicates, len(predicates)))
+        return next(self._turns[level, split])
+
+
+def fill_event(text: str, predicate: Predicate) -> str:
+    """A frame with a predicate's forms in it, its participants as candidates' slots."""
+    for form, words in predicate.forms.items():
+        text = text.replace(f"{{{form}}}", words)
+    return text.replace("{agent}", "{A}").replace("{patient}", "{B}")

@@ -1,0 +1,61 @@
+"""The levels of compositions as a table, for the terminal and the page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from anaphora.analysis.evidence.schema.evidence import Evidence
+from anaphora.analysis.evidence.schema.scores import Level
+from anaphora.report.numbers import format_count, format_percent
+from anaphora.report.wording import label, language_name, phrase
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+
+def level_columns() -> list[str]:
+    """The heads of the columns of `level_rows`, the first two for language and level."""
+    names = ("items", "task", "candidate", "octads", "mass", "best_shortcut", "untrained")
+    return ["", "", *(phrase("levels", f"column_{name}") for name in names)]
+
+
+def level_rows(evidence: Evidence) -> Iterator[list[str]]:
+    """A row for every language and level."""
+    for language, levels in (evidence.levels or {}).items():
+        for name, level in levels.items():
+            yield [language_name(language), label("level_names", name), *_cells(level)]
+
+
+def levels_table(evidence: Evidence) -> Table:
+    """A row for every language and level of its compositions."""
+    from rich import box
+    from rich.table import Table
+
+    table = Table(
+        title=phrase("levels", "table"),
+        title_justify="left",
+        title_style="bold",
+        box=box.SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+        pad_edge=False,
+        show_edge=False,
+    )
+    for number, name in enumerate(level_columns()):
+        table.add_column(name, justify="left" if number < 2 else "right", no_wrap=True)
+    for row in level_rows(evidence):
+        table.add_row(*row)
+    return table
+
+
+def _cells(level: Level) -> list[str]:
+    best = level.best_shortcut
+    return [
+        format_count(level.items),
+        format_percent(level.task_accuracy, level.intervals.task_accuracy),
+        format_percent(level.candidate_accuracy, level.intervals.candidate_accuracy),
+        format_percent(level.octad_accuracy),
+        format_percent(level.antecedent_mass),
+        "" if best is None else f"{label('shortcuts', best.name)} {format_percent(best.accuracy)}",
+        format_percent(level.random_init),
+    ]

@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from anaphora.analysis.scores.heads import Head
+from anaphora.analysis.scores.specificity import pronoun_specificity, query_masses
+from anaphora.data.example import Example
+from anaphora.data.tokens.tokenizer import TokenizedText
+from anaphora.data.tokens.vocabulary import word_vocabulary
+
+EXAMPLE = Example(
+    text="Anna fed Emma because she was weak.",
+    language="en",
+    pronoun=(22, 25),
+    candidates=(((0, 4),), ((9, 13),)),
+    antecedents=(1,),
+    factors={"kind": "role", "template": "a"},
+)
+
+
+@pytest.fixture(scope="module")
+def tokens() -> TokenizedText:
+    return word_vocabulary([EXAMPLE.text] * 3).encode(EXAMPLE.text)
+
+
+def position(tokens: TokenizedText, word: str) -> int:
+    start = EXAMPLE.text.index(word)
+    return tokens.covering((start, start + len(word)))[0]
+
+
+def weights(tokens: TokenizedText, **to_emma: float) -> np.ndarray[tuple[int, int], np.dtype[np.float32]]:
+    """(T, T): every word gives Emma so much, and [CLS] the rest."""
+    count = len(tokens.ids)
+    table = np.zeros((count, count), dtype=np.float32)
+    table[:, position(tokens, "Emma")] = 0.1
+    for word, mass in to_emma.items():
+        table[position(tokens, word), position(tokens, "Emma")] = mass
+    table[:, 0] += 1 - table.sum(axis=1)
+    return table
+
+
+def test_the_best_other_word_is_found_outside_the_antecedent_and_the_special_tokens(tokens: TokenizedText) -> None:
+    table = weights(tokens, she=0.8, weak=0.3, Emma=0.95)
+    table[0, position(tokens, "Emma")] = 0.99  # [CLS]
+    masses = query_masses(EXAMPLE, tokens, table)
+    assert masses == (pytest.approx(0.8), pytest.approx(0.3))
+
+
+def test_means_ratio_and_difference_by_language_and_kind(tokens: TokenizedText) -> None:
+    tables = [weights(tokens, she=0.9, weak=0.6), weights(tokens, she=0.5, fed=0.2)]
+    other = Example(**{**{name: getattr(EXAMPLE, name) for name in EXAMPLE.__dataclass_fields__}, "group": "b"})
+    maps = [(tokens, np.stack([np.zeros_like(table), table])[None]) for table in tables]
+    cell = pronoun_specificity([EXAMPLE, other], maps, Head(0, 1))["en"]["role"]
+    assert cell["items"] == 2
+    assert (cell["pronoun_mass"], cell["best_other_mass"]) == (pytest.approx(0.7), pytest.approx(0.4))
+    assert (cell["ratio"], cell["difference"]) == (pytest.approx(1.75), pytest.approx(0.3))
+    assert cell["interval"] is None  # one template
+
+
+def test_a_head_that_gives_other_words_nothing_has_no_ratio(tokens: TokenizedText) -> None:
+    table = np.zeros((len(tokens.ids),) * 2, dtype=np.float32)
+    table[position(tokens, "she"), position(tokens, "Emma")] = 1
+    cell = pronoun_specificity([EXAMPLE], [(tokens, table[None, None])], Head(0, 0))["en"]["all"]
+    assert cell["ratio"] is None and cell["pronoun_mass"] == 1

@@ -1,0 +1,230 @@
+from __future__ import annotations
+
+import re
+import shutil
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from anaphora.base.errors import UserError
+from anaphora.base.language import LANGUAGES
+from anaphora.data.controlled import compositions, corpus
+from anaphora.data.controlled.lexicon import CONTENT_FOLDER, FOLDERS
+from anaphora.data.example import Example
+from anaphora.settings.data import ControlledCorpus
+
+SETTINGS = ControlledCorpus(train_items=24_000, test_items=800, types=["composition"])
+EVALUATED = ("dev", "test")
+
+
+@pytest.fixture(scope="module")
+def generated_splits() -> dict[str, list[Example]]:
+    return corpus.generate(SETTINGS)
+
+
+def of(examples: Sequence[Example], language: str, *levels: str) -> list[Example]:
+    return [each for each in examples if each.language == language and each.factors["level"] in levels]
+
+
+def groups_of(examples: Sequence[Example]) -> list[list[Example]]:
+    groups: dict[str, list[Example]] = defaultdict(list)
+    for example in examples:
+        groups[example.group].append(example)
+    return list(groups.values())
+
+
+def cells_of(examples: Sequence[Example]) -> dict[tuple[str, str], set[str]]:
+    """The voices in which each pair of predicate and state occurs."""
+    cells: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for example in examples:
+        cells[example.factors["predicate"], example.factors["cue"]].add(example.factors["voice"])
+    return cells
+
+
+def says_first(example: Example) -> bool:
+    return example.antecedents[0] == example.focal[0]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_what_a_level_withholds_is_nowhere_in_training(
+    generated_splits: dict[str, list[Example]], language: str
+) -> None:
+    known = cells_of(of(generated_splits["train"], language, "L0", "L1", "L2"))
+    predicates = {predicate for predicate, _ in known}
+    states = {state for _, state in known}
+    for split in EVALUATED:
+        seen, one_voice, never = (
+            cells_of(of(generated_splits[split], language, level)) for level in ("L0", "L1", "L2")
+        )
+        assert len(seen) > 80 and len(one_voice) > 40 and len(never) > 40
+        assert all(known[cell] == {"agent_first", "patient_first"} for cell in seen)
+        assert all(len(known[cell]) == 1 and not known[cell] & voices for cell, voices in one_voice.items())
+        assert not known.keys() & never.keys()
+        assert {predicate for predicate, _ in never} <= predicates and {state for _, state in never} <= states
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_dev_and_test_withhold_other_pairs(generated_splits: dict[str, list[Example]], language: str) -> None:
+    for level in ("L1", "L2"):
+        dev, test = (cells_of(of(generated_splits[split], language, level)) for split in EVALUATED)
+        assert not dev.keys() & test.keys()
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize(
+    "factors",
+    [
+        ("predicate",),
+        ("cue",),
+        ("voice",),
+        ("predicate", "voice"),
+        ("predicate", "cue"),
+        ("cue", "voice"),
+        ("frame", "voice"),
+        ("distractor", "voice"),
+    ],
+    ids="+".join,
+)
+def test_no_factor_and_no_pair_of_them_predicts_who_is_meant(
+    generated_splits: dict[str, list[Example]], language: str, factors: tuple[str, ...]
+) -> None:
+    """Nobody who knows them is right in more than 51 % of what training shows in both voices."""
+    examples = of(generated_splits["train"], language, "L0")
+    counts: dict[tuple[str, ...], Counter[bool]] = defaultdict(Counter)
+    for example in examples:
+        counts[tuple(example.factors[name] for name in factors)][says_first(example)] += 1
+    assert sum(max(count.values()) for count in counts.values()) <= 0.51 * len(examples)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_three_together_decide(generated_splits: dict[str, list[Example]], language: str) -> None:
+    answers: dict[tuple[str, ...], set[bool]] = defaultdict(set)
+    for example in generated_splits["train"]:
+        if example.language == language:
+            key = tuple(example.factors[name] for name in ("predicate", "cue", "voice"))
+            answers[key].add(says_first(example))
+    assert len(answers) > 1_000
+    assert all(len(each) == 1 for each in answers.values())
+
+
+def test_groups_are_octads_and_those_of_one_voice_quads(generated_splits: dict[str, list[Example]]) -> None:
+    for split, examples in generated_splits.items():
+        for group in groups_of(examples):
+            first = group[0].factors
+            voices = {each.factors["voice"] for each in group}
+            assert len(voices) == int(first["voices"]) == (1 if first["level"] == "L1" else 2), split
+            assert len(group) == 4 * len(voices) == len({each.text for each in group})
+            cells = {(each.factors["voice"], each.factors["order"], each.factors["cue"]) for each in group}
+            assert len(cells) == len(group)
+            assert sum(map(says_first, group)) == len(group) / 2
+            meant = Counter(each.words(each.antecedents[0]) for each in group)
+            assert sorted(meant.values()) == [len(group) // 2] * 2
+            assert len({each.factors[name] for each in group for name in ("predicate",)}) == 1
+
+
+def test_minimal_pairs_differ_in_the_state_alone(generated_splits: dict[str, list[Example]]) -> None:
+    pairs: dict[str, list[Example]] = defaultdict(list)
+    for example in generated_splits["test"]:
+        pairs[example.minimal_pair].append(example)
+    for one, other in pairs.values():
+        assert one.antecedents != other.antecedents
+        written = [
+            each.text.replace(each.factors["cue"].replace(" ", "" if each.language == "zh" else " "), "STATE")
+            for each in (one, other)
+        ]
+        assert written[0] == written[1] and "STATE" in written[0]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_third_person_stands_in_every_place_with_ten_sentences_at_least(
+    generated_splits: dict[str, list[Example]], language: str
+) -> None:
+    templates: dict[str, set[str]] = defaultdict(set)
+    for example in generated_splits["train"]:
+        if example.language == language:
+            templates[example.factors["distractor"]].add(example.factors["template"])
+            assert len(example.candidates) == (2 if example.factors["distractor"] == "none" else 3)
+            assert len(example.focal) == 2
+    assert set(templates) == {"none", *compositions.DISTRACTOR_POSITIONS}
+    assert min(map(len, templates.values())) >= 10
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_no_sentence_of_dev_or_test_is_one_of_training_up_to_fillers_and_marks(language: str) -> None:
+    """Every one has another link, in at least one word that is no filler and no mark."""
+    content = compositions.load(language, CONTENT_FOLDER)
+
+    def words(text: str) -> tuple[str, ...]:
+        return tuple(word for word in re.sub(r"\{\w+\}", " ", text).split() if any(map(str.isalnum, word)))
+
+    links = {split: {words(link) for link in content.parts[split]["link"]} for split in ("train", *EVALUATED)}
+    assert not links["train"] & links["test"] and not links["train"] & links["dev"] and not links["dev"] & links["test"]
+    for place in compositions.DISTRACTOR_POSITIONS:
+        known = {words(text) for text in content.parts["train"][place]}
+        for split in EVALUATED:
+            assert not known & {words(text) for text in content.parts[split][place]}
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_invented_names_are_many_and_those_of_dev_and_test_nowhere_else(
+    generated_splits: dict[str, list[Example]], language: str
+) -> None:
+    names: dict[str, set[str]] = {}
+    for split, examples in generated_splits.items():
+        invented = [each for each in examples if each.language == language and each.factors["stratum"] == "invented"]
+        names[split] = {each.words(number) for each in invented for number in range(len(each.candidates))}
+    assert len(names["train"]) > 500 and len(names["dev"]) > 30 and len(names["test"]) > 30
+    assert not names["train"] & names["test"] and not names["train"] & names["dev"] and not names["dev"] & names["test"]
+
+
+def test_another_seed_withholds_other_pairs(generated_splits: dict[str, list[Example]]) -> None:
+    other = corpus.generate(ControlledCorpus(train_items=400, test_items=400, types=["composition"], seed=1))
+    for language in LANGUAGES:
+        one, two = (set(cells_of(of(splits["test"], language, "L2"))) for splits in (generated_splits, other))
+        assert len(one & two) < len(one | two) / 2
+
+
+def test_the_other_types_are_the_same_whether_or_not_octads_can_be_asked_for() -> None:
+    words = corpus.words("en")
+    assert "blackmailed" not in words and "blackmailed" in corpus.words("en", with_compositions=True)
+    assert set(words) < set(corpus.words("en", with_compositions=True))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (
+            'agent = ["rescue", "beat"]',
+            'agent = ["rescue", "bet"]',
+            r"state 'was strong'.*unknown class 'bet'; allowed",
+        ),
+        ('agent = ["rescue", "beat"]', 'agent = ["rescue"]', r"'was strong', agent: 1 given, at least 2 are needed"),
+        ('patient = ["cling", "fail"]', 'patient = ["cling", "beat"]', r"of beat it picks both participants"),
+        ('frames = ["failure"]', 'frames = ["failing"]', r"class 'fail': unknown frame 'failing'; allowed are past"),
+        (
+            "{agent} {inside} {finite} {patient} {rest}",
+            "{agent} {finite} {rest}",
+            r"must hold \{agent\} and \{patient\}",
+        ),
+        ("{agent} {inside} {finite} {patient}", "{patient} {finite} {agent}", r"is not agent_first"),
+        ('"in front of {x}"', '"in front of them"', r"\[train\], between: 'in front of them' must hold \{x\}"),
+        (
+            '"carried / carried / carrying"',
+            '"rescued / rescued / rescuing"',
+            r"'rescued / rescued / rescuing' stands there twice",
+        ),
+        ("[dev]\nprefix", "[dev]\nprefixes", r"\[dev\]: unknown entry 'prefixes'; allowed are after"),
+        ("[[state]]", "[[states]]", r"unknown entry 'states'; allowed are class"),
+    ],
+)
+def test_wrong_content_is_told_by_file_and_entry(old: str, new: str, message: str, tmp_path: Path) -> None:
+    shutil.copytree(CONTENT_FOLDER / FOLDERS["en"], tmp_path / FOLDERS["en"])
+    path = tmp_path / FOLDERS["en"] / "composition.toml"
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new, 1 if old != "[[state]]" else -1), encoding="utf-8")
+    with pytest.raises(UserError, match=message) as error:
+        compositions.load("en", tmp_path)
+    assert str(path) in str(error.value)
