@@ -152,6 +152,12 @@ def tiny(settings: Callable[..., Any], table: Path) -> Callable[..., Any]:
 
 
 @pytest.fixture(scope="session")
+def tiny_settings() -> tuple[str, ...]:
+    """The overrides of a run that takes a second."""
+    return TINY
+
+
+@pytest.fixture(scope="session")
 def finished(tmp_path_factory: pytest.TempPathFactory, tiny: Callable[..., Any]) -> Path:
     """A finished run of eight steps on the table. Nobody writes into it; `own_run` is a copy for that."""
     from anaphora.training.run import train

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import sys
+import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import import_module
@@ -14,7 +16,8 @@ from typing import Any
 from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 
-from anaphora.base.errors import UserError
+from anaphora.base.errors import UserError, one_line
+from anaphora.runs.sweep import is_sweep_job, note_failure, sweep_failures
 from anaphora.runs.warm_start import with_start_model
 from anaphora.settings.commands.analysis import (
     Analysis,
@@ -57,11 +60,11 @@ class Command:
         checked = resolve(composed, self.schema)
         return with_start_model(checked) if isinstance(checked, Config) else checked
 
-    def run(self, composed: DictConfig) -> None:
-        """Check and work."""
+    def run(self, composed: DictConfig) -> Any:
+        """Check and work; what a training returns is what the sampler of a sweep minimises."""
         settings = self.settings(composed)
         module, _, function = self.work.partition(":")
-        getattr(import_module(f"anaphora.commands.{module}"), function)(settings)
+        return getattr(import_module(f"anaphora.commands.{module}"), function)(settings)
 
 
 COMMANDS: dict[str, Command] = {
@@ -118,13 +121,36 @@ def run_command(name: str) -> None:
         ConfigStore.__deepcopy__ = lambda store, _: store  # type: ignore[attr-defined]
     os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra then raises composition errors instead of printing them at length
 
-    def work(composed: DictConfig) -> None:
+    def work(composed: DictConfig) -> Any:
+        if is_sweep_job():
+            return run_job(command, composed)
         with user_errors_exit():  # here too, for Hydra prints a preface to what leaves a job as an exception
-            command.run(composed)
+            return command.run(composed)
 
     work.__module__ = f"anaphora.commands.{name}"  # from it Hydra takes the name of the job
-    with user_errors_exit():
+    with user_errors_exit(), sweep_failures() as failures:
         hydra_main(version_base="1.3", config_path=str(configs_folder()), config_name=command.config)(work)()
+    if failures:
+        print(f"{len(failures)} of the sweep's jobs failed:", *failures, sep="\n  ", file=sys.stderr)
+        sys.exit(1)
+
+
+def run_job(command: Command, composed: DictConfig) -> Any:
+    """One job of a sweep: where it fails, that is written down, and the others go on.
+
+    Returns:
+        What the command returns; NaN, which no sampler takes for a good value, where it failed.
+    """
+    from hydra.errors import HydraException
+
+    try:
+        return command.run(composed)
+    except (UserError, HydraException, OmegaConfBaseException) as error:
+        note_failure(error_message(error))
+    except Exception as error:  # such as memory that ran out
+        traceback.print_exc()
+        note_failure(one_line(error))
+    return math.nan
 
 
 @contextlib.contextmanager

@@ -17,13 +17,16 @@ import numpy as np
 import pytest
 from fontTools.ttLib import TTFont
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 from anaphora.analysis.evidence.comparison import compare_runs
 from anaphora.analysis.evidence.schema.evidence import Evidence
+from anaphora.analysis.evidence.schema.scores import Level, LevelIntervals, Shortcut
+from anaphora.analysis.evidence.schema.typed_json import Interval
 from anaphora.base.errors import UserError
 from anaphora.report.figures.fonts import is_chinese
 from anaphora.report.figures.maps import QuadCell
-from anaphora.report.page.elements import ReportRun, TableElement
+from anaphora.report.page.elements import FigureElement, ReportRun, TableElement
 from anaphora.report.page.packing import pack_map, unpack_map
 from anaphora.report.page.sections.all import run_sections
 from anaphora.report.page.sections.opening import comparison_section, run_facts, run_headline
@@ -196,6 +199,42 @@ def test_in_a_browser_nothing_hostile_runs_and_nothing_fails(
     shown = Page(done.stdout)
     assert not [tag for tag, _ in shown.elements if tag == "img"]
     assert len(shown.scripts) == 2
+
+
+def test_no_figure_shows_a_name_that_was_to_be_filled_in(evidence: Evidence) -> None:
+    heads = {language: np.full((3, 4), 0.5) for language in evidence.languages}
+    sections = run_sections(ReportRun(name="a", evidence=evidence, heads=heads), [])
+    figures = [
+        element.figure for section in sections for element in section.elements if isinstance(element, FigureElement)
+    ]
+    shown = [text.get_text() for figure in figures if figure is not None for text in figure.findobj(Text)]
+    assert any("English" in text for text in shown)
+    assert not [text for text in shown if re.search(r"{\w+", text)]
+
+
+def test_compositions_have_a_section_with_every_shortcut_where_there_are_levels(evidence: Evidence) -> None:
+    level = Level(
+        items=80,
+        task_accuracy=0.9,
+        candidate_accuracy=0.85,
+        octad_accuracy=0.7,
+        antecedent_mass=0.6,
+        best_shortcut=Shortcut(name="triples", accuracy=0.52),
+        shortcuts={"words": 0.5, "triples": 0.52},
+        rule_model=1.0,
+        random_init=0.45,
+        intervals=LevelIntervals(task_accuracy=Interval(0.8, 0.95), candidate_accuracy=None, antecedent_mass=None),
+    )
+    whole = replace(evidence, levels={"en": {"L1": level, "unseen_names": level}})
+    (section,) = [each for each in run_sections(ReportRun(name="a", evidence=whole), []) if each.name == "levels"]
+    scores, shortcuts = (element for element in section.elements if isinstance(element, TableElement))
+    assert scores.rows[0] == [
+        "English", "L1, one order seen", "80", "90.0 [80.0, 95.0]", "85.0", "70.0", "60.0", "triples 52.0", "45.0"
+    ]  # fmt: skip
+    assert [row[2:] for row in shortcuts.rows[:3]] == [
+        ["words", "50.0"], ["triples", "52.0"], ["model of the rule", "100.0"]
+    ]  # fmt: skip
+    assert "levels" not in {each.name for each in run_sections(ReportRun(name="a", evidence=evidence), [])}
 
 
 OPTIONAL: dict[str, Any] = {each.name: None for each in fields(Evidence) if each.default is None}

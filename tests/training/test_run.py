@@ -438,9 +438,8 @@ def test_a_model_without_a_prediction_head_trains_on_masked_tokens(tiny: Tiny, t
     assert "attention_mass/layer_0_head_0" in recorded["validations"][0]
 
 
-def test_an_unnamed_run_is_called_by_its_time_and_what_sets_it_apart() -> None:
-    assert run.default_run_name("seed=3,model/position=alibi").endswith("_seed=3,model_position=alibi")
-    assert len(run.default_run_name("")) == len("2000-01-01_00-00-00")
+def test_an_unnamed_run_is_called_by_its_time() -> None:
+    assert len(run.default_run_name()) == len("2000-01-01_00-00-00")
 
 
 def test_the_number_of_validations_without_progress_counts_from_the_best(tmp_path: Path) -> None:

@@ -2,11 +2,37 @@
 
 from __future__ import annotations
 
-from anaphora.settings.compose import sweep_overrides
+from dataclasses import replace
+from pathlib import Path
+
+from anaphora.runs.directory import training_record
+from anaphora.runs.sweep import is_sweep_job, job_name, job_overrides
 from anaphora.settings.run import Config
 from anaphora.training import run
+from anaphora.training.reuse import finish_training
 
 
-def train(config: Config) -> None:
-    """Train; in a sweep, what sets this job apart from the others goes into its default name."""
-    run.train(config, sweep_overrides())
+def train(config: Config) -> float:
+    """Train; a job of a sweep is re-used or resumed where its run is there already.
+
+    Returns:
+        The run's objective, which the sampler of a sweep minimises.
+    """
+    if not is_sweep_job():
+        return objective(run.train(config).directory, config.objective)
+    named = replace(config, name=config.name or job_name(job_overrides()))
+    return objective(finish_training(named, "give the jobs of a sweep no name=, or one each"), config.objective)
+
+
+def objective(directory: Path, name: str) -> float:
+    """What training reached, the lower the better: of the validation whose weights are kept, its loss or its error.
+
+    Args:
+        directory: of a finished run.
+        name: validation_loss, or best_head for 1 less the candidate accuracy of the best head.
+    """
+    record = training_record(directory)
+    kept = record["validations"][record["best_validation"]]
+    if name == "best_head":
+        return 1.0 - float(kept.get("validation/best_head", float("nan")))
+    return float(kept.get("validation/loss", float("nan")))

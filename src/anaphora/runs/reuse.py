@@ -12,4 +12,6 @@ def same_settings(stored: Config, wanted: Config) -> bool:
     here = wanted.trainer
     if (stored.trainer.limit_steps, stored.trainer.limit_items) != (here.limit_steps, here.limit_items):
         return False
-    return replace(stored, name=None, output="", trainer=here) == replace(wanted, name=None, output="")
+    return replace(stored, name=None, output="", trainer=here, objective=wanted.objective) == replace(
+        wanted, name=None, output=""
+    )

@@ -8,7 +8,6 @@ from typing import Any
 
 from hydra.core.config_store import ConfigStore
 from hydra.core.hydra_config import HydraConfig
-from hydra.types import RunMode
 from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 
@@ -36,12 +35,6 @@ def config_folder() -> Path:
     """Where the configuration of the command that is running lies."""
     sources = HydraConfig.get().runtime.config_sources
     return Path(next(source.path for source in sources if source.provider == "main"))
-
-
-def sweep_overrides() -> str:
-    """What sets the running job of a sweep apart from the others; "" where there is no sweep."""
-    job = HydraConfig.get()
-    return str(job.job.override_dirname) if job.mode is RunMode.MULTIRUN else ""
 
 
 def error_message(error: BaseException) -> str:

@@ -24,6 +24,7 @@ class Config:
     output: str = "outputs"
     seed: int = 0
     resume: str | None = None  # a run directory to continue
+    objective: str = "validation_loss"  # what a sweep's sampler minimises: validation_loss, or best_head (its error)
     start: str | None = None  # a run directory, a folder of pretrained weights or a hub name to fine-tune from
     data: data_settings.Data = field(default=MISSING)
     vocabulary: vocabulary_settings.Vocabulary = field(default=MISSING)
@@ -35,6 +36,7 @@ class Config:
     trainer: training_settings.Trainer = field(default_factory=training_settings.Trainer)
 
     def __post_init__(self) -> None:
+        checks.one_of("objective", self.objective, ("validation_loss", "best_head"))
         _check_task_fits_data(self.data, self.task)
         if self.start is None:  # else the model is that of what it starts from, known once that is read
             self.check_model()

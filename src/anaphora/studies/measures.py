@@ -41,6 +41,7 @@ from anaphora.settings.run import Config
 from anaphora.settings.stored import dumps
 from anaphora.studies import laboratory
 from anaphora.studies.grid import Job
+from anaphora.studies.levels import scores_by_level
 
 GroupMeasures = dict[str, dict[str, dict[str, float | None]]]
 """{language: {group: {measure: value}}}."""
@@ -136,6 +137,8 @@ def measure_run(run: Run, query: Query) -> None:
                 measured = count_relation_heads(evaluation)
             case "permuted":
                 measured = accuracy_with_permuted_projections(run, evaluation)
+            case "levels":
+                measured = _level_scores(evaluation)
             case "knockout":
                 measured = accuracy_with_attention_knockout(run, evaluation)
             case _:
@@ -195,6 +198,12 @@ def scores_by_distance(evaluation: SplitEvaluation) -> GroupMeasures:
             items_by_group.setdefault((evaluation.examples[item].language, f"distance {begin}"), []).append(item)
     ordered = sorted(items_by_group, key=lambda key: (key[0], int(key[1].split()[1])))
     return _group_means(evaluation, [(*key, np.array(items_by_group[key])) for key in ordered])
+
+
+def _level_scores(evaluation: SplitEvaluation) -> GroupMeasures:
+    if evaluation.headline is None:
+        raise UserError("measures ('levels') needs attention maps, which a recurrent network does not have")
+    return scores_by_level(evaluation.headline.evidence())
 
 
 def count_relation_heads(evaluation: SplitEvaluation) -> GroupMeasures:

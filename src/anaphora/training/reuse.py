@@ -17,12 +17,20 @@ from anaphora.settings.stored import read
 
 
 def load_or_train(config: Config, advice: str, report: Callable[[str], None] | None = None) -> Run:
-    """The finished run of these settings: re-used as it lies there, resumed where it was stopped, or trained.
+    """The finished run of these settings, by `finish_training`."""
+    return load(finish_training(config, advice, report), evaluation_device(config.trainer.device))
+
+
+def finish_training(config: Config, advice: str, report: Callable[[str], None] | None = None) -> Path:
+    """Make sure that there is a finished run of these settings: re-used as it lies there, resumed, or trained.
 
     Args:
         config: with the name of its directory.
         advice: what the error message recommends where the directory holds a run of other settings.
         report: gets one line that says which of the three it is; by default it is printed.
+
+    Returns:
+        Its directory.
 
     Raises:
         UserError: the directory holds a run of other settings, or the training cannot begin.
@@ -35,7 +43,7 @@ def load_or_train(config: Config, advice: str, report: Callable[[str], None] | N
         raise UserError(f"{directory} holds a run of other settings; {advice}")
     if layout.weights.exists():
         report(f"{directory}: finished; its weights are re-used")
-        return load(directory, evaluation_device(config.trainer.device))
+        return directory
 
     from anaphora.training.run import train
 
@@ -45,4 +53,4 @@ def load_or_train(config: Config, advice: str, report: Callable[[str], None] | N
     else:
         report(f"{directory}: training")
         train(config)
-    return load(directory, evaluation_device(config.trainer.device))
+    return directory

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 import time
 import warnings
 from dataclasses import dataclass, replace
@@ -40,12 +39,11 @@ class TrainingResult:
     validation_loss: float
 
 
-def train(config: Config, overrides: str = "") -> TrainingResult:
+def train(config: Config) -> TrainingResult:
     """Train a model and leave its run directory.
 
     Args:
         config: the settings; `config.resume` names a run to continue with the settings that it was begun with.
-        overrides: what sets this run apart in a sweep, for the default name.
 
     Raises:
         UserError: anything that a user can correct, before any long work.
@@ -55,7 +53,7 @@ def train(config: Config, overrides: str = "") -> TrainingResult:
         directory = Path(config.resume)
         config = replace(stored.read(RunFiles(directory).config), trainer=config.trainer, resume=None)
     else:
-        directory = Path(config.output) / (config.name or default_run_name(overrides))
+        directory = Path(config.output) / (config.name or default_run_name())
     layout, accelerator = RunFiles(directory), torch_device(config.trainer.device).type
     _check_run_directory(layout, resumed)
     with locked_directory(directory):
@@ -160,10 +158,9 @@ def copy_start_weights(model: PronounModel, source: Run, config: Config) -> None
         model.prediction_head.load_state_dict(source.model.prediction_head.state_dict())
 
 
-def default_run_name(overrides: str) -> str:
-    """A run's name when none is given: the time, and in a sweep what sets the run apart."""
-    apart = re.sub(r"[^\w.=+,-]+", "_", overrides)[:80]
-    return time.strftime("%Y-%m-%d_%H-%M-%S") + (f"_{apart}" if apart else "")
+def default_run_name() -> str:
+    """A run's name when none is given: the time."""
+    return time.strftime("%Y-%m-%d_%H-%M-%S")
 
 
 def silence_lightning() -> None:

@@ -30,7 +30,7 @@ def heads_section(run: ReportRun) -> Section:
         chance = cell.chance if cell else None
         values = np.asarray(scores, dtype=np.float64)
         name = language_name(language)
-        title = phrase("figures", "heads", language=name)
+        title = phrase("figures", "heads", texts=name)
         figure = heads.contoured_head_grid(values, chance or 0.0, threshold, chosen, title)
         above = ""
         if threshold is not None:

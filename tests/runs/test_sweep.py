@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+import json
+import math
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from anaphora.commands.train import objective
+from anaphora.runs.sweep import job_name
+
+Script = Callable[..., tuple[int, str, str]]
+
+
+def sweep(
+    script: Script, table: Path, tiny_settings: tuple[str, ...], output: Path, *overrides: str
+) -> tuple[int, str, str]:
+    return script("train", "-m", "data=jsonl", f"data.path={table}", f"output={output}", *tiny_settings, *overrides)
+
+
+def names(output: Path) -> list[str]:
+    return sorted(path.parent.name for path in output.glob("*/model.safetensors"))
+
+
+def test_a_sweep_goes_on_after_a_failure_tells_it_at_the_end_and_finds_its_runs_again(
+    script: Script, table: Path, tiny_settings: tuple[str, ...], tmp_path: Path
+) -> None:
+    wanted = ("seed=0,1", "model.attention.heads=2,3")  # a width of 16 has no three heads
+    status, out, err = sweep(script, table, tiny_settings, tmp_path, *wanted)
+    assert status == 1
+    assert "2 of the sweep's jobs failed:" in err
+    assert err.count("model.width (16) must be a multiple of model.attention.heads (3)") == 2
+    assert "Traceback" not in err
+    first = names(tmp_path)
+    assert len(first) == 2 and all("seed=" in name and "heads=2" in name for name in first)
+    assert not any("output" in name or "trainer" in name for name in first)
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.glob("*/model.safetensors")}
+    status, out, err = sweep(script, table, tiny_settings, tmp_path, *wanted)
+    assert status == 1 and out.count("finished; its weights are re-used") == 2
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.glob("*/model.safetensors")} == before
+    status, out, err = sweep(script, table, tiny_settings, tmp_path, "seed=0,1", "model.attention.heads=2")
+    assert status == 0 and out.count("re-used") == 2
+
+
+def test_a_job_that_was_stopped_is_resumed(
+    script: Script, table: Path, tiny_settings: tuple[str, ...], tmp_path: Path, unfinished: Path
+) -> None:
+    sweep(script, table, tiny_settings, tmp_path, "seed=0,1")
+    (name,) = [name for name in names(tmp_path) if "seed=0" in name]
+    reached = (tmp_path / name / "model.safetensors").read_bytes()
+    shutil.rmtree(tmp_path / name)
+    shutil.copytree(unfinished, tmp_path / name)  # of the same settings
+    status, out, _ = sweep(script, table, tiny_settings, tmp_path, "seed=0,1")
+    assert status == 0 and "unfinished; it is resumed" in out and out.count("re-used") == 1
+    assert (tmp_path / name / "model.safetensors").read_bytes() == reached
+
+
+def test_a_name_for_all_jobs_is_a_failure_of_the_second_with_a_way_out(
+    script: Script, table: Path, tiny_settings: tuple[str, ...], tmp_path: Path
+) -> None:
+    status, _, err = sweep(script, table, tiny_settings, tmp_path, "seed=0,1", "name=one")
+    assert status == 1 and "1 of the sweep's jobs failed" in err
+    assert "holds a run of other settings; give the jobs of a sweep no name=, or one each" in err
+
+
+def test_a_jobs_name_follows_from_its_overrides_and_stays_short() -> None:
+    name = job_name(["data.path=/somewhere/far", "seed=3", "model/position=alibi"])
+    assert name.startswith("path=_somewhere_far,seed=3,position=alibi-") and name == job_name(
+        ["data.path=/somewhere/far", "seed=3", "model/position=alibi"]
+    )
+    assert job_name([]) == job_name([])
+    long = [[f"data.path=/somewhere/{'x' * 200}/{number}", "seed=1"] for number in range(2)]
+    assert len({job_name(one) for one in long}) == 2
+    assert all(job_name(one).startswith("seed=1-") and len(job_name(one)) < 80 for one in long)
+
+
+def test_the_objective_is_that_of_the_weights_that_are_kept(finished: Path) -> None:
+    record = json.loads((finished / "training.json").read_text())
+    kept = record["validations"][record["best_validation"]]
+    assert objective(finished, "validation_loss") == kept["validation/loss"]
+    assert objective(finished, "best_head") == pytest.approx(1 - kept["validation/best_head"])
+    assert not math.isnan(objective(finished, "best_head"))
