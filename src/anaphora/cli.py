@@ -17,7 +17,6 @@ from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 
 from anaphora.base.errors import UserError, one_line
-from anaphora.runs.sweep import is_sweep_job, note_failure, sweep_failures
 from anaphora.runs.warm_start import with_start_model
 from anaphora.settings.commands.analysis import (
     Analysis,
@@ -36,7 +35,7 @@ from anaphora.settings.commands.benchmark import Benchmark
 from anaphora.settings.commands.explanation import Explanation
 from anaphora.settings.commands.replication import Replication
 from anaphora.settings.commands.study import StudyPlan
-from anaphora.settings.compose import error_message, register_configs
+from anaphora.settings.compose import error_message, is_sweep_job, note_failure, register_configs, sweep_failures
 from anaphora.settings.run import Config
 from anaphora.settings.typed import resolve
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from anaphora.runs.directory import training_record
-from anaphora.runs.sweep import is_sweep_job, job_name, job_overrides
+from anaphora.settings.compose import is_sweep_job, job_name, job_overrides
 from anaphora.settings.run import Config
 from anaphora.training import run
 from anaphora.training.reuse import finish_training

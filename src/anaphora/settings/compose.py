@@ -1,13 +1,20 @@
-"""Hydra composes what the typed settings describe; a mistake in it becomes one line."""
+"""Hydra composes what the typed settings describe, and runs sweeps; a mistake in either becomes one line."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import hashlib
+import json
+import os
+import re
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from hydra.core.config_store import ConfigStore
 from hydra.core.hydra_config import HydraConfig
+from hydra.types import RunMode
 from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 
@@ -15,6 +22,12 @@ from anaphora.base.errors import UserError, one_line
 from anaphora.settings.run import Config
 from anaphora.settings.typed import resolve
 from anaphora.settings.variants import GROUPS, VARIANTS
+
+_FAILURES_FOLDER = "ANAPHORA_SWEEP_FAILURES"
+"""The variable that tells the jobs, which may run in processes of their own, where to write down how they failed."""
+_WITHOUT_EFFECT = ("name=", "output=", "trainer.", "trainer=", "resume=", "objective=")
+"""Overrides that do not change what a run is: the same job finds its run again with others of these."""
+_LONGEST_NAME = 60  # characters, the digest aside
 
 
 def register_configs(schemas: Mapping[str, type[Any]]) -> None:
@@ -89,3 +102,59 @@ def compose_run(folder: Path, overrides: Sequence[str], what: str) -> Config:
         raise UserError(f"{what}: {error_message(error)}") from None
     finally:
         running.hydra = outer
+
+
+def is_sweep_job() -> bool:
+    """Whether the command that runs is one job of a sweep."""
+    return HydraConfig.initialized() and HydraConfig.get().mode is RunMode.MULTIRUN
+
+
+def job_overrides() -> list[str]:
+    """What sets the running job of a sweep apart; nothing where there is no sweep."""
+    if not is_sweep_job():
+        return []
+    return [override for override in HydraConfig.get().overrides.task if not override.startswith(_WITHOUT_EFFECT)]
+
+
+def job_name(overrides: list[str]) -> str:
+    """The name of a job's run, which follows from its overrides: a job that is queued again finds its run.
+
+    It shows the last of them, each by the last part of its key, and ends with a digest of all.
+    """
+    shown: list[str] = []
+    for override in reversed(overrides):
+        key, _, value = override.partition("=")
+        short = re.sub(r"[^\w.=+-]+", "_", f"{re.split(r'[./]', key)[-1]}={value}")
+        if len(",".join([short, *shown])) > _LONGEST_NAME:
+            break
+        shown.insert(0, short)
+    digest = hashlib.sha256(json.dumps(overrides).encode()).hexdigest()[:8]
+    return "-".join([*([",".join(shown)] if shown else []), digest])
+
+
+@contextmanager
+def sweep_failures() -> Iterator[list[str]]:
+    """A block in which jobs may fail; when it ends, the list holds a line for each that did."""
+    lines: list[str] = []
+    with tempfile.TemporaryDirectory(prefix="anaphora-sweep-") as folder:
+        before = os.environ.get(_FAILURES_FOLDER)
+        os.environ[_FAILURES_FOLDER] = folder
+        try:
+            yield lines
+        finally:
+            records = [json.loads(path.read_text(encoding="utf-8")) for path in Path(folder).glob("*.json")]
+            lines += [
+                f"{record['overrides']}: {record['reason']}" for record in sorted(records, key=lambda one: one["job"])
+            ]
+            os.environ.pop(_FAILURES_FOLDER)
+            if before is not None:
+                os.environ[_FAILURES_FOLDER] = before
+
+
+def note_failure(reason: str) -> None:
+    """Write down why the running job of a sweep failed."""
+    job = HydraConfig.get().job
+    record = {"job": job.num, "overrides": ",".join(HydraConfig.get().overrides.task), "reason": reason}
+    folder = os.environ.get(_FAILURES_FOLDER)
+    if folder is not None and Path(folder).is_dir():  # a job on another machine has its own log alone
+        (Path(folder) / f"{job.num}.json").write_text(json.dumps(record), encoding="utf-8")

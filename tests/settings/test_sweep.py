@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from anaphora.commands.train import objective
-from anaphora.runs.sweep import job_name
+from anaphora.settings.compose import job_name
 
 Script = Callable[..., tuple[int, str, str]]
 
