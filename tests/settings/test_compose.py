@@ -35,7 +35,7 @@ OPTIONS = [
 ]
 
 
-BUILT_IN = ("data=controlled", "data=controlled_large", "data=gender_and_voice")
+BUILT_IN = ("data=controlled", "data=controlled_large", "data=gender_and_voice", "data=compositions")
 """Data that name no file."""
 LABELS = (
     *("task=classification", "task/prediction=label"),

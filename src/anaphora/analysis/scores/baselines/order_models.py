@@ -9,7 +9,7 @@ shortcut, and said to be none.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
@@ -154,23 +154,29 @@ def _set_features(texts: Sequence[Ints], count: int):  # type: ignore[no-untyped
     """A row a text, of unit length: every set of at most `count` of its words, hashed."""
     from scipy.sparse import csr_matrix
 
-    columns = [np.concatenate(list(_hashed_sets(words.astype(np.uint64), count))) for words in texts]
-    lengths = np.array([len(each) for each in columns])
+    rows: list[Ints] = [np.zeros(0, np.int64)] * len(texts)
+    by_length: dict[int, list[int]] = {}
+    for number, words in enumerate(texts):
+        by_length.setdefault(len(words), []).append(number)
+    for length, numbers in by_length.items():  # texts of one length at once
+        stacked = np.array([texts[number] for number in numbers], dtype=np.uint64)
+        hashed = np.concatenate([_hashed_sets(stacked, size) for size in range(1, min(count, length) + 1)], axis=1)
+        for number, row in zip(numbers, hashed, strict=True):
+            rows[number] = row
+    lengths = np.array([len(row) for row in rows])
     values = np.repeat(1 / np.sqrt(np.maximum(lengths, 1)), lengths)
     starts = np.concatenate(([0], np.cumsum(lengths)))
-    return csr_matrix((values, np.concatenate(columns), starts), shape=(len(texts), _BUCKETS))
+    return csr_matrix((values, np.concatenate(rows), starts), shape=(len(texts), _BUCKETS))
 
 
-def _hashed_sets(words: NDArray[np.uint64], count: int) -> Iterator[Ints]:
-    for size in range(1, count + 1):
-        if len(words) < size:
-            return
-        places = _sets_of(len(words), size)
-        mixed = np.zeros(len(places), dtype=np.uint64)
-        for column, factor in zip(places.T, _FACTORS, strict=False):
-            mixed = (mixed ^ (words[column] + np.uint64(1))) * factor
-            mixed ^= mixed >> np.uint64(29)
-        yield (mixed % np.uint64(_BUCKETS)).astype(np.int64)
+def _hashed_sets(words: NDArray[np.uint64], size: int) -> Ints:
+    """The bucket of every set of so many words of each text: (N, W) -> (N, S)."""
+    places = _sets_of(words.shape[1], size)
+    mixed = np.zeros((len(words), len(places)), dtype=np.uint64)
+    for column, factor in zip(places.T, _FACTORS, strict=False):
+        mixed = (mixed ^ (words[:, column] + np.uint64(1))) * factor
+        mixed ^= mixed >> np.uint64(29)
+    return (mixed % np.uint64(_BUCKETS)).astype(np.int64)
 
 
 @lru_cache(maxsize=256)
