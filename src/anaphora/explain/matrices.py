@@ -16,11 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 from omegaconf import DictConfig, OmegaConf
 
-from anaphora.base.errors import UserError, one_line
+from anaphora.base.errors import UserError
 from anaphora.base.language import WIDE_RANGES
 from anaphora.explain.phrases import LANGUAGES
 from anaphora.explain.walk import Erratum
 from anaphora.settings.commands.explanation import EXAMPLES
+from anaphora.settings.stored import load_yaml
 
 MAX_TOKENS = 96
 """Rows that a matrix may have, and tokens that a text may have: what a page can still show."""
@@ -89,13 +90,8 @@ def load_calculation(path: Path, language: str) -> Calculation:
 
 
 def _load(path: Path, language: str, allowed: tuple[str, ...]) -> Calculation:
-    try:
-        loaded = OmegaConf.load(path)
-        plain = OmegaConf.to_container(loaded) if isinstance(loaded, DictConfig) else None
-    except FileNotFoundError:
-        raise UserError(f"{path}: there is no such file") from None
-    except Exception as error:  # YAML and OmegaConf raise unrelated classes
-        raise UserError(f"{path}: not readable as YAML ({one_line(error)})") from None
+    loaded = load_yaml(path, "there is no such file")
+    plain = OmegaConf.to_container(loaded) if isinstance(loaded, DictConfig) else None
     try:
         if not isinstance(plain, Mapping):
             raise UserError("must hold matrices by name, for instance X: [[1, 0], [0, 1]]")

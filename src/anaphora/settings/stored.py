@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
+from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
@@ -15,18 +16,31 @@ from anaphora.settings.run import Config
 from anaphora.settings.typed import construct
 
 
+def load_yaml(path: Path, missing: str) -> Any:
+    """What a YAML file holds, in OmegaConf's containers.
+
+    Args:
+        path: of the file.
+        missing: what the message says where there is none.
+
+    Raises:
+        UserError: there is no such file, or it is no YAML.
+    """
+    try:
+        return OmegaConf.load(path)
+    except FileNotFoundError:
+        raise UserError(f"{path}: {missing}") from None
+    except Exception as error:  # YAML and OmegaConf raise unrelated classes
+        raise UserError(f"{path}: not readable as YAML ({one_line(error)})") from None
+
+
 def read(path: Path) -> Config:
     """The settings of a stored run.
 
     Raises:
         UserError: the file is missing, is no YAML or holds an unknown or impossible setting.
     """
-    try:
-        composed = OmegaConf.load(path)
-    except FileNotFoundError:
-        raise UserError(f"{path}: there is no run here (config.yaml is missing)") from None
-    except Exception as error:  # YAML and OmegaConf raise unrelated classes
-        raise UserError(f"{path}: not readable as YAML ({one_line(error)})") from None
+    composed = load_yaml(path, "there is no run here (config.yaml is missing)")
     try:
         if not isinstance(composed, DictConfig):
             raise UserError("must hold settings by name")

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from anaphora.base.errors import UserError
-from anaphora.data.controlled.lexicon import FOLDERS, read_toml, words
+from anaphora.data.controlled.lexicon import FOLDERS, check_keys, read_toml, words
 from anaphora.data.controlled.templates import POOLS
 from anaphora.data.example import SPLITS
 
@@ -96,7 +96,7 @@ def load(language: str, folder: Path) -> CompositionContent:
     """
     path = folder / FOLDERS[language] / "composition.toml"
     table = read_toml(path)
-    _allow(path, "the file", table, {"forms", "frame", "class", "state", *SPLITS})
+    check_keys(path, "the file", table, {"forms", "frame", "class", "state", *SPLITS})
     forms = words(path, "forms", table.get("forms"), 1)
     frames = {
         frame.name: frame for frame in (_frame(path, written, forms) for written in _tables(path, table, "frame"))
@@ -131,7 +131,7 @@ def load(language: str, folder: Path) -> CompositionContent:
 
 def _frame(path: Path, written: Mapping[str, Any], forms: tuple[str, ...]) -> Frame:
     name = str(written.get("name", ""))
-    _allow(path, f"frame {name!r}", written, {"name", *VOICES})
+    check_keys(path, f"frame {name!r}", written, {"name", *VOICES})
     texts = {voice: written.get(voice) for voice in VOICES}
     for voice, text in texts.items():
         slots = _SLOT.findall(text) if isinstance(text, str) else []
@@ -154,7 +154,7 @@ def _predicates(
 ) -> Iterator[Predicate]:
     kind = str(written.get("name", ""))
     place = f"class {kind!r}"
-    _allow(path, place, written, {"name", "frames", "predicates"})
+    check_keys(path, place, written, {"name", "frames", "predicates"})
     named = words(path, f"{place}, frames", written.get("frames"), 1)
     for name in named:
         if name not in frames:
@@ -168,7 +168,7 @@ def _predicates(
 
 
 def _states(path: Path, written: Mapping[str, Any], kinds: list[str]) -> Iterator[State]:
-    _allow(path, "state", written, {"texts", *PARTICIPANTS})
+    check_keys(path, "state", written, {"texts", *PARTICIPANTS})
     texts = words(path, "state, texts", written.get("texts"), 1)
     picked = {}
     for participant in PARTICIPANTS:
@@ -187,7 +187,7 @@ def _states(path: Path, written: Mapping[str, Any], kinds: list[str]) -> Iterato
 def _parts(path: Path, split: str, written: Any) -> dict[str, tuple[str, ...]]:
     if not isinstance(written, dict):
         raise UserError(f"{path}, [{split}]: the section is missing")
-    _allow(path, f"[{split}]", written, set(_PARTS))
+    check_keys(path, f"[{split}]", written, set(_PARTS))
     parts = {}
     for name in _PARTS:
         texts = written.get(name)
@@ -207,9 +207,3 @@ def _tables(path: Path, table: Mapping[str, Any], entry: str) -> list[dict[str, 
     if not isinstance(entries, list) or not entries or not all(isinstance(each, dict) for each in entries):
         raise UserError(f"{path}, {entry}: must be written [[{entry}]], at least once")
     return entries
-
-
-def _allow(path: Path, place: str, written: Mapping[str, Any], allowed: set[str]) -> None:
-    for name in written:
-        if name not in allowed:
-            raise UserError(f"{path}, {place}: unknown entry {name!r}; allowed are {', '.join(sorted(allowed))}")

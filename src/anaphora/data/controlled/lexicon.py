@@ -89,17 +89,17 @@ def load(language: str, content: Path = CONTENT_FOLDER) -> Lexicon:
     path = content / FOLDERS[language] / "lexicon.toml"
     table = read_toml(path)
     allowed = {"intro", "gap", "aside", "syllables", "classes", "names"}
-    _check_keys(path, "the file", table, allowed)
+    check_keys(path, "the file", table, allowed)
     classes = _section(path, "classes", table.get("classes"))
-    _check_keys(path, "classes", classes, {*SELECTION_CLASSES, *AGREEMENT_CLASSES})
+    check_keys(path, "classes", classes, {*SELECTION_CLASSES, *AGREEMENT_CLASSES})
     names = _section(path, "names", table.get("names"))
-    _check_keys(path, "names", names, set(GENDERS))
+    check_keys(path, "names", names, set(GENDERS))
     nouns, predicates = {}, {}
     owners: dict[str, str] = {}
     judged: dict[str, str] = {}
     for kind in (*AGREEMENT_CLASSES, *SELECTION_CLASSES):
         section = _section(path, f"classes.{kind}", classes.get(kind))
-        _check_keys(
+        check_keys(
             path, f"classes.{kind}", section, {"nouns", "predicates"} if kind in SELECTION_CLASSES else {"nouns"}
         )
         written = words(path, f"classes.{kind}.nouns", section.get("nouns"), COSETS)
@@ -140,7 +140,12 @@ def _section(path: Path, entry: str, value: Any) -> dict[str, Any]:
     return value
 
 
-def _check_keys(path: Path, entry: str, section: Mapping[str, Any], allowed: set[str]) -> None:
+def check_keys(path: Path, entry: str, section: Mapping[str, Any], allowed: set[str]) -> None:
+    """Refuse what a table must not hold.
+
+    Raises:
+        UserError: naming file, entry, key and what is allowed.
+    """
     for name in section:
         if name not in allowed:
             raise UserError(f"{path}, {entry}: unknown entry {name!r}; allowed are {', '.join(sorted(allowed))}")
