@@ -18,6 +18,7 @@ from anaphora.analysis.evidence.schema.causal import (
     Flipped,
     FlippedByCount,
     HeadAblation,
+    HeadLevel,
     Knockout,
     KnockoutLoss,
     PatternPatching,
@@ -42,6 +43,7 @@ from anaphora.analysis.evidence.schema.scores import (
     PositionalShare,
     ScoreIntervals,
     Significance,
+    Specificity,
     WorstTemplate,
 )
 from anaphora.analysis.evidence.schema.typed_json import Interval
@@ -108,6 +110,7 @@ class _Numbers:
                 "matched_heads": self.loss(0.015, 0.3),
                 "matched_distance": self.loss(0.002, 0.02),
                 "value_zeroing": self.loss(0.4 * strength, 0.85),
+                "value_zeroing_others": self.loss(0.02 * strength, 0.12),
             },
         )
 
@@ -143,6 +146,9 @@ class _Numbers:
                 all_layers=Flipped(flipped=0.985, interval=Interval(0.96, 1.0)),
             ),
             dose_response={name: Correlation(rho=rho, interval=_span(rho)) for name, rho in rhos.items()},
+            head_level=HeadLevel(items=400, antecedent_points=41.5, antecedent_interval=Interval(33.1, 49.8),
+                                 other_edges_points=2.25, other_edges_interval=Interval(-0.4, 4.6), pairs=180,
+                                 patch_flips=0.62, patch_interval=Interval(0.55, 0.7)),
         )  # fmt: skip
 
     def factor(self, *values: str) -> dict[str, tuple[FactorValue, ...]]:
@@ -269,6 +275,14 @@ def invented_evidence(seed: int = 0) -> Evidence:
                 },
             )
             for name, value in accuracies.items()
+        },
+        pronoun_specificity={
+            language: {
+                kind: Specificity(items=300, pronoun_mass=0.81, best_other_mass=0.36, ratio=2.25, difference=0.45,
+                                  interval=Interval(0.4, 0.5))
+                for kind in ("all", "set", "role")
+            }
+            for language in LANGUAGES
         },
         head_roles=tuple(
             HeadRoles(

@@ -237,6 +237,10 @@ def test_the_evidence_command_resolves_and_names_every_control(compose: Compose)
         ),
         (("optimizer.value_curriculum.end=0.5",), r"set validation.keep=last \(not best\)"),
         (
+            ("optimizer.value_curriculum.end=0.5", "validation.keep=last", "trainer.compile=true"),
+            "set trainer.compile=false",
+        ),
+        (
             ("optimizer.value_curriculum.end=0.5", "validation.keep=last", "model.values=token"),
             r"needs model.values=hidden \(not token\)",
         ),

@@ -8,10 +8,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from rich import box
 from rich.table import Table
 
 from anaphora.analysis.scores.baselines.accuracy import accuracy_by_factor, accuracy_by_kind, shortcut_correctness
+from anaphora.analysis.scores.baselines.order_models import TABLE_OF_WORDINGS, wordings_seen
 from anaphora.base.console import console, print_table
 from anaphora.base.tables import write_csv
 from anaphora.data.controlled.describe import corpus_table as describe_table
@@ -41,6 +43,9 @@ def describe(settings: CorpusDescription) -> None:
     if splits["test"]:
         with console.status("fitting the shortcuts on the training split"):
             results = shortcut_correctness(splits["train"], splits["test"])
+            wordings = wordings_seen(splits["train"], splits["test"])
+            if not np.isnan(wordings).all():
+                results[TABLE_OF_WORDINGS] = wordings
         rows = [asdict(row) for row in accuracy_by_kind(results, splits["test"])]
         print_table(_plain_table("shortcuts on the test split, 95 % intervals over templates, else groups", rows))
         factors = accuracy_by_factor(results, splits["test"])

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from anaphora.analysis.evidence.schema.evidence import Evidence
 from anaphora.analysis.evidence.schema.scores import Level
 from anaphora.report.numbers import format_count, format_percent
 from anaphora.report.wording import label, language_name, phrase
-
-if TYPE_CHECKING:
-    from rich.table import Table
 
 
 def level_columns() -> list[str]:
@@ -25,27 +21,6 @@ def level_rows(evidence: Evidence) -> Iterator[list[str]]:
     for language, levels in (evidence.levels or {}).items():
         for name, level in levels.items():
             yield [language_name(language), label("level_names", name), *_cells(level)]
-
-
-def levels_table(evidence: Evidence) -> Table:
-    """A row for every language and level of its compositions."""
-    from rich import box
-    from rich.table import Table
-
-    table = Table(
-        title=phrase("levels", "table"),
-        title_justify="left",
-        title_style="bold",
-        box=box.SIMPLE_HEAD,
-        padding=(0, 1, 0, 0),
-        pad_edge=False,
-        show_edge=False,
-    )
-    for number, name in enumerate(level_columns()):
-        table.add_column(name, justify="left" if number < 2 else "right", no_wrap=True)
-    for row in level_rows(evidence):
-        table.add_row(*row)
-    return table
 
 
 def _cells(level: Level) -> list[str]:

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 from anaphora.analysis.evidence.schema.evidence import Evidence
 from anaphora.base.console import console
 from anaphora.report.groups import kind_groups
 from anaphora.report.headline import headline_sentence, headline_table
-from anaphora.report.levels import levels_table
-from anaphora.report.wording import language_name
+from anaphora.report.levels import level_columns, level_rows
+from anaphora.report.one_head import one_head_columns, one_head_rows
+from anaphora.report.wording import language_name, phrase
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 
 def print_verdict(evidence: Evidence) -> None:
@@ -24,8 +31,12 @@ def print_verdict(evidence: Evidence) -> None:
 def print_headline(evidence: Evidence) -> None:
     """Print the headline table, the sentence that says what it shows, and what was left out."""
     console.print(headline_table(evidence))
-    if evidence.levels:
-        console.print(levels_table(evidence))
+    for words, columns, rows, texts in (
+        ("levels", level_columns(), list(level_rows(evidence)), 2),
+        ("one_head", one_head_columns(), list(one_head_rows(evidence)), 1),
+    ):
+        if rows:
+            console.print(_text_table(phrase(words, "table"), columns, rows, texts))
     console.print(headline_sentence(evidence))
     for language, whole in evidence.languages.items():
         worst = whole.worst_template
@@ -36,3 +47,24 @@ def print_headline(evidence: Evidence) -> None:
             )
     for reason, count in evidence.dropped.items():
         console.print(f"left out: {count} items ({reason})")
+
+
+def _text_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], texts: int) -> Table:
+    """A table whose first `texts` columns are words, to the left, and whose others are numbers, to the right."""
+    from rich import box
+    from rich.table import Table
+
+    table = Table(
+        title=title,
+        title_justify="left",
+        title_style="bold",
+        box=box.SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+        pad_edge=False,
+        show_edge=False,
+    )
+    for number, name in enumerate(columns):
+        table.add_column(name, justify="left" if number < texts else "right", no_wrap=True)
+    for row in rows:
+        table.add_row(*row)
+    return table

@@ -25,7 +25,10 @@ from anaphora.settings.variants import GROUPS, VARIANTS
 
 _FAILURES_FOLDER = "ANAPHORA_SWEEP_FAILURES"
 """The variable that tells the jobs, which may run in processes of their own, where to write down how they failed."""
-_WITHOUT_EFFECT = ("name=", "output=", "trainer.", "trainer=", "resume=", "objective=")
+_WITHOUT_EFFECT = (
+    *("name=", "output=", "resume=", "objective="),
+    *("trainer.device=", "trainer.progress=", "trainer.loggers=", "trainer.pictures="),
+)
 """Overrides that do not change what a run is: the same job finds its run again with others of these."""
 _LONGEST_NAME = 60  # characters, the digest aside
 
@@ -110,9 +113,7 @@ def is_sweep_job() -> bool:
 
 
 def job_overrides() -> list[str]:
-    """What sets the running job of a sweep apart; nothing where there is no sweep."""
-    if not is_sweep_job():
-        return []
+    """What sets the running job of a sweep apart."""
     return [override for override in HydraConfig.get().overrides.task if not override.startswith(_WITHOUT_EFFECT)]
 
 

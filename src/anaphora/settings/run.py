@@ -83,8 +83,13 @@ class Config:
             )
         if self.validation.keep != "last":
             raise ValueError(
-                "optimizer.value_curriculum changes the encoder while it trains, and only the end is what was asked "
-                f"for: set validation.keep=last (not {self.validation.keep})"
+                "optimizer.value_curriculum changes the encoder while it trains, and only at the end it is the one "
+                f"that the settings describe: set validation.keep=last (not {self.validation.keep})"
+            )
+        if self.trainer.compile:
+            raise ValueError(
+                "optimizer.value_curriculum changes a number that trainer.compile would compile into the encoder, anew "
+                "at every step: set trainer.compile=false"
             )
 
 

@@ -13,7 +13,7 @@ from anaphora.settings.model.prediction import Prediction
 
 LOGGERS = ("tensorboard", "csv")
 LATEST_END = 2 / 3
-"""Of a curriculum on values: the share of the steps after which nothing turns any more."""
+"""Of a curriculum on values: the share of the steps from which on, at the latest, values are hidden states alone."""
 
 
 @dataclass(kw_only=True)

@@ -47,7 +47,7 @@ class TrainingModule(lightning.LightningModule):
 
     def on_train_batch_start(self, batch: Batch, batch_idx: int) -> None:
         torch.manual_seed(step_seed(self.seed, self.global_step))
-        self._turn_values()
+        self._set_hidden_share()
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
         step_losses = losses(self.model, batch, self.task)
@@ -70,14 +70,14 @@ class TrainingModule(lightning.LightningModule):
         if self.optimizer_settings.value_curriculum.end:
             self.step_metrics["hidden_share"] = self.model.encoder.hidden_share
 
-    def _turn_values(self) -> None:
-        """Let attention mix what it is to mix at this step; the share of hidden states ends at exactly 1."""
+    def _set_hidden_share(self) -> None:
+        """Set how much of the values at this step is hidden states; the share ends at exactly 1."""
         self.model.encoder.hidden_share = self.optimizer_settings.value_curriculum.hidden_share(
             self.global_step, self.trainer.max_steps
         )
 
     def on_validation_start(self) -> None:
-        self._turn_values()
+        self._set_hidden_share()
         self._sums, self._collected = {}, {}
 
     def validation_step(self, batch: Batch, batch_idx: int) -> None:

@@ -29,7 +29,8 @@ from anaphora.data.example import Example
 from anaphora.settings.data import COMPOSITION
 
 LEVELS = ("L0", "L1", "L2")
-INVENTED_NAMES = 3_000  # a language, of which dev and test have a tenth each to themselves
+HELD_OUT_INVENTED_NAMES = 0.1  # of a language's, for each of dev and test
+FULL_STOP = {"en": ".", "zh": "。"}
 LEAD_WEIGHT = 0.5
 """How much one use of a state too many as the agent's counts against it, in times that its pair was shown."""
 DISTRACTOR_SHARE = 0.15
@@ -53,14 +54,14 @@ class SentencePlan:
     suffix: str
     distractor: str
 
-    def tokens(self, event: str, state: str) -> list[str]:
+    def tokens(self, event: str, state: str, language: str) -> list[str]:
         """The whole sentence."""
-        stop = "." if state.isascii() else "。"
+        stop = FULL_STOP[language]
         parts = (self.prefix, event.replace("{inside}", self.inside), self.link, "{he}", state, self.suffix, stop)
         return " ".join(parts).split()
 
 
-class Holdout:
+class WithheldPairs:
     """Which pairs of predicate and state training shows, drawn from the corpus's seed.
 
     Of the states that pick one participant of a predicate, one is never shown with it and one in one voice alone; a
@@ -116,8 +117,8 @@ class Holdout:
 class OctadPlanner:
     """Draws the states of octads so that no two of predicate, state and voice predict the answer."""
 
-    def __init__(self, holdout: Holdout) -> None:
-        self.holdout = holdout
+    def __init__(self, withheld: WithheldPairs) -> None:
+        self.withheld = withheld
         self._lead: Counter[tuple[str, str, str, str]] = Counter()  # uses as agent's state, less uses as patient's
         self._pairs: Counter[tuple[str, str, str]] = Counter()
 
@@ -127,9 +128,9 @@ class OctadPlanner:
         Every pair comes about equally often, and every state about as often as an agent's as as a patient's.
         """
         chosen = []
-        voices = self.holdout.voices(predicate, level, split)
+        voices = self.withheld.voices(predicate, level, split)
         for participant, sign in zip(PARTICIPANTS, (1, -1), strict=True):
-            options = self.holdout.states(predicate, participant, level)
+            options = self.withheld.states(predicate, participant, level)
 
             def cost(state: State, sign: int = sign) -> tuple[float, float]:
                 lead = sum(self._lead[split, level, voice, state.text] for voice in voices) / len(voices)
@@ -185,11 +186,11 @@ class OctadGenerator:
 
     def __init__(self, content: CompositionContent, seed: int, quads: QuadGenerator) -> None:
         self.content, self.quads = content, quads
-        self.holdout = Holdout(content, seed)
-        self._planner = OctadPlanner(self.holdout)
+        self.withheld = WithheldPairs(content, seed)
+        self._planner = OctadPlanner(self.withheld)
         self._turns: dict[tuple[str, str], Iterator[Predicate]] = {}
-        invented = invented_names(quads.lexicon, seed, INVENTED_NAMES)
-        held_out = len(invented) // 10
+        invented = invented_names(quads.lexicon, seed)
+        held_out = int(len(invented) * HELD_OUT_INVENTED_NAMES)
         self._invented = {
             "test": invented[:held_out],
             "dev": invented[held_out : 2 * held_out],
@@ -213,7 +214,7 @@ class OctadGenerator:
         names = self.quads.draw_names(people, people if plan.distractor != "none" else [], place.split, chance)
         pools = self.quads.draw_pools(place.split, chance)
         pronouns = [pronoun(place.language, SUBJECT, gender, "singular")]
-        voices = self.holdout.voices(predicate, level, place.split)
+        voices = self.withheld.voices(predicate, level, place.split)
         factors = {
             "kind": "role",
             "type": COMPOSITION,
@@ -231,7 +232,9 @@ class OctadGenerator:
         examples = []
         for voice, order, state, participant in cells(states, voices):
             event = fill_event(frame.texts[voice], predicate)
-            tokens = number_slots(fill_pools(plan.tokens(event, state.text), pools, place.language), 2, place.language)
+            tokens = number_slots(
+                fill_pools(plan.tokens(event, state.text, place.language), pools, place.language), 2, place.language
+            )
             first, second = (names[0], names[1]) if order == 0 else (names[1], names[0])
             agent, patient = (first, second) if voice == "agent_first" else (second, first)
             mentions = [NounPhrase(name) for name in (agent, patient, *names[2:])]
@@ -257,7 +260,7 @@ class OctadGenerator:
 
     def _next_predicate(self, level: str, split: str, chance: random.Random) -> Predicate:
         if (level, split) not in self._turns:
-            predicates = self.holdout.predicates(level, split)
+            predicates = self.withheld.predicates(level, split)
             self._turns[level, split] = cycle(chance.sample(predicates, len(predicates)))
         return next(self._turns[level, split])
 

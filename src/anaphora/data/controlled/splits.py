@@ -95,7 +95,7 @@ def assign_cosets(lexicon: Lexicon, seed: int, shared_nouns: float) -> Holdout:
         generator(seed, lexicon.language, "cosets", purpose).shuffle(shuffled)
         return tuple(tuple(shuffled[coset::count]) for coset in range(count))
 
-    invented = invented_names(lexicon, seed, MAX_INVENTED_NAMES)
+    invented = invented_names(lexicon, seed)[:MAX_INVENTED_NAMES]
     nouns = {kind: cosets_of(f"nouns/{kind}", nouns, COSETS) for kind, nouns in lexicon.nouns.items()}
     return Holdout(
         language=lexicon.language,
@@ -112,8 +112,8 @@ def assign_cosets(lexicon: Lexicon, seed: int, shared_nouns: float) -> Holdout:
     )
 
 
-def invented_names(lexicon: Lexicon, seed: int, most: int) -> list[str]:
-    """Different names of two syllables, in English of two or three, none of them in the lexicon."""
+def invented_names(lexicon: Lexicon, seed: int) -> list[str]:
+    """Different names that are not in the lexicon: one for each pair of syllables, in English at times with a third."""
     chance = generator(seed, lexicon.language, "invented")
     english = lexicon.language == "en"
     known = {name.lower() for names in lexicon.names.values() for name in names}
@@ -130,7 +130,7 @@ def invented_names(lexicon: Lexicon, seed: int, most: int) -> list[str]:
             name += chance.choice(lexicon.syllables)
         if name.lower() not in known:
             names[name.capitalize() if english else name] = None
-    return list(names)[:most]
+    return list(names)
 
 
 def _agreement_groups(cosets: Sequence[Sequence[Noun]], shared: float) -> tuple[tuple[Noun, ...], ...]:

@@ -12,7 +12,10 @@ from anaphora.report.figures.style import figure_style
 from anaphora.report.groups import kind_groups
 from anaphora.report.wording import label, labels, phrase
 
-EDGES = ("gold", "value_zeroing", "distractor", "cue", "matched_query", "matched_heads", "matched_distance")
+EDGES = (
+    *("gold", "value_zeroing", "value_zeroing_others", "distractor", "cue"),
+    *("matched_query", "matched_heads", "matched_distance"),
+)
 """Edges in the order of figure and table."""
 
 _EDGE_COLOURS = {"gold": style.ANTECEDENT, "value_zeroing": style.ANTECEDENT, "distractor": style.DISTRACTOR}
@@ -40,7 +43,7 @@ def knockout_figure(cells: Groups[CausalCell]) -> Figure | None:
                 loss = losses.get((edge, scope))
                 if loss is not None and loss.drop is not None:
                     colour = _EDGE_COLOURS.get(edge, style.OTHER)
-                    form = "hollow bar" if edge == "value_zeroing" else "bar"
+                    form = "hollow bar" if edge.startswith("value_zeroing") else "bar"
                     marks[name, title] = [Mark(loss.drop, loss.interval, colour, form)]
     if not marks:
         return None

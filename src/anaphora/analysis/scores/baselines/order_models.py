@@ -25,6 +25,9 @@ Ints = NDArray[np.int64]
 
 RULE = ("predicate", "cue", "voice")
 """The factors of a wording: a table of them has memorised what training shows, the model of the rule understands it."""
+WORDING = ("type", "scenario", "cue", "voice")
+"""The factors of a wording in a corpus of quads and octads: what is told, and what decides."""
+TABLE_OF_WORDINGS = "table_of_wordings"
 RULE_MODEL = "rule_model"
 """What knows the factors of the corpus by name and learns how they act together."""
 _ZONES = 4  # before the names, between them, up to the pronoun, behind it
@@ -63,7 +66,7 @@ def order_shortcuts(train: Sequence[Example], test: Sequence[Example], tokenizer
         tokenizer: what a word is.
     """
     known, items = (_order_items(examples, tokenizer) for examples in (train, test))
-    results = {"table_of_wordings": _table(known, items, RULE)}
+    results = {TABLE_OF_WORDINGS: _table(known, items, RULE)}
     for count, name in enumerate(("words", "pairs", "triples"), start=1):
         results[name] = _linear(known.words, items.words, known, items, count)
         results[f"{name}_with_places"] = _linear(known.placed_words, items.placed_words, known, items, count)
@@ -73,9 +76,33 @@ def order_shortcuts(train: Sequence[Example], test: Sequence[Example], tokenizer
     return results
 
 
+def wordings_seen(train: Sequence[Example], test: Sequence[Example]) -> Floats:
+    """How right a table is that tells first or second from the wordings of the training split: (N,).
+
+    NaN for items that are no role cues of two candidates, which do not ask for the first or the second.
+    """
+    right = np.full(len(test), np.nan)
+    counts: Counter[tuple[str, ...]] = Counter()
+    for example in filter(_is_role_of_two, train):
+        counts[_wording(example, ("language", *WORDING))] += 1 if _second_is_meant(example) else -1
+    for item, example in enumerate(test):
+        if _is_role_of_two(example):
+            lead = counts[_wording(example, ("language", *WORDING))]
+            right[item] = 0.5 if lead == 0 else float((lead > 0) == _second_is_meant(example))
+    return right
+
+
 def is_of_two(example: Example) -> bool:
     """Whether one of two candidates is meant, first or second."""
     return len(example.focal) == 2 and len(example.antecedents) == 1
+
+
+def _is_role_of_two(example: Example) -> bool:
+    return example.factors.get("kind") == "role" and is_of_two(example)
+
+
+def _second_is_meant(example: Example) -> bool:
+    return example.antecedents[0] == max(example.focal, key=lambda index: min(example.candidates[index]))
 
 
 def _order_items(examples: Sequence[Example], tokenizer: Tokenizer) -> OrderItems:
@@ -84,7 +111,7 @@ def _order_items(examples: Sequence[Example], tokenizer: Tokenizer) -> OrderItem
     return OrderItems(
         words=[np.unique(words // _ZONES) for words in placed],
         placed_words=placed,
-        second=np.array([example.antecedents[0] == example.focal[1] for example in examples]),
+        second=np.array([_second_is_meant(example) for example in examples]),
         examples=examples,
     )
 

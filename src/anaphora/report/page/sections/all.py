@@ -19,6 +19,7 @@ from anaphora.report.page.sections.causal import (
 from anaphora.report.page.sections.examples import examples_section
 from anaphora.report.page.sections.heads import alignment_section, heads_section, quads_section, roles_section
 from anaphora.report.page.sections.levels import levels_sections
+from anaphora.report.page.sections.one_head import one_head_section
 from anaphora.report.page.sections.scores import (
     baselines_section,
     effects_section,
@@ -45,6 +46,7 @@ def run_sections(run: ReportRun, sentences: Sequence[SentenceEntry]) -> list[Sec
         quads_section(run),
         effects_section(evidence.effects),
         knockout_section(evidence.causal_cells),
+        one_head_section(evidence),
         ablation_section(evidence.causal_cells),
         patching_section(evidence.causal_cells),
         dose_response_section(evidence.causal_cells),

@@ -1,0 +1,46 @@
+"""What the chosen head carries by itself, and whether it does so for the pronoun alone: rows of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from anaphora.analysis.evidence.schema.evidence import Evidence, in_group
+from anaphora.report.groups import kind_groups
+from anaphora.report.numbers import NOT_MEASURED, format_count, format_number, format_percent, format_value
+from anaphora.report.wording import phrase
+
+_COLUMNS = ("antecedent", "other_edges", "flipped", "pairs", "pronoun_mass", "best_other", "ratio")
+
+
+def one_head_columns() -> list[str]:
+    """The heads of the columns of `one_head_rows`, the first for the group."""
+    return ["", *(phrase("one_head", f"column_{name}") for name in _COLUMNS)]
+
+
+def one_head_rows(evidence: Evidence) -> Iterator[list[str]]:
+    """A row for every language and kind of cue of which either was measured."""
+    for group in kind_groups(evidence.scores):
+        causal = in_group(evidence.causal_cells, group.language, group.kind)
+        alone = causal.head_level if causal else None
+        specific = in_group(evidence.pronoun_specificity, group.language, group.kind)
+        if alone is None and specific is None:
+            continue
+        row = [group.label]
+        if alone is None:
+            row += [NOT_MEASURED] * 4
+        else:
+            row += [
+                format_value(alone.antecedent_points, alone.antecedent_interval),
+                format_value(alone.other_edges_points, alone.other_edges_interval),
+                format_percent(alone.patch_flips, alone.patch_interval),
+                format_count(alone.pairs),
+            ]
+        if specific is None:
+            row += [NOT_MEASURED] * 3
+        else:
+            row += [
+                format_percent(specific.pronoun_mass),
+                format_percent(specific.best_other_mass),
+                format_number(specific.ratio, 2),
+            ]
+        yield row
