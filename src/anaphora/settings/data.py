@@ -29,6 +29,8 @@ ROLE_CUE_TYPES = {
     "zh": ("causality", "winograd", "voice", "reflexive", "ba_bei"),
 }
 """Types of cue in the built-in corpus that depend on who did what, by language."""
+BINDING = "binding"
+"""A type of role cue to be asked for by name: reflexives whose form does not tell the place of the antecedent."""
 COMPOSITION = "composition"
 """A type of cue to be asked for by name: octads, in which predicate, state and voice decide together."""
 MAX_TRAINING_ASIDES = 3
@@ -51,7 +53,9 @@ class ControlledCorpus(Data):
     train_items: int = 24_000  # a language, at least: quads are kept whole
     test_items: int = 3_000  # a language, at least, of plain items; as many again in dev, a tenth more a stratum
     test_asides: int = 3  # most asides before a pronoun in the test split; above 3, what training shows, any number
-    types: list[str] = field(default_factory=list)  # of cues, as [gender, voice]; none named: all but composition
+    types: list[str] = field(
+        default_factory=list
+    )  # of cues, as [gender, voice]; none named: all but binding and composition
     shared_nouns: float = 0.2  # of gender, number, animacy: the share that training shows with every form of pronoun
 
     def __post_init__(self) -> None:
@@ -66,14 +70,13 @@ class ControlledCorpus(Data):
                 raise UserError(f"data.languages ({language!r}) must be taken from {', '.join(LANGUAGES)}")
         if not self.languages or len(set(self.languages)) != len(self.languages):
             raise UserError(f"data.languages ({self.languages}) must name each language once, at least one")
-        all_types = dict.fromkeys(
-            (*SET_CUE_TYPES, *(kind for language in LANGUAGES for kind in ROLE_CUE_TYPES[language]), COMPOSITION)
-        )
+        roles = (kind for language in LANGUAGES for kind in ROLE_CUE_TYPES[language])
+        all_types = dict.fromkeys((*SET_CUE_TYPES, *roles, BINDING, COMPOSITION))
         for kind in self.types:
             if kind not in all_types:
                 raise UserError(f"data.types ({kind!r}) must be taken from {', '.join(all_types)}")
         for language in self.languages:
-            known = (*SET_CUE_TYPES, *ROLE_CUE_TYPES[language], COMPOSITION)
+            known = (*SET_CUE_TYPES, *role_cue_types(language), COMPOSITION)
             if self.types and not set(self.types) & set(known):
                 raise UserError(
                     f"data.types ({self.types}) must name at least one of {', '.join(known)} for {language}"
@@ -85,7 +88,12 @@ class ControlledCorpus(Data):
     def cue_types(self, language: str) -> tuple[str, ...]:
         """The types of cue that the items of a language have."""
         known = (*SET_CUE_TYPES, *ROLE_CUE_TYPES[language])
-        return tuple(kind for kind in (*known, COMPOSITION) if kind in self.types) if self.types else known
+        return tuple(kind for kind in (*known, BINDING, COMPOSITION) if kind in self.types) if self.types else known
+
+
+def role_cue_types(language: str) -> tuple[str, ...]:
+    """The types of role cue that are written in templates, those included that are to be asked for by name."""
+    return (*ROLE_CUE_TYPES[language], BINDING)
 
 
 @dataclass(kw_only=True)

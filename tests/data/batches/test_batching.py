@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -67,6 +69,37 @@ def test_an_epoch_holds_every_item_once(chosen: Batching) -> None:
     for epoch in range(3):
         part = everything[epoch * len(EXAMPLES) : (epoch + 1) * len(EXAMPLES)]
         assert sorted(part.tolist()) == list(range(len(EXAMPLES)))
+
+
+@pytest.mark.parametrize("chosen", [PACKED, BUCKETS], ids=lambda chosen: chosen.kind)
+def test_the_first_epochs_hold_the_shortest_groups_of_each_type_whole(chosen: Batching) -> None:
+    examples = [
+        replace(example(number), group=f"{number // 2}", factors={"type": "ab"[number // 2 % 2]})
+        for number in range(48)
+    ]
+    data = EncodedSplit(examples, TOKENIZER)
+    lengths = data.ids.lengths
+    batches = TrainingBatches(data, replace(chosen, shortest_first=[0.25, 0.5]), 0, 0, 0.0)
+    items = torch.cat([batch.items for batch in batches.between(0, 100)]).tolist()
+    epochs = [items[:12], items[12:36], items[36:84]]
+    assert sorted(epochs[2]) == list(range(48))
+    for share, epoch in zip((0.25, 0.5), epochs, strict=False):
+        for kind in "ab":
+            mean_lengths = {
+                group: lengths[[2 * group, 2 * group + 1]].mean() for group in range(24) if "ab"[group % 2] == kind
+            }
+            held = {item // 2 for item in epoch if item // 2 in mean_lengths}
+            assert len(held) == 12 * share
+            assert max(mean_lengths[group] for group in held) <= min(
+                length for group, length in mean_lengths.items() if group not in held
+            )
+        assert Counter(item // 2 for item in epoch) == dict.fromkeys({item // 2 for item in epoch}, 2)
+
+
+@pytest.mark.parametrize("share", [0.0, 1.5])
+def test_a_share_of_the_shortest_groups_is_checked(share: float) -> None:
+    with pytest.raises(UserError, match=rf"batching.shortest_first \({share:g}\) must be above 0 and at most 1"):
+        Batching(shortest_first=[0.5, share])
 
 
 @pytest.mark.parametrize("chosen", [PACKED, BUCKETS], ids=lambda chosen: chosen.kind)

@@ -7,9 +7,11 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from pathlib import Path
+from statistics import fmean
 
 import pytest
 
+from anaphora.analysis.scores.baselines.order_models import wordings_seen
 from anaphora.base.errors import UserError
 from anaphora.base.language import LANGUAGES
 from anaphora.data.controlled import corpus, lexicon, pronouns, splits, templates
@@ -17,7 +19,7 @@ from anaphora.data.controlled.describe import corpus_table
 from anaphora.data.controlled.lexicon import CONTENT_FOLDER, FOLDERS
 from anaphora.data.controlled.quads import QuadGenerator, QuadIdentity
 from anaphora.data.controlled.templates import NounPhrase
-from anaphora.data.example import Example
+from anaphora.data.example import SPLITS, Example
 from anaphora.settings.data import ROLE_CUE_TYPES, SET_CUE_TYPES, ControlledCorpus
 
 SMALL = ControlledCorpus(train_items=3000, test_items=900)
@@ -164,6 +166,30 @@ def test_filler_only_names_are_distractors_in_training_and_candidates_in_their_s
                 known_names |= set(names(example)) & fillers if split == "train" else set()
                 assert bool(focal) == (example.factors["stratum"] == "distractor_only")
         assert len(known_names) > lexicon.DISTRACTOR_ONLY_NAMES  # of both genders
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_form_of_a_binding_template_gives_no_place(language: str) -> None:
+    content = templates.load(language, "binding", CONTENT_FOLDER)
+    for split in SPLITS:
+        texts = [" ".join(each.tokens) for each in content.of(split, cataphora=False)]
+        clause_mate_first = sum(text.index("{B}") < text.index("{A}") for text in texts)
+        assert 2 * clause_mate_first == len(texts) >= 8
+
+
+def test_a_table_of_wordings_answers_reflexives_and_no_bindings() -> None:
+    splits = corpus.generate(ControlledCorpus(train_items=4_000, test_items=2_000, types=["reflexive", "binding"]))
+    right = wordings_seen(splits["train"], splits["test"])
+    by_type = {
+        kind: [
+            float(value)
+            for value, example in zip(right, splits["test"], strict=True)
+            if (example.factors["type"], example.factors["stratum"]) == (kind, "main")
+        ]
+        for kind in ("reflexive", "binding")
+    }
+    assert fmean(by_type["reflexive"]) == 1
+    assert 0.4 < fmean(by_type["binding"]) < 0.6
 
 
 def test_invented_names_of_test_are_nowhere_in_training(generated_splits: dict[str, list[Example]]) -> None:

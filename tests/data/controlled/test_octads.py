@@ -188,8 +188,8 @@ def test_another_seed_withholds_other_pairs(generated_splits: dict[str, list[Exa
 
 def test_the_other_types_are_the_same_whether_or_not_octads_can_be_asked_for() -> None:
     words = corpus.words("en")
-    assert "blackmailed" not in words and "blackmailed" in corpus.words("en", with_compositions=True)
-    assert set(words) < set(corpus.words("en", with_compositions=True))
+    assert "blackmailed" not in words and "blackmailed" in corpus.words("en", types=["composition"])
+    assert set(words) < set(corpus.words("en", types=["composition"]))
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from itertools import combinations
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from anaphora.base.batch import Batch, EncoderInput
 from anaphora.base.errors import UserError
@@ -123,7 +124,8 @@ class _Epoch:
 class TrainingBatches:
     """The batches of a training run by step number; the batch of a step depends on (seed, step) alone.
 
-    Epochs follow one another without a break: each is a seeded shuffle of all items, planned anew.
+    Epochs follow one another without a break: each is a seeded shuffle of all items, planned anew. The first ones may
+    hold the shortest groups alone (`batching.shortest_first`).
     """
 
     def __init__(
@@ -140,6 +142,7 @@ class TrainingBatches:
         self.data, self.batching, self.seed = data, batching, seed
         self.slots, self.masked_share = slots, masked_share
         self.minimal_pairs = minimal_pairs
+        self._length_ranks = length_ranks(data) if batching.shortest_first else np.zeros(0)
         self._latest: _Epoch | None = None
 
     def between(self, first: int, last: int) -> Iterator[Batch]:
@@ -157,6 +160,9 @@ class TrainingBatches:
         draw = np.random.default_rng([self.seed, epoch, 1])
         units = None if self.minimal_pairs is None else self.minimal_pairs.batch_units
         order = draw.permutation(len(self.data) if units is None else len(units))
+        if epoch < len(self.batching.shortest_first):
+            first_items = order if units is None else np.array([units[unit][0] for unit in order])
+            order = order[self._length_ranks[first_items] < self.batching.shortest_first[epoch]]
         batches = plan_batches(self.data.ids.lengths, self.batching, order, units)
         # Within a window rows come longest first; the order of batches must not follow it.
         self._latest = _Epoch(epoch, first_step, [batches[number] for number in draw.permutation(len(batches))])
@@ -168,6 +174,27 @@ class TrainingBatches:
         if self.minimal_pairs is not None:
             batch = replace(batch, minimal_pairs=torch.from_numpy(self.minimal_pairs.pairs_among(batch.items.numpy())))
         return mask_words(batch, self.masked_share, self.data.vocabulary, draw) if self.masked_share else batch
+
+
+def length_ranks(data: EncodedSplit) -> NDArray[np.float64]:
+    """How long each item's group is among those of its language and type of cue: (N,) from 0, the shortest, to below 1.
+
+    The length of a group is the mean of its items', so that an epoch of short groups holds quads and octads whole. A
+    text is a group by itself.
+    """
+    groups: dict[object, list[int]] = {}
+    for item in range(len(data)):
+        groups.setdefault((data.examples[item].group or item) if data.examples else item, []).append(item)
+    cells: dict[object, list[list[int]]] = {}
+    for items in groups.values():
+        first = data.examples[items[0]] if data.examples else None
+        cells.setdefault(first and (first.language, first.factors.get("type")), []).append(items)
+    ranks = np.zeros(len(data))
+    for cell in cells.values():
+        cell.sort(key=lambda items: float(data.ids.lengths[items].mean()))
+        for rank, items in enumerate(cell):
+            ranks[items] = rank / len(cell)
+    return ranks
 
 
 def evaluation_batches(data: EncodedSplit, batching: Batching, slots: int) -> Iterator[Batch]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import cycle, islice
 from pathlib import Path
@@ -18,7 +18,7 @@ from anaphora.data.controlled.quads import QuadGenerator, QuadIdentity
 from anaphora.data.controlled.templates import CueTypeContent, Template
 from anaphora.data.corpora.division import ReadingReport
 from anaphora.data.example import SPLITS, Example
-from anaphora.settings.data import COMPOSITION, ROLE_CUE_TYPES, SET_CUE_TYPES, ControlledCorpus
+from anaphora.settings.data import BINDING, COMPOSITION, ROLE_CUE_TYPES, SET_CUE_TYPES, ControlledCorpus, role_cue_types
 
 CATAPHORA_SHARE = 0.1  # of the training items of a type that has cataphoric templates
 INVENTED_SHARE = 0.08  # of the training items of a role type
@@ -61,19 +61,21 @@ def files(settings: ControlledCorpus) -> dict[str, Path]:
     names = [
         f"{FOLDERS[language]}/{name}.toml"
         for language in settings.languages
-        for name in ("lexicon", *SET_CUE_TYPES, *ROLE_CUE_TYPES[language], COMPOSITION)
+        for name in ("lexicon", *SET_CUE_TYPES, *role_cue_types(language), COMPOSITION)
     ]
     return {name: CONTENT_FOLDER / name for name in names}
 
 
 def known_words(settings: ControlledCorpus) -> list[str]:
     """Every word that training sentences in the corpus's languages can hold, sorted."""
-    with_compositions = COMPOSITION in settings.types
-    return sorted({word for language in settings.languages for word in words(language, with_compositions)})
+    return sorted({word for language in settings.languages for word in words(language, settings.types)})
 
 
-def words(language: str, with_compositions: bool = False, content: Path = CONTENT_FOLDER) -> list[str]:
-    """Every word that training sentences can hold, as the content segments them: marks and invented names left out."""
+def words(language: str, types: Collection[str] = (), content: Path = CONTENT_FOLDER) -> list[str]:
+    """Every word that training sentences can hold, as the content segments them: marks and invented names left out.
+
+    Of the types of cue that are there when they are named, those of `types` count.
+    """
     lexicon = lexicons.load(language, content)
     written = [*lexicon.intro, *lexicon.gap, *lexicon.aside]
     written += [noun.singular for nouns in lexicon.nouns.values() for noun in nouns]
@@ -84,9 +86,9 @@ def words(language: str, with_compositions: bool = False, content: Path = CONTEN
     written += [name for names in lexicon.names.values() for name in names]
     written += [form for forms in pronouns.PRONOUNS[language].values() for form in forms]
     written += templates.list_tokens(3, language)
-    if with_compositions:
+    if COMPOSITION in types:
         written += compositions.load(language, content).training_phrases()
-    for kind in (*SET_CUE_TYPES, *ROLE_CUE_TYPES[language]):
+    for kind in (*SET_CUE_TYPES, *ROLE_CUE_TYPES[language], *({BINDING} & set(types))):
         cue_type = templates.load(language, kind, content)
         written += [token for template in cue_type.templates if template.split == "train" for token in template.tokens]
         for scenario in cue_type.scenarios:
@@ -103,7 +105,7 @@ def _generate_language(settings: ControlledCorpus, language: str, content: Path)
     wanted = settings.cue_types(language)
     sets, roles = (
         [templates.load(language, kind, content) for kind in kinds if kind in wanted]
-        for kinds in (SET_CUE_TYPES, ROLE_CUE_TYPES[language])
+        for kinds in (SET_CUE_TYPES, role_cue_types(language))
     )
     octads = (
         OctadGenerator(compositions.load(language, content), settings.seed, quads) if COMPOSITION in wanted else None

@@ -29,11 +29,13 @@ from anaphora.data.controlled.lexicon import (
     Noun,
 )
 from anaphora.data.controlled.pronouns import SUBJECT
-from anaphora.settings.data import COMPOSITION, ROLE_CUE_TYPES
+from anaphora.settings.data import BINDING, COMPOSITION, ROLE_CUE_TYPES
 
 Item = TypeVar("Item")
 
 HELD_OUT_GROUPS = 4  # groups of nouns, each withheld from one form of pronoun
+_NAMES_OF = {BINDING: "reflexive", COMPOSITION: "voice"}
+"""The type whose names a type has that is to be asked for by name."""
 MAX_INVENTED_NAMES = 320  # names at most, a quarter of them for test
 
 
@@ -76,8 +78,7 @@ class Holdout:
 
     def role_names(self, kind: str, gender: str, split: str) -> list[str]:
         """The ordinary names that the items of a role type use in a split."""
-        types = ROLE_CUE_TYPES[self.language]
-        test = 2 * types.index("voice" if kind == COMPOSITION else kind)
+        test = 2 * ROLE_CUE_TYPES[self.language].index(_NAMES_OF.get(kind, kind))
         allowed = {"test": {test}, "dev": {test + 1}, "train": set(range(NAME_COSETS)) - {test, test + 1}}[split]
         return _items_of(self.names[gender], allowed)
 

@@ -13,7 +13,7 @@ from anaphora.base.errors import UserError
 from anaphora.data.controlled.lexicon import FOLDERS, read_toml, words
 from anaphora.data.controlled.pronouns import FORM_WORDS, POSSESSIVE, PRONOUN_FORMS, SUBJECT
 from anaphora.data.example import SPLITS, Span
-from anaphora.settings.data import ROLE_CUE_TYPES
+from anaphora.settings.data import role_cue_types
 
 POOLS = ("intro", "gap", "aside")
 
@@ -91,7 +91,7 @@ def load(language: str, kind: str, folder: Path) -> CueTypeContent:
     scenarios = tuple(
         _scenario(path, index, written) for index, written in enumerate(_entries(path, "scenario", table))
     )
-    role = kind in ROLE_CUE_TYPES[language]
+    role = kind in role_cue_types(language)
     if role != bool(scenarios):
         raise UserError(f"{path}: a {kind} file must {'have' if role else 'not have'} scenarios")
     patterns = _slot_patterns(scenarios)
