@@ -20,12 +20,30 @@ EVALUATED = ("dev", "test")
 
 
 @pytest.fixture(scope="module")
-def generated_splits() -> dict[str, list[Example]]:
+def all_compositions() -> dict[str, list[Example]]:
     return corpus.generate(SETTINGS)
 
 
+@pytest.fixture(scope="module")
+def generated_splits(all_compositions: dict[str, list[Example]]) -> dict[str, list[Example]]:
+    """The octads of each split."""
+    return {
+        split: [each for each in examples if each.factors["stratum"] != corpus.THIRD]
+        for split, examples in all_compositions.items()
+    }
+
+
+@pytest.fixture(scope="module")
+def third_persons(all_compositions: dict[str, list[Example]]) -> dict[str, list[Example]]:
+    """The sentences of each split in which the third person is meant."""
+    return {
+        split: [each for each in examples if each.factors["stratum"] == corpus.THIRD]
+        for split, examples in all_compositions.items()
+    }
+
+
 def of(examples: Sequence[Example], language: str, *levels: str) -> list[Example]:
-    return [each for each in examples if each.language == language and each.factors["level"] in levels]
+    return [each for each in examples if each.language == language and each.factors.get("level") in levels]
 
 
 def groups_of(examples: Sequence[Example]) -> list[list[Example]]:
@@ -152,6 +170,21 @@ def test_a_third_person_stands_in_every_place_with_ten_sentences_at_least(
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
+def test_the_third_person_is_at_times_the_one_who_is_meant(
+    third_persons: dict[str, list[Example]], generated_splits: dict[str, list[Example]], language: str
+) -> None:
+    for split, examples in third_persons.items():
+        spoken = [each for each in examples if each.language == language]
+        of_three = [each for each in of(generated_splits[split], language, "L0") if len(each.candidates) == 3]
+        assert len(spoken) > 0.03 * len(of_three)
+        for group in groups_of(spoken):
+            (meant,) = {each.words(each.antecedents[0]) for each in group}
+            assert len(group) == 4 and all(len(each.focal) == len(each.candidates) == 3 for each in group)
+            assert all(len(each.candidates[each.antecedents[0]]) == 1 for each in group), meant
+        assert not {each.factors["level"] for each in spoken if "level" in each.factors}
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
 def test_no_sentence_of_dev_or_test_is_one_of_training_up_to_fillers_and_marks(language: str) -> None:
     """Every one has another link, in at least one word that is no filler and no mark."""
     content = compositions.load(language, CONTENT_FOLDER)
@@ -161,7 +194,7 @@ def test_no_sentence_of_dev_or_test_is_one_of_training_up_to_fillers_and_marks(l
 
     links = {split: {words(link) for link in content.parts[split]["link"]} for split in ("train", *EVALUATED)}
     assert not links["train"] & links["test"] and not links["train"] & links["dev"] and not links["dev"] & links["test"]
-    for place in compositions.DISTRACTOR_POSITIONS:
+    for place in (*compositions.DISTRACTOR_POSITIONS, "third"):
         known = {words(text) for text in content.parts["train"][place]}
         for split in EVALUATED:
             assert not known & {words(text) for text in content.parts[split][place]}

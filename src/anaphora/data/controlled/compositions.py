@@ -21,7 +21,7 @@ from anaphora.data.example import SPLITS
 VOICES = ("agent_first", "patient_first")
 PARTICIPANTS = ("agent", "patient")
 DISTRACTOR_POSITIONS = ("before", "inside", "between", "after")
-_PARTS = ("prefix", "link", "suffix", *DISTRACTOR_POSITIONS)
+_PARTS = ("prefix", "link", "suffix", *DISTRACTOR_POSITIONS, "third")
 _LEAST_CLASSES = 2
 """Classes, at least, in which a state picks each participant: with one alone the state would decide by itself."""
 _SLOT = re.compile(r"\{([a-z_]+)\}")
@@ -193,11 +193,12 @@ def _parts(path: Path, split: str, written: Any) -> dict[str, tuple[str, ...]]:
         texts = written.get(name)
         if not isinstance(texts, list) or not texts or not all(isinstance(text, str) for text in texts):
             raise UserError(f"{path}, [{split}], {name}: {texts!r} must be a list of texts")
-        slots = {"x"} if name in DISTRACTOR_POSITIONS else set()
+        slots = {"x", "he"} if name == "third" else {"x"} if name in DISTRACTOR_POSITIONS else set()
         for text in texts:
             named = set(_SLOT.findall(text)) - set(POOLS)
             if named != slots:
-                raise UserError(f"{path}, [{split}], {name}: {text!r} must hold {{x}} in a distractor's place alone")
+                wanted = " and ".join(f"{{{slot}}}" for slot in sorted(slots, reverse=True)) or "no slot"
+                raise UserError(f"{path}, [{split}], {name}: {text!r} must hold {wanted}, pools aside")
         parts[name] = tuple(texts)
     return parts
 

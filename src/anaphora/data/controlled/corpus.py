@@ -25,6 +25,8 @@ INVENTED_SHARE = 0.08  # of the training items of a role type
 INVENTED_IN_COMPOSITIONS = 0.25  # of the training items of compositions
 STRATUM_SHARE = 0.1  # of the test items, for each stratum besides the main one
 SETS_BESIDE_COMPOSITIONS = 0.25  # of the training items: set cues where there are compositions, else a half
+THIRD = "third"  # a stratum of compositions: a third person is meant
+THIRD_SHARE = 0.05  # of the training items of compositions
 L1_SHARE = 0.2  # of the training items of compositions: pairs that are shown in one voice
 EVALUATION_SENTENCES = 48  # around the events of dev, and of test
 TRAINING_WEIGHTS = {"selection": 3.0, "winograd": 2.0, "voice": 1.5, COMPOSITION: 10.0}
@@ -154,6 +156,8 @@ def _octad_draw(octads: OctadGenerator, split: str, stratum: str, chance: random
     plans = sentence_plans(octads.content.parts[split], split, chance)
     if split != "train":
         plans = cycle(list(islice(plans, EVALUATION_SENTENCES)))
+    if stratum == THIRD:
+        return lambda place: octads.third_person(next(plans), place, chance)
     return lambda place: octads.octad(level, next(plans), place, chance)
 
 
@@ -191,9 +195,14 @@ class _Quotas:
         """Those of the octads."""
         if self.split == "train":
             items = self._training_items(COMPOSITION, is_role=True)
-            strata = {"L1": math.ceil(items * L1_SHARE), "invented": math.ceil(items * INVENTED_IN_COMPOSITIONS)}
+            strata = {
+                "L1": math.ceil(items * L1_SHARE),
+                "invented": math.ceil(items * INVENTED_IN_COMPOSITIONS),
+                THIRD: math.ceil(items * THIRD_SHARE),
+            }
             return _listed(items - sum(strata.values()), strata)
-        return _listed(self._items_of_a_type(), dict.fromkeys((*LEVELS[1:], "invented"), self._items_of_a_type()))
+        strata = {**dict.fromkeys((*LEVELS[1:], "invented"), self._items_of_a_type()), THIRD: self._stratum}
+        return _listed(self._items_of_a_type(), strata)
 
     def _training_items(self, kind: str, is_role: bool) -> int:
         roles = [*(each.type for each in self.roles), *([COMPOSITION] if self.has_compositions else [])]

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import cycle, product
 
 from anaphora.data.controlled.compositions import (
@@ -17,6 +18,7 @@ from anaphora.data.controlled.compositions import (
     PARTICIPANTS,
     VOICES,
     CompositionContent,
+    Frame,
     Predicate,
     State,
 )
@@ -59,6 +61,10 @@ class SentencePlan:
         stop = FULL_STOP[language]
         parts = (self.prefix, event.replace("{inside}", self.inside), self.link, "{he}", state, self.suffix, stop)
         return " ".join(parts).split()
+
+    def tokens_about_third(self, event: str, third: str, language: str) -> list[str]:
+        """The sentence whose end is about a third person."""
+        return " ".join((self.prefix, event.replace("{inside}", ""), third, FULL_STOP[language])).split()
 
 
 class WithheldPairs:
@@ -181,6 +187,58 @@ def cells(states: tuple[State, State], voices: Sequence[str]) -> Iterator[tuple[
             yield voice, order, state, participant
 
 
+@dataclass(frozen=True)
+class _Scene:
+    """What the cells of an octad share: an event, the people in it, and the words of the pools."""
+
+    predicate: Predicate
+    frame: Frame
+    gender: str
+    names: Sequence[str]
+    pools: Mapping[str, str]
+    place: QuadIdentity
+
+    def example(
+        self,
+        tokens_around: Callable[[str], list[str]],
+        cell: tuple[str, int],
+        *,
+        antecedent: int,
+        focal: int,
+        factors: Mapping[str, str],
+    ) -> Example:
+        """One cell: `tokens_around` an event, its voice and which name comes first."""
+        voice, order = cell
+        language = self.place.language
+        event = fill_event(self.frame.texts[voice], self.predicate)
+        tokens = number_slots(fill_pools(tokens_around(event), self.pools, language), 2, language)
+        first, second = self.names[order], self.names[1 - order]
+        agent, patient = (first, second) if voice == "agent_first" else (second, first)
+        mentions = [NounPhrase(name) for name in (agent, patient, *self.names[2:])]
+        written = render(tokens, mentions, [pronoun(language, SUBJECT, self.gender, "singular")], language)
+        own = {
+            "kind": "role",
+            "type": COMPOSITION,
+            "stratum": self.place.stratum,
+            "scenario": f"{self.predicate.kind}/{self.predicate.name}",
+            "predicate": self.predicate.name,
+            "frame": self.frame.name,
+            "gender": self.gender,
+            "number": "singular",
+            "voice": voice,
+        }
+        return make_example(
+            written,
+            self.place,
+            antecedent=antecedent,
+            which=0,
+            order=order,
+            factors={**own, **factors},
+            focal=focal,
+            cell=voice,
+        )
+
+
 class OctadGenerator:
     """Draws the octads of one language; names and fillers are those of the quads."""
 
@@ -208,50 +266,63 @@ class OctadGenerator:
                 frames = with_room
             else:
                 plan = replace(plan, inside="", distractor="none")
+        scene = self._scene(predicate, frames, plan.distractor != "none", place, chance)
+        voices = self.withheld.voices(predicate, level, place.split)
+        factors = {
+            "template": f"{place.language}/{COMPOSITION}/{plan.name}",
+            "level": level,
+            "distractor": plan.distractor,
+            "voices": str(len(voices)),
+        }
+        return [
+            scene.example(
+                partial(plan.tokens, state=state.text, language=place.language),
+                (voice, order),
+                antecedent=participant,
+                focal=2,
+                factors={**factors, "cue": state.text},
+            )
+            for voice, order, state, participant in cells(states, voices)
+        ]
+
+    def third_person(self, plan: SentencePlan, place: QuadIdentity, chance: random.Random) -> list[Example]:
+        """An event in both voices and orders, and a third person who is meant in all four."""
+        predicate = self._next_predicate(place.stratum, place.split, chance)
+        frames = [self.content.frames[name] for name in predicate.frames]
+        scene = self._scene(predicate, frames, True, place, chance)
+        if plan.distractor == "before":
+            plan = replace(plan, prefix="")
+        texts = self.content.parts[place.split]["third"]
+        number = chance.randrange(len(texts))
+        factors = {
+            "template": f"{place.language}/{COMPOSITION}/{place.split}/third{number}",
+            "distractor": "none",  # of the three any may be meant
+            "cue": texts[number],
+        }
+        return [
+            scene.example(
+                partial(plan.tokens_about_third, third=texts[number], language=place.language),
+                cell,
+                antecedent=2,
+                focal=3,
+                factors=factors,
+            )
+            for cell in product(VOICES, range(2))
+        ]
+
+    def _scene(
+        self,
+        predicate: Predicate,
+        frames: Sequence[Frame],
+        has_third: bool,
+        place: QuadIdentity,
+        chance: random.Random,
+    ) -> _Scene:
         frame = chance.choice(frames)
         gender = chance.choice(GENDERS)
         people = self._people(gender, place)
-        names = self.quads.draw_names(people, people if plan.distractor != "none" else [], place.split, chance)
-        pools = self.quads.draw_pools(place.split, chance)
-        pronouns = [pronoun(place.language, SUBJECT, gender, "singular")]
-        voices = self.withheld.voices(predicate, level, place.split)
-        factors = {
-            "kind": "role",
-            "type": COMPOSITION,
-            "template": f"{place.language}/{COMPOSITION}/{plan.name}",
-            "stratum": place.stratum,
-            "level": level,
-            "scenario": f"{predicate.kind}/{predicate.name}",
-            "predicate": predicate.name,
-            "frame": frame.name,
-            "distractor": plan.distractor,
-            "gender": gender,
-            "number": "singular",
-            "voices": str(len(voices)),
-        }
-        examples = []
-        for voice, order, state, participant in cells(states, voices):
-            event = fill_event(frame.texts[voice], predicate)
-            tokens = number_slots(
-                fill_pools(plan.tokens(event, state.text, place.language), pools, place.language), 2, place.language
-            )
-            first, second = (names[0], names[1]) if order == 0 else (names[1], names[0])
-            agent, patient = (first, second) if voice == "agent_first" else (second, first)
-            mentions = [NounPhrase(name) for name in (agent, patient, *names[2:])]
-            written = render(tokens, mentions, pronouns, place.language)
-            examples.append(
-                make_example(
-                    written,
-                    place,
-                    antecedent=participant,
-                    which=0,
-                    order=order,
-                    factors={**factors, "voice": voice, "cue": state.text},
-                    focal=2,
-                    cell=voice,
-                )
-            )
-        return examples
+        names = self.quads.draw_names(people, people if has_third else [], place.split, chance)
+        return _Scene(predicate, frame, gender, names, self.quads.draw_pools(place.split, chance), place)
 
     def _people(self, gender: str, place: QuadIdentity) -> Sequence[str]:
         if place.stratum == "invented":
