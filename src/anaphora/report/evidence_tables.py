@@ -52,11 +52,14 @@ def evidence_tables(evidence: Evidence) -> dict[str, list[Row]]:
             if control
             for row in _group_rows(control.languages)
         ],
-        "verdict": [
-            {**row, "verdict": cell.verdict, **_flatten(to_json(rule))}
-            for row, cell in _groups(evidence.verdict)
-            for rule in cell.rows
-        ],
+        **{
+            name: [
+                {**row, "verdict": cell.verdict, **_flatten(to_json(rule))}
+                for row, cell in _groups(part)
+                for rule in cell.rows
+            ]
+            for name, part in (("verdict", evidence.verdict), ("verdict_at_head", evidence.verdict_at_head))
+        },
         **_causal_tables(evidence.causal_cells),
     }
     return {name: rows for name, rows in tables.items() if rows}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from anaphora.analysis.evidence.schema.evidence import Evidence
+from anaphora.analysis.evidence.schema.evidence import Evidence, Verdict
 from anaphora.base.console import console
 from anaphora.report.groups import kind_groups
 from anaphora.report.headline import headline_sentence, headline_table
@@ -19,13 +19,18 @@ if TYPE_CHECKING:
 
 def print_verdict(evidence: Evidence) -> None:
     """Print what the rules give for every language and kind of cue, and the rows that fail or are open."""
-    for group in kind_groups(evidence.verdict):
-        failed = [row.rule for row in group.cell.rows if row.passed is False]
-        unmeasured = [row.rule for row in group.cell.rows if row.passed is None]
-        reasons = [f"fails: {', '.join(failed)}"] if failed else []
-        reasons += [f"not measured: {', '.join(unmeasured)}"] if unmeasured else []
-        why = f" ({'; '.join(reasons)})" if reasons else ""
-        console.print(f"{group.label}: {group.cell.verdict}{why}", soft_wrap=True)
+    for scope, verdicts in (("", evidence.verdict), (f", {phrase('verdict', 'at_head')}", evidence.verdict_at_head)):
+        for group in kind_groups(verdicts):
+            _print_group_verdict(f"{group.label}{scope}", group.cell)
+
+
+def _print_group_verdict(name: str, verdict: Verdict) -> None:
+    failed = [row.rule for row in verdict.rows if row.passed is False]
+    unmeasured = [row.rule for row in verdict.rows if row.passed is None]
+    reasons = [f"fails: {', '.join(failed)}"] if failed else []
+    reasons += [f"not measured: {', '.join(unmeasured)}"] if unmeasured else []
+    why = f" ({'; '.join(reasons)})" if reasons else ""
+    console.print(f"{name}: {verdict.verdict}{why}", soft_wrap=True)
 
 
 def print_headline(evidence: Evidence) -> None:

@@ -52,9 +52,9 @@ def test_the_hash_changes_with_the_protocol_and_the_settings_but_not_with_where_
 
 def test_the_hash_covers_the_verdicts_rule(config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
     before = protocol(Protocol(), "test", config).hash
-    for name in verdict.RULE:
+    for name in verdict.FIXED:
         with monkeypatch.context() as patched:
-            patched.setitem(verdict.RULE, name, "another")
+            patched.setitem(verdict.FIXED, name, "another")
             assert protocol(Protocol(), "test", config).hash != before
     assert protocol(Protocol(), "test", config).hash == before
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from anaphora.analysis.evidence.schema.evidence import Evidence, Verdict
-from anaphora.analysis.evidence.verdict import near_chance, verdict
+from anaphora.analysis.evidence.verdict import near_chance, verdict, verdict_at_head
 from anaphora.settings.commands.analysis import CONTROLS
 
 SCORES = ("task", "candidate", "quad", "minimal_pair", "open", "focal")
@@ -33,6 +33,13 @@ CAUSAL: dict[str, Any] = {
         "pairs": 50, "skipped": 0, "head": FLIPPED, "layer": FLIPPED, "cumulative": [], "all_layers": FLIPPED,
     },
     "dose_response": {},
+    "head_level": {
+        "items": 100, "antecedent_points": 45.0, "antecedent_interval": [35.0, 55.0], "other_edges_points": 4.0,
+        "other_edges_interval": [1.0, 7.0], "pairs": 50, "patch_flips": 0.85, "patch_interval": [0.75, 0.95],
+    },
+}  # fmt: skip
+SPECIFICITY = {
+    "items": 100, "pronoun_mass": 0.8, "best_other_mass": 0.3, "ratio": 2.67, "difference": 0.5, "interval": [0.4, 0.6]
 }  # fmt: skip
 UNIFORM = {"task_accuracy": 0.5, "candidate_accuracy": 0.45, "interval": None, "chance": 0.45}
 CONTROL = {"run": "control", "seed": 0, "as_expected": True, "expected": "", "observed": ""}
@@ -56,6 +63,7 @@ def metrics() -> dict[str, Any]:
                 "head": {"layer": 0, "head": 0},
                 "languages": {"en": dict.fromkeys(KINDS, CAUSAL)},
             },
+            "pronoun_specificity": {"en": dict.fromkeys(KINDS, SPECIFICITY)},
             "controls": {name: {**CONTROL, "languages": {"en": dict.fromkeys(KINDS, UNIFORM)}} for name in CONTROLS},
         }
     )
@@ -175,3 +183,58 @@ def test_items_without_a_kind_have_one_verdict() -> None:
 def test_near_chance_is_within_ten_points_on_either_side() -> None:
     assert [near_chance(accuracy, 0.5) for accuracy in (0.39, 0.41, 0.59, 0.61)] == [False, True, True, False]
     assert near_chance(None, 0.5) is None
+
+
+def test_at_the_head_its_own_rows_decide_in_place_of_its_layers() -> None:
+    cells = verdict_at_head(Evidence.from_json(metrics()), 0.05)["en"]
+    assert {kind: cell.verdict for kind, cell in cells.items()} == {"set": "supported", "role": "supported"}
+    assert [row.rule for row in cells["role"].rows] == [
+        "significance",
+        "lift",
+        "quad accuracy",
+        "the head's edge to the antecedent",
+        "the head's other edges",
+        "attention-pattern patching",
+        "the pronoun and no other word",
+        "uniform attention",
+        "trained controls",
+    ]
+    layer = put(metrics(), "causal/languages/en/role/pattern_patching/layer/flipped", 0.1)
+    assert verdict_at_head(Evidence.from_json(layer), 0.05)["en"]["role"].verdict == "supported"
+    assert results(layer)["role"] == "not supported"
+
+
+@pytest.mark.parametrize(
+    ("rule", "path", "failing", "passing"),
+    [
+        (
+            "the head's edge to the antecedent",
+            "causal/languages/en/role/head_level/antecedent_interval",
+            [30.0, 55.0],
+            [30.1, 55.0],
+        ),
+        ("the head's other edges", "causal/languages/en/role/head_level/other_edges_points", 10.1, 10.0),
+        ("attention-pattern patching", "causal/languages/en/role/head_level/patch_flips", 0.79, 0.8),
+        ("the pronoun and no other word", "pronoun_specificity/en/role/ratio", 1.9, 2.0),
+    ],
+)
+def test_each_rule_of_the_head_alone_decides_at_its_threshold(rule: str, path: str, failing: Any, passing: Any) -> None:
+    for value, passed in ((failing, False), (passing, True)):
+        cell = verdict_at_head(Evidence.from_json(put(metrics(), path, value)), 0.05)["en"]["role"]
+        assert [row.passed for row in cell.rows if row.rule == rule] == [passed]
+        assert cell.verdict == ("supported" if passed else "not supported")
+
+
+def test_what_was_not_measured_of_the_head_never_passes() -> None:
+    content = metrics()
+    del content["pronoun_specificity"]
+    for kind in KINDS:
+        content["causal"]["languages"]["en"][kind].pop("head_level", None)  # kinds share one table
+    cell = verdict_at_head(Evidence.from_json(content), 0.05)["en"]["role"]
+    assert [row.rule for row in cell.rows if row.passed is None] == [
+        "the head's edge to the antecedent",
+        "the head's other edges",
+        "attention-pattern patching",
+        "the pronoun and no other word",
+    ]
+    assert cell.verdict == "not supported"

@@ -12,7 +12,7 @@ from anaphora.analysis.evidence.headline import Headline, Progress, measure_head
 from anaphora.analysis.evidence.protocol import protocol
 from anaphora.analysis.evidence.schema.evidence import Evidence, Provenance
 from anaphora.analysis.evidence.storage import read_evidence, write_evidence
-from anaphora.analysis.evidence.verdict import verdict
+from anaphora.analysis.evidence.verdict import verdict, verdict_at_head
 from anaphora.data.example import to_record
 from anaphora.runs.digests import analysis_code_digest, weights_digest
 from anaphora.runs.directory import Run
@@ -53,7 +53,8 @@ def gather_evidence(run: Run, settings: Report, progress: Progress) -> RunEviden
         provenance=provenance,
     )
     evidence = replace(evidence, controls=controls.read(run.directory, settings.split))
-    evidence = replace(evidence, verdict=verdict(evidence, settings.protocol.alpha))
+    alpha = settings.protocol.alpha
+    evidence = replace(evidence, verdict=verdict(evidence, alpha), verdict_at_head=verdict_at_head(evidence, alpha))
     write_evidence(headline, run.directory, evidence)
     return RunEvidence(headline, evidence)
 

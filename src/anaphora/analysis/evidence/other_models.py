@@ -17,7 +17,7 @@ from anaphora.analysis.evidence.examination import row_evidence
 from anaphora.analysis.evidence.headline import Measurement, Progress, no_progress
 from anaphora.analysis.evidence.protocol import protocol
 from anaphora.analysis.evidence.schema.evidence import Evidence
-from anaphora.analysis.evidence.verdict import verdict
+from anaphora.analysis.evidence.verdict import verdict, verdict_at_head
 from anaphora.analysis.maps.answers import NO_CANDIDATE, Answers
 from anaphora.analysis.maps.capture import Capture
 from anaphora.analysis.maps.record import AttentionRecord
@@ -91,7 +91,11 @@ def evidence_from_records(
         causal=None if subject is None else causal_tests(subject, head, ranked_heads(chosen_on), None, progress),
         controls=dict.fromkeys(CONTROLS),
     )
-    return measurement, replace(evidence, verdict=verdict(evidence, fixed.alpha))
+    return measurement, replace(
+        evidence,
+        verdict=verdict(evidence, fixed.alpha),
+        verdict_at_head=verdict_at_head(evidence, fixed.alpha),
+    )
 
 
 def _check_disjoint(development: Sequence[AttentionRecord], measured: Sequence[AttentionRecord]) -> None:

@@ -8,7 +8,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from anaphora.analysis.evidence.schema.evidence import Protocol
-from anaphora.analysis.evidence.verdict import RULE
+from anaphora.analysis.evidence.verdict import FIXED
 from anaphora.analysis.scores.cells import by_language_and_kind, claim_cells, rounded
 from anaphora.analysis.scores.heads import Head, HeadScores
 from anaphora.analysis.scores.statistics import holm, permutation_p
@@ -39,7 +39,7 @@ def protocol(fixed: settings.Protocol, split: str, config: Config | str) -> Prot
     parts: dict[str, Any] = {"metric": METRIC, "map": MAP, "direction": DIRECTION, "alpha": fixed.alpha, "split": split}
     run_settings = config if isinstance(config, str) else asdict(replace(config, name=None, output="", resume=None))
     written = json.dumps(
-        {"protocol": parts, "rule": RULE, "settings": run_settings}, sort_keys=True, ensure_ascii=False
+        {"protocol": parts, "rule": FIXED, "settings": run_settings}, sort_keys=True, ensure_ascii=False
     )
     return Protocol(**parts, hash=hashlib.sha256(written.encode()).hexdigest()[:16])
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from anaphora.analysis.evidence.schema.causal import Flipped, Knockout
+import tomllib
+from pathlib import Path
+
+from anaphora.analysis.evidence.schema.causal import Flipped, HeadLevel, Knockout
 from anaphora.analysis.evidence.schema.evidence import (
     VERDICT_SCOPE,
     Evidence,
@@ -11,23 +14,15 @@ from anaphora.analysis.evidence.schema.evidence import (
     claim_groups,
     in_group,
 )
-from anaphora.analysis.evidence.schema.scores import AccuracyCell, Cell, Groups, Significance
+from anaphora.analysis.evidence.schema.scores import AccuracyCell, Cell, Groups, Significance, Specificity
 from anaphora.settings.commands.analysis import CONTROLS
 
-LIFT_ABOVE = 1.0
-"""Times uniform attention: the lower end of the lift's interval."""
-KNOCKOUT_ABOVE = 0.10
-"""Task accuracy that knocking out the gold edge costs more than matched edges: the lower end of its interval."""
-FLIPPED_ABOVE = 0.5
-"""Of the right answers, those that follow the row of the minimal pair's other sentence."""
-NEAR_CHANCE = 0.10
-"""How far from chance still counts as near."""
-RULE: dict[str, float | str] = {
-    "lift_above": LIFT_ABOVE,
-    "knockout_above": KNOCKOUT_ABOVE,
-    "flipped_above": FLIPPED_ABOVE,
-    "near_chance": NEAR_CHANCE,
+RULES: dict[str, dict[str, float]] = tomllib.loads(Path(__file__).with_name("rules.toml").read_text(encoding="utf-8"))
+"""The thresholds of rules.toml by section."""
+NEAR_CHANCE = RULES["controls"]["near_chance"]
+FIXED: dict[str, float | str] = {
     "scope": VERDICT_SCOPE,
+    **{f"{section}_{name}": value for section, rules in RULES.items() for name, value in rules.items()},
 }
 """What the protocol's hash covers of it."""
 
@@ -35,7 +30,7 @@ SUPPORTED, NOT_SUPPORTED, NOT_CONTROLLED = "supported", "not supported", "not ye
 
 
 def verdict(evidence: Evidence, alpha: float) -> Groups[Verdict]:
-    """The verdict on "this head points at antecedents, and it matters", per language and kind of cue.
+    """The verdict on "this head points at antecedents, and the answer depends on its layer", by language and kind.
 
     Args:
         evidence: scores, significance, causal tests and controls; a part that is None counts as not measured.
@@ -48,19 +43,40 @@ def verdict(evidence: Evidence, alpha: float) -> Groups[Verdict]:
     """
     verdicts: Groups[Verdict] = {}
     for language, kind, cell in claim_groups(evidence.scores):
-        verdicts.setdefault(language, {})[kind] = _verdict(evidence, cell, language, kind, alpha)
+        causal = in_group(evidence.causal_cells, language, kind)
+        rows = [
+            _knockout(causal.knockout.get(VERDICT_SCOPE) if causal else None),
+            _patching(causal.pattern_patching.layer if causal else None),
+        ]
+        verdicts.setdefault(language, {})[kind] = _verdict(evidence, cell, language, kind, alpha, rows)
     return verdicts
 
 
-def _verdict(evidence: Evidence, cell: Cell, language: str, kind: str, alpha: float) -> Verdict:
-    causal = in_group(evidence.causal_cells, language, kind)
+def verdict_at_head(evidence: Evidence, alpha: float) -> Groups[Verdict]:
+    """The same with what the chosen head carries alone, and for the pronoun alone, in place of its layer's rows."""
+    verdicts: Groups[Verdict] = {}
+    for language, kind, cell in claim_groups(evidence.scores):
+        causal = in_group(evidence.causal_cells, language, kind)
+        alone = causal.head_level if causal else None
+        rows = [
+            _antecedent_edge(alone),
+            _other_edges(alone),
+            _patching_of_head(alone),
+            _specificity(in_group(evidence.pronoun_specificity, language, kind)),
+        ]
+        verdicts.setdefault(language, {})[kind] = _verdict(evidence, cell, language, kind, alpha, rows)
+    return verdicts
+
+
+def _verdict(
+    evidence: Evidence, cell: Cell, language: str, kind: str, alpha: float, causal_rows: list[VerdictRow]
+) -> Verdict:
     controls = evidence.controls or {}
     rows = [
         _significance(in_group(evidence.significance, language, kind), alpha),
         _lift(cell),
         _quads(cell),
-        _knockout(causal.knockout.get(VERDICT_SCOPE) if causal else None),
-        _patching(causal.pattern_patching.layer if causal else None),
+        *causal_rows,
     ]
     if kind == "role":
         uniform = controls.get("uniform")
@@ -88,14 +104,14 @@ def _significance(cell: Significance | None, alpha: float) -> VerdictRow:
 
 
 def _lift(cell: Cell) -> VerdictRow:
-    ends = cell.intervals.lift
+    ends, above = cell.intervals.lift, RULES["scores"]["lift_above"]
     return VerdictRow(
         rule="lift",
         question="Does the antecedent get more weight than its share of the sentence?",
         value=cell.lift,
         interval=ends,
-        needed=f"interval above {LIFT_ABOVE:g}",
-        passed=None if ends is None else ends.low > LIFT_ABOVE,
+        needed=f"interval above {above:g}",
+        passed=None if ends is None else ends.low > above,
     )
 
 
@@ -122,27 +138,82 @@ def _quads(cell: Cell) -> VerdictRow:
 
 def _knockout(scope: Knockout | None) -> VerdictRow:
     value, ends = (scope.gold_minus_matched.value, scope.gold_minus_matched.interval) if scope else (None, None)
+    above = RULES["layer"]["knockout_above"]
     return VerdictRow(
         rule="attention knockout",
         question="Does knocking out the edge from pronoun to antecedent in the head's layer cost more right answers "
         "than knocking out matched edges?",
         value=value,
         interval=ends,
-        needed=f"interval above {100 * KNOCKOUT_ABOVE:g} points",
-        passed=None if ends is None else ends.low > KNOCKOUT_ABOVE,
+        needed=f"interval above {100 * above:g} points",
+        passed=None if ends is None else ends.low > above,
     )
 
 
 def _patching(layer: Flipped | None) -> VerdictRow:
     flipped, ends = (layer.flipped, layer.interval) if layer else (None, None)
+    above = RULES["layer"]["flipped_above"]
     return VerdictRow(
         rule="attention-pattern patching",
         question="Does the answer follow when the pronoun's rows in that layer are replaced by those of the minimal "
         "pair's other sentence?",
         value=flipped,
         interval=ends,
-        needed=f"more than {100 * FLIPPED_ABOVE:g} % of right answers",
-        passed=None if flipped is None else flipped > FLIPPED_ABOVE,
+        needed=f"more than {100 * above:g} % of right answers",
+        passed=None if flipped is None else flipped > above,
+    )
+
+
+def _antecedent_edge(alone: HeadLevel | None) -> VerdictRow:
+    value, ends = (alone.antecedent_points, alone.antecedent_interval) if alone else (None, None)
+    above = RULES["head"]["antecedent_points_above"]
+    return VerdictRow(
+        rule="the head's edge to the antecedent",
+        question="Does it cost right answers when the head takes nothing along its edge from pronoun to antecedent?",
+        value=value,
+        interval=ends,
+        needed=f"interval above {above:g} points",
+        passed=None if ends is None else ends.low > above,
+    )
+
+
+def _other_edges(alone: HeadLevel | None) -> VerdictRow:
+    value, ends = (alone.other_edges_points, alone.other_edges_interval) if alone else (None, None)
+    most = RULES["head"]["other_edges_points_at_most"]
+    return VerdictRow(
+        rule="the head's other edges",
+        question="Does it cost little when the head takes nothing along all its other edges from the pronoun?",
+        value=value,
+        interval=ends,
+        needed=f"at most {most:g} points",
+        passed=None if value is None else value <= most,
+    )
+
+
+def _patching_of_head(alone: HeadLevel | None) -> VerdictRow:
+    flipped, ends = (alone.patch_flips, alone.patch_interval) if alone else (None, None)
+    least = RULES["head"]["flipped_at_least"]
+    return VerdictRow(
+        rule="attention-pattern patching",
+        question="Does the answer follow when the head's row is replaced by that of the minimal pair's other sentence?",
+        value=flipped,
+        interval=ends,
+        needed=f"at least {100 * least:g} % of right answers",
+        passed=None if flipped is None else flipped >= least,
+    )
+
+
+def _specificity(cell: Specificity | None) -> VerdictRow:
+    ratio = cell.ratio if cell else None
+    least = RULES["head"]["ratio_at_least"]
+    return VerdictRow(
+        rule="the pronoun and no other word",
+        question="Does the pronoun give the antecedent more of the head's weight than the best other word of the "
+        "sentence does?",
+        value=ratio,
+        interval=None,
+        needed=f"at least {least:g} times",
+        passed=None if ratio is None else ratio >= least,
     )
 
 

@@ -149,6 +149,7 @@ class Evidence:
     provenance: Provenance | None = None
     controls: dict[str, Control | None] | None = None
     verdict: Groups[Verdict] | None = None
+    verdict_at_head: Groups[Verdict] | None = None
 
     @property
     def scores(self) -> Groups[Cell]:

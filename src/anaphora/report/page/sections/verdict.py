@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from anaphora.analysis.evidence.schema.causal import CausalCell
-from anaphora.analysis.evidence.schema.evidence import VERDICT_SCOPE, Evidence, in_group
-from anaphora.analysis.evidence.schema.scores import Cell
+from anaphora.analysis.evidence.schema.evidence import VERDICT_SCOPE, Evidence, Verdict, in_group
+from anaphora.analysis.evidence.schema.scores import Cell, Groups
 from anaphora.report.groups import kind_groups
 from anaphora.report.numbers import NOT_MEASURED, format_percent, format_value
 from anaphora.report.page.elements import GroupVerdict, NoteElement, PageElement, RuleResult, Section, VerdictElement
@@ -12,26 +14,22 @@ from anaphora.report.page.sections.cells import spaced_name
 from anaphora.report.wording import label, phrase
 
 _COLUMNS = tuple(phrase("verdict", name) for name in ("candidate", "chance", "knockout", "flipped"))
+_HEAD_COLUMNS = tuple(phrase("verdict", name) for name in ("candidate", "chance", "antecedent_edge", "flipped_by_head"))
 
 
 def verdict_section(evidence: Evidence) -> Section:
-    """The verdict of every language and kind of cue, with every rule that was applied."""
-    rows = [
-        GroupVerdict(
-            group.label,
-            group.cell.verdict,
-            [
-                *_score_numbers(in_group(evidence.scores, group.language, group.kind)),
-                *_causal_numbers(in_group(evidence.causal_cells, group.language, group.kind)),
-            ],
-            [
-                RuleResult(row.rule, row.question, format_value(row.value, row.interval), row.needed, row.passed)
-                for row in group.cell.rows
-            ],
+    """The verdict of every language and kind of cue, at the head's layer and at the head, with every rule applied."""
+    elements: list[PageElement] = [
+        VerdictElement(columns=columns, rows=rows)
+        for columns, rows in (
+            (_COLUMNS, _group_verdicts(evidence, evidence.verdict, phrase("verdict", "at_layer"), _layer_numbers)),
+            (
+                _HEAD_COLUMNS,
+                _group_verdicts(evidence, evidence.verdict_at_head, phrase("verdict", "at_head"), _head_numbers),
+            ),
         )
-        for group in kind_groups(evidence.verdict)
+        if rows
     ]
-    elements: list[PageElement] = [VerdictElement(columns=_COLUMNS, rows=rows)] if rows else []
     if evidence.protocol:
         protocol = evidence.protocol
         text = phrase(
@@ -53,15 +51,48 @@ def verdict_section(evidence: Evidence) -> Section:
     )
 
 
+def _group_verdicts(
+    evidence: Evidence,
+    verdicts: Groups[Verdict] | None,
+    scope: str,
+    causal_numbers: Callable[[CausalCell | None], tuple[str, str]],
+) -> list[GroupVerdict]:
+    return [
+        GroupVerdict(
+            f"{group.label}, {scope}",
+            group.cell.verdict,
+            [
+                *_score_numbers(in_group(evidence.scores, group.language, group.kind)),
+                *causal_numbers(in_group(evidence.causal_cells, group.language, group.kind)),
+            ],
+            [
+                RuleResult(row.rule, row.question, format_value(row.value, row.interval), row.needed, row.passed)
+                for row in group.cell.rows
+            ],
+        )
+        for group in kind_groups(verdicts)
+    ]
+
+
 def _score_numbers(cell: Cell | None) -> tuple[str, str]:
     if cell is None:
         return NOT_MEASURED, NOT_MEASURED
     return format_percent(cell.candidate_accuracy, cell.intervals.candidate_accuracy), format_percent(cell.chance)
 
 
-def _causal_numbers(cell: CausalCell | None) -> tuple[str, str]:
+def _layer_numbers(cell: CausalCell | None) -> tuple[str, str]:
     knockout = cell.knockout.get(VERDICT_SCOPE) if cell else None
     if cell is None or knockout is None:
         return NOT_MEASURED, NOT_MEASURED
     difference, patched = knockout.gold_minus_matched, cell.pattern_patching.layer
     return format_percent(difference.value, difference.interval), format_percent(patched.flipped, patched.interval)
+
+
+def _head_numbers(cell: CausalCell | None) -> tuple[str, str]:
+    alone = cell.head_level if cell else None
+    if alone is None:
+        return NOT_MEASURED, NOT_MEASURED
+    return (
+        format_value(alone.antecedent_points, alone.antecedent_interval),
+        format_percent(alone.patch_flips, alone.patch_interval),
+    )
