@@ -260,8 +260,16 @@ def test_only_minimal_pairs_that_differ_in_one_word_are_patched() -> None:
         pair_item("the same answer", "a b c d e f g y h", 0),
         pair_item("alone", "a b c d e f g x h", 0),
     ]
-    patch = cell_of(COPIER, examples=examples)["pattern_patching"]
+    cell = cell_of(COPIER, examples=examples)
+    patch = cell["pattern_patching"]
     assert (patch["pairs"], patch["skipped"]) == (4, 6)
+    # Aligned, those of other lengths and of two words take part; those of one answer never do.
+    assert (patch["aligned"]["pairs"], patch["aligned"]["head"]["flipped"], patch["aligned"]["layer"]["flipped"]) == (
+        8,
+        1,
+        1,
+    )
+    assert (cell["head_level"]["pairs"], cell["head_level"]["patch_flips"]) == (8, 1)
 
 
 def test_a_wrong_minimal_pair_is_left_out() -> None:

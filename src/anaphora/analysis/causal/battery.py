@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from anaphora.analysis.causal.alignment import lay_over
 from anaphora.analysis.causal.outcomes import (
     MATCHED_EDGES,
     RANDOM_SETS,
+    AlignedPatch,
     Bools,
     CumulativeAblation,
     DoseResponse,
@@ -62,8 +64,9 @@ def head_level_cell(
         assert done is not None
         lost, interval = tests.mean(100 * (tests.right - done.right), items)
         cell |= {f"{name}_points": lost, f"{name}_interval": interval}
-    flips, interval = tests.mean(patch.head.astype(np.float64), items & patch.pairs)
-    return cell | {"pairs": int((items & patch.pairs).sum()), "patch_flips": flips, "patch_interval": interval}
+    patched = aligned_patch_cell(tests, patch.aligned, items)
+    flips = patched["head"]
+    return cell | {"pairs": patched["pairs"], "patch_flips": flips["flipped"], "patch_interval": flips["interval"]}
 
 
 def cumulative_cell(tests: CausalTests, step: CumulativeAblation, items: Bools) -> dict[str, Any]:
@@ -95,7 +98,18 @@ def patch_cell(tests: CausalTests, patch: PatternPatch, items: Bools) -> dict[st
             {"k": count, "flipped": share(flipped)["flipped"]} for count, flipped in enumerate(patch.by_count, start=1)
         ],
         "all_layers": share(patch.by_count[-1] if patch.by_count else patch.head),
+        "aligned": aligned_patch_cell(tests, patch.aligned, items),
     }
+
+
+def aligned_patch_cell(tests: CausalTests, patch: AlignedPatch, items: Bools) -> dict[str, Any]:
+    """The same between sentences of any lengths."""
+    pairs = items & patch.pairs
+    cell: dict[str, Any] = {"pairs": int(pairs.sum())}
+    for name, flipped in (("head", patch.head), ("layer", patch.layer)):
+        value, interval = tests.mean(flipped.astype(np.float64), pairs)
+        cell[name] = {"flipped": value, "interval": interval}
+    return cell
 
 
 def dose_response_cell(tests: CausalTests, doses: DoseResponse, items: Bools) -> dict[str, Any]:
@@ -227,7 +241,33 @@ class CausalTests:
         by_count = [flipped(self.order[:count]) for count in range(1, len(self.order) + 1)] if fit else []
         head = by_count[0] if fit and self.order[0] == self.head else flipped([self.head]) if fit else pairs
         siblings = [other for other in self.order if other.layer == self.head.layer]
-        return PatternPatch(pairs, skipped, by_count, head, flipped(siblings) if fit else pairs)
+        layer = flipped(siblings) if fit else pairs
+        return PatternPatch(pairs, skipped, by_count, head, layer, self._aligned_patch(minimal_pairs, siblings))
+
+    def _aligned_patch(self, minimal_pairs: Mapping[int, int], siblings: Sequence[Head]) -> AlignedPatch:
+        """The same in the head and in its layer where the two sentences have any lengths."""
+        fit = {
+            item: other
+            for item, other in minimal_pairs.items()
+            if self.right[item] == self.right[other] == 1 and self.answers[item] != self.answers[other]
+        }
+        pairs = np.zeros(len(self.right), dtype=bool)
+        pairs[list(fit)] = True
+        if not fit:
+            return AlignedPatch(pairs, pairs, pairs)
+        tokens = self.subject.tokens
+        rows = {}
+        for item, other in fit.items():
+            lent, queries = self.sentences[other].rows, len(self.sentences[item].pronoun)
+            if lent.shape[2] != queries:  # the pronoun is cut otherwise there: each of its tokens takes their mean
+                lent = lent.mean(axis=2, keepdims=True).repeat(queries, axis=2)
+            rows[item] = lay_over(lent, tokens[other].ids, tokens[item].ids)
+        expected = np.full(len(self.right), -1)
+        expected[list(fit)] = self.answers[list(fit.values())]
+        head, layer = (
+            self.subject.patched(heads, rows).argmax(axis=1) == expected for heads in ([self.head], siblings)
+        )
+        return AlignedPatch(pairs, head, layer)
 
     def dose_response(self, records_by_map: Mapping[str, Sequence[AttentionRecord]]) -> dict[str, DoseResponse]:
         """What knockout of the pronoun's edges to a candidate costs its answer, beside the edge's score in each map."""

@@ -43,6 +43,14 @@ class CumulativeAblation(NamedTuple):
     random: list[Floats]
 
 
+class AlignedPatch(NamedTuple):
+    """Pattern patches between sentences of any lengths: which items take part, (N,), and whose answers flipped."""
+
+    pairs: Bools
+    head: Bools
+    layer: Bools  # all heads of that head's layer
+
+
 class PatternPatch(NamedTuple):
     """Pattern patches: which items take part and which could not, (N,), and whose answers became the other one."""
 
@@ -51,6 +59,7 @@ class PatternPatch(NamedTuple):
     by_count: list[Bools]  # the best 1, 2, ... heads, up to all
     head: Bools
     layer: Bools  # all heads of that head's layer
+    aligned: AlignedPatch
 
 
 class DoseResponse(NamedTuple):

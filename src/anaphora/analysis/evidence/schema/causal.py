@@ -88,8 +88,23 @@ class FlippedByCount:
 
 
 @dataclass(frozen=True, kw_only=True)
+class AlignedPatching:
+    """The pronoun's rows replaced where the two sentences may have any lengths, token by token as they align."""
+
+    pairs: int
+    head: Flipped
+    layer: Flipped
+
+
+@dataclass(frozen=True, kw_only=True)
 class PatternPatching:
-    """The pronoun's rows replaced by those of the other sentence of its minimal pair."""
+    """The pronoun's rows replaced by those of the other sentence of its minimal pair.
+
+    Attributes:
+        pairs: minimal pairs of equally many tokens that differ in one word.
+        skipped: the others.
+        aligned: all of them, whatever their lengths.
+    """
 
     pairs: int
     skipped: int
@@ -97,6 +112,7 @@ class PatternPatching:
     layer: Flipped
     cumulative: tuple[FlippedByCount, ...]
     all_layers: Flipped
+    aligned: AlignedPatching | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,8 +122,8 @@ class HeadLevel:
     Attributes:
         antecedent_points: of task accuracy lost when nothing is taken along its edge from pronoun to antecedent.
         other_edges_points: lost when nothing is taken along all its other edges from the pronoun together.
-        pairs: minimal pairs whose rows could be exchanged.
-        patch_flips: the share of their right answers that follow the other sentence's row.
+        pairs: minimal pairs of which both sentences are answered rightly, of any lengths.
+        patch_flips: the share of their answers that follow the other sentence's row.
     """
 
     items: int
