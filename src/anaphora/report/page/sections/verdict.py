@@ -59,7 +59,7 @@ def _group_verdicts(
 ) -> list[GroupVerdict]:
     return [
         GroupVerdict(
-            f"{group.label}, {scope}",
+            f"{group.label}: {scope}",
             group.cell.verdict,
             [
                 *_score_numbers(in_group(evidence.scores, group.language, group.kind)),
