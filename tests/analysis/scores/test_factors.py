@@ -41,7 +41,7 @@ FOUND = factors(SCORES, HEAD, np.array([1, 0, 0, 1, 1, 0], dtype=float))
 
 
 def test_every_factor_has_its_rows_by_language_and_main_items_alone_count() -> None:
-    assert list(FOUND) == ["type", "gender", "number", "distance", "candidates", "template"]
+    assert list(FOUND) == ["type", "gender", "number", "distance", "candidates", "distractor", "template"]
     assert FOUND["number"] == {}
     assert list(FOUND["type"]) == ["en"]
     assert list(FOUND["candidates"]) == ["en", "zh"]

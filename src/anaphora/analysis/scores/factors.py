@@ -1,4 +1,4 @@
-"""One head by what varies between items: the type of cue, gender, number, distance, candidates, template."""
+"""One head by what varies between items: type of cue, gender, number, distance, candidates, distractor, template."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def factors(scores: HeadScores, head: Head, task_correct: NDArray[np.floating]) 
         task_correct: (N,) whether the model's own answer is right, NaN where it gives none.
 
     Returns:
-        {factor: {language: rows}} for type, gender, number, distance, candidates and template. A row holds "value",
-        "items", "task_accuracy", "candidate_accuracy" with its 95 % bootstrap "interval" over templates (over
-        groups where the rows are single templates), "antecedent_mass" and "chance", the mean share of candidates that
-        are right. Items that do not carry a factor are left out of its rows; rows are in the order of the values.
+        {factor: {language: rows}} for type, gender, number, distance, candidates, distractor (where a third person
+        stands) and template. A row holds "value", "items", "task_accuracy", "candidate_accuracy" with its 95 %
+        bootstrap "interval" over templates (over groups where the rows are single templates), "antecedent_mass" and
+        "chance", the mean share of candidates that are right. Items that do not carry a factor are left out of its rows; rows are in the order of the values.
     """
     if task_correct.shape != (len(scores.examples),):
         raise ValueError(f"task_correct: the shape is {task_correct.shape}; expected ({len(scores.examples)},)")
@@ -100,5 +100,6 @@ _FACTORS: dict[str, Callable[[Example], str | None]] = {
     "number": _factor_reader("number"),
     "distance": _distance,
     "candidates": lambda example: str(len(example.candidates)),
+    "distractor": _factor_reader("distractor"),
     "template": _factor_reader("template"),
 }
