@@ -159,7 +159,7 @@ def minimal_pairs_of(training: EncodedSplit, config: Config) -> MinimalPairs:
         raise UserError(
             f"task.minimal_pair_contrast ({config.task.minimal_pair_contrast}) needs minimal pairs, items that share "
             "`minimal_pair` and candidates but have different answers, and the training split of "
-            f"data={config.data.kind} has none: leave it at 0"
+            f"data={config.data.kind} has none: set it to 0"
         )
     return minimal_pairs
 

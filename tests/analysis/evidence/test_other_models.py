@@ -141,6 +141,7 @@ def test_a_model_by_hand_gets_every_part_of_the_evidence() -> None:
         "skipped": 0,
         **{name: {"flipped": 1, "interval": [1, 1]} for name in ("head", "layer", "all_layers")},
         "cumulative": [],
+        "aligned": {"pairs": 12, **{name: {"flipped": 1, "interval": [1, 1]} for name in ("head", "layer")}},
     }
     assert metrics["controls"] == dict.fromkeys(CONTROLS)
     rows = {row["rule"]: row["passed"] for row in metrics["verdict"]["en"]["role"]["rows"]}

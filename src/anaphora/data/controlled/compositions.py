@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ DISTRACTOR_POSITIONS = ("before", "inside", "between", "after")
 _PARTS = ("prefix", "link", "suffix", *DISTRACTOR_POSITIONS, "third")
 _LEAST_CLASSES = 2
 """Classes, at least, in which a state picks each participant: with one alone the state would decide by itself."""
+_ALTERNATIVES = re.compile(r"\(([^()]*)\)")
 _SLOT = re.compile(r"\{([a-z_]+)\}")
 
 
@@ -194,13 +196,22 @@ def _parts(path: Path, split: str, written: Any) -> dict[str, tuple[str, ...]]:
         if not isinstance(texts, list) or not texts or not all(isinstance(text, str) for text in texts):
             raise UserError(f"{path}, [{split}], {name}: {texts!r} must be a list of texts")
         slots = {"x", "he"} if name == "third" else {"x"} if name in DISTRACTOR_POSITIONS else set()
-        for text in texts:
+        written_out = [variant for text in texts for variant in _variants(text)]
+        for text in written_out:
             named = set(_SLOT.findall(text)) - set(POOLS)
             if named != slots:
                 wanted = " and ".join(f"{{{slot}}}" for slot in sorted(slots, reverse=True)) or "no slot"
                 raise UserError(f"{path}, [{split}], {name}: {text!r} must hold {wanted}, pools aside")
-        parts[name] = tuple(texts)
+        parts[name] = tuple(written_out)
     return parts
+
+
+def _variants(text: str) -> Iterator[str]:
+    """The texts that "(a|b) c (d|e)" stands for, single blanks between their tokens."""
+    pieces = _ALTERNATIVES.split(text)
+    options = [piece.split("|") if number % 2 else [piece] for number, piece in enumerate(pieces)]
+    for chosen in product(*options):
+        yield " ".join("".join(chosen).split())
 
 
 def _tables(path: Path, table: Mapping[str, Any], entry: str) -> list[dict[str, Any]]:
