@@ -28,7 +28,8 @@ def factors(scores: HeadScores, head: Head, task_correct: NDArray[np.floating]) 
         {factor: {language: rows}} for type, gender, number, distance, candidates, distractor (where a third person
         stands) and template. A row holds "value", "items", "task_accuracy", "candidate_accuracy" with its 95 %
         bootstrap "interval" over templates (over groups where the rows are single templates), "antecedent_mass" and
-        "chance", the mean share of candidates that are right. Items that do not carry a factor are left out of its rows; rows are in the order of the values.
+        "chance", the mean share of candidates that are right. Items that do not carry a factor are left out of its
+        rows; rows are in the order of the values.
     """
     if task_correct.shape != (len(scores.examples),):
         raise ValueError(f"task_correct: the shape is {task_correct.shape}; expected ({len(scores.examples)},)")
