@@ -1,6 +1,7 @@
 """Trainable mini-Transformer encoders, and whether their pronouns attend to their antecedents.
 
-`anaphora.load("outputs/demo")` opens a run; `anaphora.api` says what can be asked of it. `anaphora.register` adds a
+`anaphora.attention("outputs/demo", "Anna ...")` reads a sentence with a run or with any model of transformers, and
+`anaphora.load` opens a run; `anaphora.api` says what can be asked of them. `anaphora.register` adds a
 part of one's own, and `anaphora.main` is the command line that knows it. Importing the package loads nothing else.
 """
 
@@ -10,13 +11,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from anaphora.api import attention as attention
     from anaphora.api import load as load
     from anaphora.cli import main as main
     from anaphora.settings.variants import register as register
 
-_HOMES = {"load": "api", "main": "cli", "register": "settings.variants"}
+_HOMES = {"attention": "api", "load": "api", "main": "cli", "register": "settings.variants"}
 
-__all__ = ["load", "main", "register"]
+__all__ = ["attention", "load", "main", "register"]
 
 
 def __getattr__(name: str) -> Any:

@@ -45,7 +45,7 @@ def block(group: str = "g", **rest: str) -> list[AttentionRecord]:
 
 def test_roles_are_words_and_special_tokens_count() -> None:
     one = record(1)
-    assert pictures.word_roles(one.example, word_weights(one)) == (3, [[2]], [[1]])
+    assert pictures.word_roles(one.example, word_weights(one).spans) == (3, [[2]], [[1]])
 
 
 def test_a_quads_cells_stand_by_cue_and_then_by_order_with_the_chosen_heads_rows() -> None:

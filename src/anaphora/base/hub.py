@@ -1,9 +1,11 @@
-"""Whether the Hugging Face hub can be reached, by a single request: its own libraries retry for a minute and more."""
+"""What a name on the hub is, and whether the hub can be reached: one request, where its own libraries retry long."""
 
 from __future__ import annotations
 
 from threading import Thread
 
+HUB_PREFIX = "hf://"
+"""What a name on the hub begins with; no other name is ever looked up there."""
 TIMEOUT_SECONDS = 5.0
 """How long the hub may take to answer."""
 

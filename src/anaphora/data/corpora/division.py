@@ -14,10 +14,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from anaphora.base.errors import UserError
+from anaphora.base.hub import HUB_PREFIX
 from anaphora.data.example import SPLITS, Example, Span
 from anaphora.data.text import Text
-
-HUB_PREFIX = "hf://"
 
 Item = TypeVar("Item", Example, Text)
 

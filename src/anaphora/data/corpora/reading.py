@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from xml.etree import ElementTree
 
 from anaphora.base.errors import UserError
-from anaphora.base.hub import is_reachable
+from anaphora.base.hub import HUB_PREFIX, is_reachable
 from anaphora.data.corpora.division import (
-    HUB_PREFIX,
     ReadingReport,
     non_overlapping,
     occurrences,

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from anaphora.analysis.evidence.schema.evidence import Evidence
 from anaphora.analysis.maps.record import AttentionRecord
-from anaphora.analysis.maps.words import WordRow, word_weights
+from anaphora.analysis.maps.words import word_weights
 from anaphora.analysis.scores.heads import Head
 from anaphora.data.example import Example, Span
 from anaphora.report.figures.bars import SharePoint, share_points_figure
@@ -44,22 +44,22 @@ def sentence_heat_map(record: AttentionRecord, maps: NDArray[np.float32], head: 
     """The whole map of one head: maps are (L, H, W, W) over the sentence's words."""
     row = word_weights(record)
     title = f"Attention, layer {head.layer} head {head.head}"
-    return heat_map_figure(row.words, maps[head.layer, head.head], title, *word_roles(record.example, row))
+    return heat_map_figure(row.words, maps[head.layer, head.head], title, *word_roles(record.example, row.spans))
 
 
 def sentence_pronoun_row(record: AttentionRecord, head: Head) -> Figure:
     """The pronoun's row of one head."""
     row = word_weights(record)
-    pronoun, antecedents, distractors = word_roles(record.example, row)
+    pronoun, antecedents, distractors = word_roles(record.example, row.spans)
     title = f"What “{row.words[pronoun]}” attends to, layer {head.layer} head {head.head}"
     weights = row.weights[head.layer, head.head]
     return pronoun_row_figure(row.words, weights, pronoun, antecedents, distractors, title)
 
 
-def word_roles(example: Example, row: WordRow) -> tuple[int, CandidateWords, CandidateWords]:
-    """Which words are the pronoun, the antecedents and the other candidates."""
-    pronoun = _words_in_span(row.spans, example.pronoun)
-    named = [[word for span in spans for word in _words_in_span(row.spans, span)] for spans in example.candidates]
+def word_roles(example: Example, words: Sequence[Span]) -> tuple[int, CandidateWords, CandidateWords]:
+    """Which words, given by their spans, are the pronoun, the antecedents and the other candidates."""
+    pronoun = _words_in_span(words, example.pronoun)
+    named = [[word for span in spans for word in _words_in_span(words, span)] for spans in example.candidates]
     antecedents = [words for index, words in enumerate(named) if index in example.antecedents]
     distractors = [words for index, words in enumerate(named) if index not in example.antecedents]
     return pronoun[0], antecedents, distractors
@@ -118,7 +118,7 @@ def alignment_through_training(validations: Sequence[Mapping[str, float]], head:
 
 def _quad_cell(record: AttentionRecord, head: Head, order: int) -> QuadCell:
     row = word_weights(record)
-    pronoun, antecedents, distractors = word_roles(record.example, row)
+    pronoun, antecedents, distractors = word_roles(record.example, row.spans)
     return QuadCell(
         words=row.words,
         weights=row.weights[head.layer, head.head],

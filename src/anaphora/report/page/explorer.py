@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from anaphora.analysis.maps.answers import NO_CANDIDATE
 from anaphora.analysis.maps.words import SPECIAL
-from anaphora.data.example import Example
+from anaphora.base.language import language_of
+from anaphora.data.example import Example, Span
 from anaphora.report.figures.pictures import word_roles
 from anaphora.report.page.packing import pack_map
 
@@ -28,7 +32,7 @@ def explorer_data(examples: Sequence[ExampleSentence]) -> dict[str, Any]:
 
 def _sentence_entry(sentence: ExampleSentence, name: str) -> dict[str, Any]:
     example, row = sentence.record.example, sentence.row
-    pronoun, antecedents, distractors = word_roles(example, row)
+    pronoun, antecedents, distractors = word_roles(example, row.spans)
     return {
         "id": name,
         "text": example.text,
@@ -45,6 +49,27 @@ def _sentence_entry(sentence: ExampleSentence, name: str) -> dict[str, Any]:
         "head_right": sentence.head_correct,
         "maps": {name: pack_map(weights) for name, weights in sentence.maps.items()},
     }
+
+
+def attention_entry(
+    text: str,
+    words: Sequence[str],
+    spans: Sequence[Span],
+    weights: NDArray[np.float32],
+    example: Example | None = None,
+) -> dict[str, Any]:
+    """An entry of one map, (L, H, W, W), about a text with or without a pronoun question; words by their spans."""
+    entry: dict[str, Any] = {
+        "text": text,
+        "language": language_of(text),
+        "words": list(words),
+        "special": [number for number, (start, end) in enumerate(spans) if start == end],
+        "maps": {"raw": pack_map(weights)},
+    }
+    if example is not None:
+        pronoun, antecedents, distractors = word_roles(example, spans)
+        entry |= {"pronoun": pronoun, "antecedents": antecedents, "distractors": distractors}
+    return entry
 
 
 def _answer_text(example: Example, answer: int | None) -> str | None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from anaphora.analysis.evidence.schema.several_runs import GroupSpread, RowDivergence
 from anaphora.analysis.evidence.schema.typed_json import to_json
+from anaphora.analysis.scores.heads import Head
 from anaphora.base.errors import UserError
 from anaphora.base.files import write_text
 from anaphora.base.language import WIDE_CHARACTER
@@ -102,12 +103,13 @@ def write_report(
     return figures
 
 
-def write_attention_page(path: Path, sentence: Mapping[str, Any]) -> None:
+def write_attention_page(path: Path, sentence: Mapping[str, Any], head: Head | None = None) -> None:
     """Write one sentence's maps, every layer and head, as one HTML file with the report's explorer.
 
     Args:
         path: of the file.
         sentence: an entry as in `write_report`. Only "words" and "maps" are needed.
+        head: with which the page opens; by default the first.
 
     Raises:
         UserError: no words, no maps, or a map whose bytes do not fit its shape and the words.
@@ -120,11 +122,12 @@ def write_attention_page(path: Path, sentence: Mapping[str, Any]) -> None:
     _check_sentence(whole)
     if sum(len(packed["data"]) for packed in whole["maps"].values()) > _COMPRESS_FROM_BYTES:
         whole["maps"] = {name: compress_map(packed) for name, packed in whole["maps"].items()}
+    opening = {} if head is None else to_json(head)
     html = template_environment().get_template("attention.html.j2").render(
         text=whole["text"],
         language=whole["language"],
         sentences=1,
-        explorer=script_json({"sentences": [whole], "head": {}, "maps": labels("maps"), **weight_colours()}),
+        explorer=script_json({"sentences": [whole], "head": opening, "maps": labels("maps"), **weight_colours()}),
         style=read_asset("report.css"),
         script=read_asset("report.js"),
         font_mark=font_placeholder(),

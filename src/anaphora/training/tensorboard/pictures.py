@@ -274,7 +274,7 @@ class _ImageSheet:
 
 def _roles_by_word(example: Example, row: WordRow) -> dict[int, str]:
     """The role of every word that has one."""
-    pronoun, antecedents, distractors = word_roles(example, row)
+    pronoun, antecedents, distractors = word_roles(example, row.spans)
     roles = {pronoun: "pronoun"}
     for role, mentions in (("antecedent", antecedents), ("distractor", distractors)):
         for mention in mentions:

@@ -1,8 +1,4 @@
-"""What a notebook needs: open a run, look at a sentence, read a row, draw it.
-
-    run = anaphora.load("outputs/demo")
-    attention = run.attention("Anna was helped by Emma because she was very weak.")
-    attention.row("she").top(3)
+"""Maps with labelled axes: what attends to what in one text, by layer and head.
 
 L layers, H heads, W words (or tokens). Layers and heads are counted from 0. Everywhere the weight to several tokens or
 words is the sum of their weights, and the weight from them the mean of their rows (Clark et al. 2019, section 4.1).
@@ -10,152 +6,35 @@ words is the sum of their weights, and the weight from them the mean of their ro
 
 from __future__ import annotations
 
+import tempfile
+import webbrowser
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.analysis.maps.capture import text_maps, whole_maps
 from anaphora.analysis.maps.words import SPECIAL, word_map
 from anaphora.analysis.scores.heads import Head
-from anaphora.base.device import Device
 from anaphora.base.errors import UserError
 from anaphora.data.example import Example
-from anaphora.data.own_sentence import example_from_query
-from anaphora.runs.directory import Run
-from anaphora.runs.directory import load as load_run
-from anaphora.settings.model.attention import heads_of
-from anaphora.settings.model.encoder import check_length
+from anaphora.data.tokens.tokenizer import TokenizedText
 
 if TYPE_CHECKING:
     import pandas
     from matplotlib.figure import Figure
 
-    from anaphora.explain.walk import Walkthrough
-
-_UNITS = ("word", "token")
+UNITS = ("word", "token")
 
 
-def load(directory: str | Path, device: str = "cpu") -> OpenRun:
-    """Open a finished run, its model on "cpu" or "cuda".
+class HeadWeight(NamedTuple):
+    """How much of its attention a head gives to an edge."""
 
-    Raises:
-        UserError: the directory holds none, the training has not finished, a file is broken, or the device is not
-            there.
-    """
-    if device not in ("cpu", "cuda"):
-        raise UserError(f"device ({device!r}) must be one of cpu, cuda")
-    return OpenRun(load_run(directory, Device(device=device)))
-
-
-class OpenRun:
-    """A trained run: the attention, the answers and the walk-throughs of any sentence."""
-
-    def __init__(self, run: Run) -> None:
-        self.run = run
-
-    @property
-    def name(self) -> str:
-        """The name of the run's directory."""
-        return self.run.name
-
-    @property
-    def layers(self) -> int:
-        """How many layers the encoder has."""
-        return int(self.run.config.model.layers)
-
-    @property
-    def heads(self) -> int:
-        """How many heads each layer has."""
-        return heads_of(self.run.config.model.attention)
-
-    @cached_property
-    def chosen_head(self) -> Head | None:
-        """The head that was chosen on the development split, or None if scores were never taken."""
-        from anaphora.analysis.evidence.storage import find_head
-
-        return find_head(self.run.directory)
-
-    def attention(
-        self, text: str, pronoun: str | None = None, candidates: Sequence[str] = (), by: str = "word"
-    ) -> Attention:
-        """The attention of every layer and head in one text.
-
-        Args:
-            text: English or Chinese.
-            pronoun: a word of the text, or its characters as "start:end"; needed only with candidates.
-            candidates: what it may refer to; models that read the candidates' marks then get them.
-            by: "word" merges the subwords of split words (summed to, averaged from), "token" does not.
-
-        Raises:
-            UserError: a word is not in the text, or the text does not fit the model.
-        """
-        if by not in _UNITS:
-            raise UserError(f"by ({by!r}) must be one of {', '.join(_UNITS)}")
-        example = self._example(text, pronoun, candidates)
-        model, tokenizer = self.run.model, self.run.tokenizer
-        check_length(self.run.config.model, len(tokenizer.encode(text).ids))
-        if example is None:
-            tokens, maps = text_maps(model, tokenizer, text)
-        else:
-            tokens, maps = whole_maps(model, tokenizer, example, self.run.config.task.prediction)
-        spans = list(tokens.spans)
-        if by == "word":
-            maps = word_map(maps, tokens.words)
-            spans = _word_spans(tokens.spans, tokens.words)
-        words = tuple(text[start:end] if start < end else SPECIAL for start, end in spans)
-        return Attention(text, words, tuple(spans), maps, self.chosen_head, self.name)
-
-    def answer(self, text: str, pronoun: str, candidates: Sequence[str]) -> str | None:
-        """The candidate that the model names, or None for "none of them".
-
-        Raises:
-            UserError: a word is not in the text, or the run was trained without a prediction head.
-        """
-        from anaphora.analysis.maps.answers import NO_CANDIDATE
-        from anaphora.analysis.maps.capture import capture_run
-
-        example = self._example(text, pronoun, candidates)
-        if example is None or not example.candidates:
-            raise UserError("an answer needs a pronoun and its candidates")
-        answers = capture_run(self.run, [example]).answers
-        if answers is None:
-            raise UserError("this run was trained without a prediction head (task.prediction=none): it answers nothing")
-        named = int(answers.candidates[0])
-        return None if named == NO_CANDIDATE else example.words(named)
-
-    def explain(
-        self,
-        text: str,
-        pronoun: str | None = None,
-        candidates: Sequence[str] = (),
-        layer: int | None = None,
-        head: int | None = None,
-        language: str | None = None,
-    ) -> Walkthrough:
-        """The walk-through of one head, as scripts/explain.py shows it; the numbers stand in its steps' matrices."""
-        from anaphora.base.language import language_of
-        from anaphora.explain.encoding import SentenceQuery, walk_through_run
-        from anaphora.explain.phrases import Phrases
-
-        requested = _requested_head(layer, head, self.chosen_head, self.layers, self.heads, self.name)
-        query = SentenceQuery(text, self._example(text, pronoun, candidates))
-        words = Phrases(language or language_of(text))
-        return walk_through_run(self.run, query, requested.layer, requested.head, None, words)
-
-    def _example(self, text: str, pronoun: str | None, candidates: Sequence[str]) -> Example | None:
-        if pronoun is None:
-            if candidates:
-                raise UserError("candidates go with a pronoun")
-            return None
-        return example_from_query(text, pronoun, candidates)
-
-    def __repr__(self) -> str:
-        return f"<run {self.name}: {self.layers} layers of {self.heads} heads>"
+    layer: int
+    head: int
+    weight: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,11 +43,13 @@ class Attention:
 
     Attributes:
         text: the sentence.
-        words: W words, or tokens; the first stands for no text.
-        spans: their W character spans.
+        words: W words, or tokens; a special token, such as [CLS], is "[special]".
+        spans: their W character spans; (0, 0) of a special token.
         weights: (L, H, W, W); a row is the word that attends, a column the word attended to, and rows sum to 1.
-        chosen: the head that rows and pictures show by default.
-        run: the run's name.
+        chosen: the head that rows and pictures show by default; None where none was chosen on a development split.
+        model: the name of the run or model.
+        is_decoder: whether a word sees only what stands before it, so that it gives nothing to what follows.
+        example: the pronoun and its candidates, where they were named.
     """
 
     text: str
@@ -176,7 +57,9 @@ class Attention:
     spans: tuple[tuple[int, int], ...]
     weights: NDArray[np.float32]
     chosen: Head | None
-    run: str
+    model: str
+    is_decoder: bool = False
+    example: Example | None = None
 
     @property
     def axes(self) -> dict[str, tuple[int, ...] | tuple[str, ...]]:
@@ -208,6 +91,87 @@ class Attention:
         rows = self.weights[requested.layer, requested.head, positions]
         return Row(self.text, self.words, self.spans, tuple(positions), rows.mean(axis=0), requested)
 
+    def rank(self, attending: str | int, attended: str | int) -> list[HeadWeight]:
+        """Every head by the weight that one mention gives to another, heaviest first; of equal ones the earlier.
+
+        Args:
+            attending: the mention that attends, named as in `row`; the rows of several words are averaged.
+            attended: the mention attended to; the weights of several words are summed.
+
+        Raises:
+            UserError: a mention is not in the text.
+        """
+        rows, columns = self._positions(attending), self._positions(attended)
+        mass = self.weights[:, :, rows][..., columns].mean(axis=2).sum(axis=-1)  # (L, H)
+        heads = self.weights.shape[1]
+        order = np.argsort(-mass.reshape(-1), kind="stable")
+        return [HeadWeight(int(place) // heads, int(place) % heads, float(mass.flat[place])) for place in order]
+
+    def without_special(self) -> Attention:
+        """The same without special tokens; what is left of each row is scaled up to the sum that the row had."""
+        kept = [place for place, (start, end) in enumerate(self.spans) if start < end]
+        rest = self.weights[:, :, kept][..., kept]
+        whole = self.weights[:, :, kept].sum(axis=-1, keepdims=True)
+        left = rest.sum(axis=-1, keepdims=True)
+        scaled = np.divide(rest * whole, left, out=np.zeros_like(rest), where=left > 0)
+        words, spans = tuple(self.words[place] for place in kept), tuple(self.spans[place] for place in kept)
+        return replace(self, words=words, spans=spans, weights=scaled)
+
+    def window(self, mention: str | int, around: int = 20) -> Attention:
+        """The part of the maps about a mention: so many words before and behind it; rows keep what they had there.
+
+        For a picture of a long text. Rows then sum to less than 1.
+        """
+        positions = self._positions(mention)
+        part = slice(max(0, positions[0] - around), positions[-1] + around + 1)
+        return replace(
+            self, words=self.words[part], spans=self.spans[part], weights=self.weights[:, :, part, part], example=None
+        )
+
+    def save(self, path: str | Path) -> Path:
+        """Write the rows of all words as Parquet, in the columns of scripts/extract_attention.py; `item` is the word.
+
+        The words themselves stand beside it as JSON lines (`<stem>_items.jsonl`). Special tokens have no rows of their
+        own there, but columns.
+        """
+        from anaphora.analysis.maps.record import AttentionRecord
+        from anaphora.analysis.maps.rows import write_attention_rows
+        from anaphora.base.language import language_of
+
+        path, language = Path(path), language_of(self.text)
+        if path.suffix != ".parquet":
+            raise UserError(f"path ({path}) must end in .parquet")
+        numbers = _numbers(self.spans)
+        records = [
+            AttentionRecord(
+                Example(text=self.text, language=language, pronoun=span, candidates=(), antecedents=()),
+                self.spans,
+                numbers,
+                self.weights[:, :, place],
+            )
+            for place, span in enumerate(self.spans)
+            if span[0] < span[1]
+        ]
+        write_attention_rows(path, records)
+        return path
+
+    def page(self, path: str | Path | None = None) -> AttentionPage:
+        """The maps of every layer and head as one HTML file that needs nothing else.
+
+        Args:
+            path: of the file; by default one in a new folder for temporary files.
+        """
+        from anaphora.report.page.explorer import attention_entry
+        from anaphora.report.page.write import write_attention_page
+
+        if path is None:
+            path = Path(tempfile.mkdtemp(prefix="anaphora-")) / "attention.html"
+        written = Path(path)
+        write_attention_page(
+            written, attention_entry(self.text, self.words, self.spans, self.weights, self.example), self.chosen
+        )
+        return AttentionPage(written)
+
     def frame(self) -> pandas.DataFrame:
         """Every weight as a row of a table: layer, head, from, to, and the positions of both words."""
         import pandas
@@ -229,7 +193,7 @@ class Attention:
 
     def _head(self, layer: int | None, head: int | None) -> Head:
         layers, heads = self.weights.shape[:2]
-        return _requested_head(layer, head, self.chosen, layers, heads, self.run)
+        return requested_head(layer, head, self.chosen, layers, heads, self.model)
 
     def _positions(self, mention: str | int) -> list[int]:
         return _positions_of(mention, self.text, self.words, self.spans)
@@ -302,6 +266,61 @@ class Row:
         return _table(self.words, self.weights[None], title, (self.word,))
 
 
+@dataclass(frozen=True)
+class AttentionPage:
+    """A page of maps.
+
+    Attributes:
+        path: of its file.
+    """
+
+    path: Path
+
+    def open(self) -> None:
+        """Show it in the browser."""
+        webbrowser.open(self.path.resolve().as_uri())
+
+    def _repr_html_(self) -> str:
+        """The page inside a notebook."""
+        page = _escaped(self.path.read_text(encoding="utf-8"))
+        return f'<iframe srcdoc="{page}" sandbox="allow-scripts" style="width:100%;height:44rem;border:0"></iframe>'
+
+
+def labelled_attention(
+    text: str,
+    tokens: TokenizedText,
+    maps: NDArray[np.float32],
+    *,
+    by: str,
+    model: str,
+    chosen: Head | None = None,
+    is_decoder: bool = False,
+    example: Example | None = None,
+) -> Attention:
+    """The maps of a text, (L, H, T, T), by word or by token.
+
+    Raises:
+        UserError: `by` is neither.
+    """
+    if by not in UNITS:
+        raise UserError(f"by ({by!r}) must be one of {', '.join(UNITS)}")
+    spans = list(tokens.spans)
+    if by == "word":
+        maps = word_map(maps, tokens.words)
+        spans = _word_spans(tokens.spans, tokens.words)
+    words = tuple(text[start:end] if start < end else SPECIAL for start, end in spans)
+    return Attention(text, words, tuple(spans), maps, chosen, model, is_decoder, example)
+
+
+def _numbers(spans: Sequence[tuple[int, int]]) -> tuple[int, ...]:
+    """Every word's number, -1 for a special token."""
+    numbers, current = [], -1
+    for start, end in spans:
+        current += start < end
+        numbers.append(current if start < end else -1)
+    return tuple(numbers)
+
+
 def _positions_of(mention: str | int, text: str, words: Sequence[str], spans: Sequence[tuple[int, int]]) -> list[int]:
     """The words of a mention by their positions, in text order."""
     if isinstance(mention, int):
@@ -319,14 +338,14 @@ def _positions_of(mention: str | int, text: str, words: Sequence[str], spans: Se
     return positions
 
 
-def _requested_head(
-    layer: int | None, head: int | None, chosen: Head | None, layers: int, heads: int, run: str
+def requested_head(
+    layer: int | None, head: int | None, chosen: Head | None, layers: int, heads: int, model: str
 ) -> Head:
     """The requested head; a layer or head that is None is the chosen one's."""
     if chosen is None and (layer is None or head is None):
         raise UserError(
-            f"run {run}: no head has been chosen yet; give layer= and head=, "
-            "or choose one with scripts/score_attention.py"
+            f"{model}: no head has been chosen on a development split, so that layer= and head= are needed; rank() "
+            "names the heads of an edge by its weight, and scripts/score_attention.py chooses the head of a run"
         )
     requested = Head(
         chosen.layer if layer is None and chosen is not None else int(layer or 0),

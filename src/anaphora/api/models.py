@@ -1,0 +1,81 @@
+"""The attention of any model in any text, in one call."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from anaphora.api.maps import Attention, labelled_attention
+from anaphora.api.runs import OpenRun, load
+from anaphora.base.errors import UserError
+from anaphora.base.hub import HUB_PREFIX
+from anaphora.data.own_sentence import example_from_query
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+    from anaphora.hf.reader import TransformersModel
+
+
+def attention(
+    model: str | Path | OpenRun | PreTrainedModel,
+    text: str,
+    pronoun: str | None = None,
+    candidates: Sequence[str] = (),
+    antecedent: str | None = None,
+    by: str = "word",
+    tokenizer: PreTrainedTokenizerBase | None = None,
+) -> Attention:
+    """The attention of every layer and head of a model in one text.
+
+    Args:
+        model: a run directory, a folder of a model of `transformers`, a name on the hub as "hf://owner/name", an open
+            run, or a loaded model of `transformers`. What a name opens is kept for the next call.
+        text: English or Chinese.
+        pronoun: a word of the text, or its characters as "start:end".
+        candidates: what it may refer to; pictures and pages mark them.
+        antecedent: one of the candidates, where it is known.
+        by: "word" merges the subwords of split words (summed to, averaged from), "token" does not.
+        tokenizer: of a loaded model of `transformers`.
+
+    Raises:
+        UserError: there is no such model, a word is not in the text, or the text does not fit the model.
+    """
+    if pronoun is None and (candidates or antecedent):
+        raise UserError("candidates go with a pronoun")
+    if antecedent is not None and antecedent not in candidates:
+        raise UserError(f"antecedent ({antecedent!r}) must be one of candidates ({list(candidates)})")
+    opened = open_any(model, tokenizer)
+    if isinstance(opened, OpenRun):
+        return opened.attention(text, pronoun, candidates, by, antecedent)
+    example = None if pronoun is None else example_from_query(text, pronoun, candidates, antecedent)
+    tokens, maps = opened.maps(text)
+    return labelled_attention(
+        text, tokens, maps, by=by, model=opened.name, is_decoder=opened.is_decoder, example=example
+    )
+
+
+def open_any(model: Any, tokenizer: PreTrainedTokenizerBase | None = None) -> OpenRun | TransformersModel:
+    """A run or a model of `transformers`, by its name or as it is.
+
+    Raises:
+        UserError: there is no such model, or it is of no kind that can be read.
+    """
+    if isinstance(model, OpenRun):
+        return model
+    if isinstance(model, str | Path):
+        return _open_named(str(model))
+    from anaphora.hf.reader import open_model
+
+    return open_model(model, tokenizer)
+
+
+@lru_cache(maxsize=4)
+def _open_named(name: str) -> OpenRun | TransformersModel:
+    if not name.startswith(HUB_PREFIX) and (Path(name).expanduser() / "config.yaml").exists():
+        return load(Path(name).expanduser())
+    from anaphora.hf.reader import open_model
+
+    return open_model(name)

@@ -1,0 +1,1 @@
+"""Models of `transformers`, read and edited where they compute their attention. Needs the extra [transformers]."""

@@ -1,0 +1,142 @@
+"""The function by which a model of `transformers` computes its attention while we read it.
+
+transformers 5 lets a model take its attention from a registered function (`AttentionInterface`). Ours mixes values as
+the package's own encoder does, keeps the weights that a tap asks for, and lets interventions edit them. Without a tap
+it is ordinary attention. B batch, T tokens, H heads, D features a head, Q queries.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from anaphora.base.errors import UserError
+from anaphora.model.attention import Queries, attend, attention_scores, attention_weights, masked_softmax
+from anaphora.model.mixer import Edit
+
+NAME = "anaphora"
+"""What the function is called among the attention implementations of transformers."""
+FAMILIES = frozenset(
+    {
+        *("albert", "bert", "camembert", "distilbert", "electra", "ernie", "modernbert", "nomic_bert", "roberta"),
+        *("xlm-roberta", "gemma2", "gpt2", "gpt_bigcode", "gpt_neox", "llama", "mistral", "opt", "phi", "qwen2"),
+        "qwen3",
+    }
+)
+"""The `model_type` of each family whose weights a test compares with those of eager attention."""
+
+
+class AttentionTap:
+    """What is kept of one forward pass, and what is changed in it.
+
+    Args:
+        queries: rows of the batch and tokens whose weights are kept, two of (Q,); None keeps whole maps.
+        edits: the interventions of each layer that has any.
+
+    Attributes:
+        weights: of every layer, in order: (Q, H, T) or (B, H, T, T).
+    """
+
+    def __init__(self, queries: Queries | None = None, edits: Mapping[int, Sequence[Edit]] | None = None) -> None:
+        self.queries = queries
+        self.edits = edits or {}
+        self.weights: list[Tensor] = []
+
+    def attend(
+        self, query: Tensor, key: Tensor, value: Tensor, bias: Tensor, scale: float, cap: float | None
+    ) -> Tensor:
+        """Mix values and keep the weights: three of (B, H, T, D) -> (B, H, T, D); `cap` bounds the scores."""
+        edits = self.edits.get(len(self.weights), ())
+        if not edits and cap is None:
+            self.weights.append(self._asked_weights(query, key, bias, scale))
+            return attend(query, key, value, bias, scale=scale)
+        scores = _capped_scores(query, key, bias, scale, cap)
+        for edit in edits:
+            scores = edit.scores(scores)
+        weights = masked_softmax(scores)
+        for edit in edits:
+            weights = edit.weights(weights)
+        self.weights.append(weights if self.queries is None else weights[self.queries[0], :, self.queries[1]])
+        mixed = weights @ value
+        for edit in edits:
+            mixed = edit.mixed(mixed)
+        return mixed
+
+    def _asked_weights(self, query: Tensor, key: Tensor, bias: Tensor, scale: float) -> Tensor:
+        if self.queries is None:
+            return attention_weights(query, key, bias, scale)
+        row, token = self.queries
+        own_bias = bias.expand(query.shape[0], query.shape[1], query.shape[2], -1)[row, :, token].unsqueeze(2)
+        return attention_weights(query[row, :, token].unsqueeze(2), key[row], own_bias, scale).squeeze(2)
+
+
+_ACTIVE: ContextVar[AttentionTap | None] = ContextVar("active tap", default=None)
+
+
+@contextmanager
+def tapped(tap: AttentionTap) -> Iterator[None]:
+    """Let a tap read and edit the one forward pass inside the `with` block."""
+    token = _ACTIVE.set(tap)
+    try:
+        yield
+    finally:
+        _ACTIVE.reset(token)
+
+
+def register() -> None:
+    """Make the function known to transformers, with additive masks."""
+    from transformers import AttentionInterface
+    from transformers.masking_utils import AttentionMaskInterface, eager_mask
+
+    AttentionInterface.register(NAME, _attention)
+    AttentionMaskInterface.register(NAME, eager_mask)
+
+
+def _attention(
+    module: nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None,
+    scaling: float | None = None,
+    dropout: float = 0.0,
+    **options: Any,
+) -> tuple[Tensor, None]:
+    """What transformers calls: (B, H, T, D), and keys and values of H heads or fewer -> (B, T, H, D)."""
+    if options.get("s_aux") is not None:
+        raise UserError(f"{type(module).__name__}: attention with sinks cannot be read here")
+    groups = query.shape[1] // key.shape[1]
+    if groups > 1:  # several heads share a key and a value
+        key, value = key.repeat_interleave(groups, dim=1), value.repeat_interleave(groups, dim=1)
+    bias = _bias(query, key, attention_mask, options.get("position_bias"))
+    scale = 1 / math.sqrt(query.shape[-1]) if scaling is None else scaling
+    tap, cap = _ACTIVE.get(), options.get("softcap")
+    if tap is not None:
+        mixed = tap.attend(query, key, value, bias, scale, cap)
+    elif cap is not None:
+        mixed = masked_softmax(_capped_scores(query, key, bias, scale, cap)) @ value
+    else:
+        mixed = attend(query, key, value, bias, dropout, scale)
+    return mixed.transpose(1, 2).contiguous(), None
+
+
+def _bias(query: Tensor, key: Tensor, mask: Tensor | None, position_bias: Tensor | None) -> Tensor:
+    """What is added to the scores, -inf where transformers writes the least number of the type."""
+    bias = query.new_zeros(1, 1, query.shape[2], key.shape[2])
+    if mask is not None:
+        own = mask[..., : key.shape[2]]
+        bias = bias + own.masked_fill(own <= torch.finfo(own.dtype).min / 2, -math.inf).to(bias.dtype)
+    return bias if position_bias is None else bias + position_bias.to(bias.dtype)
+
+
+def _capped_scores(query: Tensor, key: Tensor, bias: Tensor, scale: float, cap: float | None) -> Tensor:
+    """The scores before the softmax; a cap bends them to stay within -cap and cap (Gemma 2, section 2)."""
+    if cap is None:
+        return attention_scores(query, key, bias, scale)
+    return cap * torch.tanh(attention_scores(query, key, torch.zeros_like(bias), scale) / cap) + bias

@@ -1,0 +1,291 @@
+"""A model of `transformers` as a reader of texts: its tokens, its attention maps, the rows of pronouns.
+
+Families of `interface.FAMILIES` are read where they compute their attention, beside fused kernels; the others in eager
+mode, if that gives weights. L layers, H heads, T tokens, Q queries.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from anaphora.analysis.maps.record import AttentionRecord
+from anaphora.base.errors import UserError, one_line
+from anaphora.base.hub import HUB_PREFIX, is_reachable
+from anaphora.data.example import Example
+from anaphora.data.tokens.tokenizer import TokenizedText
+from anaphora.data.tokens.words import word_numbers
+from anaphora.hf import interface
+from anaphora.model.prediction import group_mean
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+_COUNTED_FROM_PADDING = ("camembert", "roberta", "xlm-roberta")
+"""Families that count positions from the number of their padding token on."""
+_MOST_TOKENS = 100_000
+"""A tokenizer that knows no limit states a far larger one."""
+
+
+def import_transformers() -> Any:
+    """The library.
+
+    Raises:
+        UserError: it is not installed.
+    """
+    try:
+        return import_module("transformers")
+    except ImportError:
+        raise UserError("models of transformers need it: pip install 'anaphora[transformers]'") from None
+
+
+@dataclass(frozen=True, eq=False)
+class TransformersModel:
+    """An encoder or decoder of `transformers`, in evaluation mode.
+
+    Attributes:
+        name: as the user wrote it.
+        model: without its output layer.
+        tokenizer: a fast one, which knows the characters of its tokens.
+        family: `model_type` of its configuration.
+        layers, heads: of the part that is read; of an encoder-decoder the encoder.
+        is_decoder: whether a token sees only what stands before it.
+        through_interface: whether attention is read where it is computed; else in eager mode.
+    """
+
+    name: str
+    model: PreTrainedModel
+    tokenizer: PreTrainedTokenizerBase
+    family: str
+    layers: int
+    heads: int
+    is_decoder: bool
+    through_interface: bool
+
+    @property
+    def most_tokens(self) -> int | None:
+        """How many tokens a text may have; None where the model sets no limit."""
+        limits = [int(getattr(self.tokenizer, "model_max_length", 0) or 0)]
+        positions = getattr(self.model.config, "max_position_embeddings", None)
+        if positions:
+            padding = int(self.model.config.pad_token_id or 0) + 1 if self.family in _COUNTED_FROM_PADDING else 0
+            limits.append(int(positions) - padding)
+        return min((limit for limit in limits if 0 < limit < _MOST_TOKENS), default=None)
+
+    def tokenize(self, text: str) -> TokenizedText:
+        """A text as the model reads it, its own special tokens around it.
+
+        Raises:
+            UserError: it is empty, or longer than the model can hold.
+        """
+        encoding = self.tokenizer(text, return_offsets_mapping=True, truncation=False, verbose=False)
+        spans = [_without_blanks(text, start, end) for start, end in encoding["offset_mapping"]]
+        if not any(start < end for start, end in spans):
+            raise UserError("text: it is empty")
+        if self.most_tokens is not None and len(spans) > self.most_tokens:
+            raise UserError(
+                f"text: it has {len(spans)} tokens, and {self.name} holds {self.most_tokens}; shorten it, or "
+                "read it in parts"
+            )
+        return TokenizedText(tuple(encoding["input_ids"]), tuple(spans), word_numbers(text, spans))
+
+    def maps(self, text: str) -> tuple[TokenizedText, NDArray[np.float32]]:
+        """Every attention map of a text: its T tokens and (L, H, T, T), attending token first."""
+        tokens = self.tokenize(text)
+        layers = self.run([tokens], interface.AttentionTap())
+        return tokens, torch.stack([layer[0] for layer in layers]).float().cpu().numpy()
+
+    def records(self, examples: Sequence[Example], batch: int = 32) -> Iterator[AttentionRecord]:
+        """The pronoun's rows of each example, in the order given; read in batches of like length.
+
+        Raises:
+            UserError: a text does not fit the model, or a pronoun has no token of its own.
+        """
+        tokens = [self.tokenize(example.text) for example in examples]
+        order = sorted(range(len(examples)), key=lambda item: len(tokens[item].ids))
+        records: dict[int, AttentionRecord] = {}
+        for first in range(0, len(order), batch):
+            items = order[first : first + batch]
+            for item, rows in zip(
+                items, self._rows([examples[one] for one in items], [tokens[one] for one in items]), strict=True
+            ):
+                records[item] = AttentionRecord(examples[item], tokens[item].spans, tokens[item].words, rows)
+        return iter([records[item] for item in range(len(examples))])
+
+    def _rows(self, examples: Sequence[Example], tokens: Sequence[TokenizedText]) -> Iterator[NDArray[np.float32]]:
+        """The pronouns' rows of one batch, (L, H, T) each."""
+        row, token = [], []
+        for number, (example, own) in enumerate(zip(examples, tokens, strict=True)):
+            covering = own.covering(example.pronoun)
+            if not covering:
+                raise UserError(f"pronoun: {list(example.pronoun)} covers no token of {example.text!r}")
+            row += [number] * len(covering)
+            token += covering
+        device = self.model.device
+        queries = (torch.tensor(row, device=device), torch.tensor(token, device=device))
+        weights = torch.stack(self.run(tokens, interface.AttentionTap(queries)), dim=1)  # (Q, L, H, T)
+        rows = group_mean(weights.float(), queries[0], len(examples)).cpu().numpy()
+        for number, own in enumerate(tokens):
+            yield rows[number, ..., : len(own.ids)]
+
+    def run(self, tokens: Sequence[TokenizedText], tap: interface.AttentionTap) -> list[Tensor]:
+        """One forward pass over texts, padded at their ends: what a tap keeps of every layer.
+
+        Raises:
+            UserError: the model gives no weights, or the tap edits a model that is read in eager mode.
+        """
+        inputs = self.padded(tokens)
+        with torch.inference_mode():
+            if self.through_interface:
+                with self._attention_by(interface.NAME), interface.tapped(tap):
+                    self.model(**inputs)
+                return tap.weights
+            if tap.edits:
+                raise UserError(
+                    f"{self.name}: models of the family {self.family} are read in eager mode and cannot be edited"
+                )
+            with self._attention_by("eager"):
+                maps = self.model(**inputs, output_attentions=True).attentions
+            if not maps or any(one is None or one.dim() != 4 for one in maps):
+                raise UserError(f"{self.name}: models of the family {self.family} give no attention weights")
+            if tap.queries is None:
+                return list(maps)
+            return [one[tap.queries[0], :, tap.queries[1]] for one in maps]
+
+    def padded(self, tokens: Sequence[TokenizedText]) -> Mapping[str, Tensor]:
+        """What the model takes: ids and mask, (B, T) each."""
+        length = max(len(one.ids) for one in tokens)
+        padding = self.tokenizer.pad_token_id or 0
+        ids = [[*one.ids, *[padding] * (length - len(one.ids))] for one in tokens]
+        mask = [[1] * len(one.ids) + [0] * (length - len(one.ids)) for one in tokens]
+        device = self.model.device
+        return {"input_ids": torch.tensor(ids, device=device), "attention_mask": torch.tensor(mask, device=device)}
+
+    @contextlib.contextmanager
+    def _attention_by(self, name: str) -> Iterator[None]:
+        """Let the model compute its attention by a named function, and afterwards by its own again."""
+        before = self.model.config._attn_implementation
+        if before == name:
+            yield
+            return
+        with _quiet():
+            self.model.set_attn_implementation(name)
+        try:
+            yield
+        finally:
+            with _quiet():
+                self.model.set_attn_implementation(before)
+
+
+def open_model(
+    model: str | Path | PreTrainedModel, tokenizer: PreTrainedTokenizerBase | None = None
+) -> TransformersModel:
+    """A model of `transformers` to read.
+
+    Args:
+        model: a folder, a name on the hub as "hf://owner/name", or a model that is loaded already.
+        tokenizer: of a loaded model; the others bring their own.
+
+    Raises:
+        UserError: there is no such folder or model, its weights are pickles, its tokenizer is slow, or it is of no kind
+            that can be read.
+    """
+    transformers = import_transformers()
+    if isinstance(model, str | Path):
+        name, loaded, own = _load(transformers, str(model))
+        tokenizer = tokenizer or own
+    else:
+        name, loaded = type(model).__name__, model
+    if tokenizer is None:
+        raise UserError(f"{name}: a loaded model needs its tokenizer: tokenizer=AutoTokenizer.from_pretrained(...)")
+    if not getattr(tokenizer, "is_fast", False):
+        raise UserError(
+            f"{name}: its tokenizer ({type(tokenizer).__name__}) does not say which characters its tokens cover; a "
+            "fast one is needed (AutoTokenizer.from_pretrained(..., use_fast=True), or tokenizer.json in the folder)"
+        )
+    config = loaded.config
+    loaded = loaded.get_encoder() if config.is_encoder_decoder else loaded.base_model  # no output layer
+    text = config.get_text_config()
+    family = str(config.model_type)
+    interface.register()
+    loaded.eval()
+    layers, heads = getattr(text, "num_hidden_layers", None), getattr(text, "num_attention_heads", None)
+    if not layers or not heads:
+        raise UserError(f"{name}: models of the family {family} have no layers of attention heads")
+    return TransformersModel(
+        name=name,
+        model=loaded,
+        tokenizer=tokenizer,
+        family=family,
+        layers=int(layers),
+        heads=int(heads),
+        is_decoder=_sees_backwards_only(loaded),
+        through_interface=family in interface.FAMILIES,
+    )
+
+
+def _load(transformers: Any, name: str) -> tuple[str, Any, Any]:
+    """Model and tokenizer of a folder or a hub name; code and pickles from there are refused."""
+    place, options = name, {}
+    if name.startswith(HUB_PREFIX):
+        place = name.removeprefix(HUB_PREFIX).strip("/")
+        options["local_files_only"] = not is_reachable()
+    else:
+        folder = Path(name).expanduser()
+        if not folder.is_dir():
+            raise UserError(f"model ({name}): there is no such folder; a model on the hub is written hf://owner/name")
+        if not (folder / "config.json").exists():
+            raise UserError(f"model ({name}): there is no config.json of a model of transformers")
+        place, options["local_files_only"] = str(folder), True
+    try:
+        with _quiet():
+            tokenizer = transformers.AutoTokenizer.from_pretrained(place, trust_remote_code=False, **options)
+            model = transformers.AutoModel.from_pretrained(
+                place, trust_remote_code=False, use_safetensors=True, dtype=torch.float32, **options
+            )
+    except Exception as error:  # unrelated classes for a missing file, a wrong one, a pickle, and no network
+        offline = " (the hub cannot be reached)" if name.startswith(HUB_PREFIX) and options["local_files_only"] else ""
+        raise UserError(
+            f"model ({name}): cannot be opened{offline}: {one_line(error)[:300]}; needed are config.json, "
+            "model.safetensors and the tokenizer's files, and no code of the model's own"
+        ) from None
+    return Path(place).name, model, tokenizer
+
+
+def _sees_backwards_only(model: PreTrainedModel) -> bool:
+    """Whether a later token changes nothing of what an earlier one becomes."""
+    ids = torch.tensor([[1, 2, 3, 4], [1, 2, 3, 5]], device=model.device)
+    with torch.inference_mode():
+        states = model(input_ids=ids).last_hidden_state
+    return bool(torch.allclose(states[0, :3], states[1, :3], atol=1e-5))
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Without the library's progress bars and its notes on weights that we leave out."""
+    logging: Any = import_module("transformers.utils.logging")
+    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+        if bars:
+            logging.enable_progress_bar()
+
+
+def _without_blanks(text: str, start: int, end: int) -> tuple[int, int]:
+    """A token's characters without blanks at either end; (0, 0) where nothing is left."""
+    written = text[start:end]
+    left, right = start + len(written) - len(written.lstrip()), start + len(written.rstrip())
+    return (left, right) if left < right else (0, 0)
