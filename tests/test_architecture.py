@@ -79,17 +79,18 @@ BELOW: dict[str, tuple[str, ...]] = {
     "explain": ("base", "settings", "data", "model", "runs", "analysis.evidence", "report"),
     "replication": ("base", "settings", "data", "model", "analysis.maps", "analysis.scores", "training", "report"),
     "benchmark": ("base", "settings", "data", "model", "analysis.maps", "training"),
+    "hf": ("base", "data", "model", "analysis.maps", "analysis.scores", "analysis.causal", "analysis.evidence"),
     "studies": (
         *("base", "settings", "data", "model", "runs", "training", "report"),
         *("analysis.maps", "analysis.scores", "analysis.causal", "analysis.evidence", "analysis.tasks"),
     ),
     "commands": (
         *("base", "settings", "data", "model", "runs", "training", "report"),
-        *("explain", "replication", "benchmark", "studies"),
+        *("explain", "replication", "benchmark", "studies", "hf", "api"),
         *("analysis.maps", "analysis.scores", "analysis.causal", "analysis.evidence", "analysis.tasks"),
     ),
     "api": (
-        *("base", "settings", "data", "runs", "explain", "report"),
+        *("base", "settings", "data", "runs", "explain", "report", "hf"),
         *("analysis.maps", "analysis.scores", "analysis.evidence"),
     ),
     "cli": ("base", "settings", "runs"),
@@ -142,7 +143,7 @@ def test_what_a_run_is_made_of_knows_nothing_of_what_commands_ask() -> None:
         ("matplotlib", ("report", "studies/figures.py", "replication/figure.py")),
         ("PIL", ("training/tensorboard",)),
         ("tensorboard", ("training",)),
-        ("transformers", ("benchmark",)),
+        ("transformers", ("benchmark", "hf")),
         ("hydra", ("settings/compose.py", "cli.py")),
     ],
 )

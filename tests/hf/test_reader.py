@@ -1,0 +1,205 @@
+from __future__ import annotations
+
+import shutil
+import socket
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from tiny import SETTINGS, TEXTS, tiny, tokenizer
+
+import anaphora
+from anaphora.analysis.causal.interventions import (
+    knockout_edges,
+    replace_head_outputs,
+    uniform_weights,
+    zero_edge_values,
+)
+from anaphora.analysis.scores.heads import Head
+from anaphora.base.errors import UserError
+from anaphora.data.own_sentence import example_from_query
+from anaphora.hf import interface
+from anaphora.hf.reader import open_model
+
+DECODERS = {"gemma2", "gpt2", "gpt_bigcode", "gpt_neox", "llama", "mistral", "opt", "phi", "qwen2", "qwen3"}
+
+
+def test_every_family_that_is_read_where_it_computes_is_tried() -> None:
+    assert set(SETTINGS) >= interface.FAMILIES
+
+
+@pytest.mark.parametrize("family", sorted(SETTINGS))
+def test_maps_are_those_of_eager_attention(family: str) -> None:
+    """Also of a text that is padded beside a longer one, and of the rows of pronouns alone."""
+    opened = open_model(tiny(family), tokenizer())
+    assert opened.through_interface == (family in interface.FAMILIES)
+    assert opened.is_decoder == (family in DECODERS)
+    tokens, eager = [opened.tokenize(text) for text in TEXTS], tiny(family, "eager")
+    whole = opened.run(tokens, interface.AttentionTap())
+    with torch.inference_mode():
+        expected = eager(**opened.padded(tokens), output_attentions=True).attentions
+    assert len(whole) == len(expected) == opened.layers
+    for one, other in zip(whole, expected, strict=True):
+        for row, own in enumerate(tokens):
+            length = len(own.ids)
+            part = (row, slice(None), slice(length), slice(length))
+            assert one[part].shape == (opened.heads, length, length)
+            assert torch.allclose(one[part], other[part], atol=1e-5)
+    examples = [
+        example_from_query(TEXTS[0], "she", ["Anna", "Emma"]),
+        example_from_query(TEXTS[1], "unbelievably", ["The old man"]),
+    ]
+    records = list(opened.records(examples))
+    for row, (record, own) in enumerate(zip(records, tokens, strict=False)):
+        positions = own.covering(examples[row].pronoun)
+        rows = torch.stack([layer[row, :, positions, : len(own.ids)].mean(dim=1) for layer in expected])
+        assert np.allclose(record.weights, rows.numpy(), atol=1e-5)
+
+
+@pytest.mark.parametrize("family", sorted(interface.FAMILIES))
+def test_an_edge_is_cut_and_a_head_switched_off(family: str) -> None:
+    opened = open_model(tiny(family), tokenizer())
+    tokens = opened.tokenize(TEXTS[0])
+    plain = opened.run([tokens], interface.AttentionTap())
+    place = (torch.tensor([6]), torch.tensor([1]))
+    cut = opened.run([tokens], edited(knockout_edges({Head(1, 2): place})))
+    assert plain[1][0, 2, 6, 1] > 0 and cut[1][0, 2, 6, 1] == 0
+    assert torch.allclose(cut[1][0, 2, 6].sum(), torch.tensor(1.0))
+    assert torch.equal(cut[1][0, :2], plain[1][0, :2])
+    without_value = opened.run([tokens], edited(zero_edge_values({Head(1, 2): place})))
+    assert without_value[1][0, 2, 6, 1] == 0 and without_value[1][0, 2, 6].sum() < 1
+    even = opened.run([tokens], edited(uniform_weights([Head(0, 0)])))
+    seen = 7 if opened.is_decoder else len(tokens.ids)
+    assert torch.allclose(even[0][0, 0, 6, :seen], torch.full((seen,), 1 / seen))
+    off = opened.run([tokens], edited(replace_head_outputs({Head(0, 0): torch.zeros(())})))
+    assert torch.equal(off[0], plain[0]) and not torch.allclose(off[1], plain[1])
+
+
+def edited(intervention: Any) -> interface.AttentionTap:
+    return interface.AttentionTap(edits={layer: (edit,) for layer, edit in intervention.items()})
+
+
+def test_the_users_model_is_left_as_it_was() -> None:
+    model = tiny("bert")
+    before = model(torch.tensor([[2, 5, 6, 3]])).last_hidden_state
+    anaphora.attention(model, TEXTS[0], tokenizer=tokenizer())
+    assert model.config._attn_implementation == "sdpa"
+    assert torch.equal(model(torch.tensor([[2, 5, 6, 3]])).last_hidden_state, before)
+
+
+def test_a_family_in_eager_mode_is_read_and_not_edited() -> None:
+    opened = open_model(tiny("mpnet"), tokenizer())
+    assert anaphora.attention(tiny("mpnet"), TEXTS[0], tokenizer=tokenizer()).weights.shape == (2, 4, 10, 10)
+    tap = edited(uniform_weights([Head(0, 0)]))
+    with pytest.raises(UserError, match="family mpnet are read in eager mode and cannot be edited"):
+        opened.run([opened.tokenize(TEXTS[0])], tap)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path: Path = tmp_path_factory.mktemp("models") / "tiny-bert"
+    tiny("bert").save_pretrained(path)
+    tokenizer().save_pretrained(path)
+    return path
+
+
+def test_a_folder_is_read_in_one_call(folder: Path, tmp_path: Path) -> None:
+    maps = anaphora.attention(folder, TEXTS[1], "he", ["The old man", "park"])
+    assert (maps.model, maps.words[0], maps.words[1], maps.chosen) == ("tiny-bert", "[special]", "The", None)
+    ranked = maps.rank("he", "The old man")
+    assert len(ranked) == 8 and ranked[0].weight == max(one.weight for one in ranked)
+    first = ranked[0]
+    assert maps.row("he", first.layer, first.head).to("The old man") == pytest.approx(first.weight)
+    with pytest.raises(UserError, match=r"tiny-bert: no head has been chosen on a development split.*rank\(\)"):
+        maps.row("he")
+    page = maps.page(tmp_path / "page.html")
+    assert "unbelievably" in page.path.read_text(encoding="utf-8")
+    assert "https://" not in page.path.read_text(encoding="utf-8")
+    assert "<iframe srcdoc" in page._repr_html_()
+
+
+def test_a_mask_in_a_text_is_one_token(folder: Path) -> None:
+    maps = anaphora.attention(folder, "Anna left because [MASK] was tired.")
+    assert maps.words.count("[MASK]") == 1
+
+
+def test_hub_names_alone_are_looked_up_and_quickly_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_connection(*_: object, **__: object) -> None:
+        raise AssertionError("a connection was tried")
+
+    monkeypatch.setattr(socket, "create_connection", no_connection)
+    monkeypatch.setattr(socket.socket, "connect", no_connection)
+    with pytest.raises(UserError, match=r"model \(google-bert/bert\): there is no such folder; .* hf://owner/name"):
+        anaphora.attention("google-bert/bert", TEXTS[0])
+    started = time.monotonic()
+    with pytest.raises(UserError, match=r"model \(hf://google-bert/no-such\): cannot be opened \(the hub cannot"):
+        anaphora.attention("hf://google-bert/no-such", TEXTS[0])
+    assert time.monotonic() - started < 30  # importing transformers takes most of it
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda folder: (folder / "config.json").unlink(), r"there is no config\.json"),
+        (lambda folder: (folder / "model.safetensors").rename(folder / "pytorch_model.bin"), "model.safetensors"),
+        (lambda folder: (folder / "config.json").write_text("{"), "cannot be opened"),
+        (
+            lambda folder: (folder / "config.json").write_text(
+                '{"model_type": "own", "auto_map": {"AutoModel": "o.M"}}'
+            ),
+            "cannot be opened",
+        ),
+    ],
+)
+def test_a_broken_folder_is_refused_in_one_line(change: Any, message: str, folder: Path, tmp_path: Path) -> None:
+    shutil.copytree(folder, tmp_path / "model")
+    change(tmp_path / "model")
+    with pytest.raises(UserError, match=message) as caught:
+        open_model(tmp_path / "model")
+    assert "\n" not in str(caught.value)
+
+
+def test_texts_and_tokenizers_that_do_not_fit_are_refused() -> None:
+    opened = open_model(tiny("roberta"), tokenizer())
+    assert opened.most_tokens == 63  # positions are counted from the padding token's number on
+    with pytest.raises(UserError, match="it has 102 tokens, and RobertaModel holds 63"):
+        opened.tokenize("a " * 100)
+    with pytest.raises(UserError, match="text: it is empty"):
+        opened.tokenize("  ")
+    with pytest.raises(UserError, match="a loaded model needs its tokenizer"):
+        open_model(tiny("bert"))
+
+    class Slow:
+        is_fast = False
+
+    with pytest.raises(UserError, match=r"its tokenizer \(Slow\) does not say which characters"):
+        open_model(tiny("bert"), Slow())  # type: ignore[arg-type]
+
+
+def test_special_tokens_can_be_left_out_and_long_texts_cut_to_a_window(folder: Path) -> None:
+    maps = anaphora.attention(folder, TEXTS[1])
+    kept = maps.without_special()
+    assert kept.words == maps.words[1:-1]
+    assert np.allclose(kept.weights.sum(axis=-1), 1, atol=1e-5)
+    ratio = kept.weights[0, 0, 2] / maps.weights[0, 0, 3, 1:-1]
+    assert np.allclose(ratio, ratio[0])
+    part = maps.window("park", around=2)
+    place = maps.words.index("park")
+    assert part.words == maps.words[place - 2 : place + 3]
+    assert np.array_equal(part.weights, maps.weights[..., place - 2 : place + 3, place - 2 : place + 3])
+
+
+def test_saved_rows_are_those_of_all_words(folder: Path, tmp_path: Path) -> None:
+    import pandas
+
+    maps = anaphora.attention(folder, TEXTS[2], by="token")
+    table = pandas.read_parquet(maps.save(tmp_path / "maps.parquet"))
+    words = [place for place, (start, end) in enumerate(maps.spans) if start < end]
+    assert list(table.columns) == ["item", "layer", "head", "token", "start", "end", "weight"]
+    one = table[(table["item"] == 2) & (table["layer"] == 1) & (table["head"] == 3)]
+    assert np.allclose(one["weight"], maps.weights[1, 3, words[2]])
+    with pytest.raises(UserError, match=r"must end in \.parquet"):
+        maps.save(tmp_path / "maps.csv")

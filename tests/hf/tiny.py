@@ -1,0 +1,84 @@
+"""Tiny models of transformers with random weights, and a tokenizer that fits them."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+import torch
+from tokenizers import Tokenizer, models, pre_tokenizers, processors, trainers
+
+transformers: Any = import_module("transformers")
+TEXTS = (
+    "Anna helped Emma because she was weak.",
+    "The old man left the park because he was unbelievably tired.",
+    "小红推了小明，因为他很生气。",
+)
+SIZE = {
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "intermediate_size": 64,
+    "vocab_size": 120,
+    "max_position_embeddings": 64,
+    "pad_token_id": 0,
+    "bos_token_id": 2,
+    "eos_token_id": 3,
+}
+GROUPED = {**SIZE, "num_key_value_heads": 2}
+GPT2 = {"n_embd": 32, "n_layer": 2, "n_head": 4, "vocab_size": 120, "n_positions": 64, "pad_token_id": 0}
+GPT2 |= {"bos_token_id": 2, "eos_token_id": 3}
+SETTINGS: dict[str, dict[str, Any]] = {
+    "albert": {**SIZE, "embedding_size": 16},
+    "bert": SIZE,
+    "camembert": SIZE,
+    "distilbert": {"dim": 32, "n_layers": 2, "n_heads": 4, "hidden_dim": 64, "vocab_size": 120},
+    "electra": {**SIZE, "embedding_size": 32},
+    "ernie": SIZE,
+    "modernbert": {**SIZE, "cls_token_id": 2, "sep_token_id": 3},
+    "nomic_bert": SIZE,
+    "roberta": SIZE,
+    "xlm-roberta": SIZE,
+    "gemma2": {**GROUPED, "head_dim": 8},
+    "gpt2": GPT2,
+    "gpt_bigcode": GPT2,
+    "gpt_neox": SIZE,
+    "llama": GROUPED,
+    "mistral": GROUPED,
+    "opt": {**SIZE, "ffn_dim": 64, "word_embed_proj_dim": 32},
+    "phi": SIZE,
+    "qwen2": GROUPED,
+    "qwen3": {**GROUPED, "head_dim": 8},
+    "deberta-v2": SIZE,
+    "mpnet": SIZE,
+}
+"""What makes a model of each family tiny."""
+
+
+@cache
+def tokenizer() -> Any:
+    """A fast tokenizer with [CLS] in front and [SEP] behind."""
+    backend = Tokenizer(models.BPE(unk_token="[UNK]"))
+    backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    backend.train_from_iterator(TEXTS, trainers.BpeTrainer(vocab_size=90, special_tokens=special, show_progress=False))
+    ends = [("[CLS]", 2), ("[SEP]", 3)]
+    backend.post_processor = processors.TemplateProcessing("[CLS] $A [SEP]", special_tokens=ends)
+    return transformers.PreTrainedTokenizerFast(
+        tokenizer_object=backend,
+        pad_token="[PAD]",
+        unk_token="[UNK]",
+        cls_token="[CLS]",
+        sep_token="[SEP]",
+        mask_token="[MASK]",
+    )
+
+
+def tiny(family: str, implementation: str = "sdpa") -> Any:
+    """A model of a family; the same weights at every call."""
+    torch.manual_seed(0)
+    config = transformers.AutoConfig.for_model(family, **SETTINGS[family])
+    if family in ("deberta-v2", "gemma2", "mpnet"):  # they have no other
+        implementation = "eager"
+    return transformers.AutoModel.from_config(config, attn_implementation=implementation).eval()
