@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as draw
 
 from anaphora.base.errors import UserError
-from anaphora.base.special_tokens import CLS, SPECIAL_TOKENS, UNKNOWN
+from anaphora.base.special_tokens import CLS, MASK, SPECIAL_TOKENS, UNKNOWN
 from anaphora.data.tokens.tokenizer import Tokenizer
 from anaphora.data.tokens.vocabulary import word_vocabulary
 
@@ -123,9 +123,15 @@ def test_rare_words_are_cut_where_min_count_says_so() -> None:
     assert len(word_vocabulary(texts, min_count=2).encode("cat").ids) == 2
 
 
-def test_the_vocabulary_begins_with_the_special_tokens_and_text_cannot_write_them() -> None:
+def test_the_vocabulary_begins_with_the_special_tokens_and_text_can_write_one_alone() -> None:
     assert [TOKENIZER.token(number) for number in range(len(SPECIAL_TOKENS))] == list(SPECIAL_TOKENS)
-    assert not set(TOKENIZER.encode("[MASK] [CLS] [PAD] [NONE]").ids[1:]) & {0, 2, 3, 4}
+    assert not set(TOKENIZER.encode("[UNKNOWN] [CLS] [PAD] [NONE]").ids[1:]) & {0, 2, 3, 4}
+
+
+def test_a_mask_that_a_text_writes_is_one_token() -> None:
+    tokens = TOKENIZER.encode("Anna saw [MASK] and 王芳[MASK]")
+    assert tokens.ids.count(MASK) == 2
+    assert pieces_of("Anna saw [MASK].") == ["Anna", "saw", "[MASK]", "."]
 
 
 def test_training_does_not_depend_on_the_order_of_the_texts() -> None:

@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tokenizers import Encoding, processors
+from tokenizers import AddedToken, Encoding, processors
 from tokenizers import Tokenizer as Backend
 
 from anaphora.base.errors import UserError
 from anaphora.base.language import CHINESE_RANGES
-from anaphora.base.special_tokens import CLS, SPECIAL_TOKENS
+from anaphora.base.special_tokens import CLS, MASK, SPECIAL_TOKENS
 from anaphora.data.tokens.words import word_numbers
 
 _STRETCH = re.compile(rf"[{CHINESE_RANGES}]+|[^ \t\n\r\u00a0\u3000{CHINESE_RANGES}]+")
@@ -60,6 +60,8 @@ class Tokenizer:
         if backend.post_processor is None:
             opening = [(SPECIAL_TOKENS[CLS], CLS)]
             backend.post_processor = processors.TemplateProcessing(f"{SPECIAL_TOKENS[CLS]} $A", special_tokens=opening)
+        # Of the special tokens a text may write this one alone; without a word here it would be cut at its brackets.
+        backend.add_special_tokens([AddedToken(SPECIAL_TOKENS[MASK], special=True, normalized=False)])
         self._backend = backend
 
     @classmethod
