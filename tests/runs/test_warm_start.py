@@ -143,7 +143,7 @@ def test_without_a_network_the_files_to_provide_are_told(
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", unreachable)
     with pytest.raises(UserError, match=r"put config.json, model.safetensors and tokenizer.json or vocab.txt"):
-        with_start_model(begun(tmp_path, "someone/some-model"))
+        with_start_model(begun(tmp_path, "hf://someone/some-model"))
 
 
 def test_a_hub_name_is_fetched_without_pickles(
@@ -158,9 +158,34 @@ def test_a_hub_name_is_fetched_without_pickles(
         return str(folder)
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", fetched)
-    assert with_start_model(begun(tmp_path, "someone/some-model")).model.width == 16
+    assert with_start_model(begun(tmp_path, "hf://someone/some-model")).model.width == 16
     assert request["name"] == "someone/some-model"
     assert not any(pattern.endswith(".bin") for pattern in request["allow_patterns"])
+
+
+def test_a_bare_name_that_is_no_folder_is_never_looked_up(
+    begun: Callable[..., Config], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import huggingface_hub
+
+    def refused(*_: object, **__: object) -> str:
+        raise AssertionError("looked up")
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", refused)
+    with pytest.raises(UserError, match=r"start \(outputs/demoo\): there is no such folder; .* hf://owner/name"):
+        with_start_model(begun(tmp_path, "outputs/demoo"))
+
+
+def test_models_of_the_hub_are_runs_whose_results_stay_here(
+    folder: Path, finished: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import huggingface_hub
+
+    for source, layers in ((folder, 2), (finished, load(finished).config.model.layers)):
+        monkeypatch.setattr(huggingface_hub, "snapshot_download", lambda *_, source=source, **__: str(source))
+        run = load("hf://someone/some-model")
+        assert run.directory == Path("outputs/someone--some-model")
+        assert run.config.model.layers == layers
 
 
 def test_a_stored_run_is_read_without_what_it_started_from(

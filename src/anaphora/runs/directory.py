@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from safetensors.torch import load_file, save_file
 from anaphora.base.device import Device, torch_device
 from anaphora.base.errors import UserError
 from anaphora.base.files import atomic_write, write_text
+from anaphora.base.hub import HUB_PREFIX
 from anaphora.data.tokens.pretrained import read_tokenizer
 from anaphora.data.tokens.tokenizer import Tokenizer
 from anaphora.model.pretrained.families import encoder_settings
@@ -119,7 +120,8 @@ def load(directory: str | Path, place: Device | None = None) -> Run:
     """Read a finished run, or pretrained weights in its place.
 
     Args:
-        directory: of the run.
+        directory: of the run or the weights, or "hf://owner/name"; what is measured on a model of the hub goes to
+            outputs/<owner>--<name>.
         place: where its model computes, by default on the processor.
 
     Raises:
@@ -127,7 +129,11 @@ def load(directory: str | Path, place: Device | None = None) -> Run:
             there.
     """
     device = torch_device((place or Device()).device)
-    run = pretrained_run(Path(directory)) if is_pretrained(Path(directory)) else _stored_run(directory)
+    name = str(directory)
+    folder = locate_model(name, "run") if name.startswith(HUB_PREFIX) else Path(directory)
+    run = pretrained_run(folder) if is_pretrained(folder) else _stored_run(folder)
+    if name.startswith(HUB_PREFIX):
+        run = replace(run, directory=Path(Config.output) / name.removeprefix(HUB_PREFIX).replace("/", "--"))
     run.model.to(device)
     if device.type == "cuda":
         # Recurrent layers alone are rounded there by default.

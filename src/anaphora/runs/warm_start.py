@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from anaphora.base.errors import UserError
-from anaphora.base.hub import is_reachable
+from anaphora.base.hub import HUB_PREFIX, is_reachable
 from anaphora.model.pretrained.families import CONFIG, WEIGHTS, encoder_settings
 from anaphora.settings import stored
 from anaphora.settings.model import attention as attention_settings
@@ -23,14 +23,14 @@ _DROPOUTS = ("dropout", "head_dropout")
 
 
 def locate_model(name: str, setting: str) -> Path:
-    """The folder that a setting names, or the downloaded files of the hub's model of that name.
+    """The folder that a setting names, or the downloaded files of the hub's model "hf://owner/name".
 
     Raises:
         UserError: there is neither, or the folder holds no model that can be read; what to put where is told.
     """
-    folder = Path(name).expanduser()
+    folder = _download(name, setting) if name.startswith(HUB_PREFIX) else Path(name).expanduser()
     if not folder.exists():
-        folder = _download(name, setting)
+        raise UserError(f"{setting} ({name}): there is no such folder; a model on the hub is written hf://owner/name")
     if not folder.is_dir():
         raise UserError(f"{setting} ({name}) must be a folder: a run directory, or one with {_NEEDED_FILES}")
     if (folder / "config.yaml").exists():
@@ -117,14 +117,14 @@ def _download(name: str, setting: str) -> Path:
     try:
         return Path(
             snapshot_download(
-                name,
-                allow_patterns=[CONFIG, WEIGHTS, *TOKENIZERS, "tokenizer_config.json"],
+                name.removeprefix(HUB_PREFIX),
+                allow_patterns=["config.yaml", CONFIG, WEIGHTS, *TOKENIZERS, "tokenizer_config.json"],
                 etag_timeout=5,
                 local_files_only=not is_reachable(),  # else it tries for long
             )
         )
     except Exception as error:  # unrelated classes for a bad name, a missing model and no network
         raise UserError(
-            f"{setting} ({name}): there is no such folder, and no such model could be fetched from the hub "
-            f"({type(error).__name__}); without a network put {_NEEDED_FILES} into a folder and name it"
+            f"{setting} ({name}): no such model could be fetched from the hub ({type(error).__name__}); without a "
+            f"network put {_NEEDED_FILES} into a folder and name it"
         ) from None

@@ -29,7 +29,7 @@ class Protocol:
 class Analysis:
     """A question to a stored run."""
 
-    run: str = "outputs/demo"  # the run directory, or a folder of pretrained weights
+    run: str = "outputs/demo"  # the run directory, a folder of pretrained weights, or hf://owner/name
     data: Data | None = None  # other data than the run's own, for instance data=jsonl data.path=items.jsonl
     text: str | None = None  # one sentence instead of data
     pronoun: str | None = None  # a word of the text, or its characters as "start:end"
