@@ -31,8 +31,10 @@ from anaphora.settings.commands.analysis import (
     TrainedControls,
     Transfer,
 )
+from anaphora.settings.commands.attention import AttentionQuery
 from anaphora.settings.commands.benchmark import Benchmark
 from anaphora.settings.commands.explanation import Explanation
+from anaphora.settings.commands.live import LivePage
 from anaphora.settings.commands.replication import Replication
 from anaphora.settings.commands.study import StudyPlan
 from anaphora.settings.compose import error_message, is_sweep_job, note_failure, register_configs, sweep_failures
@@ -68,6 +70,7 @@ class Command:
 
 COMMANDS: dict[str, Command] = {
     "antecedents": Command("antecedents", AntecedentSelection, "antecedents:select_antecedents"),
+    "attention": Command("attention", AttentionQuery, "attention:show_attention"),
     "benchmark": Command("benchmark", Benchmark, "benchmark:run_benchmark"),
     "compare": Command("compare", RunComparison, "compare:compare"),
     "corpus": Command("corpus", CorpusDescription, "corpus:describe"),
@@ -84,6 +87,7 @@ COMMANDS: dict[str, Command] = {
     "replicate": Command("replicate", Replication, "replicate:replicate"),
     "report": Command("report", Report, "report:report"),
     "score_attention": Command("analysis", Analysis, "score_attention:score_heads"),
+    "serve": Command("serve", LivePage, "live:serve_page"),
     "study": Command("study", StudyPlan, "study:study"),
     "train": Command("train", Config, "train:train"),
     "transfer": Command("transfer", Transfer, "transfer:transfer"),

@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anaphora.api.maps import Attention, labelled_attention
-from anaphora.api.runs import OpenRun, load
+from anaphora.api.runs import OpenRun
+from anaphora.base.device import Device
 from anaphora.base.errors import UserError
 from anaphora.base.hub import HUB_PREFIX
 from anaphora.data.own_sentence import example_from_query
+from anaphora.runs.directory import load as load_run
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -57,8 +59,10 @@ def attention(
     )
 
 
-def open_any(model: Any, tokenizer: PreTrainedTokenizerBase | None = None) -> OpenRun | TransformersModel:
-    """A run or a model of `transformers`, by its name or as it is.
+def open_any(
+    model: Any, tokenizer: PreTrainedTokenizerBase | None = None, device: Device | None = None
+) -> OpenRun | TransformersModel:
+    """A run or a model of `transformers`, by its name or as it is; a device is that of a run which a name opens.
 
     Raises:
         UserError: there is no such model, or it is of no kind that can be read.
@@ -66,16 +70,16 @@ def open_any(model: Any, tokenizer: PreTrainedTokenizerBase | None = None) -> Op
     if isinstance(model, OpenRun):
         return model
     if isinstance(model, str | Path):
-        return _open_named(str(model))
+        return _open_named(str(model), device.device if device else "cpu")
     from anaphora.hf.reader import open_model
 
     return open_model(model, tokenizer)
 
 
 @lru_cache(maxsize=4)
-def _open_named(name: str) -> OpenRun | TransformersModel:
+def _open_named(name: str, device: str) -> OpenRun | TransformersModel:
     if not name.startswith(HUB_PREFIX) and (Path(name).expanduser() / "config.yaml").exists():
-        return load(Path(name).expanduser())
+        return OpenRun(load_run(Path(name).expanduser(), Device(device=device)))
     from anaphora.hf.reader import open_model
 
     return open_model(name)

@@ -29,7 +29,12 @@ from anaphora.report.figures.style import figure_style
 MEASURE_MARKERS = ((style.INK, "o"), (style.ANTECEDENT, "D"), (style.DISTRACTOR, "s"))
 _COLOUR_SCALE_LENGTH = 0.7
 """Length in inches of a lying colour scale."""
-ROLE_COLOURS = {"pronoun": style.PRONOUN, "antecedent": style.ANTECEDENT, "other candidate": style.DISTRACTOR}
+ROLE_COLOURS = {
+    "pronoun": style.PRONOUN,
+    "antecedent": style.ANTECEDENT,
+    "other candidate": style.DISTRACTOR,
+    "candidate": style.DISTRACTOR,  # of a sentence where nobody says who is meant
+}
 
 CandidateWords = Sequence[int | Sequence[int]]
 """Candidates of one role: each a word's index, or the indices of all its words where it has several."""
@@ -133,7 +138,7 @@ def role_frame(left: float, bottom: float, width: float, height: float, role: st
     """A frame in the colour of a role."""
     return Rectangle(
         (left, bottom), width, height, fill=False, edgecolor=ROLE_COLOURS[role], linewidth=line, clip_on=False,
-        zorder=4, linestyle=(0, (1.6, 0.8)) if role == "other candidate" else "-",
+        zorder=4, linestyle=(0, (1.6, 0.8)) if "candidate" in role else "-",
     )  # fmt: skip
 
 
@@ -230,7 +235,8 @@ class WordRoles:
         self.antecedents = [checked_indices(entry, count, "antecedent") for entry in antecedents]
         self.distractors = [checked_indices(entry, count, "distractor") for entry in distractors]
         self._of: dict[int, str] = {}
-        for name, entries in (("other candidate", self.distractors), ("antecedent", self.antecedents)):
+        other = "other candidate" if self.antecedents else "candidate"
+        for name, entries in ((other, self.distractors), ("antecedent", self.antecedents)):
             self._of.update((index, name) for entry in entries for index in entry)
         if pronoun is not None:
             self._of.update((index, "pronoun") for index in checked_indices(pronoun, count, "pronoun"))

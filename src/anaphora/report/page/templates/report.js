@@ -17,11 +17,13 @@
   const byName = new Map(sentences.map((one) => [one.id, one]));
   const at = (name) => document.getElementById(name);
   const languages = { en: "English", zh: "Chinese" };
+  // Of the map's own greatest weight, of 1 in every map, or a logarithmic scale, on which small weights can be told apart.
+  const COLOURS = ["fitted", "whole", "log"];
   const LABELLED = 11; // pixels of a cell from which on the map's rows and columns are named
 
   // What is seen; all of it stands in the address, so that a view has a link.
-  const view = { s: sentences[0].id, map: "raw", layer: data.head.layer ?? 0, head: data.head.head ?? 0, word: null,
-                 special: true, q: "", language: "", kind: "", result: "" };
+  const view = { s: sentences[0].id, map: "raw", layer: data.head.layer ?? 0, head: data.head.head ?? 0, word: null, to: null,
+                 special: true, colours: "fitted", q: "", language: "", kind: "", result: "" };
   let shown = null;   // {sentence, names, shape, bytes} of the map that is drawn
   let hovered = null; // word under the pointer
   let cell = null;    // [row, column] of the map under the pointer
@@ -36,6 +38,8 @@
     view.layer = whole("layer") ?? view.layer;
     view.head = whole("head") ?? view.head;
     view.word = whole("word");
+    view.to = view.word === null ? null : whole("to");
+    if (COLOURS.includes(asked.get("colours"))) view.colours = asked.get("colours");
     view.special = asked.get("special") !== "drop";
     for (const name of ["q", "language", "kind", "result"]) view[name] = asked.get(name) ?? "";
     return true;
@@ -43,6 +47,8 @@
   function address() {
     const parts = new URLSearchParams({ s: view.s, map: view.map, layer: view.layer, head: view.head });
     if (view.word !== null) parts.set("word", view.word);
+    if (view.word !== null && view.to !== null) parts.set("to", view.to);
+    if (view.colours !== "fitted") parts.set("colours", view.colours);
     if (!view.special) parts.set("special", "drop");
     for (const name of ["q", "language", "kind", "result"]) if (view[name]) parts.set(name, view[name]);
     return "#view&" + parts.toString();
@@ -60,7 +66,9 @@
   }
   const sign = (right) => at(right ? "sign-yes" : "sign-no").content.cloneNode(true);
   const share = (weight) => weight.toFixed(2);
-  const step = (weight, top) => Math.min(63, Math.max(0, Math.round(63 * weight / top)));
+  const LEAST = 1 / 255; // the least weight that is stored: where a logarithmic scale begins
+  const step = (weight, top) => Math.min(63, Math.max(0, Math.round(63 * (view.colours === "log"
+    ? Math.log(Math.max(weight, LEAST) / LEAST) / Math.log(Math.max(top, 2 * LEAST) / LEAST) : weight / top))));
   function paint(one, weight, top) {
     const shade = step(weight, top);
     one.style.background = ramp[shade];
@@ -83,7 +91,7 @@
       tags.append(said, " ");
     }
     button.append(text, tags);
-    button.addEventListener("click", () => { view.s = one.id; view.word = null; show(); });
+    button.addEventListener("click", () => { view.s = one.id; view.word = view.to = null; show(); });
     item.append(button);
     listed.push({ one, item, button, hay: (one.text + " " + one.words.join(" ") + " " + (one.type ?? "")).toLowerCase() });
   }
@@ -128,28 +136,31 @@
     return bytes;
   }
   // The map of one head over the words that are kept: rows are scaled to their old sum where special tokens are dropped.
-  function table(layer, head) {
+  const dropped = () => new Set(view.special ? [] : shown.sentence.special);
+  function rowOf(layer, head, row, special = dropped()) {
     const { sentence, shape, bytes } = shown, count = sentence.words.length;
-    const begin = (layer * shape[1] + head) * count * count;
-    const special = new Set(view.special ? [] : sentence.special);
-    const words = [...sentence.words.keys()].filter((word) => !special.has(word));
-    const rows = new Map();
-    for (const row of words) {
-      const line = new Float32Array(count);
-      let all = 0, left = 0;
-      for (let column = 0; column < count; column++) {
-        const weight = bytes[begin + row * count + column] / 255;
-        all += weight;
-        if (!special.has(column)) { line[column] = weight; left += weight; }
-      }
-      if (left > 0 && left < all) for (let column = 0; column < count; column++) line[column] *= all / left;
-      rows.set(row, line);
+    if (special.has(row)) return null;
+    const begin = (layer * shape[1] + head) * count * count, line = new Float32Array(count);
+    let all = 0, left = 0;
+    for (let column = 0; column < count; column++) {
+      const weight = bytes[begin + row * count + column] / 255;
+      all += weight;
+      if (!special.has(column)) { line[column] = weight; left += weight; }
     }
-    return { words, rows };
+    if (left > 0 && left < all) for (let column = 0; column < count; column++) line[column] *= all / left;
+    return line;
+  }
+  function table(layer, head) {
+    const special = dropped();
+    const words = [...shown.sentence.words.keys()].filter((word) => !special.has(word));
+    return { words, rows: new Map(words.map((row) => [row, rowOf(layer, head, row, special)])) };
   }
   const roleOf = (sentence, word) => word === sentence.pronoun ? "pronoun"
     : sentence.antecedents.some((entry) => entry.includes(word)) ? "antecedent"
     : sentence.distractors.some((entry) => entry.includes(word)) ? "other" : "";
+  // Where nobody says who is meant, all of them are candidates and none is the other one.
+  const otherName = (sentence) => sentence.antecedents.length ? "other candidate" : "candidate";
+  const quoted = (sentence, places) => `“${(Array.isArray(places) ? places : [places]).map((place) => sentence.words[place]).join(sentence.language === "zh" ? "" : " ")}”`;
   const sum = (line, places) => places.reduce((all, place) => all + line[place], 0);
   const roundUp = (weight) => [0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1].find((top) => weight <= top + 1e-6) ?? weight;
 
@@ -166,6 +177,7 @@
     view.layer = Math.min(view.layer, stored.shape[0] - 1);
     if (stored.shape[1] > 1) view.head = Math.min(view.head, stored.shape[1] - 1);
     if (view.word !== null && view.word >= sentence.words.length) view.word = null;
+    if (view.to !== null && (view.word === null || view.to >= sentence.words.length)) view.to = null;
     hovered = cell = null;
     for (const { one, button } of listed) {
       button.setAttribute("aria-current", String(one === sentence));
@@ -175,6 +187,11 @@
     for (const [name, id] of Object.entries(finders)) if (at(id).value !== view[name]) at(id).value = view[name];
     at("keep-special").checked = view.special;
     at("keep-special").disabled = !sentence.special.length;
+    at("colours").value = view.colours;
+    at("other-name").textContent = otherName(sentence);
+    at("antecedent-name").hidden = !sentence.antecedents.length;
+    at("other-name").hidden = !sentence.distractors.length;
+    at("pronoun-name").hidden = sentence.pronoun === null;
     at("special-note").textContent = view.special ? "" : "Special tokens are dropped; what is left of each row is scaled up so that it sums to as much as before.";
     tell(sentence);
     fillMaps(names);
@@ -204,11 +221,15 @@
   const headShown = () => Math.min(view.head, shown.shape[1] - 1);
   function fillHeads() {
     const [layers, heads] = shown.shape, { sentence } = shown, box = at("choose-head");
-    const gold = sentence.antecedents.flat();
-    const told = sentence.pronoun !== null && gold.length > 0;
+    const edge = view.word !== null && view.to !== null;
+    const from = edge ? view.word : sentence.pronoun, gold = edge ? [view.to] : sentence.antecedents.flat();
+    const told = from !== null && gold.length > 0;
     const one = heads === 1;
     at("picker-label").textContent = one ? "Layer" : "Head";
-    at("picker-note").textContent = told ? "Heads are shaded by the pronoun’s weight on the antecedent." : "";
+    at("picker-note").textContent = !told ? "A click into the map below chooses an edge; the heads are then shaded by its weight."
+      : edge ? `Heads are shaded by the weight from ${quoted(sentence, from)} to ${quoted(sentence, view.to)}.`
+      : "Heads are shaded by the pronoun’s weight on the antecedent.";
+    const masses = [];
     box.classList.toggle("many", heads > 8);
     box.style.gridTemplateColumns = `auto repeat(${heads}, auto)`;
     const parts = [element("span")];
@@ -225,12 +246,13 @@
         const name = one ? `layer ${layer}` : `layer ${layer} head ${head}`;
         let mass = 0;
         if (told) {
-          const line = table(layer, head).rows.get(sentence.pronoun);
+          const line = rowOf(layer, head, from);
           mass = line ? sum(line, gold) : 0;
+          masses.push([layer, head, mass]);
           if (!one) button.textContent = mass.toFixed(1).replace("0.", ".").replace("1.0", "1");
         }
         paint(button, mass, 1);
-        button.setAttribute("aria-label", told ? `${name}, ${share(mass)} on the antecedent` : name);
+        button.setAttribute("aria-label", !told ? name : edge ? `${name}, weight ${share(mass)}` : `${name}, ${share(mass)} on the antecedent`);
         button.title = button.getAttribute("aria-label");
         button.dataset.layer = layer;
         button.dataset.head = head;
@@ -238,7 +260,50 @@
       }
     }
     box.replaceChildren(...parts);
+    const best = masses.sort((a, b) => b[2] - a[2]).slice(0, 5);
+    at("best-heads").hidden = !told || masses.length < 2;
+    at("best-heads").replaceChildren(...(told && masses.length > 1 ? ["Most: ", ...best.flatMap(([layer, head, mass], n) => {
+      const button = element("button", "link", one ? `layer ${layer}` : `layer ${layer} head ${head}`);
+      button.type = "button";
+      button.addEventListener("click", () => choose(layer, head, false));
+      return [n ? ", " : "", button, ` ${share(mass)}`];
+    })] : []));
+    thumbnails();
   }
+  // Every head as a picture of its map; of a long text each dot is the largest weight of the part that it stands for.
+  const THUMBNAIL = 48;
+  function thumbnails() {
+    const box = at("all-heads");
+    if (!box.open) return;
+    const [layers, heads] = shown.shape, grid = at("head-pictures"), colours = colourNumbers();
+    grid.style.gridTemplateColumns = `repeat(${heads}, auto)`;
+    const pictures = [];
+    for (let layer = 0; layer < layers; layer++) for (let head = 0; head < heads; head++) {
+      const { words, rows } = table(layer, head), count = words.length, dots = Math.min(count, THUMBNAIL);
+      const most = new Float32Array(dots * dots), button = element("button"), small = element("canvas");
+      words.forEach((row, y) => {
+        const line = rows.get(row), above = Math.floor(y * dots / count) * dots;
+        words.forEach((column, x) => {
+          const dot = above + Math.floor(x * dots / count);
+          if (line[column] > most[dot]) most[dot] = line[column];
+        });
+      });
+      small.width = small.height = dots;
+      const picture = new ImageData(dots, dots);
+      most.forEach((weight, dot) => picture.data.set([...colours[step(weight, 1)], 255], 4 * dot));
+      small.getContext("2d").putImageData(picture, 0, 0);
+      button.type = "button";
+      button.title = heads === 1 ? `layer ${layer}` : `layer ${layer} head ${head}`;
+      button.setAttribute("aria-label", button.title);
+      button.setAttribute("aria-pressed", String(layer === view.layer && head === headShown()));
+      button.addEventListener("click", () => choose(layer, head, false));
+      button.append(small);
+      pictures.push(button);
+    }
+    grid.replaceChildren(...pictures);
+  }
+  const colourNumbers = () => ramp.map((text) => [1, 3, 5].map((place) => parseInt(text.slice(place, place + 2), 16)));
+  at("all-heads").addEventListener("toggle", () => shown && thumbnails());
   function choose(layer, head, focus) {
     const [layers, heads] = shown.shape;
     if (layer < 0 || head < 0 || layer >= layers || head >= heads) return;
@@ -258,6 +323,7 @@
   });
   at("choose-map").addEventListener("change", () => { view.map = at("choose-map").value; show(); });
   at("keep-special").addEventListener("change", () => { view.special = at("keep-special").checked; show(); });
+  at("colours").addEventListener("change", () => { view.colours = at("colours").value; show(); });
 
   // ---- words
   let rowWords = new Map(), columnWords = new Map(), drawn = null, top = 1;
@@ -272,7 +338,7 @@
     drawn = table(view.layer, headShown());
     let most = 0;
     for (const line of drawn.rows.values()) for (const weight of line) if (weight > most) most = weight;
-    top = roundUp(most) || 1;
+    top = view.colours === "whole" ? 1 : roundUp(most) || 1;
     rowWords = new Map(drawn.words.map((place) => [place, word("button", place)]));
     for (const button of rowWords.values()) button.type = "button";
     columnWords = new Map(drawn.words.map((place) => [place, word("span", place)]));
@@ -280,7 +346,8 @@
     at("column-words").replaceChildren(...columnWords.values());
     const bar = element("i");
     bar.style.background = `linear-gradient(90deg, ${ramp.filter((_, n) => n % 9 === 0).join(",")})`;
-    at("scale").replaceChildren("0", bar, String(top));
+    const log = view.colours === "log";
+    at("scale").replaceChildren(log ? "0.004 or less" : "0", bar, String(top) + (log ? ", logarithmic" : ""));
   }
   const selected = () => {
     const asked = hovered ?? view.word ?? shown.sentence.pronoun ?? drawn.words[0];
@@ -305,7 +372,7 @@
     titled(at("column-title"), "What attends to ", chosen, "");
     fill(rowWords, (place) => line[place], chosen);
     fill(columnWords, (place) => drawn.rows.get(place)[chosen], chosen);
-    const named = [...sentence.antecedents.map((entry) => ["antecedent", entry]), ...sentence.distractors.map((entry) => ["other candidate", entry])];
+    const named = [...sentence.antecedents.map((entry) => ["antecedent", entry]), ...sentence.distractors.map((entry) => [otherName(sentence), entry])];
     const sums = at("row-sums");
     sums.replaceChildren();
     for (const [role, entry] of named) {
@@ -313,7 +380,31 @@
       name.lang = sentence.language;
       sums.append(sums.childNodes.length ? " · " : "", name, ` (${role}) ${share(sum(line, entry))}`);
     }
+    arcs(line, chosen);
     canvas();
+  }
+  // The row once more as arcs from the word that attends; a wider and darker arc is more weight.
+  function arcs(line, chosen) {
+    const box = at("row-words"), target = at("arcs"), origin = box.getBoundingClientRect();
+    const centre = (place) => {
+      const edge = rowWords.get(place).getBoundingClientRect();
+      return [edge.left - origin.left + edge.width / 2, edge.top - origin.top];
+    };
+    const HIGH = 64, drawnArcs = [];
+    target.setAttribute("width", origin.width);
+    target.setAttribute("height", HIGH + origin.height);
+    const [x, y] = centre(chosen);
+    for (const place of drawn.words) {
+      const weight = line[place];
+      if (weight < 0.03 || place === chosen) continue;
+      const [toX, toY] = centre(place), arc = document.createElementNS("http://www.w3.org/2000/svg", "path");
+      const high = Math.min(HIGH - 6, 12 + Math.abs(toX - x) / 6);
+      arc.setAttribute("d", `M${x} ${y + HIGH}C${x} ${y + HIGH - high * 1.3} ${toX} ${toY + HIGH - high * 1.3} ${toX} ${toY + HIGH}`);
+      arc.setAttribute("stroke", ramp[Math.max(12, step(weight, top))]);
+      arc.setAttribute("stroke-width", (1 + 5 * weight).toFixed(1));
+      drawnArcs.push([weight, arc]);
+    }
+    target.replaceChildren(...drawnArcs.sort((a, b) => a[0] - b[0]).map((entry) => entry[1]));
   }
   for (const id of ["row-words", "column-words"]) {
     const box = at(id), wordOf = (event) => { const one = event.target.closest?.("[data-word]"); return one ? Number(one.dataset.word) : null; };
@@ -321,7 +412,7 @@
     box.addEventListener("pointerleave", () => { hovered = null; draw(); });
     box.addEventListener("focusin", (event) => { hovered = wordOf(event); draw(); });
     box.addEventListener("focusout", () => { hovered = null; draw(); });
-    box.addEventListener("click", (event) => { const place = wordOf(event); if (place !== null) { view.word = place; draw(); remember(); } });
+    box.addEventListener("click", (event) => { const place = wordOf(event); if (place !== null) { view.word = place; view.to = null; fillHeads(); draw(); remember(); } });
   }
 
   // ---- the whole map
@@ -348,7 +439,7 @@
     target.style.width = wide + "px"; target.style.height = high + "px";
     pen.setTransform(dots, 0, 0, dots, 0, 0);
     const picture = new ImageData(count, count);
-    const colours = ramp.map((text) => [1, 3, 5].map((place) => parseInt(text.slice(place, place + 2), 16)));
+    const colours = colourNumbers();
     words.forEach((row, y) => {
       const line = drawn.rows.get(row);
       words.forEach((column, x) => {
@@ -434,7 +525,16 @@
   });
   map.addEventListener("pointerleave", away);
   map.addEventListener("blur", away);
-  map.addEventListener("click", () => { if (cell) { view.word = cell[0]; remember(); } });
+  const takeEdge = () => {
+    if (!cell) return;
+    [view.word, view.to] = cell;
+    fillHeads();
+    draw();
+    remember();
+    root.dispatchEvent(new CustomEvent("edge", { detail: { from: view.word, to: view.to, layer: view.layer, head: headShown() } }));
+  };
+  map.addEventListener("click", takeEdge);
+  map.addEventListener("keydown", (event) => { if (event.key === "Enter") takeEdge(); });
   map.addEventListener("keydown", (event) => {
     const way = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0] }[event.key];
     if (!way) return;
@@ -442,8 +542,17 @@
     const start = cell ?? [selected(), selected()];
     point(drawn.words.indexOf(start[0]) + way[0], drawn.words.indexOf(start[1]) + way[1]);
   });
+  // A page that asks for more sentences hands each one over as an event.
+  root.addEventListener("sentence", (event) => {
+    const one = event.detail;
+    sentences.push(one);
+    byName.set(one.id, one);
+    if (one.words.join("\n") !== byName.get(view.s).words.join("\n")) view.word = view.to = null;
+    view.s = one.id;
+    show();
+  });
   let waiting = 0;
-  addEventListener("resize", () => { cancelAnimationFrame(waiting); waiting = requestAnimationFrame(() => shown && canvas()); });
+  addEventListener("resize", () => { cancelAnimationFrame(waiting); waiting = requestAnimationFrame(() => shown && draw()); });
   addEventListener("hashchange", () => { if (readAddress()) { filter(); show(); goThere(); } });
   const goThere = () => root.scrollIntoView({ block: "start" });
 

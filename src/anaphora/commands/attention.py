@@ -1,0 +1,46 @@
+"""The attention of any model in one text: a page or a table, and which heads attend to the candidates most."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.markup import escape
+from rich.table import Table
+
+from anaphora.api import Attention, attention
+from anaphora.base.console import console
+from anaphora.settings.commands.attention import AttentionQuery
+
+_HEADS = 5
+"""How many heads are named for each candidate."""
+
+
+def show_attention(settings: AttentionQuery) -> None:
+    """Write the page or the table, and name the heads in which the pronoun attends to each candidate most."""
+    maps = attention(
+        settings.run,
+        settings.text,
+        settings.pronoun,
+        settings.candidates,
+        settings.antecedent,
+        settings.by,
+    )
+    if not settings.special:
+        maps = maps.without_special()
+    if settings.pronoun is not None and settings.candidates:
+        console.print(_ranking(maps, settings.pronoun, settings.candidates))
+    if maps.is_decoder:
+        console.print("A decoder: no word sees what follows it.")
+    path = Path(settings.output)
+    written = maps.save(path) if path.suffix == ".parquet" else maps.page(path).path
+    console.print(str(written), soft_wrap=True, markup=False)
+
+
+def _ranking(maps: Attention, pronoun: str, candidates: list[str]) -> Table:
+    table = Table(title=f"Heads by the weight from {escape(pronoun)}, layer.head", title_justify="left")
+    for candidate in candidates:
+        table.add_column(f"to {escape(candidate)}")
+    columns = [maps.rank(pronoun, candidate)[:_HEADS] for candidate in candidates]
+    for row in zip(*columns, strict=True):
+        table.add_row(*(f"{one.layer}.{one.head}  {one.weight:.2f}" for one in row))
+    return table

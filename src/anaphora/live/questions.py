@@ -1,0 +1,209 @@
+"""Questions of the live page, checked, and the replies: maps and answers, with edges cut and heads switched off.
+
+L layers, H heads, W words.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from anaphora.analysis.causal.interventions import Intervention, intervene, knockout_edges, replace_head_outputs
+from anaphora.analysis.maps.capture import answers_pronouns, log_probabilities, text_maps, whole_maps
+from anaphora.analysis.scores.heads import Head
+from anaphora.api.maps import Attention, labelled_attention
+from anaphora.api.runs import OpenRun
+from anaphora.base.errors import UserError
+from anaphora.data.batches.encoded import EncodedSplit
+from anaphora.data.example import Example
+from anaphora.data.own_sentence import example_from_query
+from anaphora.data.tokens.tokenizer import TokenizedText
+from anaphora.hf.interface import AttentionTap
+from anaphora.hf.reader import TransformersModel
+from anaphora.report.page.explorer import attention_entry
+from anaphora.settings.model.encoder import check_length
+
+MOST_CHARACTERS = 4_000
+MOST_EDITS = 200
+
+
+@dataclass(frozen=True)
+class EdgeCut:
+    """An edge from one word to another that one head may not use; words count from 0, special tokens among them."""
+
+    layer: int
+    head: int
+    attending: int
+    attended: int
+
+
+@dataclass(frozen=True)
+class Question:
+    """A sentence, and what of the model is changed.
+
+    Attributes:
+        text: the sentence.
+        example: its pronoun and candidates, where they are named.
+        cuts: edges that are knocked out before the softmax.
+        off: heads that put out zeros.
+    """
+
+    text: str
+    example: Example | None
+    cuts: tuple[EdgeCut, ...] = ()
+    off: tuple[Head, ...] = ()
+
+
+def parse(asked: Any) -> Question:
+    """A question as the page sends it: text, pronoun, candidates, cuts of four numbers each, heads off of two.
+
+    Raises:
+        UserError: something is missing, of another type or too long.
+    """
+    if not isinstance(asked, Mapping):
+        raise UserError("the question must be a JSON object")
+    text, pronoun, candidates = asked.get("text"), asked.get("pronoun"), asked.get("candidates", [])
+    if not isinstance(text, str) or not text.strip():
+        raise UserError("text: it is empty")
+    if len(text) > MOST_CHARACTERS:
+        raise UserError(f"text: it has {len(text)} characters; at most {MOST_CHARACTERS} are read at once")
+    if not (pronoun is None or isinstance(pronoun, str)):
+        raise UserError(f"pronoun ({pronoun!r}) must be a text")
+    if not isinstance(candidates, list) or not all(isinstance(one, str) for one in candidates):
+        raise UserError(f"candidates ({candidates!r}) must be a list of texts")
+    example = None if not pronoun else example_from_query(text, pronoun, candidates)
+    return Question(
+        text,
+        example,
+        tuple(EdgeCut(*numbers) for numbers in _numbers(asked, "cuts", 4)),
+        tuple(Head(*numbers) for numbers in _numbers(asked, "off", 2)),
+    )
+
+
+def reply(model: OpenRun | TransformersModel, question: Question) -> dict[str, Any]:
+    """Maps as the explorer reads them, and the shares of the candidates where the model answers.
+
+    Raises:
+        UserError: the text does not fit the model, or an edit names what is not there.
+    """
+    started = time.perf_counter()
+    tokens = _tokens(model, question.text)
+    plain = labelled_attention(question.text, tokens, _empty_maps(tokens), by="word", model=model.name)
+    interventions = _interventions(question, plain, tokens, (model.layers, model.heads))
+    if isinstance(model, OpenRun):
+        maps, answers = _run_reply(model, question, interventions)
+    else:
+        maps, answers = _foreign_maps(model, tokens, interventions), None
+    attention = labelled_attention(question.text, tokens, maps, by="word", model=model.name, example=question.example)
+    entry = attention_entry(question.text, attention.words, attention.spans, attention.weights, question.example)
+    head = model.chosen_head if isinstance(model, OpenRun) else None
+    return {
+        "sentence": entry,
+        "spans": [list(span) for span in attention.spans],
+        "answers": answers,
+        "chosen": None if head is None else [head.layer, head.head],
+        "is_decoder": isinstance(model, TransformersModel) and model.is_decoder,
+        "seconds": round(time.perf_counter() - started, 3),
+    }
+
+
+def _run_reply(
+    model: OpenRun, question: Question, interventions: Sequence[Intervention]
+) -> tuple[NDArray[np.float32], list[dict[str, Any]] | None]:
+    run, example = model.run, question.example
+    prediction = run.config.task.prediction
+    with intervene(run.model.encoder, *interventions):
+        if example is None:
+            return text_maps(run.model, run.tokenizer, question.text)[1], None
+        maps = whole_maps(run.model, run.tokenizer, example, prediction)[1]
+        if not example.candidates or not answers_pronouns(prediction):
+            return maps, None
+        data = EncodedSplit([example], run.tokenizer)
+        shares = np.exp(log_probabilities(run.model, data, run.config.batching, prediction))[0]
+    named = [example.words(number) for number in range(len(example.candidates))]
+    answers = [{"candidate": name, "share": float(share)} for name, share in zip(named, shares, strict=False)]
+    if shares[-1] > 0:
+        answers.append({"candidate": None, "share": float(shares[-1])})
+    return maps, answers
+
+
+def _foreign_maps(
+    model: TransformersModel, tokens: TokenizedText, interventions: Sequence[Intervention]
+) -> NDArray[np.float32]:
+    edits: dict[int, list[Any]] = {}
+    for intervention in interventions:
+        for layer, edit in intervention.items():
+            edits.setdefault(layer, []).append(edit)
+    layers = model.run([tokens], AttentionTap(edits=edits))
+    return torch.stack([layer[0] for layer in layers]).float().cpu().numpy()
+
+
+def _tokens(model: OpenRun | TransformersModel, text: str) -> TokenizedText:
+    if isinstance(model, TransformersModel):
+        return model.tokenize(text)
+    tokens = model.run.tokenizer.encode(text)
+    check_length(model.run.config.model, len(tokens.ids))
+    return tokens
+
+
+def _empty_maps(tokens: TokenizedText) -> NDArray[np.float32]:
+    return np.zeros((1, 1, len(tokens.ids), len(tokens.ids)), dtype=np.float32)
+
+
+def _interventions(
+    question: Question, plain: Attention, tokens: TokenizedText, shape: tuple[int, int]
+) -> list[Intervention]:
+    """The edits of a question; an edge between words is every edge between their tokens."""
+    for layer, head in [(cut.layer, cut.head) for cut in question.cuts] + [
+        (one.layer, one.head) for one in question.off
+    ]:
+        if not (0 <= layer < shape[0] and 0 <= head < shape[1]):
+            raise UserError(f"layer {layer} head {head} is not among {shape[0]} layers of {shape[1]} heads")
+    parts = _word_tokens(plain, tokens)
+    edges: dict[Head, tuple[list[int], list[int]]] = {}
+    for cut in question.cuts:
+        for place in (cut.attending, cut.attended):
+            if not 0 <= place < len(parts):
+                raise UserError(f"word ({place}) must be a position from 0 to {len(parts) - 1}")
+        queries, keys = edges.setdefault(Head(cut.layer, cut.head), ([], []))
+        for query in parts[cut.attending]:
+            for key in parts[cut.attended]:
+                queries.append(query)
+                keys.append(key)
+    interventions: list[Intervention] = []
+    if edges:
+        flat = {head: (torch.tensor(query), torch.tensor(key)) for head, (query, key) in edges.items()}
+        interventions.append(knockout_edges(flat))
+    if question.off:
+        interventions.append(replace_head_outputs(dict.fromkeys(question.off, torch.zeros(()))))
+    return interventions
+
+
+def _word_tokens(plain: Attention, tokens: TokenizedText) -> list[list[int]]:
+    """The tokens of every word; each special token is a word of its own."""
+    parts: list[list[int]] = []
+    before = None
+    for position, word in enumerate(tokens.words):
+        if word < 0 or word != before:
+            parts.append([])
+        parts[-1].append(position)
+        before = word if word >= 0 else None
+    assert len(parts) == len(plain.words)
+    return parts
+
+
+def _numbers(asked: Mapping[str, Any], name: str, count: int) -> list[list[int]]:
+    rows = asked.get(name, [])
+    if not isinstance(rows, list) or len(rows) > MOST_EDITS:
+        raise UserError(f"{name} must be a list of at most {MOST_EDITS}")
+    for row in rows:
+        whole = isinstance(row, list) and len(row) == count
+        if not whole or not all(isinstance(each, int) and not isinstance(each, bool) for each in row):
+            raise UserError(f"{name}: {row!r} must be {count} whole numbers")
+    return rows

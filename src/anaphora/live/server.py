@@ -1,0 +1,196 @@
+"""The server of the live page: one address of this machine, one token, one question at a time.
+
+Nothing but this machine can ask it: it listens on the loopback, refuses any other Host (a page elsewhere could name
+this address as its own), and every question must carry the token that stands in the address which the terminal prints.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import traceback
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from werkzeug.exceptions import HTTPException
+from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
+from werkzeug.wrappers import Request, Response
+
+from anaphora.api.runs import OpenRun
+from anaphora.base.errors import UserError
+from anaphora.data.own_sentence import example_from_query
+from anaphora.hf.reader import TransformersModel
+from anaphora.live.phrases import phrases
+from anaphora.live.questions import Question, parse, reply
+from anaphora.report.figures.fonts import font_files
+from anaphora.report.page.offline import read_asset, script_json, template_environment, weight_colours
+from anaphora.report.wording import labels
+from anaphora.settings.commands.live import LANGUAGES
+
+HOST = "127.0.0.1"
+MOST_BYTES = 100_000
+FIRST_SENTENCE = ("Anna was helped by Emma because she was very weak.", "she", ["Anna", "Emma"])
+_TEMPLATES = Path(__file__).with_name("templates")
+_POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; "
+    "font-src data: 'self'; connect-src 'self'; frame-src 'self'; frame-ancestors 'self'; "
+    "base-uri 'none'; form-action 'none'"
+)
+
+
+@dataclass
+class LiveApplication:
+    """What answers the requests of the page.
+
+    Attributes:
+        models: by the names that the page shows.
+        language: in which the page opens.
+        token: what every request must carry.
+        hosts: the values of the header Host that are taken; any where it is empty, before the port is known.
+    """
+
+    models: Mapping[str, OpenRun | TransformersModel]
+    language: str = "en"
+    token: str = field(default_factory=lambda: secrets.token_urlsafe(16))
+    hosts: tuple[str, ...] = ()
+    _asking: Lock = field(default_factory=Lock)  # models are edited while they answer: one question at a time
+
+    def __call__(self, environ: dict[str, Any], start: Any) -> Any:
+        request = Request(environ)
+        request.max_content_length = MOST_BYTES
+        try:
+            response = self._respond(request)
+        except UserError as error:
+            response = _json({"error": str(error)}, 400)
+        except HTTPException as error:
+            response = _json({"error": str(error)}, error.code or 400)
+        except Exception:  # a defect of ours: the page says so, the terminal says where
+            traceback.print_exc()
+            response = _json({"error": "this went wrong; the terminal shows where"}, 500)
+        response.headers["Content-Security-Policy"] = _POLICY
+        response.headers["X-Content-Type-Options"] = "nosniff"
+        response.headers["Referrer-Policy"] = "no-referrer"
+        response.headers["Cache-Control"] = "no-store"
+        return response(environ, start)
+
+    def _respond(self, request: Request) -> Response:
+        if self.hosts and request.environ.get("HTTP_HOST") not in self.hosts:
+            return _json({"error": f"this page is served at {self.hosts[0]} alone"}, 403)
+        sent = request.headers.get("X-Token") or request.args.get("token", "")
+        if not secrets.compare_digest(sent.encode(), self.token.encode()):
+            return _json({"error": "open the address that the terminal shows; it ends in a token"}, 403)
+        if request.method == "GET" and request.path == "/":
+            return Response(self.page(request.args.get("language", self.language)), mimetype="text/html")
+        if request.method == "GET" and request.path == "/side_by_side":
+            return Response(self.two_pages(request.args.get("language", self.language)), mimetype="text/html")
+        if request.method == "GET" and request.path == "/font":
+            return _font()
+        if request.method == "POST" and request.path == "/attention":
+            if request.mimetype != "application/json" or not request.headers.get("X-Token"):
+                return _json({"error": "a question is JSON and carries the token in a header"}, 400)
+            try:
+                asked = json.loads(request.get_data())
+            except (ValueError, RecursionError):
+                return _json({"error": "the question is not readable as JSON"}, 400)
+            return _json(self.answer(asked))
+        return _json({"error": "there is nothing here"}, 404)
+
+    def answer(self, asked: Any) -> dict[str, Any]:
+        """The reply to one question.
+
+        Raises:
+            UserError: the question names no model, or does not fit it.
+        """
+        name = asked.get("model") if isinstance(asked, Mapping) else None
+        if not isinstance(name, str) or name not in self.models:
+            raise UserError(f"model ({name!r}) must be one of {', '.join(self.models)}")
+        question = parse(asked)
+        with self._asking:
+            return reply(self.models[name], question)
+
+    def page(self, language: str) -> str:
+        """The page, with the first model's maps of a first sentence."""
+        text, pronoun, candidates = FIRST_SENTENCE
+        first = next(iter(self.models.values()))
+        with self._asking:
+            opening = reply(first, Question(text, example_from_query(text, pronoun, candidates)))
+        opening["sentence"] = _whole_entry(opening["sentence"])
+        words = phrases(language if language in LANGUAGES else "en")
+        data = {
+            "models": [
+                {"name": name, "layers": model.layers, "heads": model.heads} for name, model in self.models.items()
+            ],
+            "token": self.token,
+            "first": {**opening, "sentence": None, "words": opening["sentence"]["words"]},
+            "phrases": words,
+        }
+        chosen = opening["chosen"]
+        return template_environment(_TEMPLATES).get_template("live.html.j2").render(
+            words=words,
+            language=language if language in LANGUAGES else "en",
+            token=self.token,
+            models=list(self.models),
+            text=text,
+            data=script_json(data),
+            explorer=script_json(
+                {
+                    "sentences": [opening["sentence"]],
+                    "head": {} if chosen is None else {"layer": chosen[0], "head": chosen[1]},
+                    "maps": labels("maps"),
+                    **weight_colours(),
+                }
+            ),
+            style=read_asset("report.css"),
+            own_style=read_asset("live.css", _TEMPLATES),
+            script=read_asset("report.js"),
+            own_script=read_asset("live.js", _TEMPLATES),
+        )  # fmt: skip
+
+    def two_pages(self, language: str) -> str:
+        """The page twice, side by side: two sentences, or two models."""
+        known = language if language in LANGUAGES else "en"
+        return (
+            template_environment(_TEMPLATES)
+            .get_template("side_by_side.html.j2")
+            .render(token=self.token, language=known, title=phrases(known)["side_by_side"])
+        )
+
+
+def serve(application: LiveApplication, port: int) -> tuple[BaseWSGIServer, str]:
+    """A server on this machine's own address, and the address to open.
+
+    Raises:
+        UserError: the port is taken.
+    """
+    try:
+        server = make_server(HOST, port, application, threaded=True, request_handler=_QuietHandler)
+    except (OSError, SystemExit) as error:  # werkzeug leaves the process where a port is taken
+        raise UserError(f"port ({port}) cannot be had ({error}); choose another, or 0 for any free one") from None
+    application.hosts = (f"{HOST}:{server.port}", f"localhost:{server.port}")
+    return server, f"http://{HOST}:{server.port}/?token={application.token}"
+
+
+class _QuietHandler(WSGIRequestHandler):
+    """Says nothing of each request: a log would hold the token."""
+
+    def log(self, type: str, message: str, *args: Any) -> None:  # noqa: A002
+        """Nothing."""
+
+
+def _whole_entry(entry: dict[str, Any]) -> dict[str, Any]:
+    rest = ("kind", "type", "answer", "right", "head_right")
+    known: dict[str, Any] = {"pronoun": None, "antecedents": [], "distractors": []}
+    return {"id": "0", **dict.fromkeys(rest), **known, **entry}
+
+
+def _font() -> Response:
+    """The whole font, for nobody knows which Chinese characters will be typed; a browser takes it at the first one."""
+    path = font_files().get(400)
+    return _json({"error": "the font is not installed"}, 404) if path is None else Response(Path(path).read_bytes())
+
+
+def _json(content: Any, status: int = 200) -> Response:
+    return Response(json.dumps(content, ensure_ascii=False), status=status, mimetype="application/json")

@@ -1,0 +1,35 @@
+"""Settings of `attention`, in the user's words. Imports nothing heavy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import PurePath
+
+from omegaconf import MISSING
+
+from anaphora.base.checks import one_of
+
+SUFFIXES = (".html", ".parquet")
+
+
+@dataclass(kw_only=True)
+class AttentionQuery:
+    """The attention of any model in one text."""
+
+    run: str = "outputs/demo"  # a run directory, a folder of a model of transformers, or hf://owner/name
+    text: str = MISSING  # English or Chinese
+    pronoun: str | None = None  # a word of the text, or its characters as "start:end"
+    candidates: list[str] = field(default_factory=list)  # what it may refer to: words of the text, or "start:end"
+    antecedent: str | None = None  # one of the candidates, where it is known
+    by: str = "word"  # or token: split words stay apart
+    special: bool = True  # whether special tokens such as [CLS] stay; else rows are scaled up over the rest
+    output: str = "attention.html"  # the file: .html is a page of all layers and heads, .parquet a table of all rows
+
+    def __post_init__(self) -> None:
+        one_of("by", self.by, ("word", "token"))
+        if PurePath(self.output).suffix not in SUFFIXES:
+            raise ValueError(f"output ({self.output}) must end in one of {', '.join(SUFFIXES)}")
+        if self.candidates and self.pronoun is None:
+            raise ValueError("candidates go with a pronoun")
+        if self.antecedent is not None and self.antecedent not in self.candidates:
+            raise ValueError(f"antecedent ({self.antecedent!r}) must be one of candidates ({self.candidates})")

@@ -1,0 +1,28 @@
+"""Settings of the live page, in the user's words. Imports nothing heavy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from anaphora.base.checks import at_least, one_of
+from anaphora.base.device import Device
+
+LANGUAGES = ("en", "zh")
+
+
+@dataclass(kw_only=True)
+class LivePage:
+    """Models to ask in the browser."""
+
+    runs: list[str] = field(default_factory=lambda: ["outputs/demo"])  # runs, folders of models, or hf://owner/name
+    port: int = 8765  # of this machine's own address; 0 takes a free one
+    language: str = "en"  # of the page, `en` or `zh`; it has a switch too
+    trainer: Device = field(default_factory=Device)  # where the runs compute
+
+    def __post_init__(self) -> None:
+        if not self.runs:
+            raise ValueError("runs ([]) must name at least one model")
+        at_least("port", self.port, 0)
+        if self.port > 65535:
+            raise ValueError(f"port ({self.port}) must be at most 65535")
+        one_of("language", self.language, LANGUAGES)

@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas
+import pytest
+from tiny import tiny, tokenizer
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path: Path = tmp_path_factory.mktemp("models") / "tiny-gpt2"
+    tiny("gpt2").save_pretrained(path)
+    tokenizer().save_pretrained(path)
+    return path
+
+
+def test_a_page_and_the_heads_of_each_candidate(folder: Path, script: Callable[..., Any], tmp_path: Path) -> None:
+    said = script(
+        "attention", f"run={folder}", "text='Anna helped Emma because she was weak.'", "pronoun=she",
+        "candidates=[Anna,Emma]", f"output={tmp_path / 'page.html'}",
+    )  # fmt: skip
+    assert said.status == 0, said.err
+    said = said.out
+    assert "to Anna" in said and "to Emma" in said and "no word sees what follows it" in said
+    assert "because" in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+def test_a_table_without_special_tokens(own_run: Path, script: Callable[..., Any], tmp_path: Path) -> None:
+    assert script(
+        "attention", f"run={own_run}", "text='Anna met Tom.'", "special=false", f"output={tmp_path / 'maps.parquet'}"
+    )
+    table = pandas.read_parquet(tmp_path / "maps.parquet")
+    assert table.groupby(["item", "layer", "head"])["weight"].sum().round(4).eq(1).all()
+    assert table["start"].ne(table["end"]).all()
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        (
+            ("run=nowhere", "text=Anna"),
+            "model (nowhere): there is no such folder; a model on the hub is written hf://",
+        ),
+        (("run=x", "text=Anna", "output=page.png"), "output (page.png) must end in one of .html, .parquet"),
+        (("run=x", "text=Anna", "candidates=[Anna]"), "candidates go with a pronoun"),
+        (("run=x", "text=Anna", "by=letter"), "by ('letter') must be one of word, token"),
+    ],
+)
+def test_wrong_settings_are_told_in_one_line(asked: tuple[str, ...], message: str, script: Callable[..., Any]) -> None:
+    reply = script("attention", *asked)
+    assert reply.status == 2
+    assert message in reply.err and reply.err.count("\n") == 1

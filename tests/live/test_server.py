@@ -1,0 +1,184 @@
+from __future__ import annotations
+
+import json
+import re
+import threading
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tiny import tiny, tokenizer
+from werkzeug.test import Client
+
+import anaphora
+from anaphora.api import OpenRun
+from anaphora.base.device import Device
+from anaphora.base.errors import UserError
+from anaphora.commands.live import open_models
+from anaphora.hf.reader import TransformersModel, open_model
+from anaphora.live.phrases import phrases
+from anaphora.live.server import LiveApplication, serve
+from anaphora.report.page.packing import unpack_map
+
+TEXT = "Anna met Emma before she went to the park."
+ASKED: dict[str, Any] = {"model": "own", "text": TEXT, "pronoun": "she", "candidates": ["Anna", "Emma"]}
+
+
+@pytest.fixture(scope="module")
+def application(finished: Path) -> LiveApplication:
+    models: dict[str, OpenRun | TransformersModel] = {
+        "own": anaphora.load(finished),
+        "bert": open_model(tiny("bert"), tokenizer()),
+    }
+    return LiveApplication(models, token="key", hosts=("127.0.0.1:8765",))
+
+
+@pytest.fixture(scope="module")
+def client(application: LiveApplication) -> Client:
+    return Client(application)
+
+
+def ask(client: Client, **asked: Any) -> tuple[int, dict[str, Any]]:
+    reply = client.post(
+        "/attention", json={**ASKED, **asked}, headers={"X-Token": "key"}, base_url="http://127.0.0.1:8765"
+    )
+    return reply.status_code, json.loads(reply.data)
+
+
+def test_a_question_gets_the_maps_and_the_answer_of_a_run(client: Client, application: LiveApplication) -> None:
+    status, reply = ask(client)
+    assert status == 200
+    run = application.models["own"]
+    assert isinstance(run, OpenRun)
+    expected = run.attention(TEXT, "she", ["Anna", "Emma"])
+    assert reply["sentence"]["words"] == list(expected.words)
+    np.testing.assert_allclose(unpack_map(reply["sentence"]["maps"]["raw"]), expected.weights, atol=0.5 / 255 + 1e-6)
+    shares = {one["candidate"]: one["share"] for one in reply["answers"]}
+    assert sum(shares.values()) == pytest.approx(1, abs=1e-5)
+    assert max(shares, key=lambda name: shares[name]) == run.answer(TEXT, "she", ["Anna", "Emma"])
+    assert reply["sentence"]["pronoun"] == expected.words.index("she")
+
+
+def test_edges_are_cut_and_heads_switched_off_for_one_question_alone(client: Client) -> None:
+    _, plain = ask(client)
+    words = plain["sentence"]["words"]
+    she, anna = words.index("she"), words.index("Anna")
+    everywhere = [[layer, head, she, anna] for layer in range(2) for head in range(2)]
+    _, cut = ask(client, cuts=everywhere)
+    maps = unpack_map(cut["sentence"]["maps"]["raw"])
+    assert (maps[:, :, she, anna] == 0).all() and unpack_map(plain["sentence"]["maps"]["raw"])[0, 0, she, anna] > 0
+    assert cut["answers"] != plain["answers"]
+    _, off = ask(client, off=[[0, 0], [0, 1]])
+    assert off["answers"] != plain["answers"]
+    _, again = ask(client)
+    assert {**again, "seconds": 0} == {**plain, "seconds": 0}
+
+
+def test_models_of_transformers_give_maps_and_no_answer(client: Client) -> None:
+    _, reply = ask(client, model="bert")
+    assert reply["answers"] is None and reply["chosen"] is None and not reply["is_decoder"]
+    words = reply["sentence"]["words"]
+    _, cut = ask(client, model="bert", cuts=[[1, 3, words.index("she"), words.index("Anna")]])
+    maps = unpack_map(cut["sentence"]["maps"]["raw"])
+    assert maps[1, 3, words.index("she"), words.index("Anna")] == 0
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ({"model": "none"}, "model ('none') must be one of own, bert"),
+        ({"text": " "}, "text: it is empty"),
+        ({"text": "a" * 5000}, "at most 4000"),
+        ({"pronoun": "they"}, "pronoun ('they') is not in the text"),
+        ({"pronoun": 3}, "pronoun (3) must be a text"),
+        ({"candidates": "Anna"}, "must be a list of texts"),
+        ({"cuts": [[0, 0, 1]]}, "cuts: [0, 0, 1] must be 4 whole numbers"),
+        ({"cuts": [[0, 0, 1, 99]]}, "word (99) must be a position from 0 to"),
+        ({"cuts": [[0, True, 1, 1]]}, "must be 4 whole numbers"),
+        ({"off": [[9, 0]]}, "layer 9 head 0 is not among 2 layers of 2 heads"),
+        ({"off": [[0, 0]] * 300}, "off must be a list of at most 200"),
+    ],
+)
+def test_a_wrong_question_is_answered_in_one_line(client: Client, asked: dict[str, Any], message: str) -> None:
+    status, reply = ask(client, **asked)
+    assert status == 400
+    assert message in reply["error"] and "\n" not in reply["error"]
+
+
+@pytest.mark.parametrize("path", ["/", "/side_by_side", "/font", "/?token=wrong"])
+def test_nobody_gets_in_without_the_token(client: Client, path: str) -> None:
+    reply = client.get(path, base_url="http://127.0.0.1:8765")
+    assert reply.status_code == 403
+    assert b"key" not in reply.data
+
+
+def test_another_host_and_a_form_of_another_page_are_refused(client: Client) -> None:
+    assert client.get("/?token=key", base_url="http://evil.example").status_code == 403
+    body = json.dumps(ASKED)
+    form = client.post("/attention?token=key", data=body, content_type="text/plain", base_url="http://127.0.0.1:8765")
+    assert form.status_code == 400
+    simple = client.post(
+        "/attention?token=key", data=body, content_type="application/json", base_url="http://127.0.0.1:8765"
+    )
+    assert simple.status_code == 400  # the token in the address alone is no leave to ask
+    large = client.post(
+        "/attention", data=b"[" * 200_000, headers={"X-Token": "key", "Content-Type": "application/json"},
+        base_url="http://127.0.0.1:8765",
+    )  # fmt: skip
+    assert large.status_code == 413
+    deep = client.post(
+        "/attention", data=b"[" * 90_000, headers={"X-Token": "key", "Content-Type": "application/json"},
+        base_url="http://127.0.0.1:8765",
+    )  # fmt: skip
+    assert deep.status_code == 400
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_page_asks_its_own_server_alone_and_escapes_text(
+    finished: Path, language: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hostile = "Anna met <script>alert(1)</script> Emma because she was weak."
+    monkeypatch.setattr("anaphora.live.server.FIRST_SENTENCE", (hostile, "she", ["Anna", "Emma"]))
+    application = LiveApplication({"</script><b>": anaphora.load(finished)}, token="key")
+    reply = Client(application).get(f"/?token=key&language={language}")
+    page = reply.get_data(as_text=True)
+    assert "<script>alert" not in page and "</script><b>" not in page
+    assert "https://" not in page and "http://" not in page.replace("http://www.w3.org/2000/svg", "")
+    policy = reply.headers["Content-Security-Policy"]
+    assert "default-src 'none'" in policy and "connect-src 'self'" in policy
+    assert phrases(language)["title"] in page
+
+
+def test_every_phrase_stands_in_both_languages() -> None:
+    for name, text in phrases("en").items():
+        assert set(re.findall(r"{(\w+)}", text)) == set(re.findall(r"{(\w+)}", phrases("zh")[name])), name
+
+
+@pytest.fixture
+def address(application: LiveApplication) -> Iterator[str]:
+    before = application.hosts
+    server, address = serve(application, 0)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield address
+    server.shutdown()
+    server.server_close()
+    application.hosts = before
+
+
+def test_it_listens_on_this_machines_own_address(address: str, application: LiveApplication) -> None:
+    assert address.startswith("http://127.0.0.1:") and address.endswith("token=key")
+    with urllib.request.urlopen(address) as reply:
+        assert reply.status == 200
+    taken = int(address.split(":")[2].split("/")[0])
+    with pytest.raises(UserError, match=rf"port \({taken}\) cannot be had"):
+        serve(application, taken)
+
+
+def test_models_of_one_name_are_told_apart(finished: Path, own_run: Path) -> None:
+    assert list(open_models([str(finished)], Device())) == [finished.name]
+    with pytest.raises(UserError, match="must name each model once"):
+        open_models([str(finished), str(finished)], Device())
