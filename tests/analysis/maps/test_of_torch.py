@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from anaphora.analysis.maps.of_torch import encoder_maps, maps_of_layers
+from anaphora.analysis.maps.record import from_arrays
+from anaphora.base.errors import UserError
+
+TEXT = "Anna saw her"
+
+
+def encoder(first: bool = True) -> nn.TransformerEncoder:
+    torch.manual_seed(0)
+    layer = nn.TransformerEncoderLayer(8, 2, 16, dropout=0.5, batch_first=first)
+    return nn.TransformerEncoder(layer, 2, enable_nested_tensor=False).eval()
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_maps_of_torchs_encoder_are_its_own_attention(first: bool) -> None:
+    model, source = encoder(first), torch.randn(2, 4, 8)
+    padding = torch.tensor([[False] * 4, [False, False, False, True]])
+    given = source if first else source.transpose(0, 1)
+    before = model(given, src_key_padding_mask=padding)
+    maps = encoder_maps(model, given, src_key_padding_mask=padding)
+    assert [tuple(layer.shape) for layer in maps] == [(2, 2, 4, 4)] * 2
+    own = model.layers[0].self_attn(given, given, given, key_padding_mask=padding, average_attn_weights=False)[1]
+    assert torch.allclose(maps[0], own, atol=1e-6)
+    assert (maps[1][1, :, :, 3] == 0).all()
+    assert torch.allclose(model(given, src_key_padding_mask=padding), before)  # nothing stays behind
+    assert not model.layers[0].self_attn._forward_hooks
+
+
+def test_a_training_encoder_is_read_without_dropout_and_goes_on_training() -> None:
+    model, source = encoder(), torch.randn(1, 3, 8)
+    expected = encoder_maps(model, source)
+    model.train()
+    assert torch.allclose(encoder_maps(model, source)[1], expected[1])
+    assert model.training
+
+
+def test_one_sentence_becomes_a_record_without_its_padding() -> None:
+    maps = maps_of_layers(encoder_maps(encoder(), torch.randn(2, 5, 8)), sentence=1, tokens=3)
+    assert maps.shape == (2, 2, 3, 3)
+    whole = maps / maps.sum(axis=-1, keepdims=True)
+    record = from_arrays(TEXT, [(0, 4), (5, 8), (9, 12)], whole, (9, 12), [(0, 4)], [0], language="en")
+    assert np.array_equal(record.weights, whole[:, :, 2])
+
+
+def test_wrong_shapes_are_told() -> None:
+    with pytest.raises(UserError, match="there is no layer"):
+        maps_of_layers([])
+    with pytest.raises(UserError, match=r"layer 1 has the shape \(2, 3\)"):
+        maps_of_layers([torch.ones(1, 2, 3, 3), torch.ones(2, 3)])
+    with pytest.raises(UserError, match="different shapes"):
+        maps_of_layers([torch.ones(1, 2, 3, 3), torch.ones(1, 4, 3, 3)])
