@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from anaphora.api import attention as attention
     from anaphora.api import load as load
+    from anaphora.api import score as score
     from anaphora.cli import main as main
     from anaphora.settings.variants import register as register
 
-_HOMES = {"attention": "api", "load": "api", "main": "cli", "register": "settings.variants"}
+_HOMES = {"attention": "api", "load": "api", "main": "cli", "score": "api", "register": "settings.variants"}
 
-__all__ = ["attention", "load", "main", "register"]
+__all__ = ["attention", "load", "main", "register", "score"]
 
 
 def __getattr__(name: str) -> Any:

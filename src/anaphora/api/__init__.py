@@ -13,5 +13,6 @@ from __future__ import annotations
 from anaphora.api.maps import Attention, AttentionPage, Row
 from anaphora.api.models import attention
 from anaphora.api.runs import OpenRun, load
+from anaphora.api.scoring import Scores, score
 
-__all__ = ["Attention", "AttentionPage", "OpenRun", "Row", "attention", "load"]
+__all__ = ["Attention", "AttentionPage", "OpenRun", "Row", "Scores", "attention", "load", "score"]
