@@ -3,13 +3,14 @@ from __future__ import annotations
 import shutil
 import socket
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from tiny import SETTINGS, TEXTS, tiny, tokenizer
+from tiny import SETTINGS, TEXTS, tiny, tokenizer, transformers
 
 import anaphora
 from anaphora.analysis.causal.interventions import (
@@ -24,7 +25,7 @@ from anaphora.data.own_sentence import example_from_query
 from anaphora.hf import interface
 from anaphora.hf.reader import open_model
 
-DECODERS = {"gemma2", "gpt2", "gpt_bigcode", "gpt_neox", "llama", "mistral", "opt", "phi", "qwen2", "qwen3"}
+DECODERS = {"bloom", "gemma2", "gpt2", "gpt_bigcode", "gpt_neox", "llama", "mistral", "opt", "phi", "qwen2", "qwen3"}
 
 
 def test_every_family_that_is_read_where_it_computes_is_tried() -> None:
@@ -38,6 +39,7 @@ def test_maps_are_those_of_eager_attention(family: str) -> None:
     assert opened.through_interface == (family in interface.FAMILIES)
     assert opened.is_decoder == (family in DECODERS)
     tokens, eager = [opened.tokenize(text) for text in TEXTS], tiny(family, "eager")
+    eager = eager.get_encoder() if family in ("bart", "t5") else eager
     whole = opened.run(tokens, interface.AttentionTap())
     with torch.inference_mode():
         expected = eager(**opened.padded(tokens), output_attentions=True).attentions
@@ -177,6 +179,23 @@ def test_texts_and_tokenizers_that_do_not_fit_are_refused() -> None:
 
     with pytest.raises(UserError, match=r"its tokenizer \(Slow\) does not say which characters"):
         open_model(tiny("bert"), Slow())  # type: ignore[arg-type]
+
+
+def test_a_model_without_attention_is_refused() -> None:
+    mamba = transformers.AutoConfig.for_model(
+        "mamba", hidden_size=32, num_hidden_layers=2, vocab_size=120, state_size=4
+    )
+    with pytest.raises(UserError, match="MambaModel: models of the family mamba have no layers of attention heads"):
+        open_model(transformers.AutoModel.from_config(mamba), tokenizer())
+
+
+def test_a_long_text_is_no_picture_but_a_page_and_windows(folder: Path) -> None:
+    opened = open_model(tiny("bert"), tokenizer())
+    maps = anaphora.attention(opened.model, "a b " * 30, tokenizer=tokenizer())
+    assert maps.window("a", around=10).plot(0, 0)
+    long = replace(maps, words=maps.words * 2, spans=maps.spans * 2)
+    with pytest.raises(UserError, match=r"plot: 124 words do not fit one picture, 100 do; window\(mention\)"):
+        long.plot(0, 0)
 
 
 def test_special_tokens_can_be_left_out_and_long_texts_cut_to_a_window(folder: Path) -> None:

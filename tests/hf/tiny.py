@@ -50,8 +50,21 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "phi": SIZE,
     "qwen2": GROUPED,
     "qwen3": {**GROUPED, "head_dim": 8},
+    "bart": {
+        "d_model": 32,
+        "encoder_layers": 2,
+        "decoder_layers": 2,
+        "encoder_ffn_dim": 64,
+        "decoder_ffn_dim": 64,
+        "encoder_attention_heads": 4,
+        "decoder_attention_heads": 4,
+        "vocab_size": 120,
+        "max_position_embeddings": 64,
+    },
+    "bloom": {"hidden_size": 32, "n_layer": 2, "n_head": 4, "vocab_size": 120},
     "deberta-v2": SIZE,
     "mpnet": SIZE,
+    "t5": {"d_model": 32, "num_layers": 2, "num_heads": 4, "d_ff": 64, "d_kv": 8, "vocab_size": 120},
 }
 """What makes a model of each family tiny."""
 
@@ -79,6 +92,6 @@ def tiny(family: str, implementation: str = "sdpa") -> Any:
     """A model of a family; the same weights at every call."""
     torch.manual_seed(0)
     config = transformers.AutoConfig.for_model(family, **SETTINGS[family])
-    if family in ("deberta-v2", "gemma2", "mpnet"):  # they have no other
+    if family in ("bloom", "deberta-v2", "gemma2", "mpnet", "t5"):  # they have no other
         implementation = "eager"
     return transformers.AutoModel.from_config(config, attn_implementation=implementation).eval()

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 UNITS = ("word", "token")
+MOST_PLOTTED_WORDS = 100
+"""Words that a heat map on paper has room for."""
 
 
 class HeadWeight(NamedTuple):
@@ -184,9 +186,18 @@ class Attention:
         )
 
     def plot(self, layer: int | None = None, head: int | None = None, row: str | int | None = None) -> Figure:
-        """The heat map of one head; the row of `row`, or the rows where it is a mention of several words, is framed."""
+        """The heat map of one head; the row of `row`, or the rows where it is a mention of several words, is framed.
+
+        Raises:
+            UserError: the text has more than `MOST_PLOTTED_WORDS` words, or a mention or a head is not there.
+        """
         from anaphora.report.figures.maps import heat_map_figure
 
+        if len(self.words) > MOST_PLOTTED_WORDS:
+            raise UserError(
+                f"plot: {len(self.words)} words do not fit one picture, {MOST_PLOTTED_WORDS} do; window(mention) takes "
+                "the part about a mention, page() shows all"
+            )
         requested = self._head(layer, head)
         title = f"Attention, layer {requested.layer} head {requested.head}"
         return heat_map_figure(self.words, self.map(layer, head), title, None if row is None else self._positions(row))
