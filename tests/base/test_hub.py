@@ -36,7 +36,7 @@ def told(ask):
 cached = store.load(PlainText(path="hf://owner/pages", dev_share=0, test_share=0))
 print(json.dumps({
     "data": told(lambda: store.load(Gap(path="hf://owner/gap"))),
-    "start": told(lambda: locate_model("owner/model", "start")),
+    "start": told(lambda: locate_model("hf://owner/model", "start")),
     "cached": [one.text for one in cached.texts("train")],
 }))
 """

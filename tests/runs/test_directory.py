@@ -207,6 +207,7 @@ def test_a_pattern_names_the_directories_that_it_matches_sorted(
 
 
 OF_RUNS = {
+    "serve": (),
     "compare": (),
     "cross_validate": (),
     "gap": ("data.path=gap",),
@@ -231,3 +232,11 @@ def test_every_script_of_several_runs_reads_patterns_and_refuses_a_run_that_is_t
     status, _, err = script(name, f"runs=[{own_run},{own_run.parent}/o?n]", *OF_RUNS[name])
     assert status == 2 and f"must name each run once; {own_run} is there twice" in err
     assert err.count("\n") == 1
+
+
+def test_a_stored_run_reads_nothing_of_this_machine(own_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SECRET", "hunter2")
+    edit(own_run, name="${oc.env:SECRET}")
+    with pytest.raises(UserError, match=r"name \('\$\{oc.env:SECRET\}'\) refers to something else") as caught:
+        load(own_run)
+    assert "hunter2" not in str(caught.value)

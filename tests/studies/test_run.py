@@ -164,6 +164,12 @@ def test_every_study_composes_with_all_its_cells(path: Path, compose: Callable[.
     cells = cells_of(plan, CONFIGS)
     assert len(cells) == 1 + sum(map(len, plan.factors.values())) + len(plan.pairs)
     assert {cell.config.trainer.pictures for cell in cells} == {0}
+
+
+def test_more_settings_hold_for_every_cell(compose: Callable[..., Any]) -> None:
+    from anaphora.settings.typed import resolve
+
+    plan = resolve(compose("study=claims/heads", primary="study"), StudyPlan)
     plan.more.append("trainer.pictures=3")
     assert {cell.config.trainer.pictures for cell in cells_of(plan, CONFIGS)} == {3}
 

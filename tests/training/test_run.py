@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import shutil
 import signal
 from collections.abc import Callable, Iterator
@@ -455,3 +456,25 @@ def test_a_run_directory_can_be_moved(tiny: Tiny, tmp_path: Path) -> None:
             train(tiny(tmp_path / "here"))
     there = Path(shutil.move(tmp_path / "here" / "run", tmp_path / "there"))
     assert train(tiny(tmp_path, f"resume={there}")).directory == there
+
+
+def test_a_training_that_diverges_stops_there_and_keeps_the_best_weights_before(
+    tiny: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wild = ("optimizer.learning_rate=1e12", "optimizer.clip=1e12", "validation.keep=last")
+    with pytest.raises(UserError, match=r"diverged at step 1: loss nan, .*; no weights are kept"):
+        train(tiny(tmp_path, *wild, "name=wild"))
+    whole_step = TrainingModule.training_step
+
+    def diverges(module: TrainingModule, batch: Batch, batch_idx: int) -> Tensor:
+        loss = whole_step(module, batch, batch_idx)
+        module.step_metrics["loss"] = loss.detach() * (math.inf if module.global_step == 5 else 1)
+        return loss
+
+    monkeypatch.setattr(TrainingModule, "training_step", diverges)
+    with pytest.raises(
+        UserError, match=r"diverged at step 5: loss inf.*; the best weights before, of step 4, are kept in"
+    ):
+        train(tiny(tmp_path, "name=run"))
+    assert load(tmp_path / "run").config.name == "run"
+    assert record(tmp_path / "run")["steps"] == 4

@@ -10,7 +10,8 @@ run.attention("Anna was helped by Emma because she was very weak.").row("she").t
 
 from __future__ import annotations
 
-from anaphora.api.maps import Attention, AttentionPage, Row
+from anaphora.api.html import AttentionPage
+from anaphora.api.maps import Attention, Row
 from anaphora.api.models import attention
 from anaphora.api.runs import OpenRun, load
 from anaphora.api.scoring import Scores, score

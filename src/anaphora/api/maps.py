@@ -7,9 +7,9 @@ words is the sum of their weights, and the weight from them the mean of their ro
 from __future__ import annotations
 
 import tempfile
-import webbrowser
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.analysis.maps.words import SPECIAL, word_map
-from anaphora.analysis.scores.heads import Head
+from anaphora.analysis.scores.heads import Head, existing_head
+from anaphora.api.html import AttentionPage, weight_table
 from anaphora.base.errors import UserError
 from anaphora.data.example import Example
 from anaphora.data.tokens.tokenizer import TokenizedText
@@ -215,8 +216,8 @@ class Attention:
 
     def _repr_html_(self) -> str:
         if self.chosen is None:
-            return f"<p>{_escaped(repr(self))}</p>"
-        return _table(self.words, self.map(), f"layer {self.chosen.layer}, head {self.chosen.head}")
+            return f"<p>{escape(repr(self))}</p>"
+        return weight_table(self.words, self.map(), f"layer {self.chosen.layer}, head {self.chosen.head}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -274,27 +275,7 @@ class Row:
 
     def _repr_html_(self) -> str:
         title = f"{self.word}: layer {self.head.layer}, head {self.head.head}"
-        return _table(self.words, self.weights[None], title, (self.word,))
-
-
-@dataclass(frozen=True)
-class AttentionPage:
-    """A page of maps.
-
-    Attributes:
-        path: of its file.
-    """
-
-    path: Path
-
-    def open(self) -> None:
-        """Show it in the browser."""
-        webbrowser.open(self.path.resolve().as_uri())
-
-    def _repr_html_(self) -> str:
-        """The page inside a notebook."""
-        page = _escaped(self.path.read_text(encoding="utf-8"))
-        return f'<iframe srcdoc="{page}" sandbox="allow-scripts" style="width:100%;height:44rem;border:0"></iframe>'
+        return weight_table(self.words, self.weights[None], title, (self.word,))
 
 
 def labelled_attention(
@@ -362,10 +343,7 @@ def requested_head(
         chosen.layer if layer is None and chosen is not None else int(layer or 0),
         chosen.head if head is None and chosen is not None else int(head or 0),
     )
-    for name, value, count in (("layer", requested.layer, layers), ("head", requested.head, heads)):
-        if not 0 <= value < count:
-            raise UserError(f"{name} ({value}) must be from 0 to {count - 1}")
-    return requested
+    return existing_head(requested, layers, heads)
 
 
 def _word_spans(spans: Sequence[tuple[int, int]], words: Sequence[int]) -> list[tuple[int, int]]:
@@ -375,33 +353,3 @@ def _word_spans(spans: Sequence[tuple[int, int]], words: Sequence[int]) -> list[
         key = word if word >= 0 else -1 - position
         merged[key] = (merged[key][0], span[1]) if key in merged else span
     return list(merged.values())
-
-
-_MAX_TABLE_WORDS = 24
-"""Words that a table in a notebook has at most; a picture shows all."""
-
-
-def _table(words: Sequence[str], weights: NDArray[np.float32], title: str, rows: Sequence[str] | None = None) -> str:
-    """A small table in the colours of the figures; text is escaped."""
-    from anaphora.report.page.offline import weight_colours
-
-    colours = weight_colours()
-    columns = list(words)[:_MAX_TABLE_WORDS]
-    lines = []
-    for name, line in zip(columns if rows is None else rows, weights[:_MAX_TABLE_WORDS], strict=False):
-        cells = []
-        for weight in line[:_MAX_TABLE_WORDS]:
-            shade = round(63 * min(1.0, float(weight)))
-            ink = "#fff" if colours["light"][shade] else "#000"
-            style = f"background:{colours['ramp'][shade]};color:{ink};text-align:center"
-            cells.append(f'<td style="{style}">{weight:.2f}</td>')
-        lines.append(f"<tr><th>{_escaped(name)}</th>{''.join(cells)}</tr>")
-    head = "".join(f"<th>{_escaped(word)}</th>" for word in columns)
-    more = "" if len(words) <= _MAX_TABLE_WORDS else f" (the first {_MAX_TABLE_WORDS} of {len(words)} words)"
-    return f"<table><caption>{_escaped(title + more)}</caption><tr><th></th>{head}</tr>{''.join(lines)}</table>"
-
-
-def _escaped(text: str) -> str:
-    from html import escape
-
-    return escape(text)

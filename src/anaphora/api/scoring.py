@@ -12,7 +12,7 @@ from anaphora.analysis.evidence.schema.evidence import Evidence, every_group
 from anaphora.analysis.maps.capture import capture_run
 from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.analysis.scores.heads import Head
-from anaphora.api.maps import AttentionPage
+from anaphora.api.html import AttentionPage
 from anaphora.api.models import open_any
 from anaphora.api.runs import OpenRun
 from anaphora.base.errors import UserError

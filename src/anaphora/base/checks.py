@@ -21,3 +21,17 @@ def one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
     """Refuse a word that is not in the list, naming the setting."""
     if value not in allowed:
         raise UserError(f"{name} ({value!r}) must be one of {', '.join(allowed)}")
+
+
+LONGEST_NAME = 200
+"""Characters of a directory's name that every file system holds."""
+
+
+def directory_name(name: str, value: str) -> None:
+    """Refuse a name that leads elsewhere, is hidden, or is too long, naming the setting."""
+    if not value or value.startswith(".") or set(value) & set("/\\\0") or len(value.encode()) > LONGEST_NAME:
+        shown = value if len(value) <= 60 else f"{value[:60]}..."
+        raise UserError(
+            f"{name} ({shown!r}) must be the name of one directory: at most {LONGEST_NAME} bytes, no / or \\, "
+            "no dot in front"
+        )

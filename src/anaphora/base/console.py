@@ -5,8 +5,8 @@ from __future__ import annotations
 from rich.console import Console
 from rich.table import Table
 
-console = Console(width=max(100, Console().width))
-"""Wide enough for the headline table, also where the output goes to a file."""
+console = Console(width=max(100, Console().width), markup=False)
+"""Wide enough for the headline table, also where the output goes to a file; text in brackets is text, not markup."""
 
 _WIDEST_TABLE = 200  # characters
 

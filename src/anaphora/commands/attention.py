@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rich.markup import escape
 from rich.table import Table
 
 from anaphora.api import Attention, attention
@@ -33,13 +32,13 @@ def show_attention(settings: AttentionQuery) -> None:
         console.print("A decoder: no word sees what follows it.")
     path = Path(settings.output)
     written = maps.save(path) if path.suffix == ".parquet" else maps.page(path).path
-    console.print(str(written), soft_wrap=True, markup=False)
+    console.print(str(written), soft_wrap=True)
 
 
 def _ranking(maps: Attention, pronoun: str, candidates: list[str]) -> Table:
-    table = Table(title=f"Heads by the weight from {escape(pronoun)}, layer.head", title_justify="left")
+    table = Table(title=f"Heads by the weight from {pronoun}, layer.head", title_justify="left")
     for candidate in candidates:
-        table.add_column(f"to {escape(candidate)}")
+        table.add_column(f"to {candidate}")
     columns = [maps.rank(pronoun, candidate)[:_HEADS] for candidate in candidates]
     for row in zip(*columns, strict=True):
         table.add_row(*(f"{one.layer}.{one.head}  {one.weight:.2f}" for one in row))

@@ -34,7 +34,7 @@ def run_benchmark(settings: Benchmark) -> None:
     """
     if settings.threads is not None:
         torch.set_num_threads(settings.threads)
-    console = Console(width=max(120, Console().width))  # no figure is cut where the output is no terminal
+    console = Console(width=max(120, Console().width), markup=False)  # no figure is cut where the output is no terminal
     about = environment_info(settings)
     console.print(", ".join(f"{name} {value}" for name, value in about.items() if name != "settings"))
     tables = []

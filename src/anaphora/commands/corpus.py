@@ -83,13 +83,13 @@ def _print_corpus_report(items: str, report: ReadingReport, seconds: float, data
     """Where a corpus comes from, on what terms, how much of it was read in what time, and what was dropped."""
     if isinstance(data, ExternalCorpus):
         also = data.also if isinstance(data, PlainText | SilverStandard) else []
-        console.print(f"source: {', '.join((data.path, *also))}", soft_wrap=True, markup=False)
+        console.print(f"source: {', '.join((data.path, *also))}", soft_wrap=True)
     licence = origin_of(data).licence
     if licence:
         console.print(f"licence as stated: {licence} (docs/corpora.md)", soft_wrap=True)
     console.print(f"read: {items} from {report.rows} rows in {seconds:.1f} s")
     for reason, number in report.reasons.items():
-        console.print(f"dropped: {number} rows ({reason})", soft_wrap=True, markup=False)
+        console.print(f"dropped: {number} rows ({reason})", soft_wrap=True)
 
 
 def _plain_table(title: str, rows: Sequence[Mapping[str, Any]]) -> Table:

@@ -33,6 +33,7 @@ def evaluate(settings: Analysis) -> None:
     if isinstance(settings.data or run.config.data, TextCorpus):
         evaluate_texts(run, settings)
         return
+    requested = requested_head(settings, run)
     material = evaluation_splits(run, settings.split, settings.data, settings.items)
     data, batching, prediction = encode(run, material.measured), run.config.batching, run.config.task.prediction
     rows: list[dict[str, Any]] = []
@@ -40,7 +41,7 @@ def evaluate(settings: Analysis) -> None:
         captured = capture(run.model, data, batching, prediction)
         answers, correct = captured.answers, captured.correct
         scores = score_records(captured.records)
-        rows = template_rows(scores, requested_head(settings) or Head(0, 0), correct[scores.kept])
+        rows = template_rows(scores, requested or Head(0, 0), correct[scores.kept])
     else:
         answers = predict_answers(run.model, data, batching, prediction)
         correct = correctness(answers, len(data))

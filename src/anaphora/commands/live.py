@@ -9,9 +9,9 @@ from anaphora.api.models import open_any
 from anaphora.api.runs import OpenRun
 from anaphora.base.console import console
 from anaphora.base.device import Device
-from anaphora.base.errors import UserError
 from anaphora.hf.reader import TransformersModel
 from anaphora.live.server import LiveApplication, serve
+from anaphora.runs.directory import run_directories
 from anaphora.settings.commands.live import LivePage
 
 
@@ -34,8 +34,7 @@ def open_models(names: Sequence[str], device: Device) -> dict[str, OpenRun | Tra
     Raises:
         UserError: there is no such model, or one is named twice.
     """
-    if len(set(names)) < len(names):
-        raise UserError(f"runs ({list(names)}) must name each model once")
+    names = run_directories(names)
     short = [Path(name.rstrip("/")).name for name in names]
     return {
         name if short.count(own) > 1 else own: open_any(name, device=device)

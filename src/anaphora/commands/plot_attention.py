@@ -44,7 +44,7 @@ def plot(settings: Analysis) -> None:
 def plot_sentence(run: Run, settings: Analysis) -> list[Path]:
     """The heat map and the pronoun's row of one sentence."""
     example = sentence_of(settings)
-    head = requested_head(settings) or stored_head(run)
+    head = requested_head(settings, run) or stored_head(run)
     encode(run, [example])  # refuses a text that the model cannot hold
     tokens, maps = whole_maps(run.model, run.tokenizer, example, run.config.task.prediction)
     pronoun_tokens = tokens.covering(example.pronoun)

@@ -38,7 +38,7 @@ def replicate(settings: Replication) -> dict[str, Any]:
     torch_device(settings.trainer.device)
     directory = Path(settings.output)
     with locked_directory(directory):
-        console = Console(width=max(120, Console().width))
+        console = Console(width=max(120, Console().width), markup=False)
         with console.status("writing sentences"):
             # The training sentences come first: they must not depend on how many items stored runs are measured on.
             training = generate_items(settings.sentences, _TRAINING_SEED)

@@ -7,12 +7,13 @@ from pathlib import Path
 from rich.status import Status
 
 from anaphora.analysis.evidence.headline import Headline, measure_headline
-from anaphora.analysis.scores.heads import Head
+from anaphora.analysis.scores.heads import Head, existing_head
 from anaphora.data.example import Example
 from anaphora.data.own_sentence import example_from_query
 from anaphora.runs.directory import Run
 from anaphora.runs.items import evaluation_splits
 from anaphora.settings.commands.analysis import Analysis
+from anaphora.settings.model.attention import heads_of
 
 
 def sentence_of(settings: Analysis) -> Example:
@@ -24,9 +25,16 @@ def sentence_of(settings: Analysis) -> Example:
     )
 
 
-def requested_head(settings: Analysis) -> Head | None:
-    """The head that a command names, if it does."""
-    return None if settings.layer is None or settings.head is None else Head(settings.layer, settings.head)
+def requested_head(settings: Analysis, run: Run) -> Head | None:
+    """The head that a command names, if it does.
+
+    Raises:
+        UserError: the run has no such head.
+    """
+    if settings.layer is None or settings.head is None:
+        return None
+    layers = run.config.model.layers
+    return existing_head(Head(settings.layer, settings.head), layers, heads_of(run.config.model.attention))
 
 
 def output_folder(settings: Analysis, run: Run, folder: str) -> Path:
@@ -36,6 +44,7 @@ def output_folder(settings: Analysis, run: Run, folder: str) -> Path:
 
 def headline_of(run: Run, settings: Analysis, status: Status) -> Headline:
     """The head that development chooses, or the one that a command names, measured on the split that it names."""
+    requested = requested_head(settings, run)
     splits = evaluation_splits(run, settings.split, settings.data, settings.items)
     return measure_headline(
         run,
@@ -44,6 +53,6 @@ def headline_of(run: Run, settings: Analysis, status: Status) -> Headline:
         splits.measured,
         settings.split,
         settings.untrained,
-        requested_head(settings),
+        requested,
         status.update,
     )

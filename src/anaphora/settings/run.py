@@ -15,6 +15,9 @@ from anaphora.settings.model import attention as attention_settings
 from anaphora.settings.model import encoder as model_settings
 from anaphora.settings.model import prediction as prediction_settings
 
+MOST_WEIGHTS = 2e9
+"""Of an encoder: with gradients and the optimizer's state four times their size, 32 GB."""
+
 
 @dataclass(kw_only=True)
 class Config:
@@ -38,6 +41,8 @@ class Config:
     trainer: training_settings.Trainer = field(default_factory=training_settings.Trainer)
 
     def __post_init__(self) -> None:
+        if self.name is not None:
+            checks.directory_name("name", self.name)
         checks.one_of("objective", self.objective, ("validation_loss", "best_head"))
         _check_task_fits_data(self.data, self.task)
         if self.start is None:  # else the model is that of what it starts from, known once that is read
@@ -49,6 +54,13 @@ class Config:
         Raises:
             ValueError: naming the setting, the value and what is allowed.
         """
+        weights = model_settings.about_weights(self.model)
+        if weights > MOST_WEIGHTS:
+            raise ValueError(
+                f"model.width ({self.model.width}), model.layers ({self.model.layers}) and "
+                f"model.feed_forward.expansion ({self.model.feed_forward.expansion:g}) make {weights:.2g} weights; "
+                f"at most {MOST_WEIGHTS:g} fit"
+            )
         projections = attention_settings.projections_of(self.model.attention)
         for name in self.optimizer.frozen:
             if name not in projections:

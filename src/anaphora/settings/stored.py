@@ -44,18 +44,26 @@ def read(path: Path) -> Config:
     try:
         if not isinstance(composed, DictConfig):
             raise UserError("must hold settings by name")
-        plain = OmegaConf.to_container(composed, resolve=True)
+        # A run from elsewhere reads nothing of this machine: its values stand for themselves.
+        plain = OmegaConf.to_container(composed, resolve=False)
         assert isinstance(plain, dict)
+        _refuse_interpolations(plain)
         present, changes = with_present_keys({str(name): value for name, value in plain.items()})
         if changes:
-            console.print(
-                f"{path}: stored under older keys, read as {', '.join(changes)}", soft_wrap=True, markup=False
-            )
+            console.print(f"{path}: stored under older keys, read as {', '.join(changes)}", soft_wrap=True)
         return construct(Config, present, "")
     except OmegaConfBaseException as error:
         raise UserError(f"{path}: {one_line(error)}") from None
     except UserError as error:
         raise UserError(f"{path}: {error}") from None
+
+
+def _refuse_interpolations(plain: Any, place: str = "") -> None:
+    inner = plain.items() if isinstance(plain, dict) else enumerate(plain) if isinstance(plain, list) else ()
+    for name, value in inner:
+        _refuse_interpolations(value, f"{place}.{name}" if place else str(name))
+    if isinstance(plain, str) and "${" in plain:
+        raise UserError(f"{place} ({plain[:80]!r}) refers to something else; a stored run holds values alone")
 
 
 def dumps(config: Config) -> str:

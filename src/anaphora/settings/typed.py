@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import math
 import typing
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar
@@ -95,9 +96,30 @@ def _checked_value(hint: Any, value: Any, path: str) -> Any:
         )
         plain = OmegaConf.to_container(checked)
         assert isinstance(plain, dict)
-        return plain["value"]
-    except OmegaConfBaseException:
+        checked_value = plain["value"]
+    except (OmegaConfBaseException, OverflowError):
         raise UserError(f"{path} ({value!r}) must be of type {_type_name(hint)}") from None
+    for number in checked_value if isinstance(checked_value, list) else [checked_value]:
+        _check_number(number, path)
+    return checked_value
+
+
+MOST = 10**9
+"""The largest whole number of a setting, such as of steps or items; a seed may have 63 bits."""
+
+
+def _check_number(number: Any, path: str) -> None:
+    """Refuse what no setting can mean: infinities, NaN, and whole numbers beyond every use."""
+    if isinstance(number, bool) or not isinstance(number, int | float):
+        return
+    if isinstance(number, float):
+        if not math.isfinite(number):
+            raise UserError(f"{path} ({number}) must be a finite number")
+    elif path.rpartition(".")[2] == "seed":
+        if not 0 <= number < 2**63:
+            raise UserError(f"{path} ({number}) must be at least 0 and below 2**63")
+    elif abs(number) > MOST:
+        raise UserError(f"{path} ({number}) must be at most {MOST:,}")
 
 
 def _is_required(one: dataclasses.Field[Any]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 import time
 from pathlib import Path
@@ -84,9 +85,10 @@ class ValidationCheckpoint(lightning.Callback):
         assert isinstance(module, TrainingModule)
         if self.validations and self.validations[-1]["step"] == trainer.global_step:
             return  # a resumed run first ends the round that its checkpoint was written in
-        metrics = {
+        numbers = {
             name: float(value) for name, value in trainer.callback_metrics.items() if not name.startswith("train/")
         }
+        metrics = {name: value for name, value in numbers.items() if math.isfinite(value)}  # JSON has no others
         self.validations.append({"step": trainer.global_step, **metrics})
         if self._since_best() == 0:
             save_weights(self._best_weights, module.model)
@@ -113,6 +115,14 @@ class ValidationCheckpoint(lightning.Callback):
         self._best_weights.replace(self.layout.weights)
         self.forget()
 
+    def keep_what_there_is(self) -> str:
+        """What of a training that diverged can be read: the best weights become the run's. Says so in words."""
+        best = self.validations[self._best()] if self.validations else {}
+        if self.keep == "last" or "validation/loss" not in best:
+            return "no weights are kept"
+        self.finish()
+        return f"the best weights before, of step {best['step']:.0f}, are kept in {self.layout.weights}"
+
     def forget(self) -> None:
         """Remove the checkpoints, which take two to three times the room of the weights."""
         shutil.rmtree(self.layout.checkpoints, ignore_errors=True)  # what stays is in nobody's way
@@ -121,8 +131,10 @@ class ValidationCheckpoint(lightning.Callback):
         """The validation whose weights are kept: the lowest loss, or the last one (also without a prediction head)."""
         if self.keep == "last":
             return len(self.validations) - 1
-        losses = [metrics.get("validation/loss", -number) for number, metrics in enumerate(self.validations)]
-        return min(range(len(losses)), key=losses.__getitem__)
+        losses = [metrics.get("validation/loss", math.inf) for metrics in self.validations]
+        if min(losses) == math.inf:
+            return len(losses) - 1  # without a prediction head there is none
+        return losses.index(min(losses))
 
     def _since_best(self) -> int:
         return len(self.validations) - 1 - self._best()

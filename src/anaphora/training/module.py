@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from anaphora.base.batch import Batch
+from anaphora.base.errors import UserError
 from anaphora.model.prediction import EncoderOutput, candidate_masses, group_mean
 from anaphora.model.pronoun_model import PronounModel
 from anaphora.settings.training import Optimizer, Task
@@ -17,6 +18,10 @@ from anaphora.training.checkpoints import with_present_names
 from anaphora.training.losses import losses, masked_lm_loss
 from anaphora.training.optimizer import build_optimizer, learning_rate_schedule
 from anaphora.training.tensorboard.layout import ValidationPredictions
+
+
+class DivergedError(UserError):
+    """A loss or a gradient that is not finite: nothing can be learned from there on."""
 
 
 class TrainingModule(lightning.LightningModule):
@@ -67,8 +72,19 @@ class TrainingModule(lightning.LightningModule):
         weights = [weight for group in optimizer.param_groups for weight in group["params"]]
         self.step_metrics["gradient_norm"] = torch.nn.utils.clip_grad_norm_(weights, self.optimizer_settings.clip)
         self.step_metrics["learning_rate"] = max(group["lr"] for group in optimizer.param_groups)
+        self._check_finite()
         if self.optimizer_settings.value_curriculum.end:
             self.step_metrics["hidden_share"] = self.model.encoder.hidden_share
+
+    def _check_finite(self) -> None:
+        """Stop at the first loss or gradient that is not finite, before it is written into the weights."""
+        loss, norm = (float(self.step_metrics[name]) for name in ("loss", "gradient_norm"))
+        if not (math.isfinite(loss) and math.isfinite(norm)):
+            rate = self.step_metrics["learning_rate"]
+            raise DivergedError(
+                f"training diverged at step {self.global_step}: loss {loss:g}, gradient norm {norm:g}, learning rate "
+                f"{rate:g}; try a lower optimizer.learning_rate, a lower optimizer.clip or a longer optimizer.warmup"
+            )
 
     def _set_hidden_share(self) -> None:
         """Set how much of the values at this step is hidden states; the share ends at exactly 1."""

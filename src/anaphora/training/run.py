@@ -25,7 +25,7 @@ from anaphora.training.callbacks import ProgressBar, ValidationCheckpoint
 from anaphora.training.controls import freeze, shuffle_labels
 from anaphora.training.items import TrainingDataModule, minimal_pairs_of, prepare_examples, prepare_texts
 from anaphora.training.loggers import build_loggers
-from anaphora.training.module import TrainingModule
+from anaphora.training.module import DivergedError, TrainingModule
 from anaphora.training.tensorboard.curves import CurvesCallback
 
 
@@ -119,6 +119,8 @@ def _train(config: Config, layout: RunFiles, accelerator: str, resumed: bool) ->
             datamodule=data,
             ckpt_path=str(layout.last_checkpoint) if resumed and layout.last_checkpoint.exists() else None,
         )
+    except DivergedError as error:
+        raise UserError(f"{error}; {history.keep_what_there_is()}") from None
     except SystemExit:
         # Lightning makes an exit of an interrupt.
         raise KeyboardInterrupt from None

@@ -146,8 +146,15 @@ def test_wrong_files_are_named(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"no file \.conllu or \.conllu\.gz is in this folder"):
         ontogum.read(OntoGum(path=str(tmp_path)))
     (tmp_path / "cut.conllu.gz").write_bytes(gzip.compress(b"x" * 99)[:-4])
-    with pytest.raises(UserError, match=r"cut\.conllu\.gz: not readable"):
+    with pytest.raises(UserError, match=r"cut\.conllu\.gz: not a whole gzip file"):
         ontogum.read(OntoGum(path=str(tmp_path)))
     (tmp_path / "cut.conllu.gz").write_bytes(gzip.compress(b"\n"))
     with pytest.raises(UserError, match="there is no '# newdoc id = ' in it"):
         ontogum.read(OntoGum(path=str(tmp_path)))
+
+
+@pytest.mark.parametrize("ending", ["\r\n", "\r"])
+def test_every_line_end_is_the_same_corpus(path: Path, ending: str) -> None:
+    expected = everything(OntoGum(path=str(path)))
+    path.write_bytes(b"\xef\xbb\xbf" + written().replace("\n", ending).encode())
+    assert everything(OntoGum(path=str(path))) == expected

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import csv
 import json
 from pathlib import Path
@@ -239,6 +240,9 @@ def test_a_table_without_splits_is_divided_by_group_and_the_seed_decides(tmp_pat
         (json.dumps({**ITEM, "split": "valid"}), "line 3, split: 'valid' must be one of train, dev, test"),
         (json.dumps({**ITEM, "split": "train"}), "line 3, split: some rows have a split"),
         (json.dumps({**ITEM, "candidates": "Anna"}), "line 3, candidates: 'Anna' must be a list"),
+        ("[" * 100_000, "line 3: JSON that is nested too deeply"),
+        (json.dumps({**ITEM, "text": "\ud800"}), "line 3: half of a character"),
+        (json.dumps(ITEM).replace("23", "9" * 5000, 1), "line 3: not JSON that can be read"),
     ],
 )
 def test_a_broken_line_is_named_with_file_line_field_and_value(tmp_path: Path, line: str, message: str) -> None:
@@ -253,6 +257,37 @@ def test_a_broken_cell_is_named(tmp_path: Path) -> None:
     path.write_text(path.read_text(encoding="utf-8-sig").replace('"[23, 26]"', "she"))
     with pytest.raises(UserError, match="line 2, pronoun: 'she' must be JSON"):
         tables.read(OwnExamples(path=str(path)))
+
+
+@pytest.mark.parametrize("ending", ["\n", "\r\n", "\r"])
+def test_a_line_break_inside_a_cell_stays_as_it_is_written(tmp_path: Path, ending: str) -> None:
+    text = f"Anna,\r\nsaw Emma. {ITEM['text']}"
+    moved = len("Anna,\r\nsaw Emma. ")
+    item: dict[str, Any] = {**ITEM, "text": text}
+    item["pronoun"] = [each + moved for each in item["pronoun"]]
+    item["candidates"] = [[each + moved for each in span] for span in item["candidates"]]
+    rows = [{**item, "split": "train"}]
+    path = as_csv(tmp_path, rows)
+    header, _, rest = path.read_bytes().partition(b"\r\n")
+    path.write_bytes(header + ending.encode() + rest)
+    (by_table,) = tables.read(OwnExamples(path=str(path)))[0]["train"]
+    (by_lines,) = tables.read(OwnExamples(path=str(as_jsonl(tmp_path, rows))))[0]["train"]
+    assert by_table == by_lines and by_table.text == text
+
+
+def test_a_damaged_table_is_told_in_one_line(tmp_path: Path) -> None:
+    path = as_csv(tmp_path, [{**ITEM, "text": "a" * 200_000}])
+    with pytest.raises(UserError, match="line 2: field larger than field limit"):
+        tables.read(OwnExamples(path=str(path)))
+    path.write_text("text,text\na,b\n")
+    with pytest.raises(UserError, match="line 1: two columns have the same name"):
+        tables.read(OwnExamples(path=str(path)))
+    table = as_parquet(tmp_path, [ITEM] * 50)
+    whole = table.read_bytes()
+    for place in range(8, len(whole), 97):
+        table.write_bytes(whole[:place] + bytes([whole[place] ^ 0xFF]) + whole[place + 1 :])
+        with contextlib.suppress(UserError):  # anything else is a traceback
+            tables.read(OwnExamples(path=str(table)))
 
 
 def test_a_wrong_kind_of_file_is_refused(tmp_path: Path) -> None:

@@ -63,7 +63,7 @@ def read_evidence(directory: Path, split: str) -> Evidence | None:
         return None
     content, is_old = with_present_keys(stored)
     if is_old:
-        console.print(f"{path}: of version 1, read as version {VERSION}", soft_wrap=True, markup=False)
+        console.print(f"{path}: of version 1, read as version {VERSION}", soft_wrap=True)
     try:
         return Evidence.from_json(content)
     except UserError as error:

@@ -50,6 +50,18 @@ class Head:
     head: int
 
 
+def existing_head(head: Head, layers: int, heads: int) -> Head:
+    """The head itself, where so many layers of so many heads hold it.
+
+    Raises:
+        UserError: they do not; negative numbers count from nowhere.
+    """
+    for name, value, count in (("layer", head.layer, layers), ("head", head.head, heads)):
+        if not 0 <= value < count:
+            raise UserError(f"{name} ({value}) must be from 0 to {count - 1}")
+    return head
+
+
 @dataclass(frozen=True, eq=False)
 class HeadScores:
     """What every head's pronoun row says about every item. Measures are (N, L, H) float32.

@@ -81,7 +81,16 @@ def files_below(path: Path) -> dict[str, Path]:
 
 
 def read_lines(path: Path) -> list[str]:
-    """The lines of a UTF-8 file, or of a gzipped one, without their ends; a byte-order mark is left out.
+    """The lines of a UTF-8 file, or of a gzipped one, without their ends, LF, CRLF or CR, and without its BOM.
+
+    Raises:
+        UserError: it is a folder, not UTF-8, or not whole.
+    """
+    return re.split("\r\n|\r|\n", read_text(path))
+
+
+def read_text(path: Path) -> str:
+    """The text of a UTF-8 file, or of a gzipped one, its line ends as they are; a byte-order mark is left out.
 
     Raises:
         UserError: it is a folder, not UTF-8, or not whole.
@@ -91,7 +100,7 @@ def read_lines(path: Path) -> list[str]:
         raise UserError(f"{path} is a folder and a file is needed; it holds {inside}")
     try:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-            return io.TextIOWrapper(file, encoding="utf-8-sig").read().split("\n")
+            return io.TextIOWrapper(file, encoding="utf-8-sig", newline="").read()
     except (EOFError, gzip.BadGzipFile, zlib.error):
         raise UserError(f"{path}: not a whole gzip file") from None
     except UnicodeDecodeError as error:

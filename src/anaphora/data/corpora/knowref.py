@@ -6,14 +6,21 @@ often names the other one.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from anaphora.base.errors import UserError
 from anaphora.data.corpora.division import Origin, ReadingReport, existing_path, read_lines, split_by_group
-from anaphora.data.corpora.reading import DroppedRowError, Row, RowReader, example_of, find_mentions, text_of
+from anaphora.data.corpora.reading import (
+    DroppedRowError,
+    Row,
+    RowReader,
+    example_of,
+    find_mentions,
+    parse_json,
+    text_of,
+)
 from anaphora.data.example import Example
 from anaphora.settings.data import Knowref
 
@@ -34,10 +41,7 @@ def read(settings: Knowref) -> tuple[dict[str, list[Example]], ReadingReport]:
 
 
 def _items(path: Path) -> Iterator[tuple[str, Row]]:
-    try:
-        items = json.loads("\n".join(read_lines(path)))
-    except json.JSONDecodeError as error:
-        raise UserError(f"{path}, line {error.lineno}: not JSON: {error.msg}") from None
+    items = parse_json("\n".join(read_lines(path)), str(path))
     if not isinstance(items, list) or not items:
         raise UserError(f"{path}: it must hold one JSON list of items")
     for number, item in enumerate(items, start=1):

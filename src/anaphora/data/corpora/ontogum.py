@@ -7,14 +7,13 @@ over: written words are the syntactic ones put together, with blanks where `Spac
 
 from __future__ import annotations
 
-import gzip
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from anaphora.base.errors import UserError
 from anaphora.data.corpora.coreference import Document, Mention, examples_of
-from anaphora.data.corpora.division import Origin, ReadingReport, existing_path, split_by_group
+from anaphora.data.corpora.division import Origin, ReadingReport, existing_path, read_lines, split_by_group
 from anaphora.data.example import SPLITS, Example
 from anaphora.settings.data import OntoGum
 
@@ -87,7 +86,7 @@ def _official_splits(settings: OntoGum) -> dict[Path, str]:
 def _documents(path: Path) -> Iterator[tuple[Document, int]]:
     """Documents, each with the number of its brackets that have no partner."""
     current: _DocumentBuilder | None = None
-    for number, line in enumerate(_lines(path), start=1):
+    for number, line in enumerate(read_lines(path), start=1):
         if line.startswith("# newdoc id = "):
             if current is not None:
                 yield current.document()
@@ -104,14 +103,6 @@ def _documents(path: Path) -> Iterator[tuple[Document, int]]:
     if current is None:
         raise UserError(f"{path}: there is no '# newdoc id = ' in it")
     yield current.document()
-
-
-def _lines(path: Path) -> list[str]:
-    try:
-        raw = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-        return raw.decode("utf-8").split("\n")
-    except (gzip.BadGzipFile, EOFError, UnicodeDecodeError) as error:
-        raise UserError(f"{path}: not readable as (compressed) UTF-8 text ({error})") from None
 
 
 class _DocumentBuilder:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from xml.etree import ElementTree
 
-from anaphora.base.errors import UserError
+from anaphora.base.errors import UserError, one_line
 from anaphora.base.hub import HUB_PREFIX, is_reachable
 from anaphora.data.corpora.division import (
     ReadingReport,
@@ -88,13 +88,31 @@ def json_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         if not line.strip():
             continue
         where = f"{path}, line {number}"
-        try:
-            row = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise UserError(f"{where}: not JSON: {error.msg} at column {error.colno}") from None
+        row = parse_json(line, where)
         if not isinstance(row, dict):
             raise UserError(f'{where}: {line.strip()[:40]!r} must be an object, e.g. {{"text": ...}}')
         yield where, row
+
+
+def parse_json(text: str, where: str) -> Any:
+    """What JSON text holds.
+
+    Raises:
+        UserError: it is none, too deeply nested, or holds half of a character or a number too long to read.
+    """
+    try:
+        content = json.loads(text)
+        if "\\u" in text:
+            json.dumps(content, ensure_ascii=False).encode("utf-8")
+    except json.JSONDecodeError as error:
+        raise UserError(f"{where}: not JSON: {error.msg} at column {error.colno}") from None
+    except RecursionError:
+        raise UserError(f"{where}: JSON that is nested too deeply") from None
+    except UnicodeEncodeError:
+        raise UserError(f"{where}: half of a character (a lone surrogate, \\ud800 to \\udfff)") from None
+    except ValueError as error:  # a whole number of more digits than Python reads
+        raise UserError(f"{where}: not JSON that can be read ({error})") from None
+    return content
 
 
 def parquet_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -107,10 +125,10 @@ def parquet_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     from pyarrow import parquet
 
     try:
-        table = parquet.read_table(path)
-    except pyarrow.ArrowException as error:
-        raise UserError(f"{path}: not a Parquet file: {str(error).splitlines()[0]}") from None
-    for number, row in enumerate(table.to_pylist(), start=1):
+        table_rows = parquet.read_table(path).to_pylist()
+    except (pyarrow.ArrowException, OSError, ValueError) as error:
+        raise UserError(f"{path}: not a Parquet file, or a damaged one: {one_line(error)[:200]}") from None
+    for number, row in enumerate(table_rows, start=1):
         yield (
             f"{path}, row {number}",
             {name: _plain_dictionaries(value) for name, value in row.items() if value is not None},
@@ -138,6 +156,18 @@ def _plain_dictionaries(value: Any) -> Any:
     return value
 
 
+def checked_csv(path: Path, rows: csv.DictReader[str]) -> Iterator[dict[str, Any]]:
+    """The rows of a table.
+
+    Raises:
+        UserError: one cannot be read, such as one with a cell of more characters than the reader takes.
+    """
+    try:
+        yield from rows
+    except csv.Error as error:
+        raise UserError(f"{path}, line {rows.line_num + 1}: {error}") from None
+
+
 def tab_separated(path: Path, columns: Sequence[str]) -> Iterator[tuple[str, dict[str, str]]]:
     """("file, line 3", cells by column) of a file with a header; quotes are letters like others.
 
@@ -150,7 +180,7 @@ def tab_separated(path: Path, columns: Sequence[str]) -> Iterator[tuple[str, dic
         raise UserError(f"{path}, line 1: columns {', '.join(missing)} are missing")
     width = len(rows.fieldnames or ())
     row = None
-    for row in rows:
+    for row in checked_csv(path, rows):
         where = f"{path}, line {rows.line_num}"
         if None in row or None in row.values():
             raise UserError(f"{where}: the number of cells differs from the header's {width}")

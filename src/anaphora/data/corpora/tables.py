@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from anaphora.base.errors import UserError
-from anaphora.data.corpora.division import Origin, ReadingReport, existing_path, read_lines, split_by_group
-from anaphora.data.corpora.reading import json_lines, parquet_rows
+from anaphora.data.corpora.division import Origin, ReadingReport, existing_path, read_text, split_by_group
+from anaphora.data.corpora.reading import checked_csv, json_lines, parquet_rows, parse_json
 from anaphora.data.example import SPLITS, Example, from_record
 from anaphora.settings.data import OwnExamples
 
@@ -75,9 +74,11 @@ def rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _csv(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    reader = csv.DictReader(io.StringIO("\n".join(read_lines(path)), newline=""))
+    reader = csv.DictReader(io.StringIO(read_text(path), newline=""))
     width = len(reader.fieldnames or ())
-    for row in reader:
+    if len(set(reader.fieldnames or ())) < width:
+        raise UserError(f"{path}, line 1: two columns have the same name ({', '.join(reader.fieldnames or ())})")
+    for row in checked_csv(path, reader):
         where = f"{path}, line {reader.line_num}"
         if None in row or None in row.values():
             raise UserError(f"{where}: the number of cells differs from the header's {width}")
@@ -88,6 +89,6 @@ def _cell(where: str, name: str, value: str) -> Any:
     if name not in _JSON_CELLS:
         return value
     try:
-        return json.loads(value)
-    except json.JSONDecodeError:
-        raise UserError(f"{where}, {name}: {value!r} must be JSON, e.g. [0, 3]") from None
+        return parse_json(value, where)
+    except UserError:
+        raise UserError(f"{where}, {name}: {value[:80]!r} must be JSON, e.g. [0, 3]") from None

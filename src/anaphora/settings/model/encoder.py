@@ -154,3 +154,9 @@ def check_length(chosen: Model, longest: int) -> None:
     position = chosen.position
     if isinstance(position, Learned) and longest > position.max_length:
         raise UserError(f"a text of {longest} tokens is longer than model.position.max_length ({position.max_length})")
+
+
+def about_weights(model: Model) -> float:
+    """About how many weights an encoder has, its vocabulary aside."""
+    width = float(model.width)
+    return model.layers * width * width * (4 + 2 * model.feed_forward.expansion)

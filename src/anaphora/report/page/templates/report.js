@@ -397,7 +397,7 @@
     for (const place of drawn.words) {
       const weight = line[place];
       if (weight < 0.03 || place === chosen) continue;
-      const [toX, toY] = centre(place), arc = document.createElementNS("http://www.w3.org/2000/svg", "path");
+      const [toX, toY] = centre(place), arc = document.createElementNS(target.namespaceURI, "path");
       const high = Math.min(HIGH - 6, 12 + Math.abs(toX - x) / 6);
       arc.setAttribute("d", `M${x} ${y + HIGH}C${x} ${y + HIGH - high * 1.3} ${toX} ${toY + HIGH - high * 1.3} ${toX} ${toY + HIGH}`);
       arc.setAttribute("stroke", ramp[Math.max(12, step(weight, top))]);

@@ -1,0 +1,58 @@
+"""Attention inside a notebook: a small table, and the page of all maps in a frame."""
+
+from __future__ import annotations
+
+import webbrowser
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class AttentionPage:
+    """A page of maps.
+
+    Attributes:
+        path: of its file.
+    """
+
+    path: Path
+
+    def open(self) -> None:
+        """Show it in the browser."""
+        webbrowser.open(self.path.resolve().as_uri())
+
+    def _repr_html_(self) -> str:
+        """The page inside a notebook."""
+        page = escape(self.path.read_text(encoding="utf-8"))
+        return f'<iframe srcdoc="{page}" sandbox="allow-scripts" style="width:100%;height:44rem;border:0"></iframe>'
+
+
+_MAX_TABLE_WORDS = 24
+"""Words that a table in a notebook has at most; a picture shows all."""
+
+
+def weight_table(
+    words: Sequence[str], weights: NDArray[np.float32], title: str, rows: Sequence[str] | None = None
+) -> str:
+    """A small table in the colours of the figures; text is escaped."""
+    from anaphora.report.page.offline import weight_colours
+
+    colours = weight_colours()
+    columns = list(words)[:_MAX_TABLE_WORDS]
+    lines = []
+    for name, line in zip(columns if rows is None else rows, weights[:_MAX_TABLE_WORDS], strict=False):
+        cells = []
+        for weight in line[:_MAX_TABLE_WORDS]:
+            shade = round(63 * min(1.0, float(weight)))
+            ink = "#fff" if colours["light"][shade] else "#000"
+            style = f"background:{colours['ramp'][shade]};color:{ink};text-align:center"
+            cells.append(f'<td style="{style}">{weight:.2f}</td>')
+        lines.append(f"<tr><th>{escape(name)}</th>{''.join(cells)}</tr>")
+    head = "".join(f"<th>{escape(word)}</th>" for word in columns)
+    more = "" if len(words) <= _MAX_TABLE_WORDS else f" (the first {_MAX_TABLE_WORDS} of {len(words)} words)"
+    return f"<table><caption>{escape(title + more)}</caption><tr><th></th>{head}</tr>{''.join(lines)}</table>"
