@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import typing
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 
 from anaphora.base.errors import UserError
 from anaphora.settings.run import Config
+from anaphora.settings.typed import construct
 
 Settings = Callable[..., Config]
 
@@ -26,23 +28,36 @@ def leaves(settings: Any, before: str = "") -> Iterator[tuple[str, Any]]:
             yield path, hints[one.name]
 
 
+def with_leaf(config: Config, path: str, value: Any) -> dict[str, Any]:
+    """The settings as plain values, one of them another."""
+    plain = dataclasses.asdict(config)
+    *folders, last = path.split(".")
+    place = plain
+    for folder in folders:
+        place = place[folder]
+    place[last] = value
+    return plain
+
+
 def test_no_number_is_infinite_or_none(settings: Settings) -> None:
-    numbers = [path for path, hint in leaves(settings("experiment=demo")) if hint in (float, float | None)]
+    config = settings("experiment=demo")
+    numbers = [path for path, hint in leaves(config) if hint in (float, float | None)]
     assert len(numbers) > 15
     for path in numbers:
-        for value in ("nan", "inf", "-inf", "1e400"):
+        for value in ("nan", math.nan, math.inf, -math.inf, "1e400"):
             with pytest.raises(UserError) as caught:
-                settings("experiment=demo", f"{path}={value}")
-            assert path.rpartition(".")[2] in str(caught.value) and "\n" not in str(caught.value)
+                construct(Config, with_leaf(config, path, value), "")
+            assert path in str(caught.value) and "\n" not in str(caught.value)
 
 
 def test_no_whole_number_is_beyond_every_use(settings: Settings) -> None:
-    whole = [path for path, hint in leaves(settings("experiment=demo")) if hint in (int, int | None)]
+    config = settings("experiment=demo")
+    whole = [path for path, hint in leaves(config) if hint in (int, int | None)]
     assert len(whole) > 10
     for path in whole:
-        for value in (10**22, -(10**22)):
+        for value in (10**22, -(10**22), math.nan, "inf"):
             with pytest.raises(UserError):
-                settings("experiment=demo", f"{path}={value}")
+                construct(Config, with_leaf(config, path, value), "")
 
 
 @pytest.mark.parametrize(

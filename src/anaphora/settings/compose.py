@@ -30,6 +30,7 @@ _WITHOUT_EFFECT = (
     *("trainer.device=", "trainer.progress=", "trainer.loggers=", "trainer.pictures="),
 )
 """Overrides that do not change what a run is: the same job finds its run again with others of these."""
+_REGISTERED: dict[tuple[str | None, str], type[Any]] = {}
 _LONGEST_NAME = 60  # characters, the digest aside
 
 
@@ -39,12 +40,13 @@ def register_configs(schemas: Mapping[str, type[Any]]) -> None:
     Args:
         schemas: settings by the file that they belong to; Hydra knows them as "<file>_schema".
     """
-    store = ConfigStore.instance()
-    for name, schema in schemas.items():
-        store.store(name=f"{name}_schema", node=schema)
+    nodes: dict[tuple[str | None, str], type[Any]] = {(None, f"{name}_schema"): node for name, node in schemas.items()}
     for group, base in GROUPS.items():
-        for name, variant in VARIANTS[base].items():
-            store.store(group=group, name=name, node=variant)
+        nodes |= {(group, name): variant for name, variant in VARIANTS[base].items()}
+    for place, node in nodes.items():
+        if _REGISTERED.get(place) is not node:  # Hydra takes a schema apart each time that it is stored
+            ConfigStore.instance().store(group=place[0], name=place[1], node=node)
+            _REGISTERED[place] = node
 
 
 def config_folder() -> Path:

@@ -90,6 +90,9 @@ def _checked_value(hint: Any, value: Any, path: str) -> Any:
         if not isinstance(value, Mapping):
             raise UserError(f"{path} ({value!r}) must be a group of settings")
         return construct(typing.cast(type[Any], hint), value, path)
+    if type(value) is hint:  # a plain number or word of the very type
+        _check_number(value, path)
+        return value
     try:
         checked = OmegaConf.merge(
             OmegaConf.structured(dataclasses.make_dataclass("One", [("value", hint)])), {"value": value}
