@@ -114,14 +114,9 @@ def run_command(name: str) -> None:
     A user's mistake ends the process with one line and exit status 2.
     """
     from hydra import main as hydra_main
-    from hydra.core.config_store import ConfigStore
 
     command = COMMANDS[name]
     register_configs({each.config: each.schema for each in COMMANDS.values()})
-    if "--help" in sys.argv[1:]:
-        # Hydra copies its sources a hundred times over to list the groups, and with them every schema: 1.2 of 1.7
-        # seconds. Help only reads.
-        ConfigStore.__deepcopy__ = lambda store, _: store  # type: ignore[attr-defined]
     os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra then raises composition errors instead of printing them at length
 
     def work(composed: DictConfig) -> Any:

@@ -40,6 +40,9 @@ def register_configs(schemas: Mapping[str, type[Any]]) -> None:
     Args:
         schemas: settings by the file that they belong to; Hydra knows them as "<file>_schema".
     """
+    # Hydra copies its sources, and with them every schema, for each composition and a hundred times over for --help. It
+    # only reads them there: what it composes is a copy of each node on its own.
+    ConfigStore.__deepcopy__ = lambda store, _: store  # type: ignore[attr-defined]
     nodes: dict[tuple[str | None, str], type[Any]] = {(None, f"{name}_schema"): node for name, node in schemas.items()}
     for group, base in GROUPS.items():
         nodes |= {(group, name): variant for name, variant in VARIANTS[base].items()}
