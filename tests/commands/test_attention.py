@@ -24,7 +24,7 @@ def test_a_page_and_the_heads_of_each_candidate(folder: Path, script: Callable[.
     )  # fmt: skip
     assert said.status == 0, said.err
     said = said.out
-    assert "to Anna" in said and "to Emma" in said and "no word sees what follows it" in said
+    assert "from she to Anna" in said and "from she to Emma" in said and "no word sees what follows it" in said
     assert "because" in (tmp_path / "page.html").read_text(encoding="utf-8")
 
 

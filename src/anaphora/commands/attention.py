@@ -7,7 +7,7 @@ from pathlib import Path
 from rich.table import Table
 
 from anaphora.api import Attention, attention
-from anaphora.base.console import console
+from anaphora.base.console import console, print_table
 from anaphora.settings.commands.attention import AttentionQuery
 
 _HEADS = 5
@@ -27,7 +27,8 @@ def show_attention(settings: AttentionQuery) -> None:
     if not settings.special:
         maps = maps.without_special()
     if settings.pronoun is not None and settings.candidates:
-        console.print(_ranking(maps, settings.pronoun, settings.candidates))
+        console.print("The heads with most weight, as layer.head:")
+        print_table(_ranking(maps, settings.pronoun, settings.candidates))
     if maps.is_decoder:
         console.print("A decoder: no word sees what follows it.")
     path = Path(settings.output)
@@ -36,9 +37,9 @@ def show_attention(settings: AttentionQuery) -> None:
 
 
 def _ranking(maps: Attention, pronoun: str, candidates: list[str]) -> Table:
-    table = Table(title=f"Heads by the weight from {pronoun}, layer.head", title_justify="left")
+    table = Table()
     for candidate in candidates:
-        table.add_column(f"to {candidate}")
+        table.add_column(f"from {pronoun} to {candidate}")
     columns = [maps.rank(pronoun, candidate)[:_HEADS] for candidate in candidates]
     for row in zip(*columns, strict=True):
         table.add_row(*(f"{one.layer}.{one.head}  {one.weight:.2f}" for one in row))

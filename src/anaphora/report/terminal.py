@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from anaphora.analysis.evidence.schema.evidence import Evidence, Verdict
-from anaphora.base.console import console
+from anaphora.base.console import console, print_table
 from anaphora.report.groups import kind_groups
 from anaphora.report.headline import headline_sentence, headline_table
 from anaphora.report.levels import level_columns, level_rows
@@ -15,6 +16,10 @@ from anaphora.report.wording import language_name, phrase
 
 if TYPE_CHECKING:
     from rich.table import Table
+
+
+_HEADING_WIDTH = 16
+"""Characters of a line of a heading above numbers."""
 
 
 def print_verdict(evidence: Evidence) -> None:
@@ -41,7 +46,7 @@ def print_headline(evidence: Evidence) -> None:
         ("one_head", one_head_columns(), list(one_head_rows(evidence)), 1),
     ):
         if rows:
-            console.print(_text_table(phrase(words, "table"), columns, rows, texts))
+            print_table(_text_table(phrase(words, "table"), columns, rows, texts))
     console.print(headline_sentence(evidence))
     for language, whole in evidence.languages.items():
         worst = whole.worst_template
@@ -69,7 +74,9 @@ def _text_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
         show_edge=False,
     )
     for number, name in enumerate(columns):
-        table.add_column(name, justify="left" if number < texts else "right", no_wrap=True)
+        # A heading is broken into lines here, for a column whose cells stay whole has no other way to break it.
+        heading = textwrap.fill(name, _HEADING_WIDTH, break_long_words=False)
+        table.add_column(heading, justify="left" if number < texts else "right", no_wrap=True)
     for row in rows:
         table.add_row(*row)
     return table
