@@ -6,25 +6,22 @@ from typing import Any
 
 import pandas
 import pytest
-from tiny import tiny, tokenizer
+from tiny import tiny_folder
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path: Path = tmp_path_factory.mktemp("models") / "tiny-gpt2"
-    tiny("gpt2").save_pretrained(path)
-    tokenizer().save_pretrained(path)
-    return path
+    return tiny_folder(tmp_path_factory, "gpt2")
 
 
 def test_a_page_and_the_heads_of_each_candidate(folder: Path, script: Callable[..., Any], tmp_path: Path) -> None:
-    said = script(
+    result = script(
         "attention", f"run={folder}", "text='Anna helped Emma because she was weak.'", "pronoun=she",
         "candidates=[Anna,Emma]", f"output={tmp_path / 'page.html'}",
     )  # fmt: skip
-    assert said.status == 0, said.err
-    said = said.out
-    assert "from she to Anna" in said and "from she to Emma" in said and "no word sees what follows it" in said
+    assert result.status == 0, result.err
+    for line in ("from she to Anna", "from she to Emma", "no word sees what follows it"):
+        assert line in result.out
     assert "because" in (tmp_path / "page.html").read_text(encoding="utf-8")
 
 
@@ -38,7 +35,7 @@ def test_a_table_without_special_tokens(own_run: Path, script: Callable[..., Any
 
 
 @pytest.mark.parametrize(
-    ("asked", "message"),
+    ("settings", "message"),
     [
         (
             ("run=nowhere", "text=Anna"),
@@ -49,7 +46,9 @@ def test_a_table_without_special_tokens(own_run: Path, script: Callable[..., Any
         (("run=x", "text=Anna", "by=letter"), "by ('letter') must be one of word, token"),
     ],
 )
-def test_wrong_settings_are_told_in_one_line(asked: tuple[str, ...], message: str, script: Callable[..., Any]) -> None:
-    reply = script("attention", *asked)
+def test_wrong_settings_are_told_in_one_line(
+    settings: tuple[str, ...], message: str, script: Callable[..., Any]
+) -> None:
+    reply = script("attention", *settings)
     assert reply.status == 2
     assert message in reply.err and reply.err.count("\n") == 1

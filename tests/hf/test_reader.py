@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from tiny import SETTINGS, TEXTS, tiny, tokenizer, transformers
+from tiny import SETTINGS, TEXTS, tiny, tiny_folder, tokenizer, transformers
 
 import anaphora
 from anaphora.analysis.causal.interventions import (
@@ -102,10 +102,7 @@ def test_a_family_in_eager_mode_is_read_and_not_edited() -> None:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path: Path = tmp_path_factory.mktemp("models") / "tiny-bert"
-    tiny("bert").save_pretrained(path)
-    tokenizer().save_pretrained(path)
-    return path
+    return tiny_folder(tmp_path_factory, "bert")
 
 
 def test_a_folder_is_read_in_one_call(folder: Path, tmp_path: Path) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from functools import cache
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
 from tokenizers import Tokenizer, models, pre_tokenizers, processors, trainers
 
@@ -95,3 +97,11 @@ def tiny(family: str, implementation: str = "sdpa") -> Any:
     if family in ("bloom", "deberta-v2", "gemma2", "mpnet", "t5"):  # they have no other
         implementation = "eager"
     return transformers.AutoModel.from_config(config, attn_implementation=implementation).eval()
+
+
+def tiny_folder(factory: pytest.TempPathFactory, family: str) -> Path:
+    """A folder of a model of a family and its tokenizer, called "tiny-<family>"."""
+    path = factory.mktemp("models") / f"tiny-{family}"
+    tiny(family).save_pretrained(path)
+    tokenizer().save_pretrained(path)
+    return path

@@ -27,6 +27,7 @@ from anaphora.base.errors import UserError
 from anaphora.report.figures.fonts import is_chinese
 from anaphora.report.figures.maps import QuadCell
 from anaphora.report.page.elements import FigureElement, ReportRun, TableElement
+from anaphora.report.page.explorer import attention_entry
 from anaphora.report.page.packing import pack_map, unpack_map
 from anaphora.report.page.sections.all import run_sections
 from anaphora.report.page.sections.opening import comparison_section, run_facts, run_headline
@@ -308,7 +309,7 @@ def test_two_runs_of_one_name_are_refused(tmp_path: Path, evidence: Evidence) ->
 
 
 def test_a_map_that_does_not_fit_its_sentence_is_refused(tmp_path: Path) -> None:
-    sentence = {"words": ["she", "sleeps"], "maps": {"raw": pack_map(np.zeros((1, 1, 3, 3)))}}
+    sentence = attention_entry("she sleeps", ["she", "sleeps"], [(0, 3), (4, 10)], np.zeros((1, 1, 3, 3), np.float32))
     with pytest.raises(UserError, match="expected layers x heads x 2 x 2"):
         write_attention_page(tmp_path / "a.html", sentence)
     with pytest.raises(UserError, match="layers x heads x words x words"):

@@ -2,12 +2,31 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from threading import Thread
+from typing import Any
+
+from anaphora.base.errors import UserError
 
 HUB_PREFIX = "hf://"
 """What a name on the hub begins with; no other name is ever looked up there."""
 TIMEOUT_SECONDS = 5.0
 """How long the hub may take to answer."""
+
+
+def import_transformers(extra: str = "transformers") -> Any:
+    """The library `transformers`, which the core does without.
+
+    Args:
+        extra: of this package, which installs it.
+
+    Raises:
+        UserError: it is not installed.
+    """
+    try:
+        return import_module("transformers")
+    except ImportError:
+        raise UserError(f"transformers is not installed: pip install 'anaphora[{extra}]'") from None
 
 
 def is_reachable() -> bool:

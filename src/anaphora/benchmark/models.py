@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
 
 import torch
@@ -10,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from anaphora.base.batch import Batch
-from anaphora.base.errors import UserError
+from anaphora.base.hub import import_transformers
 from anaphora.benchmark.sentences import VOCABULARY
 from anaphora.model.pronoun_model import PronounModel
 from anaphora.settings.commands.benchmark import EncoderSize
@@ -39,30 +38,18 @@ def our_model(
     return PronounModel(settings, prediction_settings.NoPrediction(), vocabulary)
 
 
-def import_transformers() -> Any:
-    """The library, which is optional and so is not imported by name.
-
-    Raises:
-        UserError: it is not installed.
-    """
-    try:
-        return import_module("transformers")
-    except ImportError:
-        raise UserError("the benchmark needs transformers: pip install 'anaphora[bench]'") from None
-
-
 def bert_model(size: EncoderSize, attention: str, positions: int, vocabulary: int = VOCABULARY) -> nn.Module:
     """A fresh BertModel without pooler and dropout, for texts of at most `positions` tokens.
 
     `attention` is "sdpa", or "eager", which alone can give maps.
     """
     config = _bert_config(size, attention, positions, vocabulary)
-    model: nn.Module = import_transformers().BertModel(config, add_pooling_layer=False)
+    model: nn.Module = import_transformers("bench").BertModel(config, add_pooling_layer=False)
     return model
 
 
 def _bert_config(size: EncoderSize, attention: str, positions: int, vocabulary: int) -> Any:
-    return import_transformers().BertConfig(
+    return import_transformers("bench").BertConfig(
         vocab_size=vocabulary,
         hidden_size=size.width,
         num_hidden_layers=size.layers,
@@ -99,7 +86,7 @@ class FullBertMaskedLM(nn.Module):
 
     def __init__(self, size: EncoderSize, positions: int, vocabulary: int) -> None:
         super().__init__()
-        self.model = import_transformers().BertForMaskedLM(_bert_config(size, "sdpa", positions, vocabulary))
+        self.model = import_transformers("bench").BertForMaskedLM(_bert_config(size, "sdpa", positions, vocabulary))
 
     def forward(self, batch: Batch) -> Tensor:
         """The mean loss over the masked tokens of a batch with one text a row."""

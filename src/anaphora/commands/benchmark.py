@@ -16,8 +16,8 @@ from rich.console import Console
 
 from anaphora.base.device import torch_device
 from anaphora.base.files import write_json
+from anaphora.base.hub import import_transformers
 from anaphora.benchmark import extraction, pretraining, training
-from anaphora.benchmark.models import import_transformers
 from anaphora.benchmark.sentences import VOCABULARY, draw_lengths, generate_sentences
 from anaphora.benchmark.stopwatch import measure_interleaved, meter_of
 from anaphora.benchmark.table import BenchmarkTable
@@ -109,7 +109,7 @@ def environment_info(settings: Benchmark) -> dict[str, Any]:
         "load before": _load_average(),
         "python": platform.python_version(),
         "torch": torch.__version__,
-        "transformers": str(import_transformers().__version__),
+        "transformers": str(import_transformers("bench").__version__),
         "vocabulary": VOCABULARY,
         "settings": asdict(settings),
     }

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from anaphora.api.live.server import LiveApplication, serve
 from anaphora.api.models import open_any
 from anaphora.api.runs import OpenRun
 from anaphora.base.console import console
 from anaphora.base.device import Device
 from anaphora.hf.reader import TransformersModel
-from anaphora.live.server import LiveApplication, serve
 from anaphora.runs.directory import run_directories
 from anaphora.settings.commands.live import LivePage
 

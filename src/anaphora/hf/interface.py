@@ -54,7 +54,7 @@ class AttentionTap:
         """Mix values and keep the weights: three of (B, H, T, D) -> (B, H, T, D); `cap` bounds the scores."""
         edits = self.edits.get(len(self.weights), ())
         if not edits and cap is None:
-            self.weights.append(self._asked_weights(query, key, bias, scale))
+            self.weights.append(self._kept_weights(query, key, bias, scale))
             return attend(query, key, value, bias, scale=scale)
         scores = _capped_scores(query, key, bias, scale, cap)
         for edit in edits:
@@ -68,7 +68,7 @@ class AttentionTap:
             mixed = edit.mixed(mixed)
         return mixed
 
-    def _asked_weights(self, query: Tensor, key: Tensor, bias: Tensor, scale: float) -> Tensor:
+    def _kept_weights(self, query: Tensor, key: Tensor, bias: Tensor, scale: float) -> Tensor:
         if self.queries is None:
             return attention_weights(query, key, bias, scale)
         row, token = self.queries

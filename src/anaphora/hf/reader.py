@@ -18,13 +18,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from anaphora.analysis.causal.interventions import Intervention
 from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.base.errors import UserError, one_line
-from anaphora.base.hub import HUB_PREFIX, is_reachable
+from anaphora.base.hub import HUB_PREFIX, import_transformers, is_reachable
 from anaphora.data.example import Example
 from anaphora.data.tokens.tokenizer import TokenizedText
 from anaphora.data.tokens.words import word_numbers
 from anaphora.hf import interface
+from anaphora.model.mixer import Edit
 from anaphora.model.prediction import group_mean
 
 if TYPE_CHECKING:
@@ -34,18 +36,6 @@ _COUNTED_FROM_PADDING = ("camembert", "roberta", "xlm-roberta")
 """Families that count positions from the number of their padding token on."""
 _MOST_TOKENS = 100_000
 """A tokenizer that knows no limit states a far larger one."""
-
-
-def import_transformers() -> Any:
-    """The library.
-
-    Raises:
-        UserError: it is not installed.
-    """
-    try:
-        return import_module("transformers")
-    except ImportError:
-        raise UserError("models of transformers need it: pip install 'anaphora[transformers]'") from None
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,8 +91,20 @@ class TransformersModel:
     def maps(self, text: str) -> tuple[TokenizedText, NDArray[np.float32]]:
         """Every attention map of a text: its T tokens and (L, H, T, T), attending token first."""
         tokens = self.tokenize(text)
-        layers = self.run([tokens], interface.AttentionTap())
-        return tokens, torch.stack([layer[0] for layer in layers]).float().cpu().numpy()
+        return tokens, self.token_maps(tokens)
+
+    def token_maps(self, tokens: TokenizedText, interventions: Sequence[Intervention] = ()) -> NDArray[np.float32]:
+        """Every attention map of T tokens, (L, H, T, T), while interventions act.
+
+        Raises:
+            UserError: the model gives no weights, or cannot be edited.
+        """
+        edits: dict[int, list[Edit]] = {}
+        for intervention in interventions:
+            for layer, edit in intervention.items():
+                edits.setdefault(layer, []).append(edit)
+        layers = self.run([tokens], interface.AttentionTap(edits=edits))
+        return torch.stack([layer[0] for layer in layers]).float().cpu().numpy()
 
     def records(self, examples: Sequence[Example], batch: int = 32) -> Iterator[AttentionRecord]:
         """The pronoun's rows of each example, in the order given; read in batches of like length.

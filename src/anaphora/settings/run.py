@@ -28,9 +28,7 @@ class Config:
     seed: int = 0
     resume: str | None = None  # a run directory to continue
     objective: str = "validation_loss"  # what a sweep's sampler minimises: validation_loss, or best_head (its error)
-    start: str | None = (
-        None  # what to fine-tune from: a run directory, a folder of pretrained weights, or hf://owner/name
-    )
+    start: str | None = None  # to fine-tune from: a run directory, a folder of pretrained weights, or hf://owner/name
     data: data_settings.Data = field(default=MISSING)
     vocabulary: vocabulary_settings.Vocabulary = field(default=MISSING)
     batching: batching_settings.Batching = field(default_factory=batching_settings.Batching)

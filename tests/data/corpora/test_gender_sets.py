@@ -203,5 +203,5 @@ def test_a_knowref_file_that_is_no_list_is_named(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="must hold one JSON list"):
         knowref.read(settings)
     (tmp_path / "knowref_test.json").write_text("[{")
-    with pytest.raises(UserError, match=r"knowref_test.json: not JSON"):
+    with pytest.raises(UserError, match=r"knowref_test.json, line 1: not JSON"):
         knowref.read(settings)

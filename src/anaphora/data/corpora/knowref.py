@@ -41,7 +41,7 @@ def read(settings: Knowref) -> tuple[dict[str, list[Example]], ReadingReport]:
 
 
 def _items(path: Path) -> Iterator[tuple[str, Row]]:
-    items = parse_json("\n".join(read_lines(path)), str(path))
+    items = parse_json("\n".join(read_lines(path)), str(path), of_file=True)
     if not isinstance(items, list) or not items:
         raise UserError(f"{path}: it must hold one JSON list of items")
     for number, item in enumerate(items, start=1):

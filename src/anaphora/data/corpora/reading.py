@@ -94,8 +94,8 @@ def json_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         yield where, row
 
 
-def parse_json(text: str, where: str) -> Any:
-    """What JSON text holds.
+def parse_json(text: str, where: str, *, of_file: bool = False) -> Any:
+    """What JSON text holds; an error names the line where the text is that of a whole file.
 
     Raises:
         UserError: it is none, too deeply nested, or holds half of a character or a number too long to read.
@@ -105,7 +105,8 @@ def parse_json(text: str, where: str) -> Any:
         if "\\u" in text:
             json.dumps(content, ensure_ascii=False).encode("utf-8")
     except json.JSONDecodeError as error:
-        raise UserError(f"{where}: not JSON: {error.msg} at column {error.colno}") from None
+        place = f"{where}, line {error.lineno}" if of_file else where
+        raise UserError(f"{place}: not JSON: {error.msg} at column {error.colno}") from None
     except RecursionError:
         raise UserError(f"{where}: JSON that is nested too deeply") from None
     except UnicodeEncodeError:

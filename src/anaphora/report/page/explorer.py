@@ -59,17 +59,19 @@ def attention_entry(
     example: Example | None = None,
 ) -> dict[str, Any]:
     """An entry of one map, (L, H, W, W), about a text with or without a pronoun question; words by their spans."""
-    entry: dict[str, Any] = {
+    pronoun, antecedents, distractors = (None, [], []) if example is None else word_roles(example, spans)
+    return {
+        "id": "1",
         "text": text,
         "language": language_of(text),
+        **dict.fromkeys(("kind", "type", "answer", "right", "head_right")),  # nothing is known of them
         "words": list(words),
+        "pronoun": pronoun,
+        "antecedents": antecedents,
+        "distractors": distractors,
         "special": [number for number, (start, end) in enumerate(spans) if start == end],
         "maps": {"raw": pack_map(weights)},
     }
-    if example is not None:
-        pronoun, antecedents, distractors = word_roles(example, spans)
-        entry |= {"pronoun": pronoun, "antecedents": antecedents, "distractors": distractors}
-    return entry
 
 
 def _answer_text(example: Example, answer: int | None) -> str | None:

@@ -108,17 +108,13 @@ def write_attention_page(path: Path, sentence: Mapping[str, Any], head: Head | N
 
     Args:
         path: of the file.
-        sentence: an entry as in `write_report`. Only "words" and "maps" are needed.
+        sentence: an entry, as `explorer.attention_entry` makes it.
         head: with which the page opens; by default the first.
 
     Raises:
         UserError: no words, no maps, or a map whose bytes do not fit its shape and the words.
     """
-    whole = {
-        "id": "sentence", "text": " ".join(sentence.get("words") or []), "language": "en", "kind": None, "type": None,
-        "pronoun": None, "antecedents": [], "distractors": [], "special": [], "answer": None, "right": None,
-        "head_right": None, **sentence,
-    }  # fmt: skip
+    whole = dict(sentence)
     _check_sentence(whole)
     if sum(len(packed["data"]) for packed in whole["maps"].values()) > _COMPRESS_FROM_BYTES:
         whole["maps"] = {name: compress_map(packed) for name, packed in whole["maps"].items()}

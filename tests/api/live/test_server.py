@@ -15,16 +15,16 @@ from werkzeug.test import Client
 
 import anaphora
 from anaphora.api import OpenRun
+from anaphora.api.live.phrases import phrases
+from anaphora.api.live.server import LiveApplication, serve
 from anaphora.base.device import Device
 from anaphora.base.errors import UserError
 from anaphora.commands.live import open_models
 from anaphora.hf.reader import TransformersModel, open_model
-from anaphora.live.phrases import phrases
-from anaphora.live.server import LiveApplication, serve
 from anaphora.report.page.packing import unpack_map
 
 TEXT = "Anna met Emma before she went to the park."
-ASKED: dict[str, Any] = {"model": "own", "text": TEXT, "pronoun": "she", "candidates": ["Anna", "Emma"]}
+QUESTION: dict[str, Any] = {"model": "own", "text": TEXT, "pronoun": "she", "candidates": ["Anna", "Emma"]}
 
 
 @pytest.fixture(scope="module")
@@ -41,9 +41,9 @@ def client(application: LiveApplication) -> Client:
     return Client(application)
 
 
-def ask(client: Client, **asked: Any) -> tuple[int, dict[str, Any]]:
+def ask(client: Client, **changed: Any) -> tuple[int, dict[str, Any]]:
     reply = client.post(
-        "/attention", json={**ASKED, **asked}, headers={"X-Token": "key"}, base_url="http://127.0.0.1:8765"
+        "/attention", json={**QUESTION, **changed}, headers={"X-Token": "key"}, base_url="http://127.0.0.1:8765"
     )
     return reply.status_code, json.loads(reply.data)
 
@@ -87,7 +87,7 @@ def test_models_of_transformers_give_maps_and_no_answer(client: Client) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "message"),
+    ("changed", "message"),
     [
         ({"model": "none"}, "model ('none') must be one of own, bert"),
         ({"text": " "}, "text: it is empty"),
@@ -102,8 +102,8 @@ def test_models_of_transformers_give_maps_and_no_answer(client: Client) -> None:
         ({"off": [[0, 0]] * 300}, "off must be a list of at most 200"),
     ],
 )
-def test_a_wrong_question_is_answered_in_one_line(client: Client, asked: dict[str, Any], message: str) -> None:
-    status, reply = ask(client, **asked)
+def test_a_wrong_question_is_answered_in_one_line(client: Client, changed: dict[str, Any], message: str) -> None:
+    status, reply = ask(client, **changed)
     assert status == 400
     assert message in reply["error"] and "\n" not in reply["error"]
 
@@ -117,7 +117,7 @@ def test_nobody_gets_in_without_the_token(client: Client, path: str) -> None:
 
 def test_another_host_and_a_form_of_another_page_are_refused(client: Client) -> None:
     assert client.get("/?token=key", base_url="http://evil.example").status_code == 403
-    body = json.dumps(ASKED)
+    body = json.dumps(QUESTION)
     form = client.post("/attention?token=key", data=body, content_type="text/plain", base_url="http://127.0.0.1:8765")
     assert form.status_code == 400
     simple = client.post(
@@ -134,6 +134,8 @@ def test_another_host_and_a_form_of_another_page_are_refused(client: Client) -> 
         base_url="http://127.0.0.1:8765",
     )  # fmt: skip
     assert deep.status_code == 400
+    other = client.get("/?token=key&language=fr", base_url="http://127.0.0.1:8765")
+    assert (other.status_code, other.json) == (400, {"error": "language must be one of en, zh"})
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
@@ -141,7 +143,7 @@ def test_the_page_asks_its_own_server_alone_and_escapes_text(
     finished: Path, language: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hostile = "Anna met <script>alert(1)</script> Emma because she was weak."
-    monkeypatch.setattr("anaphora.live.server.FIRST_SENTENCE", (hostile, "she", ["Anna", "Emma"]))
+    monkeypatch.setattr("anaphora.api.live.server.FIRST_SENTENCE", (hostile, "she", ["Anna", "Emma"]))
     application = LiveApplication({"</script><b>": anaphora.load(finished)}, token="key")
     reply = Client(application).get(f"/?token=key&language={language}")
     page = reply.get_data(as_text=True)

@@ -4,33 +4,33 @@
   const at = (name) => document.getElementById(name), root = at("explorer");
   const fill = (text, values) => text.replace(/\{(\w+)\}/g, (_, name) => values[name]);
   function element(tag, className, text) {
-    const made = document.createElement(tag);
-    if (className) made.className = className;
-    if (text !== undefined) made.textContent = text;
-    return made;
+    const node = document.createElement(tag);
+    if (className) node.className = className;
+    if (text !== undefined) node.textContent = text;
+    return node;
   }
 
-  // What is asked: the text, the roles of its words by their characters, and the edits.
-  const asked = { model: live.models[0].name, text: at("ask-text").value, roles: new Map(), cuts: [], off: [] };
+  // The question: the text, the roles of its words by their characters, and the edits.
+  const question = { model: live.models[0].name, text: at("ask-text").value, roles: new Map(), cuts: [], off: [] };
   let words = [], spans = [], plain = null, edge = null, turn = 0, number = 0;
-  const key = (place) => spans[place].join(":"), roleAt = (place) => asked.roles.get(key(place));
+  const key = (place) => spans[place].join(":"), roleAt = (place) => question.roles.get(key(place));
   const modelOf = (name) => live.models.find((one) => one.name === name);
 
   function runs(role) { // stretches of neighbouring words of one role, as characters
-    const found = [];
+    const stretches = [];
     let last = -2;
     for (let place = 0; place < words.length; place++) {
       if (roleAt(place) !== role) continue;
-      if (place === last + 1) found[found.length - 1][1] = spans[place][1];
-      else found.push([...spans[place]]);
+      if (place === last + 1) stretches[stretches.length - 1][1] = spans[place][1];
+      else stretches.push([...spans[place]]);
       last = place;
     }
-    return found.map(([start, end]) => `${start}:${end}`);
+    return stretches.map(([start, end]) => `${start}:${end}`);
   }
-  function question(edited) {
+  function message(edited) {
     const pronoun = runs("pronoun")[0] ?? null;
-    return { model: asked.model, text: asked.text, pronoun, candidates: pronoun === null ? [] : runs("candidate"),
-             cuts: edited ? asked.cuts : [], off: edited ? asked.off : [] };
+    return { model: question.model, text: question.text, pronoun, candidates: pronoun === null ? [] : runs("candidate"),
+             cuts: edited ? question.cuts : [], off: edited ? question.off : [] };
   }
   async function ask(edited) {
     const mine = ++turn;
@@ -38,7 +38,7 @@
     at("ask-error").hidden = true;
     let reply, problem = null;
     try {
-      const response = await fetch("/attention", { method: "POST", body: JSON.stringify(question(edited)),
+      const response = await fetch("/attention", { method: "POST", body: JSON.stringify(message(edited)),
         headers: { "Content-Type": "application/json", "X-Token": live.token } });
       reply = await response.json();
       if (!response.ok) problem = reply.error;
@@ -55,9 +55,7 @@
     words = reply.words ?? reply.sentence.words;
     spans = reply.spans;
     if (!edited) plain = reply;
-    if (reply.sentence) root.dispatchEvent(new CustomEvent("sentence", { detail: {
-      kind: null, type: null, answer: null, right: null, head_right: null, pronoun: null, antecedents: [], distractors: [],
-      ...reply.sentence, id: String(++number) } }));
+    if (reply.sentence) root.dispatchEvent(new CustomEvent("sentence", { detail: { ...reply.sentence, id: String(++number) } }));
     tellAnswers(edited ? reply : null);
     tellWords();
     tellEdits();
@@ -70,16 +68,16 @@
       button.disabled = spans[place][0] === spans[place][1];
       button.hidden = button.disabled;
       button.addEventListener("click", () => {
-        const next = { candidate: "pronoun", pronoun: undefined }[roleAt(place)] ?? (asked.roles.has(key(place)) ? null : "candidate");
-        if (next === "pronoun") for (const [other, role] of asked.roles) if (role === "pronoun") asked.roles.delete(other);
-        if (next) asked.roles.set(key(place), next); else asked.roles.delete(key(place));
+        const next = { candidate: "pronoun", pronoun: undefined }[roleAt(place)] ?? (question.roles.has(key(place)) ? null : "candidate");
+        if (next === "pronoun") for (const [other, role] of question.roles) if (role === "pronoun") question.roles.delete(other);
+        if (next) question.roles.set(key(place), next); else question.roles.delete(key(place));
         tellWords();
         again();
       });
       return button;
     }));
   }
-  function again() { return ask(false).then((done) => done && (asked.cuts.length || asked.off.length) ? ask(true) : done); }
+  function again() { return ask(false).then((done) => done && (question.cuts.length || question.off.length) ? ask(true) : done); }
 
   function tellAnswers(edited) {
     const box = at("live-answers");
@@ -118,13 +116,13 @@
   function cutIn(heads) {
     for (const [layer, head] of heads) {
       const cut = [layer, head, edge.from, edge.to];
-      if (!asked.cuts.some((one) => one.join() === cut.join())) asked.cuts.push(cut);
+      if (!question.cuts.some((one) => one.join() === cut.join())) question.cuts.push(cut);
     }
     tellEdits();
     ask(true);
   }
   function tellEdits() {
-    const { layers, heads } = modelOf(asked.model), choices = [];
+    const { layers, heads } = modelOf(question.model), choices = [];
     if (edge && edge.from < words.length && edge.to < words.length) {
       const names = { from: `“${words[edge.from]}”`, to: `“${words[edge.to]}”`, layer: edge.layer, head: edge.head };
       const all = (from, to) => { const listed = []; for (let layer = from; layer < to; layer++) for (let head = 0; head < heads; head++) listed.push([layer, head]); return listed; };
@@ -133,7 +131,7 @@
                   choice(say.cut_layer, () => cutIn(all(edge.layer, edge.layer + 1))));
       if (layers * heads <= 200) line.append(" · ", choice(say.cut_all, () => cutIn(all(0, layers))));
       choices.push(line, choice(fill(say.off, names), () => {
-        if (!asked.off.some((one) => one.join() === [edge.layer, edge.head].join())) asked.off.push([edge.layer, edge.head]);
+        if (!question.off.some((one) => one.join() === [edge.layer, edge.head].join())) question.off.push([edge.layer, edge.head]);
         tellEdits();
         ask(true);
       }));
@@ -141,18 +139,18 @@
     at("edit-hint").hidden = choices.length > 0;
     at("edit-choices").replaceChildren(...choices);
     const listed = [
-      ...asked.cuts.map((cut) => [fill(say.cut, { from: `“${words[cut[2]]}”`, to: `“${words[cut[3]]}”`, layer: cut[0], head: cut[1] }), asked.cuts, cut]),
-      ...asked.off.map((head) => [fill(say.off, { layer: head[0], head: head[1] }), asked.off, head]),
+      ...question.cuts.map((cut) => [fill(say.cut, { from: `“${words[cut[2]]}”`, to: `“${words[cut[3]]}”`, layer: cut[0], head: cut[1] }), question.cuts, cut]),
+      ...question.off.map((head) => [fill(say.off, { layer: head[0], head: head[1] }), question.off, head]),
     ];
     const SHOWN = 6, items = listed.slice(0, SHOWN).map(([text, list, one]) => {
       const item = element("li", "", text + " ");
-      item.append(choice(say.remove, () => { list.splice(list.indexOf(one), 1); tellEdits(); asked.cuts.length || asked.off.length ? ask(true) : ask(false); }));
+      item.append(choice(say.remove, () => { list.splice(list.indexOf(one), 1); tellEdits(); question.cuts.length || question.off.length ? ask(true) : ask(false); }));
       return item;
     });
     if (listed.length > SHOWN) items.push(element("li", "", fill(say.more_edits, { count: listed.length - SHOWN })));
     if (listed.length > 1) {
       const item = element("li");
-      item.append(choice(say.undo, () => { asked.cuts = []; asked.off = []; tellEdits(); ask(false); }));
+      item.append(choice(say.undo, () => { question.cuts = []; question.off = []; tellEdits(); ask(false); }));
       items.push(item);
     }
     at("edits").replaceChildren(...items);
@@ -160,27 +158,27 @@
   root.addEventListener("edge", (event) => { edge = event.detail; tellEdits(); });
 
   function fresh() {
-    asked.cuts = [];
-    asked.off = [];
+    question.cuts = [];
+    question.off = [];
     edge = null;
   }
   at("ask").addEventListener("submit", (event) => {
     event.preventDefault();
-    const text = at("ask-text").value, other = text !== asked.text;
-    if (other) asked.roles.clear();
-    asked.text = text;
+    const text = at("ask-text").value, other = text !== question.text;
+    if (other) question.roles.clear();
+    question.text = text;
     fresh();
     ask(false);
   });
   at("ask-text").addEventListener("keydown", (event) => { if (event.key === "Enter" && !event.shiftKey) { event.preventDefault(); at("ask").requestSubmit(); } });
-  at("ask-model").addEventListener("change", () => { asked.model = at("ask-model").value; fresh(); ask(false); });
+  at("ask-model").addEventListener("change", () => { question.model = at("ask-model").value; fresh(); ask(false); });
   if (window.top !== window) at("both").hidden = true;
 
   // The page comes with the first sentence; its pronoun and candidates are those that the server marked.
   take(live.first, false);
   const first = JSON.parse(at("explorer-data").textContent).sentences[0];
-  if (first.pronoun !== null) asked.roles.set(key(first.pronoun), "pronoun");
-  for (const place of first.distractors.flat()) asked.roles.set(key(place), "candidate");
+  if (first.pronoun !== null) question.roles.set(key(first.pronoun), "pronoun");
+  for (const place of first.distractors.flat()) question.roles.set(key(place), "candidate");
   tellWords();
   tellAnswers(null);
 })();

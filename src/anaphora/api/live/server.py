@@ -19,12 +19,12 @@ from werkzeug.exceptions import HTTPException
 from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
 from werkzeug.wrappers import Request, Response
 
+from anaphora.api.live.phrases import phrases
+from anaphora.api.live.questions import Question, parse, reply
 from anaphora.api.runs import OpenRun
 from anaphora.base.errors import UserError
 from anaphora.data.own_sentence import example_from_query
 from anaphora.hf.reader import TransformersModel
-from anaphora.live.phrases import phrases
-from anaphora.live.questions import Question, parse, reply
 from anaphora.report.figures.fonts import font_files
 from anaphora.report.page.offline import read_asset, script_json, template_environment, weight_colours
 from anaphora.report.wording import labels
@@ -82,32 +82,35 @@ class LiveApplication:
         sent = request.headers.get("X-Token") or request.args.get("token", "")
         if not secrets.compare_digest(sent.encode(), self.token.encode()):
             return _json({"error": "open the address that the terminal shows; it ends in a token"}, 403)
+        language = request.args.get("language", self.language)
+        if language not in LANGUAGES:
+            return _json({"error": f"language must be one of {', '.join(LANGUAGES)}"}, 400)
         if request.method == "GET" and request.path == "/":
-            return Response(self.page(request.args.get("language", self.language)), mimetype="text/html")
+            return Response(self.page(language), mimetype="text/html")
         if request.method == "GET" and request.path == "/side_by_side":
-            return Response(self.two_pages(request.args.get("language", self.language)), mimetype="text/html")
+            return Response(self.two_pages(language), mimetype="text/html")
         if request.method == "GET" and request.path == "/font":
             return _font()
         if request.method == "POST" and request.path == "/attention":
             if request.mimetype != "application/json" or not request.headers.get("X-Token"):
                 return _json({"error": "a question is JSON and carries the token in a header"}, 400)
             try:
-                asked = json.loads(request.get_data())
+                message = json.loads(request.get_data())
             except (ValueError, RecursionError):
                 return _json({"error": "the question is not readable as JSON"}, 400)
-            return _json(self.answer(asked))
+            return _json(self.answer(message))
         return _json({"error": "there is nothing here"}, 404)
 
-    def answer(self, asked: Any) -> dict[str, Any]:
+    def answer(self, message: Any) -> dict[str, Any]:
         """The reply to one question.
 
         Raises:
             UserError: the question names no model, or does not fit it.
         """
-        name = asked.get("model") if isinstance(asked, Mapping) else None
+        name = message.get("model") if isinstance(message, Mapping) else None
         if not isinstance(name, str) or name not in self.models:
             raise UserError(f"model ({name!r}) must be one of {', '.join(self.models)}")
-        question = parse(asked)
+        question = parse(message)
         with self._asking:
             return reply(self.models[name], question)
 
@@ -117,8 +120,7 @@ class LiveApplication:
         first = next(iter(self.models.values()))
         with self._asking:
             opening = reply(first, Question(text, example_from_query(text, pronoun, candidates)))
-        opening["sentence"] = _whole_entry(opening["sentence"])
-        words = phrases(language if language in LANGUAGES else "en")
+        words = phrases(language)
         data = {
             "models": [
                 {"name": name, "layers": model.layers, "heads": model.heads} for name, model in self.models.items()
@@ -130,7 +132,7 @@ class LiveApplication:
         chosen = opening["chosen"]
         return template_environment(_TEMPLATES).get_template("live.html.j2").render(
             words=words,
-            language=language if language in LANGUAGES else "en",
+            language=language,
             token=self.token,
             models=list(self.models),
             text=text,
@@ -151,11 +153,10 @@ class LiveApplication:
 
     def two_pages(self, language: str) -> str:
         """The page twice, side by side: two sentences, or two models."""
-        known = language if language in LANGUAGES else "en"
         return (
             template_environment(_TEMPLATES)
             .get_template("side_by_side.html.j2")
-            .render(token=self.token, language=known, title=phrases(known)["side_by_side"])
+            .render(token=self.token, language=language, title=phrases(language)["side_by_side"])
         )
 
 
@@ -178,12 +179,6 @@ class _QuietHandler(WSGIRequestHandler):
 
     def log(self, type: str, message: str, *args: Any) -> None:  # noqa: A002
         """Nothing."""
-
-
-def _whole_entry(entry: dict[str, Any]) -> dict[str, Any]:
-    rest = ("kind", "type", "answer", "right", "head_right")
-    known: dict[str, Any] = {"pronoun": None, "antecedents": [], "distractors": []}
-    return {"id": "0", **dict.fromkeys(rest), **known, **entry}
 
 
 def _font() -> Response:

@@ -17,14 +17,13 @@ from numpy.typing import NDArray
 from anaphora.analysis.causal.interventions import Intervention, intervene, knockout_edges, replace_head_outputs
 from anaphora.analysis.maps.capture import answers_pronouns, log_probabilities, text_maps, whole_maps
 from anaphora.analysis.scores.heads import Head
-from anaphora.api.maps import Attention, labelled_attention
+from anaphora.api.maps import labelled_attention
 from anaphora.api.runs import OpenRun
 from anaphora.base.errors import UserError
 from anaphora.data.batches.encoded import EncodedSplit
 from anaphora.data.example import Example
 from anaphora.data.own_sentence import example_from_query
 from anaphora.data.tokens.tokenizer import TokenizedText
-from anaphora.hf.interface import AttentionTap
 from anaphora.hf.reader import TransformersModel
 from anaphora.report.page.explorer import attention_entry
 from anaphora.settings.model.encoder import check_length
@@ -60,15 +59,15 @@ class Question:
     off: tuple[Head, ...] = ()
 
 
-def parse(asked: Any) -> Question:
+def parse(message: Any) -> Question:
     """A question as the page sends it: text, pronoun, candidates, cuts of four numbers each, heads off of two.
 
     Raises:
         UserError: something is missing, of another type or too long.
     """
-    if not isinstance(asked, Mapping):
+    if not isinstance(message, Mapping):
         raise UserError("the question must be a JSON object")
-    text, pronoun, candidates = asked.get("text"), asked.get("pronoun"), asked.get("candidates", [])
+    text, pronoun, candidates = message.get("text"), message.get("pronoun"), message.get("candidates", [])
     if not isinstance(text, str) or not text.strip():
         raise UserError("text: it is empty")
     if len(text) > MOST_CHARACTERS:
@@ -81,8 +80,8 @@ def parse(asked: Any) -> Question:
     return Question(
         text,
         example,
-        tuple(EdgeCut(*numbers) for numbers in _numbers(asked, "cuts", 4)),
-        tuple(Head(*numbers) for numbers in _numbers(asked, "off", 2)),
+        tuple(EdgeCut(*numbers) for numbers in _numbers(message, "cuts", 4)),
+        tuple(Head(*numbers) for numbers in _numbers(message, "off", 2)),
     )
 
 
@@ -94,12 +93,11 @@ def reply(model: OpenRun | TransformersModel, question: Question) -> dict[str, A
     """
     started = time.perf_counter()
     tokens = _tokens(model, question.text)
-    plain = labelled_attention(question.text, tokens, _empty_maps(tokens), by="word", model=model.name)
-    interventions = _interventions(question, plain, tokens, (model.layers, model.heads))
+    interventions = _interventions(question, _word_tokens(tokens), (model.layers, model.heads))
     if isinstance(model, OpenRun):
         maps, answers = _run_reply(model, question, interventions)
     else:
-        maps, answers = _foreign_maps(model, tokens, interventions), None
+        maps, answers = model.token_maps(tokens, interventions), None
     attention = labelled_attention(question.text, tokens, maps, by="word", model=model.name, example=question.example)
     entry = attention_entry(question.text, attention.words, attention.spans, attention.weights, question.example)
     head = model.chosen_head if isinstance(model, OpenRun) else None
@@ -133,17 +131,6 @@ def _run_reply(
     return maps, answers
 
 
-def _foreign_maps(
-    model: TransformersModel, tokens: TokenizedText, interventions: Sequence[Intervention]
-) -> NDArray[np.float32]:
-    edits: dict[int, list[Any]] = {}
-    for intervention in interventions:
-        for layer, edit in intervention.items():
-            edits.setdefault(layer, []).append(edit)
-    layers = model.run([tokens], AttentionTap(edits=edits))
-    return torch.stack([layer[0] for layer in layers]).float().cpu().numpy()
-
-
 def _tokens(model: OpenRun | TransformersModel, text: str) -> TokenizedText:
     if isinstance(model, TransformersModel):
         return model.tokenize(text)
@@ -152,20 +139,13 @@ def _tokens(model: OpenRun | TransformersModel, text: str) -> TokenizedText:
     return tokens
 
 
-def _empty_maps(tokens: TokenizedText) -> NDArray[np.float32]:
-    return np.zeros((1, 1, len(tokens.ids), len(tokens.ids)), dtype=np.float32)
-
-
-def _interventions(
-    question: Question, plain: Attention, tokens: TokenizedText, shape: tuple[int, int]
-) -> list[Intervention]:
-    """The edits of a question; an edge between words is every edge between their tokens."""
+def _interventions(question: Question, parts: Sequence[Sequence[int]], shape: tuple[int, int]) -> list[Intervention]:
+    """The edits of a question; an edge between words is every edge between their tokens, `parts` of each word."""
     for layer, head in [(cut.layer, cut.head) for cut in question.cuts] + [
         (one.layer, one.head) for one in question.off
     ]:
         if not (0 <= layer < shape[0] and 0 <= head < shape[1]):
             raise UserError(f"layer {layer} head {head} is not among {shape[0]} layers of {shape[1]} heads")
-    parts = _word_tokens(plain, tokens)
     edges: dict[Head, tuple[list[int], list[int]]] = {}
     for cut in question.cuts:
         for place in (cut.attending, cut.attended):
@@ -185,7 +165,7 @@ def _interventions(
     return interventions
 
 
-def _word_tokens(plain: Attention, tokens: TokenizedText) -> list[list[int]]:
+def _word_tokens(tokens: TokenizedText) -> list[list[int]]:
     """The tokens of every word; each special token is a word of its own."""
     parts: list[list[int]] = []
     before = None
@@ -194,12 +174,11 @@ def _word_tokens(plain: Attention, tokens: TokenizedText) -> list[list[int]]:
             parts.append([])
         parts[-1].append(position)
         before = word if word >= 0 else None
-    assert len(parts) == len(plain.words)
     return parts
 
 
-def _numbers(asked: Mapping[str, Any], name: str, count: int) -> list[list[int]]:
-    rows = asked.get(name, [])
+def _numbers(message: Mapping[str, Any], name: str, count: int) -> list[list[int]]:
+    rows = message.get(name, [])
     if not isinstance(rows, list) or len(rows) > MOST_EDITS:
         raise UserError(f"{name} must be a list of at most {MOST_EDITS}")
     for row in rows:
