@@ -55,7 +55,7 @@ shape = encoder.Model(width=8, layers=2, position=position, attention=MultiHead(
 model = PronounModel(shape, prediction, tokenizer.size)
 data, batching = EncodedSplit(examples, tokenizer), Batching(tokens=64, row_tokens=32)
 batch = next(iter(evaluation_batches(data, batching, 0)))
-model.prediction_head.loss(model(batch), batch).mean().backward()
+model.prediction_head.loss(model.prediction_head.scores(model(batch), batch), batch).mean().backward()
 print("position", model.encoder.position.rate.tolist(), bool(model.encoder.position.rate.grad.any()))
 print("prediction", bool(model.prediction_head.factor.grad))
 rows = pronoun_maps(model.eval(), data, batching, prediction, ["raw", "mean_of_heads"])

@@ -152,6 +152,23 @@ def test_states_that_are_needed_are_those_of_the_whole_pass_and_the_others_zeros
 
 @every_position
 @every_attention
+@pytest.mark.parametrize("needed", [[1, 7, 8, 15], [21], [0, 1, 2, 3, 4, 5, 10, 11], []], ids=str)
+def test_the_last_layer_mixes_for_the_needed_tokens_what_it_mixes_for_them_among_all(
+    position: position_settings.Position, attention: attention_settings.Attention, needed: list[int]
+) -> None:
+    """Rows of a batch need different numbers of tokens, one of them none."""
+    model, flat = encoder(position=position, attention=attention), torch.tensor(needed, dtype=torch.long)
+    rows = [pack([sentence(4, 1), sentence(6, 2)]), pack([sentence(7, 3)], padding=3), pack([sentence(10, 4)])]
+    batch = EncoderInput(
+        *(torch.cat([getattr(row, name) for row in rows]) for name in ("ids", "positions", "segments"))
+    )
+    layer = next(model.passes(batch))
+    some = layer.block.attention.mix_at(layer.query, layer.key, layer.value, layer.context, flat)
+    torch.testing.assert_close(some, layer.mixed.flatten(0, 1)[flat])
+
+
+@every_position
+@every_attention
 def test_a_row_of_one_whole_sentence_mixes_the_same_without_a_bias_of_zeros(
     position: position_settings.Position, attention: attention_settings.Attention
 ) -> None:

@@ -85,7 +85,8 @@ def test_the_word_loss_is_that_of_the_right_word_over_the_whole_vocabulary() -> 
     torch.manual_seed(0)
     output = nn.Linear(WIDTH, VOCABULARY)
     hidden = random_hidden()
-    loss = prediction.Word(output, none_of_them=True).loss(output_of(hidden), BATCH)
+    word = prediction.Word(output, none_of_them=True)
+    loss = word.loss(word.scores(output_of(hidden), BATCH), BATCH)
     anna = -output(hidden[position_of(0, "she")]).log_softmax(0)[TOKENIZER.encode("anna").ids[1]]
     none = -output(hidden[position_of(1, "she")]).log_softmax(0)[NONE]
     torch.testing.assert_close(loss[:2], torch.stack((anna, none)))
@@ -97,9 +98,8 @@ def test_two_right_words_share_the_word_loss() -> None:
     hidden = random_hidden()
     both = replace(BATCH, gold=torch.tensor([[True, True], [False, False], [True, False]]))
     word = prediction.Word(output, none_of_them=True)
-    torch.testing.assert_close(
-        word.loss(output_of(hidden), both)[0], -word.scores(output_of(hidden), both)[0, :2].mean()
-    )
+    scores = word.scores(output_of(hidden), both)
+    torch.testing.assert_close(word.loss(scores, both)[0], -scores[0, :2].mean())
 
 
 def test_the_slot_scores_are_the_logits_of_the_candidates_slots() -> None:
@@ -111,7 +111,7 @@ def test_the_slot_scores_are_the_logits_of_the_candidates_slots() -> None:
     logits = slot.output(hidden[position_of(0, "she")])
     torch.testing.assert_close(scores[0], logits[[3, 1, 0]])
     wanted = scores[0].logsumexp(0) - scores[0, 0]
-    torch.testing.assert_close(slot.loss(output_of(hidden), swapped)[0], wanted)
+    torch.testing.assert_close(slot.loss(scores, swapped)[0], wanted)
 
 
 def test_slot_marks_stand_on_candidates_alone() -> None:
@@ -155,7 +155,7 @@ def test_the_answer_of_the_pointer_is_the_row() -> None:
         wanted.append(weights[int(opening) % length])
         torch.testing.assert_close(scores[row].exp(), torch.stack([torch.as_tensor(one) for one in wanted]))
     assert torch.equal(scores[:, :2].argmax(1), candidate_masses(rows[1], BATCH)[:, 1].argmax(1))
-    loss = pointer.loss(output_of(random_hidden(), rows), BATCH)
+    loss = pointer.loss(scores, BATCH)
     torch.testing.assert_close(loss, -torch.stack((scores[0, 0], scores[1, 2], scores[2, 0])))
 
 
@@ -182,7 +182,7 @@ def test_none_of_them_can_be_answered_only_where_it_is_allowed(variant: str, non
     assert scores.shape == (3, 3)
     assert bool(torch.isinf(scores[:, 2]).all()) != none_of_them
     if none_of_them:
-        assert torch.isfinite(one.loss(output_of(random_hidden(), attention_rows()), BATCH)).all()
+        assert torch.isfinite(one.loss(scores, BATCH)).all()
 
 
 def test_absent_candidates_are_never_the_answer() -> None:

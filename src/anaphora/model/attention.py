@@ -149,17 +149,40 @@ class Attention(Mixer):
         return context.bias
 
     def mix(self, query: Tensor, key: Tensor, value: Tensor, context: AttentionContext) -> Tensor:
-        dropout = self.dropout if self.training else 0.0
         if self.edits:
-            mixed = functional.dropout(self.maps(query, key, context), dropout) @ value
+            mixed = functional.dropout(self.maps(query, key, context), self._dropout()) @ value
             for edit in self.edits:
                 mixed = edit.mixed(mixed)
-        else:
-            bias = None if context.is_unbiased else self.score_bias(context)
-            mixed = attend(query, key, value, bias, dropout, self.scale)
+            return self._merged(mixed)
+        bias = None if context.is_unbiased else self.score_bias(context)
+        return self._merged(attend(query, key, value, bias, self._dropout(), self.scale))
+
+    def mix_at(self, query: Tensor, key: Tensor, value: Tensor, context: AttentionContext, needed: Tensor) -> Tensor:
+        length = query.shape[2]
+        row = needed // length
+        within = torch.arange(len(row), device=row.device) - torch.searchsorted(row, row)  # its number in its row
+        most = int(within.max()) + 1 if len(row) else 0
+        if self.edits or 2 * most > length:
+            return super().mix_at(query, key, value, context, needed)
+        tokens = torch.zeros(
+            len(query), most, dtype=torch.long, device=row.device
+        )  # rows with fewer repeat their first
+        tokens[row, within] = needed % length
+        rows = torch.arange(len(query), device=row.device)[:, None]
+        bias = None
+        if not context.is_unbiased:
+            whole = self.score_bias(context)
+            bias = whole.expand(len(query), -1, length, -1)[rows, :, tokens].transpose(1, 2)
+        some = query[rows, :, tokens].transpose(1, 2)  # (B, H, most, D)
+        return self._merged(attend(some, key, value, bias, self._dropout(), self.scale))[row, within]
+
+    def _merged(self, mixed: Tensor) -> Tensor:
         if self.training and self.head_dropout:
             mixed = self._drop_heads(mixed)
         return merge_heads(mixed)
+
+    def _dropout(self) -> float:
+        return self.dropout if self.training else 0.0
 
     def finish(self, mixed: Tensor) -> Tensor:
         """The output projection over the heads side by side: (..., W) -> (..., W)."""

@@ -99,8 +99,8 @@ class Encoder(nn.Module):
 
         Args:
             tokens: what is read.
-            needed: (P,) different flat positions, row * T + token, whose states are needed, or None for all. The last
-                block's work on a token is done for these alone; the other states are zeros.
+            needed: (P,) different flat positions in order, row * T + token, whose states are needed, or None for all.
+                The last block's work on a token is done for these alone; the other states are zeros.
 
         Returns:
             (B, T, W).

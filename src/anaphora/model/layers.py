@@ -55,14 +55,19 @@ class LayerPass:
         """The states that it hands on.
 
         Args:
-            needed: (P,) different flat positions, row * T + token, for which alone the rest of the layer works.
+            needed: (P,) different flat positions in order, row * T + token; the rest of the layer is for them alone.
 
         Returns:
             (B, T, W), or (P, W) where positions are named.
         """
         if needed is None:
             return self.block.complete(self.hidden, self.mixed)
-        return self.block.complete(self.hidden.flatten(0, 1)[needed], self.mixed.flatten(0, 1)[needed])
+        if self._mixed is None:
+            layer = self.block.attention
+            mixed = layer.mix_at(self.query, self.key, self.value, self.context, needed)
+        else:
+            mixed = self._mixed.flatten(0, 1)[needed]
+        return self.block.complete(self.hidden.flatten(0, 1)[needed], mixed)
 
     def _attention(self) -> Attention:
         if not isinstance(self.block.attention, Attention):

@@ -85,6 +85,10 @@ class Mixer(nn.Module):
         """What every token takes from the others, heads side by side: three of (B, H, T, D) -> (B, T, W)."""
         raise NotImplementedError
 
+    def mix_at(self, query: Tensor, key: Tensor, value: Tensor, context: AttentionContext, needed: Tensor) -> Tensor:
+        """`mix` for some tokens: (P,) different flat positions in order, row * T + token -> (P, W)."""
+        return self.mix(query, key, value, context).flatten(0, 1)[needed]
+
     def finish(self, mixed: Tensor) -> Tensor:
         """What is added to the states, from the heads side by side: (..., W) -> (..., W); nothing changes here."""
         return mixed

@@ -102,9 +102,13 @@ class PredictionHead(nn.Module):
         """How well each candidate answers: (N, M + 1), -inf for absent ones."""
         raise UserError("this run was trained without a prediction head (task.prediction=none): it answers nothing")
 
-    def loss(self, output: EncoderOutput, batch: Batch) -> Tensor:
-        """The loss of each item: (N,); -log of the share of the right answers among all."""
-        scores = self.scores(output, batch)
+    def loss(self, scores: Tensor, batch: Batch) -> Tensor:
+        """The loss of each item: (N,); -log of the share of the right answers among all.
+
+        Args:
+            scores: (N, M + 1) as `scores` gave them: once for all losses, for over a vocabulary they cost much.
+            batch: the items.
+        """
         right = torch.cat((batch.gold, ~batch.gold.any(dim=1, keepdim=True)), dim=1)
         return scores.logsumexp(dim=1) - scores.masked_fill(~right, -math.inf).logsumexp(dim=1)
 
@@ -135,8 +139,7 @@ class Word(PredictionHead):
         candidates = group_mean(token_logits, batch.candidate_owners, items * most).view(items, most)
         return self._only_present(candidates, logits[:, NONE], batch)
 
-    def loss(self, output: EncoderOutput, batch: Batch) -> Tensor:
-        scores = self.scores(output, batch)
+    def loss(self, scores: Tensor, batch: Batch) -> Tensor:
         right = torch.cat((batch.gold, ~batch.gold.any(dim=1, keepdim=True)), dim=1)
         # Scores are log-probabilities over the vocabulary already: nothing is normalised over the candidates.
         return -scores.masked_fill(~right, 0.0).sum(dim=1) / right.sum(dim=1)
@@ -181,8 +184,7 @@ class Pointer(PredictionHead):
         tiny = torch.finfo(masses.dtype).tiny
         return self._only_present(masses.clamp(min=tiny).log(), none.clamp(min=tiny).log(), batch)
 
-    def loss(self, output: EncoderOutput, batch: Batch) -> Tensor:
-        scores = self.scores(output, batch)
+    def loss(self, scores: Tensor, batch: Batch) -> Tensor:
         right = torch.cat((batch.gold, ~batch.gold.any(dim=1, keepdim=True)), dim=1)
         # The whole row sums to one already, so its mass on anything else is a wrong answer too.
         return -scores.masked_fill(~right, -math.inf).logsumexp(dim=1)

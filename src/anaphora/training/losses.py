@@ -28,13 +28,12 @@ def losses(model: PronounModel, batch: Batch, task: Task) -> Losses:
     parts: dict[str, Tensor] = {}
     total = output.hidden.new_zeros(())
     if task.prediction.kind != "none":
-        parts["answer"] = model.prediction_head.loss(output, batch).mean()
+        scores = model.prediction_head.scores(output, batch)
+        parts["answer"] = model.prediction_head.loss(scores, batch).mean()
         total = total + parts["answer"]
-    if len(batch.minimal_pairs):
-        parts["minimal_pair_contrast"] = minimal_pair_contrast_loss(
-            model.prediction_head.scores(output, batch), batch.minimal_pairs
-        )
-        total = total + task.minimal_pair_contrast * parts["minimal_pair_contrast"]
+        if len(batch.minimal_pairs):
+            parts["minimal_pair_contrast"] = minimal_pair_contrast_loss(scores, batch.minimal_pairs)
+            total = total + task.minimal_pair_contrast * parts["minimal_pair_contrast"]
     if len(batch.masked_positions):
         parts["masked_lm"] = masked_lm_loss(model, output, batch)
         total = total + task.masked_lm_weight * parts["masked_lm"]

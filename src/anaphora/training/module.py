@@ -109,7 +109,7 @@ class TrainingModule(lightning.LightningModule):
             self._add("accuracy", right.gather(1, predicted.unsqueeze(1)).float().sum())
             predicted = predicted.masked_fill(predicted == scores.shape[1] - 1, -1)
             self._collect(items=batch.items, predicted=predicted, probability=probability.float())
-            self._add("loss", self.model.prediction_head.loss(output, batch).sum())
+            self._add("loss", self.model.prediction_head.loss(scores, batch).sum())
         if len(batch.masked_positions):
             self._add("masked", torch.tensor(float(len(batch.masked_positions))))
             self._add("masked_lm", masked_lm_loss(self.model, output, batch) * len(batch.masked_positions))

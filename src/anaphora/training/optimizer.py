@@ -27,7 +27,7 @@ def build_optimizer(
     """The optimizer that the settings name, over all weights that are trained; Muon multiplies in type `products`."""
     matrices, others = split_parameters(model, settings.matrices)
     shares = layer_learning_rate_factors(model, settings.layer_decay)
-    defaults: dict[str, Any] = {"lr": settings.learning_rate, "betas": (0.9, settings.beta2)}
+    defaults: dict[str, Any] = {"lr": settings.learning_rate, "betas": (0.9, settings.beta2), "fused": True}
     groups: list[dict[str, Any]] = []
     for share in sorted(set(shares.values()), reverse=True):
         weights = [weight for weight in others if shares[weight] == share]
