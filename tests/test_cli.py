@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -91,3 +92,57 @@ def test_an_interrupt_ends_with_130_and_one_line(capsys: pytest.CaptureFixture[s
         raise KeyboardInterrupt
     assert left.value.code == 130
     assert capsys.readouterr().err == "stopped; what is written is whole\n"
+
+
+MISSING = """
+import contextlib, io, json, sys
+from hydra import compose, initialize_config_dir
+from anaphora.cli import COMMANDS, configs_folder, user_errors_exit
+from anaphora.settings.compose import register_configs
+
+register_configs({each.config: each.schema for each in COMMANDS.values()})
+lines = []
+for name, *overrides in json.loads(sys.argv[1]):
+    with contextlib.redirect_stderr(io.StringIO()) as written, contextlib.suppress(SystemExit), user_errors_exit():
+        with initialize_config_dir(str(configs_folder()), version_base="1.3"):
+            COMMANDS[name].run(compose(COMMANDS[name].config, overrides=overrides))
+    heavy = {"torch", "pytorch_lightning", "transformers", "datasets", "pandas", "matplotlib"} & set(sys.modules)
+    assert not heavy, (name, overrides, heavy)
+    lines.append(written.getvalue())
+print(json.dumps(lines))
+"""
+"""Commands one after the other in a process; it ends where one of them imports a heavy library."""
+NOT_THERE = [
+    (("evaluate", "run=nowhere"), "nowhere/config.yaml: there is no run here"),
+    (("evaluate", "trainer.device=cuda"), "trainer.device (cuda) is not on this machine"),
+    (("train", "resume=nowhere"), "nowhere/config.yaml: there is no run here"),
+    (("train", "start=outputs/demoo"), "start (outputs/demoo): there is no such folder"),
+    (("train", "data=jsonl", "data.path=nowhere.jsonl"), "data.path (nowhere.jsonl): there is no such file or folder"),
+    (("train", "trainer.device=cuda"), "trainer.device (cuda) is not on this machine"),
+    (("demo", "data=plain_text", "task=masked_lm", "data.path=."), "data.path (.): there is no file of .txt"),
+    (("report", "runs=[nowhere]"), "nowhere/config.yaml: there is no run here"),
+    (("labels", "runs=[nowhere_*]"), "runs (nowhere_*) matches no directory"),
+    (("compare", "runs=[nowhere,neither]"), "nowhere/config.yaml: there is no run here"),
+    (("cross_validate", "runs=[]"), "runs ([]) must name the runs of all folds"),
+    (("gap", "weights=nowhere", "data=gap", "data.path=x"), "nowhere/config.yaml: there is no run here"),
+    (("attention", "run=nowhere", "text=x"), "model (nowhere): there is no such folder"),
+    (("serve", "runs=[src]"), "there is no run here (config.yaml is missing, and config.json of a model)"),
+    (("explain", "text=she", "run=nowhere"), "nowhere/config.yaml: there is no run here"),
+    (("corpus", "data=gap", "data.path=nowhere"), "data.path (nowhere): there is no such file or folder"),
+    (
+        ("benchmark", "what=pretraining", "data=plain_text", "data.path=nowhere"),
+        "data.path (nowhere): there is no such file",
+    ),
+    (("replicate", "trainer.device=mps"), "trainer.device ('mps') must be one of cpu, cuda"),
+]
+
+
+def test_what_is_not_there_is_told_before_torch_is_imported() -> None:
+    commands = json.dumps([command for command, _ in NOT_THERE])
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "CUDA_VISIBLE_DEVICES": ""}
+    process = subprocess.run(
+        [sys.executable, "-c", MISSING, commands], capture_output=True, text=True, env=environment, cwd=ROOT
+    )
+    assert process.returncode == 0, process.stderr
+    for (command, message), line in zip(NOT_THERE, json.loads(process.stdout), strict=True):
+        assert line.startswith("error: ") and line.count("\n") == 1 and message in line, (command, line)

@@ -17,6 +17,7 @@ from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 
 from anaphora.base.errors import UserError, one_line
+from anaphora.runs.presence import refuse_missing
 from anaphora.runs.warm_start import with_start_model
 from anaphora.settings.commands.analysis import (
     Analysis,
@@ -49,7 +50,8 @@ class Command:
     Attributes:
         config: the file of `configs` that is composed, without ".yaml".
         schema: the settings that it becomes; a wrong one stops the command before torch is imported.
-        work: "module:function" below `anaphora.commands`; the module is imported once the settings are right.
+        work: "module:function" below `anaphora.commands`; the module is imported once the settings are right and the
+            runs, files and device that they name are there.
     """
 
     config: str
@@ -64,6 +66,7 @@ class Command:
     def run(self, composed: DictConfig) -> Any:
         """Check and work; what a training returns is what the sampler of a sweep minimises."""
         settings = self.settings(composed)
+        refuse_missing(settings)
         module, _, function = self.work.partition(":")
         return getattr(import_module(f"anaphora.commands.{module}"), function)(settings)
 

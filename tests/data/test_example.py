@@ -99,3 +99,15 @@ def test_candidates_out_of_order_are_refused() -> None:
         Example(text=TEXT, language="en", pronoun=(23, 26), candidates=(((9, 14), (0, 4)),), antecedents=(0,))
     with pytest.raises(UserError, match=r"candidates\[0\]: it has no span"):
         Example(text=TEXT, language="en", pronoun=(23, 26), candidates=((),), antecedents=(0,))
+
+
+@pytest.mark.parametrize("listed", ["-1", "2", "0,0", "", "1.0", "²", "x"])
+def test_focal_candidates_are_named_by_their_number_each_once(listed: str) -> None:
+    with pytest.raises(UserError, match=r"factors.focal: .* must be candidate indices from 0 to 1, each once"):
+        from_record(record(factors={"focal": listed}))
+
+
+@pytest.mark.parametrize(("field", "value"), [("pronoun", [4, 5]), ("candidates", [[0, 4], [8, 9]])])
+def test_a_span_of_blanks_alone_is_told(field: str, value: Any) -> None:
+    with pytest.raises(UserError, match=rf"{field}: .* covers nothing but blanks"):
+        from_record(record(**{field: value}))

@@ -52,3 +52,9 @@ def test_a_sentence_without_candidates_may_be_asked() -> None:
 def test_a_candidate_that_holds_the_pronoun_is_told() -> None:
     with pytest.raises(UserError, match="overlaps the pronoun"):
         example_from_query(text=ENGLISH, pronoun="she", candidates=["that she"])
+
+
+@pytest.mark.parametrize("words", ["", " ", "9" * 5000 + ":1"])
+def test_blank_words_and_endless_numbers_are_told(words: str) -> None:
+    with pytest.raises(UserError, match=r"candidates \("):
+        find_span("Anna met Berta", words, "candidates")

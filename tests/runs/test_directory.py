@@ -17,12 +17,12 @@ from anaphora.runs.directory import (
     RunFiles,
     load,
     randomly_initialised,
-    run_directories,
     save_settings,
     save_weights,
     training_record,
 )
 from anaphora.runs.items import encode
+from anaphora.runs.presence import run_directories
 from anaphora.settings.commands import analysis as analysis
 from anaphora.settings.run import Config
 from anaphora.settings.stored import dumps, read

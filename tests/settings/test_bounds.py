@@ -1,4 +1,4 @@
-"""No setting takes a number that is none, or one beyond every use; no name leads elsewhere."""
+"""No setting takes a number that is none, a blank word or an entry twice; no name leads elsewhere."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ import dataclasses
 import math
 import typing
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from anaphora.base.errors import UserError
+from anaphora.cli import COMMANDS
 from anaphora.settings.run import Config
-from anaphora.settings.typed import construct
+from anaphora.settings.typed import construct, resolve
 
 Settings = Callable[..., Config]
 
@@ -73,6 +75,12 @@ def test_no_whole_number_is_beyond_every_use(settings: Settings) -> None:
         ("name=/abs", "must be the name of one directory"),
         ("name=.", "no dot in front"),
         (f"name={'x' * 300}", "at most 200 bytes"),
+        ("output='  '", r"output \('  '\) is blank"),
+        ("output='a\0b'", "output .* holds a character that no text can have"),
+        ("output='\udcff'", "output .* holds a character that no text can have"),
+        ("optimizer.frozen=[query,query]", r"optimizer.frozen .* must name each entry once; 'query' is there twice"),
+        ("task.supervision.heads=[0,0]", r"task.supervision.heads .* must name each entry once; 0 is there twice"),
+        ("data.types=[gender,gender]", r"data.types .* must name each entry once"),
     ],
 )
 def test_what_cannot_be_is_told_before_anything_is_made(override: str, message: str, settings: Settings) -> None:
@@ -82,3 +90,41 @@ def test_what_cannot_be_is_told_before_anything_is_made(override: str, message: 
 
 def test_seeds_of_63_bits_are_taken(settings: Settings) -> None:
     assert settings(f"seed={2**63 - 1}").seed == 2**63 - 1
+
+
+def test_shares_of_epochs_may_be_the_same(settings: Settings) -> None:
+    assert settings("batching.shortest_first=[0.5,0.5]").batching.shortest_first == [0.5, 0.5]
+
+
+def test_one_layer_is_supervised_once_whichever_end_it_is_counted_from(settings: Settings) -> None:
+    supervised = ("task.supervision.weight=1", "model.layers=3")
+    with pytest.raises(UserError, match=r"task.supervision.layers \(\[-1, 2\]\) names one of the 3 layers twice"):
+        settings(*supervised, "task.supervision.layers=[-1,2]")
+    assert settings(*supervised, "task.supervision.layers=[-1,1]").task.supervision.layers == [-1, 1]
+
+
+@pytest.mark.parametrize(
+    ("command", "overrides", "message"),
+    [
+        ("plot_attention", ("formats=[]",), r"formats \(\[\]\) must name at least one of png, svg, pdf"),
+        ("plot_attention", ("text=x", "pronoun=she", "candidates=[Anna,' ']"), r"candidates \(' '\) is blank"),
+        ("plot_attention", ("text=x", "pronoun=''"), r"pronoun \(''\) is blank"),
+        ("report", ("formats=[png,png]",), r"formats .* must name each entry once"),
+        ("compare", ("runs=[]",), r"runs \(\[\]\) must name at least two"),
+        ("cross_validate", ("runs=[]",), r"runs \(\[\]\) must name the runs of all folds"),
+        ("labels", ("runs=[a,'']",), r"runs \(''\) is blank"),
+        ("study", ("study=mirror", "more=['']"), r"more \(''\) is blank"),
+    ],
+)
+def test_lists_hold_something_and_nothing_twice(
+    command: str, overrides: tuple[str, ...], message: str, compose: Callable[..., Any]
+) -> None:
+    with pytest.raises(UserError, match=message):
+        resolve(compose(*overrides, primary=COMMANDS[command].config), COMMANDS[command].schema)
+
+
+def test_overrides_behind_every_cell_are_written_as_the_page_of_settings_says(compose: Callable[..., Any]) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "settings.md").read_text(encoding="utf-8")
+    example = "['trainer=smoke']"
+    assert f"for instance {example}" in page
+    assert compose("study=mirror", f"more={example}", primary="study").more == ["trainer=smoke"]

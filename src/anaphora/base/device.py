@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
+import sys
 from dataclasses import dataclass
+from importlib import metadata
 from typing import TYPE_CHECKING
 
 from anaphora.base.checks import one_of
@@ -45,6 +48,31 @@ def evaluation_device(device: str) -> Device:
     import torch
 
     return Device(device="cuda" if device == "cuda" and torch.cuda.is_available() else "cpu")
+
+
+def refuse_missing_device(name: str) -> None:
+    """Refuse a device that this machine certainly lacks, without importing torch; `torch_device` has the last word.
+
+    Raises:
+        UserError: as `torch_device`.
+    """
+    if "torch" in sys.modules:
+        torch_device(name)
+    elif (name == "cuda" and not _may_have_cuda()) or (name == "mps" and sys.platform != "darwin"):
+        raise UserError(f"trainer.device ({name}) is not on this machine (it has: cpu)")
+
+
+def _may_have_cuda() -> bool:
+    build = metadata.version("torch").partition("+")[2]
+    if build == "cpu" or sys.platform == "darwin":
+        return False
+    if build.startswith("rocm") or sys.platform != "linux":
+        return True
+    try:
+        ctypes.CDLL("libcuda.so.1")  # the driver, which torch loads in the same way
+    except OSError:
+        return False
+    return True
 
 
 def torch_device(name: str) -> torch.device:

@@ -12,7 +12,7 @@ from anaphora.base.console import console
 from anaphora.base.errors import UserError
 from anaphora.base.tables import write_csv
 from anaphora.report.comparison import comparison_table
-from anaphora.runs.directory import run_directories
+from anaphora.runs.presence import run_directories
 from anaphora.settings.commands.analysis import RunComparison
 
 

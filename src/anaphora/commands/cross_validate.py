@@ -14,7 +14,8 @@ from anaphora.analysis.tasks.folds import answer_folds, check_folds, fold_count
 from anaphora.base.console import console, print_table
 from anaphora.base.tables import write_csv
 from anaphora.report.numbers import format_percent, format_range
-from anaphora.runs.directory import load, run_directories
+from anaphora.runs.directory import load
+from anaphora.runs.presence import run_directories
 from anaphora.settings.commands.analysis import CrossValidation
 
 

@@ -21,8 +21,6 @@ from anaphora.settings.commands.explanation import EXAMPLES, Explanation
 if TYPE_CHECKING:
     from anaphora.explain.walk import Walkthrough
 
-_DEFAULT_RUN = "outputs/demo"
-
 
 def explain(settings: Explanation) -> None:
     """Print a walk-through, or write it as a page or as JSON."""
@@ -92,7 +90,8 @@ def _walk_through_sentence(
     from anaphora.explain.encoding import SentenceQuery, walk_through_run
     from anaphora.runs.directory import load
 
-    run = load(settings.run or _DEFAULT_RUN)
+    assert settings.run is not None
+    run = load(settings.run)
     layer, head = settings.layer, settings.head
     if layer is None or head is None:
         chosen = stored_head(run)

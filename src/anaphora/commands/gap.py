@@ -37,7 +37,8 @@ from anaphora.data.corpora.division import fold_numbers
 from anaphora.data.example import Example
 from anaphora.data.names import with_exchanged_names
 from anaphora.data.store import load as load_corpus
-from anaphora.runs.directory import Run, load, run_directories
+from anaphora.runs.directory import Run, load
+from anaphora.runs.presence import run_directories
 from anaphora.settings.commands.analysis import NameDecisions
 from anaphora.settings.data import Data, ExternalCorpus
 from anaphora.settings.model.encoder import check_length

@@ -19,7 +19,8 @@ from anaphora.commands.cross_validate import percent_cell
 from anaphora.data.store import load as load_corpus
 from anaphora.data.text import evenly_sampled
 from anaphora.report.numbers import format_range
-from anaphora.runs.directory import load, run_directories
+from anaphora.runs.directory import load
+from anaphora.runs.presence import run_directories
 from anaphora.settings.commands.analysis import LabelTable
 from anaphora.settings.model.prediction import Label
 

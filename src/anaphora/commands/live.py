@@ -11,7 +11,7 @@ from anaphora.api.runs import OpenRun
 from anaphora.base.console import console
 from anaphora.base.device import Device
 from anaphora.hf.reader import TransformersModel
-from anaphora.runs.directory import run_directories
+from anaphora.runs.presence import run_directories
 from anaphora.settings.commands.live import LivePage
 
 

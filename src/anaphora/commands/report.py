@@ -35,7 +35,8 @@ from anaphora.report.page.explorer import explorer_data
 from anaphora.report.page.write import write_report
 from anaphora.report.terminal import print_verdict
 from anaphora.report.wording import language_name
-from anaphora.runs.directory import load, run_directories, training_record
+from anaphora.runs.directory import load, training_record
+from anaphora.runs.presence import run_directories
 from anaphora.settings.commands.analysis import Protocol, Report
 
 

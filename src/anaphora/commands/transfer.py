@@ -27,7 +27,8 @@ from anaphora.commands.cross_validate import terminal_table
 from anaphora.data.corpora.division import fold_numbers
 from anaphora.data.example import Example
 from anaphora.data.store import load as load_corpus
-from anaphora.runs.directory import Run, load, run_directories
+from anaphora.runs.directory import Run, load
+from anaphora.runs.presence import run_directories
 from anaphora.settings.commands.analysis import Transfer
 from anaphora.settings.data import TextCorpus
 

@@ -185,7 +185,7 @@ def from_record(record: Mapping[str, Any]) -> Example:
     for name in ("focal", "subject"):
         if name in factors:
             factors[name] = _reindexed(f"factors.{name}", factors[name], new_indices)
-    return Example(
+    example = Example(
         text=_string("text", record["text"]),
         language=_string("language", record["language"]),
         pronoun=_span_of("pronoun", record["pronoun"]),
@@ -195,15 +195,20 @@ def from_record(record: Mapping[str, Any]) -> Example:
         minimal_pair=_string("minimal_pair", record.get("minimal_pair") or ""),
         factors=factors,
     )
+    for place, span in [("pronoun", example.pronoun), *(("candidates", one) for each in ordered for one in each)]:
+        if not example.text[slice(*span)].strip():
+            raise UserError(f"{place}: {list(span)} covers nothing but blanks; it must cover words of the text")
+    return example
 
 
 def _reindexed(name: str, listed: str, new_indices: tuple[int, ...]) -> str:
-    try:
-        return ",".join(str(index) for index in sorted(new_indices[int(index)] for index in listed.split(",")))
-    except (ValueError, IndexError):
+    known = {str(index): new for index, new in enumerate(new_indices)}
+    chosen = [index.strip() for index in listed.split(",")]
+    if not set(chosen) <= known.keys() or len(set(chosen)) < len(chosen):
         raise UserError(
-            f"{name}: {listed!r} must be candidate indices from 0 to {len(new_indices) - 1}, e.g. '0,1'"
-        ) from None
+            f"{name}: {listed[:80]!r} must be candidate indices from 0 to {len(new_indices) - 1}, each once, e.g. '0,1'"
+        )
+    return ",".join(str(new) for new in sorted(known[index] for index in chosen))
 
 
 def _string(name: str, value: Any) -> str:

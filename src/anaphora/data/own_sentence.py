@@ -54,7 +54,9 @@ def find_span(text: str, words: str, setting: str) -> Span:
     Raises:
         UserError: the words are not in the text, or the characters lie outside it.
     """
-    characters = re.fullmatch(r"(\d+):(\d+)", words)
+    if not words.strip():
+        raise UserError(f"{setting} ({words!r}) is blank; give a word of the text, or characters as 0:4")
+    characters = re.fullmatch(r"(\d{1,9}):(\d{1,9})", words)
     if characters:
         start, end = int(characters[1]), int(characters[2])
         if not 0 <= start < end <= len(text):

@@ -91,6 +91,8 @@ def load(settings: data_settings.Data) -> Corpus:
         splits, report = _read(settings)
         if type(settings) in PARTS:
             _check_splits(PARTS[type(settings)].option, settings, splits)
+        if not any(splits.values()):
+            raise UserError(_why_nothing(settings, report))
         if isinstance(settings, data_settings.ExternalCorpus):
             if not source.decontaminates:
                 splits, report = _decontaminated(splits, report, settings)
@@ -111,6 +113,12 @@ def cache_folder() -> Path:
 @extensible(tuple)
 def _read(settings: data_settings.Data) -> tuple[Splits, ReadingReport]:
     return source_for(settings).read(settings)
+
+
+def _why_nothing(settings: data_settings.Data, report: ReadingReport) -> str:
+    place = f"data.path ({settings.path})" if isinstance(settings, data_settings.ExternalCorpus) else "data"
+    reasons = [f"{reason} ({rows} rows)" for reason, rows in report.reasons.items()]
+    return f"{place}: no item of data={settings.kind} is in it" + (f": {'; '.join(reasons[:3])}" if reasons else "")
 
 
 def _check_splits(option: str, settings: data_settings.Data, splits: Any) -> None:
@@ -159,8 +167,12 @@ def _with_fold_as_dev(
     return parts
 
 
-def _files_read(settings: data_settings.Data) -> dict[str, Path]:
-    """The files that decide what the corpus holds, by name."""
+def files_read(settings: data_settings.Data) -> dict[str, Path]:
+    """The files that decide what the corpus holds, by name; none of them is opened.
+
+    Raises:
+        UserError: nothing is at a path of the settings, or nothing of a format that its reader knows.
+    """
     evaluation = settings.without if isinstance(settings, data_settings.ExternalCorpus) else []
     without = contamination.evaluation_files(evaluation)
     return {**source_for(settings).files(settings), **{f"without {path}": path for path in without}}
@@ -171,7 +183,7 @@ def _fingerprint(settings: data_settings.Data) -> str:
     total = hashlib.sha256(json.dumps(dataclasses.asdict(settings), sort_keys=True).encode())
     total.update(source_of(settings).encode())
     total.update(code_digest(__name__).encode())
-    for name, path in _files_read(settings).items():
+    for name, path in files_read(settings).items():
         total.update(name.encode())
         try:
             total.update(hashlib.sha256(path.read_bytes()).digest())

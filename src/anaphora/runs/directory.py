@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import glob
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -139,30 +137,6 @@ def load(directory: str | Path, place: Device | None = None) -> Run:
         # Recurrent layers alone are rounded there by default.
         torch.backends.cudnn.rnn.fp32_precision = "ieee"  # type: ignore[attr-defined]
     return run
-
-
-def run_directories(named: Sequence[str]) -> list[str]:
-    """The directories that a list of runs names: an entry with `*` or `?` stands for all that it matches, sorted.
-
-    Raises:
-        UserError: a pattern matches no directory, or one is named twice.
-    """
-    directories: list[str] = []
-    for entry in named:
-        if "*" not in entry and "?" not in entry:
-            directories.append(entry)
-            continue
-        matched = sorted(path for path in glob.glob(entry.replace("[", "[[]")) if Path(path).is_dir())
-        if not matched:
-            raise UserError(f"runs ({entry}) matches no directory")
-        directories += matched
-    places = [Path(one).resolve() for one in directories]
-    for number, place in enumerate(places):
-        if place in places[:number]:
-            raise UserError(
-                f"runs ([{', '.join(named)}]) must name each run once; {directories[number]} is there twice"
-            )
-    return directories
 
 
 def _stored_run(directory: str | Path) -> Run:

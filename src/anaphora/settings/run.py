@@ -84,6 +84,11 @@ class Config:
         for name, named_layers, named_heads in readers:
             for layer in named_layers:
                 checks.between(f"{name} layer", layer, -self.model.layers, self.model.layers)
+            if len({layer % self.model.layers for layer in named_layers}) < len(named_layers):
+                raise ValueError(
+                    f"{name}.layers ({named_layers}) names one of the {self.model.layers} layers twice: a negative "
+                    "number counts from the last"
+                )
             for head in named_heads:
                 checks.between(f"{name} head", head, 0, heads)
 

@@ -69,9 +69,12 @@ def construct(settings: type[Setting], plain: Mapping[Any, Any], path: str) -> S
         raise UserError(f"{path + '.' if path else ''}{required[0]} is missing")
     try:
         built: Setting = chosen(**values)
-        return built
     except ValueError as error:
         raise UserError(str(error)) from None
+    defaults = {one.name: one.default for one in dataclasses.fields(chosen)}
+    for name, value in values.items():
+        _check_words(value, f"{path}.{name}" if path else name, blank_is_default=defaults[name] == value)
+    return built
 
 
 def _checked_value(hint: Any, value: Any, path: str) -> Any:
@@ -105,6 +108,30 @@ def _checked_value(hint: Any, value: Any, path: str) -> Any:
     for number in checked_value if isinstance(checked_value, list) else [checked_value]:
         _check_number(number, path)
     return checked_value
+
+
+def _check_words(value: Any, path: str, blank_is_default: bool) -> None:
+    """Refuse words that no setting can mean, and a list that names something twice; numbers may stand there again."""
+    words = value if isinstance(value, list) else [value]
+    for word in words:
+        if not isinstance(word, str):
+            continue
+        if not word.strip() and not blank_is_default:
+            raise UserError(f"{path} ({word!r}) is blank; give it a value or leave it out")
+        if "\0" in word or not _is_text(word):
+            raise UserError(f"{path} ({word[:80]!r}) holds a character that no text can have")
+    if isinstance(value, list):
+        repeated = next((one for one in words if isinstance(one, str | int) and words.count(one) > 1), None)
+        if repeated is not None:
+            raise UserError(f"{path} ({value}) must name each entry once; {repeated!r} is there twice")
+
+
+def _is_text(word: str) -> bool:
+    try:
+        word.encode("utf-8")
+    except UnicodeEncodeError:  # half of a character, as the command line passes bytes that are not UTF-8
+        return False
+    return True
 
 
 MOST = 10**9

@@ -205,3 +205,17 @@ def test_a_knowref_file_that_is_no_list_is_named(tmp_path: Path) -> None:
     (tmp_path / "knowref_test.json").write_text("[{")
     with pytest.raises(UserError, match=r"knowref_test.json, line 1: not JSON"):
         knowref.read(settings)
+
+
+def test_brackets_that_do_not_pair_are_dropped_with_that_reason(tmp_path: Path) -> None:
+    settings = wino(tmp_path)
+    line = "1 [The potter met the nurse because [he] was ill and [his] head hurt."
+    (tmp_path / "pro_stereotyped_type1.txt.dev").write_text(line)
+    assert winobias.read(settings)[1].reasons["its brackets do not pair"] == 1
+    other = {"sentence_with_pronoun": "[Maud phoned Ida , but [she] was out ."}
+    assert knowref.read(names_file(tmp_path, other))[1].reasons == {"its brackets do not pair": 1}
+
+
+def test_two_columns_of_one_name_are_told(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"line 1: two columns have the same name \(sentid, sentence, sentence\)"):
+        winogender.read(gender_files(tmp_path, "sentid\tsentence\tsentence\na\tb\tc\n"))

@@ -63,3 +63,18 @@ def test_the_files_that_the_page_names_are_those_of_the_message() -> None:
 
 def test_every_corpus_that_a_setting_chooses_has_its_line_in_the_table() -> None:
     assert set(READERS) == set(VARIANTS[Data].values())
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_a_file_without_items_is_told(name: str, tmp_path: Path) -> None:
+    files = ["items.jsonl"]
+    if name == "winobias":
+        files = ["female_occupations.txt", "male_occupations.txt", "pro_stereotyped_type1.txt.dev"]
+    folder = {"winogender": ["all_sentences.tsv", "templates.tsv"], "winobias": files, "litbank": ["a.ann", "a.txt"]}
+    for content in ("", "\n"):
+        for file in folder.get(name, ["items.tsv" if name in ("ag_news", "chnsenticorp", "sst2") else "items.jsonl"]):
+            (tmp_path / file).write_text(content)
+        path = tmp_path if name in folder else next(tmp_path.iterdir())
+        with pytest.raises(UserError) as error:
+            store.load(SOURCES[name](path=str(path)))
+        assert str(tmp_path) in str(error.value) and "\n" not in str(error.value)

@@ -382,3 +382,18 @@ def test_a_corpus_gives_only_what_it_holds(tmp_path: Path) -> None:
     pronouns = store.load(Dpr(path=str(write(tmp_path / "b.txt", block)), dev_share=0.0, test_share=0.0))
     with pytest.raises(UserError, match="this corpus holds pronoun questions, and no plain or labelled texts"):
         pronouns.texts("train")
+
+
+def test_a_file_without_texts_beside_others_is_told(tmp_path: Path) -> None:
+    write(tmp_path / "rt-polarity.pos", "good\nfine\n")
+    for content, message in (("", "the file is empty"), ("\n \n", "there is no row in it")):
+        write(tmp_path / "rt-polarity.neg", content)
+        with pytest.raises(UserError, match=f"rt-polarity.neg: {message}"):
+            labelled_text.read(RottenTomatoes(path=str(tmp_path)))
+
+
+@pytest.mark.parametrize("header", ["text\tclass", "label\ttext\tlabel", "label\tlabel"])
+def test_a_header_of_other_columns_is_no_text(header: str, tmp_path: Path) -> None:
+    path = write(tmp_path / "items.tsv", f"{header}\na\tb\n")
+    with pytest.raises(UserError, match=r"items.tsv, line 1: columns .* must be some of .*, each once"):
+        labelled_text.read(LabelledText(path=str(path)))

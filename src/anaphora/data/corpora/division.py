@@ -84,7 +84,7 @@ def read_lines(path: Path) -> list[str]:
     """The lines of a UTF-8 file, or of a gzipped one, without their ends, LF, CRLF or CR, and without its BOM.
 
     Raises:
-        UserError: it is a folder, not UTF-8, or not whole.
+        UserError: it is a folder, empty, not UTF-8, or not whole.
     """
     return re.split("\r\n|\r|\n", read_text(path))
 
@@ -93,18 +93,21 @@ def read_text(path: Path) -> str:
     """The text of a UTF-8 file, or of a gzipped one, its line ends as they are; a byte-order mark is left out.
 
     Raises:
-        UserError: it is a folder, not UTF-8, or not whole.
+        UserError: it is a folder, empty, not UTF-8, or not whole.
     """
     if path.is_dir():
         inside = ", ".join(sorted(one.name for one in path.iterdir())[:5]) or "nothing"
         raise UserError(f"{path} is a folder and a file is needed; it holds {inside}")
     try:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-            return io.TextIOWrapper(file, encoding="utf-8-sig", newline="").read()
+            text = io.TextIOWrapper(file, encoding="utf-8-sig", newline="").read()
     except (EOFError, gzip.BadGzipFile, zlib.error):
         raise UserError(f"{path}: not a whole gzip file") from None
     except UnicodeDecodeError as error:
         raise UserError(f"{path}: byte {error.start} is not UTF-8; save the file as UTF-8") from None
+    if not text:
+        raise UserError(f"{path}: the file is empty")
+    return text
 
 
 def occurrences(words: str, text: str) -> list[Span]:

@@ -59,6 +59,8 @@ def _example(row: Row) -> Example:
         raise UserError(f"sentence_with_pronoun: {sentence!r} must hold the pronoun in [ ]")
     if len(marked) > 1:
         raise DroppedRowError("two pronouns are marked")
+    if "[" in marked[0][1] or sentence.count("[") != sentence.count("]"):
+        raise DroppedRowError("its brackets do not pair")
     if right not in names:
         raise UserError(f"correct_candidate: {right!r} must be one of {names}")
     (match,) = marked

@@ -131,6 +131,8 @@ def _rows_by_split(settings: LabelledText) -> dict[str, list[_Row]]:
             ]
         else:
             rows = [_row(where, cells, names) for where, cells in _cells(path)]
+        if not rows:
+            raise UserError(f"{path}: there is no row in it")
         rows_by_split.setdefault(split, []).extend(rows)
     return rows_by_split
 
@@ -155,8 +157,11 @@ def _cells(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         where, cells = f"{path}, line {number}", line.rstrip("\r").split("\t")
         if header is None:
             header = cells if set(cells) <= _HEADER else ["text", _LABEL]
-            if header is cells:
+            if header is cells and len(set(cells)) == len(cells):
                 continue
+            if header is cells or set(cells) & _HEADER:
+                known = ", ".join(sorted(_HEADER))
+                raise UserError(f"{where}: columns {', '.join(cells)} must be some of {known}, each once")
         if len(cells) != len(header):
             raise UserError(f"{where}: {len(cells)} cells; needed are {len(header)}, {', '.join(header)}")
         yield where, dict(zip(header, cells, strict=True))

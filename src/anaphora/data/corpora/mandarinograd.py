@@ -40,6 +40,8 @@ def read(settings: Mandarinograd) -> tuple[dict[str, list[Example]], ReadingRepo
 def _example(row: Row) -> Example:
     answers = [_answer(row["answer1_man"]), _answer(row["answer2_man"])]
     right = _answer(row["correct_answer_man"])
+    if not all(answers):
+        raise DroppedRowError("an answer is empty")
     if answers[0] == answers[1]:
         raise DroppedRowError("two candidates are the same")
     if right not in answers:

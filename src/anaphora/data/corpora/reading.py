@@ -179,6 +179,8 @@ def tab_separated(path: Path, columns: Sequence[str]) -> Iterator[tuple[str, dic
     missing = [column for column in columns if column not in (rows.fieldnames or ())]
     if missing:
         raise UserError(f"{path}, line 1: columns {', '.join(missing)} are missing")
+    if len(set(rows.fieldnames or ())) < len(rows.fieldnames or ()):
+        raise UserError(f"{path}, line 1: two columns have the same name ({', '.join(rows.fieldnames or ())})")
     width = len(rows.fieldnames or ())
     row = None
     for row in checked_csv(path, rows):
@@ -266,7 +268,7 @@ def text_of(row: Row, field: str) -> str:
         UserError: it is missing or holds something else.
     """
     value = row.get(field)
-    if not isinstance(value, str) or not value:
+    if not isinstance(value, str) or not value.strip():
         raise UserError(f"{field}: {value!r} must be text")
     return value
 

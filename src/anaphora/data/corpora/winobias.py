@@ -79,6 +79,8 @@ def _example(row: Row, occupations: re.Pattern[str]) -> Example:
     if not number.isdecimal():
         raise UserError(f"{row['line'][:40]!r} must begin with its number")
     text, marked = _without_brackets(sentence)
+    if "[" in text or "]" in text:
+        raise DroppedRowError("its brackets do not pair")
     if len(marked) < 2:
         raise UserError(f"{sentence!r} must hold an occupation and its pronoun in [ ]")
     antecedent, pronoun = marked[:2]

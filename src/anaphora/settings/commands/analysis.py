@@ -49,6 +49,8 @@ class Analysis:
         one_of("split", self.split, ("train", "dev", "test"))
         for name in self.formats:
             one_of("formats", name, ("png", "svg", "pdf"))
+        if not self.formats:
+            raise ValueError("formats ([]) must name at least one of png, svg, pdf")
         if self.items is not None:
             at_least("items", self.items, 1)
         at_least("untrained", self.untrained, 0)
@@ -172,6 +174,8 @@ class CrossValidation:
     trainer: Device = field(default_factory=Device)  # where it computes
 
     def __post_init__(self) -> None:
+        if not self.runs:
+            raise ValueError("runs ([]) must name the runs of all folds")
         if len(set(self.by)) < len(self.by):
             raise ValueError(f"by ({self.by}) must name each factor once")
 
@@ -219,3 +223,7 @@ class RunComparison:
 
     runs: list[str] = field(default_factory=list)  # two or more scored runs; `outputs/seed_*`: all that match
     output: str | None = None  # a CSV file
+
+    def __post_init__(self) -> None:
+        if not self.runs:
+            raise ValueError("runs ([]) must name at least two run directories")

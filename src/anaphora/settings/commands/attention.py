@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import PurePath
+from typing import ClassVar
 
 from omegaconf import MISSING
 
@@ -16,6 +17,7 @@ SUFFIXES = (".html", ".parquet")
 class AttentionQuery:
     """The attention of any model in one text."""
 
+    any_model: ClassVar[bool] = True  # a model of transformers has no config.yaml
     run: str = "outputs/demo"  # a run directory, a folder of a model of transformers, or hf://owner/name
     text: str = MISSING  # English or Chinese
     pronoun: str | None = None  # a word of the text, or its characters as "start:end"

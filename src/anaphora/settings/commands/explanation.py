@@ -65,3 +65,5 @@ class Explanation:
             raise ValueError("pronoun goes with text")
         if self.candidates and self.pronoun is None:
             raise ValueError("candidates go with a pronoun")
+        if self.text is not None and self.run is None:
+            self.run = "outputs/demo"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from anaphora.base.checks import at_least, one_of
 from anaphora.base.device import Device
@@ -14,6 +15,7 @@ LANGUAGES = ("en", "zh")
 class LivePage:
     """Models to ask in the browser."""
 
+    any_model: ClassVar[bool] = True  # a model of transformers has no config.yaml
     runs: list[str] = field(default_factory=lambda: ["outputs/demo"])  # runs, folders of models, or hf://owner/name
     port: int = 8765  # of this machine's own address; 0 takes a free one
     language: str = "en"  # of the page, `en` or `zh`; it has a switch too

@@ -66,7 +66,7 @@ class StudyPlan:
     threads: int | None = None  # of each run; by default what torch chooses, or the cores shared out
     only: list[str] = field(default_factory=list)  # cells to train and measure; none named: all
     train: bool = True  # false: measure and show what has finished, train nothing
-    more: list[str] = field(default_factory=list)  # overrides behind every cell's own, for instance [trainer=smoke]
+    more: list[str] = field(default_factory=list)  # overrides behind every cell's own, for instance ['trainer=smoke']
     items: int | None = None  # at most so many items of each split are measured
     trainer: RunsDevice = field(default_factory=RunsDevice)  # where runs are trained and measured
     split: str = "test"  # where the head that the development split chose is measured

@@ -1,0 +1,78 @@
+"""Whether what settings name is there: runs, files of data, a device. Nothing heavy is imported to find out."""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from anaphora.base.device import refuse_missing_device
+from anaphora.base.errors import UserError
+from anaphora.base.hub import HUB_PREFIX
+from anaphora.model.pretrained.families import CONFIG
+from anaphora.settings.data import Data
+
+_OF_A_MODEL = ("config.yaml", CONFIG, "metrics.json")
+"""Of these a directory has one that a command can read: settings of a run, of published weights, stored evidence."""
+
+
+def refuse_missing(settings: Any) -> None:
+    """Refuse the settings of a command that name a run, a file or a device which is not there.
+
+    The work of the command looks again, and closer; this is sooner, before torch is imported.
+
+    Raises:
+        UserError: naming what is missing.
+    """
+    device = getattr(getattr(settings, "trainer", None), "device", None)
+    if device is not None:
+        refuse_missing_device(device)
+    runs = run_directories(getattr(settings, "runs", ()))
+    single = [getattr(settings, name, None) for name in ("resume", "weights", *(() if runs else ("run",)))]
+    for name in (*runs, *filter(None, single)):
+        _refuse_missing_run(name, any_model=getattr(settings, "any_model", False))
+    data = getattr(settings, "data", None)
+    if isinstance(data, Data) and getattr(settings, "resume", None) is None and _reads(settings):
+        from anaphora.data.store import files_read
+
+        files_read(data)
+
+
+def _reads(settings: Any) -> bool:
+    """Whether a command reads the data of its settings: a comparison of speed does for pre-training alone."""
+    return getattr(settings, "what", "pretraining") == "pretraining"
+
+
+def _refuse_missing_run(name: str, any_model: bool) -> None:
+    folder = Path(name).expanduser()
+    if name.startswith(HUB_PREFIX) or any((folder / one).exists() for one in _OF_A_MODEL):
+        return
+    if any_model and not folder.is_dir():
+        raise UserError(f"model ({name}): there is no such folder; a model on the hub is written hf://owner/name")
+    needed = f", and {CONFIG} of a model" if any_model else ""
+    raise UserError(f"{folder / 'config.yaml'}: there is no run here (config.yaml is missing{needed})")
+
+
+def run_directories(named: Sequence[str]) -> list[str]:
+    """The directories that a list of runs names: an entry with `*` or `?` stands for all that it matches, sorted.
+
+    Raises:
+        UserError: a pattern matches no directory, or one is named twice.
+    """
+    directories: list[str] = []
+    for entry in named:
+        if "*" not in entry and "?" not in entry:
+            directories.append(entry)
+            continue
+        matched = sorted(path for path in glob.glob(entry.replace("[", "[[]")) if Path(path).is_dir())
+        if not matched:
+            raise UserError(f"runs ({entry}) matches no directory")
+        directories += matched
+    places = [Path(one).resolve() for one in directories]
+    for number, place in enumerate(places):
+        if place in places[:number]:
+            raise UserError(
+                f"runs ([{', '.join(named)}]) must name each run once; {directories[number]} is there twice"
+            )
+    return directories
