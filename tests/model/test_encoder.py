@@ -343,3 +343,15 @@ def test_waves_are_added_to_embeddings_of_their_own_size() -> None:
     torch.testing.assert_close(waves[0], torch.cat((angles.sin(), angles.cos()), dim=-1))
     plain = encoder(position=position_settings.Rotary())
     assert torch.equal(plain.token_embeddings(tokens.ids), plain.tokens(tokens.ids))
+
+
+def test_heads_that_stay_are_scaled_to_the_sum_of_all_heads() -> None:
+    attention = Attention(width=8, heads=4, head_dropout=0.5)
+    torch.manual_seed(0)
+    mixed = attention._drop_heads(torch.ones(200, 4, 3, 2))
+    kept = (mixed[:, :, 0, 0] > 0).sum(dim=1)
+    assert set(kept.tolist()) == {0, 1, 2, 3, 4}
+    for count in range(1, 5):  # each of the k heads that stay by 4 / k
+        values = mixed[kept == count]
+        torch.testing.assert_close(values[values > 0], torch.full((int((values > 0).sum()),), 4 / count))
+    torch.testing.assert_close(mixed.sum(dim=1)[kept > 0], torch.full((int((kept > 0).sum()), 3, 2), 4.0))

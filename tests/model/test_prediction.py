@@ -369,3 +369,36 @@ def test_the_pair_network_drops_features_in_training_alone() -> None:
     assert not torch.equal(pair.scores(output_of(hidden), BATCH), pair.scores(output_of(hidden), BATCH))
     pair.eval()
     assert torch.equal(pair.scores(output_of(hidden), BATCH), pair.scores(output_of(hidden), BATCH))
+
+
+def test_each_token_of_an_antecedent_has_its_share_in_the_supervision_loss() -> None:
+    rows = torch.zeros(1, len(BATCH.query_positions), 1, BATCH.ids.shape[1])
+    length = BATCH.ids.shape[1]
+    weights = {(0, "anna"): 0.1, (2, "old"): 0.2, (2, "cat"): 0.4}  # the item of Dora has no antecedent
+    for (number, word), weight in weights.items():
+        rows[0, number, 0, position_of(number, word) % length] = weight
+    # KL(target || row) of the target 1 on "anna", and of that of a half on each of "old" and "cat".
+    alone, shared = math.log(1 / 0.1), 0.5 * math.log(0.5 / 0.2) + 0.5 * math.log(0.5 / 0.4)
+    loss = supervision_loss(output_of(random_hidden(), rows), BATCH, CHOSEN)
+    assert float(loss) == pytest.approx((alone + shared) / 2)
+
+
+def test_a_row_of_the_encoder_puts_nothing_on_the_opening_of_another_sentence() -> None:
+    """The pointer reads every [CLS] of a row, since all but its own have no weight at all."""
+    torch.manual_seed(0)
+    model = PronounModel(shape(), prediction_settings.Pointer(none_of_them=True), VOCABULARY).eval()
+    packed = DATA.batch([[0, 1, 2]])
+    output = model.forward_with_rows(packed)
+    assert output.rows is not None
+    openings = packed.ids[0] == CLS
+    assert int(openings.sum()) == 3
+    queried = packed.segments.flatten()[packed.query_positions]
+    for query, sentence in enumerate(queried.tolist()):
+        others = openings & (packed.segments[0] != sentence)
+        assert not output.rows[:, query][:, :, others].any()
+    scores = model.prediction_head.scores(output, packed)
+    for number in range(3):
+        alone = DATA.batch([[number]])
+        torch.testing.assert_close(
+            model.prediction_head.scores(model.forward_with_rows(alone), alone)[0], scores[number]
+        )

@@ -148,3 +148,10 @@ def test_a_prediction_head_that_answers_nothing_has_no_minimal_pairs_to_compare(
 ) -> None:
     with pytest.raises(UserError, match=r"task.minimal_pair_contrast \(0.5\).*task.prediction=none gives none"):
         settings("task=masked_lm", "task.minimal_pair_contrast=0.5")
+
+
+def test_none_of_them_is_an_answer_that_two_items_can_share() -> None:
+    # Three answers alike for both: each is shared with a chance of 1/9.
+    assert minimal_pair_contrast_loss(torch.zeros(2, 3), torch.tensor([[0, 1]])).item() == pytest.approx(1 / 3)
+    none = torch.tensor([[-9.0, -9.0, 9.0]]).repeat(2, 1)
+    assert minimal_pair_contrast_loss(none, torch.tensor([[0, 1]])).item() == pytest.approx(1, abs=1e-6)

@@ -169,3 +169,19 @@ def test_a_closure_sees_every_group() -> None:
     before = encoder.wide.weight.detach().clone()
     assert optimizer.step(closure) > 0
     assert not torch.equal(before, encoder.wide.weight)
+
+
+def test_two_steps_of_muon_by_hand_look_ahead() -> None:
+    """With Nesterov's momentum the step is along 0.05 g + 0.95 m, not along the momentum m (Jordan et al. 2024)."""
+    encoder = Encoder()
+    before = encoder.wide.weight.detach().clone()
+    first, second = torch.randn(16, 8), torch.randn(16, 8)
+    optimizer = build_optimizer(encoder, Optimizer(matrices="muon", learning_rate=0.1, weight_decay=0.0))
+    for gradient in (first, second):
+        encoder.wide.weight.grad = gradient.clone()
+        optimizer.step()
+    momentum = 0.95 * (0.05 * first) + 0.05 * second
+    steps = orthogonalise(torch.stack((first, 0.05 * second + 0.95 * momentum)))
+    torch.testing.assert_close(encoder.wide.weight.detach(), before - 0.1 * 0.2 * 4 * steps.sum(dim=0))
+    along_momentum = orthogonalise(torch.stack((first, momentum)))
+    assert (steps - along_momentum)[1].abs().max() > 0.01

@@ -180,7 +180,9 @@ class Pointer(PredictionHead):
         row = output.rows[self.layer][:, self.head : self.head + 1]
         masses = candidate_masses(row, batch)[:, 0]
         items, length = len(batch.present), row.shape[-1]
-        none = group_mean((row[:, 0] * self._openings(batch, length)).sum(dim=1), batch.query_items, items)
+        # A row has no weight outside its own sentence, and so none on the [CLS] of another.
+        openings = (batch.ids == CLS)[batch.query_positions // length]  # (K, T)
+        none = group_mean((row[:, 0] * openings).sum(dim=1), batch.query_items, items)
         tiny = torch.finfo(masses.dtype).tiny
         return self._only_present(masses.clamp(min=tiny).log(), none.clamp(min=tiny).log(), batch)
 
@@ -188,14 +190,6 @@ class Pointer(PredictionHead):
         right = torch.cat((batch.gold, ~batch.gold.any(dim=1, keepdim=True)), dim=1)
         # The whole row sums to one already, so its mass on anything else is a wrong answer too.
         return -scores.masked_fill(~right, -math.inf).logsumexp(dim=1)
-
-    @staticmethod
-    def _openings(batch: Batch, length: int) -> Tensor:
-        """Where the [CLS] of each query token's own sentence stands: (K, T)."""
-        opens = batch.ids == CLS
-        sentence = opens.long().cumsum(dim=1)
-        row = batch.query_positions // length
-        return opens[row] & (sentence[row] == sentence.flatten()[batch.query_positions].unsqueeze(1))
 
 
 class Bilinear(PredictionHead):

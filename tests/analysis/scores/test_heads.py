@@ -374,3 +374,9 @@ def test_every_type_of_cue_counts_the_same_in_the_grid_of_heads() -> None:
     scored = score_records([*[item("set", True)] * 9, item("role", False), item("role", True, stratum="novel")])
     assert head_accuracy(scored).tolist() == [[pytest.approx(0.5)]]
     assert mean_chance(scored) == pytest.approx(0.5)
+
+
+def test_four_items_of_one_order_are_no_quad() -> None:
+    cells = [cell(0, gold, gold, group="q", minimal_pair=f"q{pair}") for pair in (0, 1) for gold in (0, 1)]
+    both = [cell(order, gold, gold, group="p", minimal_pair=f"p{order}") for order in (0, 1) for gold in (0, 1)]
+    assert quads_of(score_records([*cells, *both]).examples) == [*[""] * 4, *["p"] * 4]

@@ -365,3 +365,12 @@ def test_each_epoch_is_planned_once_over_all_rounds_and_the_batches_stay_the_sam
     wanted = batches_with_every_epoch_planned_anew(batches, 0, 200)
     assert all(same(batch, batches._batch(rows, step)) for batch, (step, rows) in zip(rounds, wanted, strict=True))
     assert same(next(iter(batches.between(3, 4))), rounds[3])  # also a step of an epoch that is over
+
+
+def test_between_the_words_of_two_sentences_stands_a_token_that_is_no_word() -> None:
+    """So masking, which takes neighbours of one number for one word, never reaches over the edge of a sentence."""
+    for batch in (DATA.batch([list(range(start, start + 5)) for start in range(0, 50, 5)]), *training().between(0, 3)):
+        words, sentences = batch.words.flatten(), batch.segments.flatten()
+        edges = torch.nonzero(sentences[1:] != sentences[:-1]).flatten()
+        assert len(edges) > 1
+        assert ((words[edges] < 0) | (words[edges + 1] < 0)).all()

@@ -19,9 +19,8 @@ def mask_words(batch: Batch, share: float, vocabulary: int, draw: np.random.Gene
     unknown words and pronouns are never masked.
     """
     ids, words = batch.ids.flatten().numpy(), batch.words.flatten().numpy()
-    sentences = batch.segments.flatten().numpy()
     begins = np.ones(len(words), dtype=np.bool_)
-    begins[1:] = (words[1:] != words[:-1]) | (sentences[1:] != sentences[:-1])
+    begins[1:] = words[1:] != words[:-1]  # [CLS], which is no word, stands between two sentences
     word_of = begins.cumsum() - 1
     free = np.ones(int(begins.sum()), dtype=np.bool_)
     free[word_of[(ids < len(SPECIAL_TOKENS)) | (words < 0)]] = False
