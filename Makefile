@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo docs evidence tensorboard test lint format clean help
+.PHONY: demo docs evidence fuzz tensorboard test lint format clean help
 
 help:
 	@echo "make demo    environment, then train, score and plot on the built-in corpus (outputs/demo)"
@@ -12,6 +12,7 @@ help:
 	@echo "make tensorboard  every run in outputs/ in the browser, at http://127.0.0.1:6006"
 	@echo "make docs    the documentation as a site (site/index.html)"
 	@echo "make test    environment, then all tests"
+	@echo "make fuzz    20,000 wrong settings, files and sentences: a result or one line, never a traceback"
 	@echo "make lint    formatter, linter and type checker, changing nothing"
 	@echo "make format  format and mend what can be mended"
 	@echo "make clean   remove the environment, the site and caches; runs in outputs/ stay"
@@ -39,6 +40,9 @@ docs: $(READY)
 
 test: $(READY)
 	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal
+
+fuzz: $(READY)
+	$(BIN)/python -m pytest tests/fuzz --numprocesses 2 --hypothesis-profile=fuzz
 
 lint: $(READY)
 	$(BIN)/ruff format --check .

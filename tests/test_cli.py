@@ -24,6 +24,7 @@ WRONG = [
     ("train", ("data=jsonl",), "data.path is missing"),
     ("train", ("experiment=none",), "experiment/none"),
     ("train", ("seed=[",), "needs quotes inside quotes"),
+    ("train", (f"seed={'9' * 5000}",), "more digits than can be read"),
     ("demo", ("model.values=other",), "model.values ('other')"),
     ("evaluate", ("split=valid",), "split ('valid') must be one of train, dev, test"),
     ("evaluate", ("run=/nowhere",), "/nowhere/config.yaml: there is no run here"),

@@ -98,6 +98,13 @@ COMMANDS: dict[str, Command] = {
 """Every command, by the name that a user types."""
 
 
+_OF_HYDRA = {
+    "Config group override": "a group takes the name of one of its choices, not null; leave it out instead",
+    "Exceeds the limit": "a setting is a whole number of more digits than can be read",
+}
+"""What plain errors that Hydra lets through mean, by a part of their text."""
+
+
 def main() -> None:
     """Run the command that the first argument names: `anaphora train seed=3`.
 
@@ -164,11 +171,10 @@ def user_errors_exit() -> Iterator[None]:
     except (UserError, HydraException, OmegaConfBaseException) as error:
         sys.exit(report_error(error))
     except ValueError as error:
-        if "Config group override" not in str(error):
+        reason = next((told for part, told in _OF_HYDRA.items() if part in str(error)), None)
+        if reason is None:
             raise
-        sys.exit(
-            report_error(UserError("a group takes the name of one of its choices, not null; leave it out instead"))
-        )
+        sys.exit(report_error(UserError(reason)))
     except KeyboardInterrupt:
         print("stopped; what is written is whole", file=sys.stderr)
         sys.exit(130)

@@ -76,10 +76,12 @@ def test_no_whole_number_is_beyond_every_use(settings: Settings) -> None:
         ("name=.", "no dot in front"),
         (f"name={'x' * 300}", "at most 200 bytes"),
         ("output='  '", r"output \('  '\) is blank"),
+        (r"output='\${x}'", r"output \('\$\{x\}'\) must not hold \$\{"),
         ("output='a\0b'", "output .* holds a character that no text can have"),
         ("output='\udcff'", "output .* holds a character that no text can have"),
         ("optimizer.frozen=[query,query]", r"optimizer.frozen .* must name each entry once; 'query' is there twice"),
         ("task.supervision.heads=[0,0]", r"task.supervision.heads .* must name each entry once; 0 is there twice"),
+        ("data.types=[[]]", r"data.types \(\[\[\]\]\) must be of type"),
         ("data.types=[gender,gender]", r"data.types .* must name each entry once"),
     ],
 )

@@ -2,9 +2,23 @@
 
 from __future__ import annotations
 
+LONGEST_MESSAGE = 500
+"""Characters of an error's line; a value of any length may stand in it."""
+
 
 class UserError(ValueError):
     """A mistake in a setting, a file or a command: shown as one line, without a traceback, exit status 2."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(shortened(message))
+
+
+def shortened(message: str) -> str:
+    """A message without its middle where it is too long: it begins with the place and ends with what is allowed."""
+    if len(message) <= LONGEST_MESSAGE:
+        return message
+    half = (LONGEST_MESSAGE - len(" ... ")) // 2
+    return f"{message[:half]} ... {message[-half:]}"
 
 
 def one_line(error: BaseException) -> str:

@@ -18,7 +18,7 @@ from hydra.types import RunMode
 from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 
-from anaphora.base.errors import UserError, one_line
+from anaphora.base.errors import UserError, one_line, shortened
 from anaphora.settings.run import Config
 from anaphora.settings.typed import resolve
 from anaphora.settings.variants import GROUPS, VARIANTS
@@ -70,7 +70,7 @@ def error_message(error: BaseException) -> str:
     allowed = _allowed_values(error)
     if allowed:
         message += f"; allowed: {', '.join(allowed)}"
-    return message
+    return shortened(message)
 
 
 def _allowed_values(error: BaseException) -> list[str]:

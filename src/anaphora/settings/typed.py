@@ -104,10 +104,25 @@ def _checked_value(hint: Any, value: Any, path: str) -> Any:
         assert isinstance(plain, dict)
         checked_value = plain["value"]
     except (OmegaConfBaseException, OverflowError):
-        raise UserError(f"{path} ({value!r}) must be of type {_type_name(hint)}") from None
+        checked_value = _NOTHING
+    if not _is_of(hint, checked_value):  # OmegaConf takes a list for a word in a list, and a reference for anything
+        raise UserError(f"{path} ({value!r}) must be of type {_type_name(hint)}")
     for number in checked_value if isinstance(checked_value, list) else [checked_value]:
         _check_number(number, path)
     return checked_value
+
+
+_NOTHING = object()
+"""What is of no type."""
+
+
+def _is_of(hint: Any, value: Any) -> bool:
+    inner = typing.get_args(hint)
+    if typing.get_origin(hint) is list:
+        return isinstance(value, list) and all(_is_of(inner[0], one) for one in value)
+    if typing.get_origin(hint) is dict:
+        return isinstance(value, dict) and all(_is_of(inner[1], one) for one in value.values())
+    return not isinstance(hint, type) or isinstance(value, hint)
 
 
 def _check_words(value: Any, path: str, blank_is_default: bool) -> None:
@@ -120,6 +135,8 @@ def _check_words(value: Any, path: str, blank_is_default: bool) -> None:
             raise UserError(f"{path} ({word!r}) is blank; give it a value or leave it out")
         if "\0" in word or not _is_text(word):
             raise UserError(f"{path} ({word[:80]!r}) holds a character that no text can have")
+        if "${" in word:  # as a value it was escaped; stored, it would refer to another setting
+            raise UserError(f"{path} ({word[:80]!r}) must not hold ${{, with which a reference begins")
     if isinstance(value, list):
         repeated = next((one for one in words if isinstance(one, str | int) and words.count(one) > 1), None)
         if repeated is not None:

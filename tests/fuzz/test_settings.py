@@ -1,0 +1,179 @@
+"""Whatever is written for a setting, alone or with another: settings that hold, or one line that says what is wrong."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import functools
+import math
+import typing
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from cases import TROUBLE, cases, plain_values, result_or_one_line
+from hydra import compose, initialize_config_dir
+from hydra._internal.config_loader_impl import ConfigLoaderImpl
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hypothesis import given
+from hypothesis import strategies as draw
+from omegaconf import DictConfig, OmegaConf
+
+from anaphora.cli import COMMANDS, configs_folder
+from anaphora.settings import stored
+from anaphora.settings.compose import register_configs
+from anaphora.settings.run import Config
+from anaphora.settings.typed import construct, leaf_settings
+from anaphora.settings.variants import GROUPS, VARIANTS
+
+NEEDED = {
+    "attention": ("text=she",),
+    "explain": ("example=by_hand",),
+    "export": ("output=somewhere",),
+    "gap": ("data.path=somewhere", "weights=somewhere"),
+    "study": ("study=mirror",),
+    "compare": ("runs=[a,b]",),
+    "cross_validate": ("runs=[a,b]",),
+    "labels": ("runs=[a]",),
+    "transfer": ("runs=[a]", "data=gap", "data.path=somewhere"),
+}
+"""What a command must be given."""
+BY_CONFIG = {command.config: name for name, command in COMMANDS.items()}
+"""One command for each configuration; those that share it take the same settings."""
+VARIANT_NAMES = sorted((group, name) for group, base in GROUPS.items() for name in VARIANTS[base])
+
+
+@functools.cache
+def composed(name: str) -> DictConfig:
+    """The settings of a command as Hydra composes them, before anything is changed."""
+    register_configs({each.config: each.schema for each in COMMANDS.values()})
+    with initialize_config_dir(str(configs_folder()), version_base="1.3"):
+        return compose(COMMANDS[name].config, overrides=list(NEEDED.get(name, ())))
+
+
+@functools.cache
+def leaves(name: str) -> dict[str, Any]:
+    """Every leaf of a command's settings, by its path, with its value."""
+    plain = OmegaConf.to_container(composed(name), resolve=False)
+    assert isinstance(plain, dict)
+    return dict(leaf_settings({str(key): value for key, value in plain.items()}))
+
+
+def like(value: Any) -> draw.SearchStrategy[Any]:
+    """Values of the type that one has: small numbers most of all."""
+    match value:
+        case bool():
+            return draw.booleans()
+        case int():
+            return draw.one_of(draw.integers(-3, 12), draw.integers())
+        case float():
+            return draw.one_of(draw.floats(0, 1), draw.floats())
+        case list():
+            inner = like(value[0]) if value else draw.one_of(draw.integers(-3, 3), draw.text(max_size=5))
+            return draw.lists(draw.one_of(inner, draw.sampled_from(value)) if value else inner, max_size=4)
+        case _:
+            return draw.one_of(draw.none(), draw.integers(0, 9), draw.text(max_size=12))
+
+
+@draw.composite
+def changes(draws: draw.DrawFn, name: str, most: int) -> list[tuple[str, Any]]:
+    """One setting of a command or two, each with a value of its type or any other."""
+    paths = draws(draw.lists(draw.sampled_from(sorted(leaves(name))), min_size=1, max_size=most, unique=True))
+    return [(path, draws(draw.one_of(like(leaves(name)[path]), plain_values()))) for path in paths]
+
+
+def changed(base: DictConfig, new: list[tuple[str, Any]]) -> DictConfig:
+    """A copy with other values, each converted to the type of its setting as an override's is."""
+    config = copy.deepcopy(base)
+    for path, value in new:
+        OmegaConf.update(config, path, value, merge=False)
+    return config
+
+
+def numbers_and_words(value: Any) -> Iterator[Any]:
+    if dataclasses.is_dataclass(value):
+        for one in dataclasses.fields(value):
+            yield from numbers_and_words(getattr(value, one.name))
+    elif isinstance(value, list | dict):
+        for one in value.values() if isinstance(value, dict) else value:
+            yield from numbers_and_words(one)
+    else:
+        yield value
+
+
+def holds(settings: Any) -> None:
+    """What is true of all settings that are taken."""
+    for value in numbers_and_words(settings):
+        if isinstance(value, float):
+            assert math.isfinite(value)
+        if isinstance(value, str):
+            assert "\0" not in value
+            value.encode("utf-8")
+
+
+@cases(share=0.35, quick=120)
+@given(draw.data())
+def test_any_value_of_one_setting_or_two_is_taken_or_told_in_one_line(data: draw.DataObject) -> None:
+    name = data.draw(draw.sampled_from(sorted(BY_CONFIG.values())))
+    new = data.draw(changes(name, most=2))
+    settings = result_or_one_line(lambda: COMMANDS[name].settings(changed(composed(name), new)))
+    if settings is not None:
+        holds(settings)
+
+
+@cases(share=0.15, quick=40)
+@given(draw.data())
+def test_whatever_stands_behind_the_sign_of_equality_is_taken_or_told_in_one_line(data: draw.DataObject) -> None:
+    name = data.draw(draw.sampled_from(sorted(BY_CONFIG.values())))
+    path = data.draw(draw.sampled_from(sorted(leaves(name))))
+    signs = draw.text("[]{}()'\"\\,:=+-~/@#$!*?. \n\taZ09她", max_size=12)
+    written = data.draw(draw.one_of(signs, draw.text(max_size=12), draw.sampled_from([str(one) for one in TROUBLE])))
+    begin = data.draw(draw.sampled_from(["", "", "", "+", "++", "~"]))
+
+    def settled() -> Any:
+        parsed = OverridesParser.create().parse_overrides([f"{begin}{path}={written}"])
+        config = copy.deepcopy(composed(name))
+        ConfigLoaderImpl._apply_overrides_to_config(parsed, config)
+        return COMMANDS[name].settings(config)
+
+    settings = result_or_one_line(settled)
+    if settings is not None:
+        holds(settings)
+
+
+@cases(share=0.15, quick=100)
+@given(draw.data())
+def test_any_value_of_a_variant_is_taken_or_told_in_one_line(data: draw.DataObject) -> None:
+    group, name = data.draw(draw.sampled_from(VARIANT_NAMES))
+    variant = VARIANTS[GROUPS[group]][name]
+    plain = {
+        one.name: one.default if one.default is not dataclasses.MISSING else one.default_factory()  # type: ignore[misc]
+        for one in dataclasses.fields(variant)
+    }
+    plain |= {"path": "somewhere"} if "path" in plain else {}
+    for path in data.draw(draw.lists(draw.sampled_from(sorted(plain)), min_size=1, max_size=2, unique=True)):
+        plain[path] = data.draw(draw.one_of(like(plain[path]), plain_values()))
+    settings = result_or_one_line(lambda: construct(GROUPS[group], plain, group.replace("/", ".")))
+    if settings is not None:
+        holds(settings)
+
+
+@cases(share=0.05, quick=25)
+@given(draw.data())
+def test_settings_that_a_run_takes_are_read_back_as_they_were(
+    tmp_path_factory: pytest.TempPathFactory, data: draw.DataObject
+) -> None:
+    new = data.draw(changes("train", most=2))
+    config = result_or_one_line(lambda: COMMANDS["train"].settings(changed(composed("train"), new)))
+    if config is not None:
+        assert isinstance(config, Config)
+        path = tmp_path_factory.getbasetemp() / "fuzzed_config.yaml"
+        path.write_text(stored.dumps(config), encoding="utf-8")
+        assert stored.read(path) == config
+
+
+@pytest.mark.parametrize("name", sorted(BY_CONFIG.values()))
+def test_every_leaf_of_a_command_is_tried(name: str) -> None:
+    hints = typing.get_type_hints(COMMANDS[name].schema)
+    assert {path.partition(".")[0] for path in leaves(name)} <= set(hints)
+    assert len(leaves(name)) >= 2
