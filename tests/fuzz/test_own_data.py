@@ -193,7 +193,8 @@ def test_any_sentence_and_any_span_give_an_example_that_holds_or_one_line(
     for name in (pronoun, *candidates):
         span = result_or_one_line(lambda name=name: find_span(text, name, "pronoun"))  # type: ignore[misc]
         assert span is None or 0 <= span[0] < span[1] <= len(text)
-    one = result_or_one_line(lambda: example_from_query(text, pronoun, candidates, (candidates or [None])[0]))
+    right = candidates[0] if candidates else None
+    one = result_or_one_line(lambda: example_from_query(text, pronoun, candidates, right))
     if one is not None:
         assert one.text == text
         assert one.antecedents == () or one.words(one.antecedents[0])

@@ -146,10 +146,7 @@ def test_whatever_stands_behind_the_sign_of_equality_is_taken_or_told_in_one_lin
 def test_any_value_of_a_variant_is_taken_or_told_in_one_line(data: draw.DataObject) -> None:
     group, name = data.draw(draw.sampled_from(VARIANT_NAMES))
     variant = VARIANTS[GROUPS[group]][name]
-    plain = {
-        one.name: one.default if one.default is not dataclasses.MISSING else one.default_factory()  # type: ignore[misc]
-        for one in dataclasses.fields(variant)
-    }
+    plain = dataclasses.asdict(variant())
     plain |= {"path": "somewhere"} if "path" in plain else {}
     for path in data.draw(draw.lists(draw.sampled_from(sorted(plain)), min_size=1, max_size=2, unique=True)):
         plain[path] = data.draw(draw.one_of(like(plain[path]), plain_values()))

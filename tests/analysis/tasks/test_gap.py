@@ -154,7 +154,7 @@ def test_the_interval_is_one_of_95_percent() -> None:
     # A wrong answer is one false alarm and one miss, so that F1 is the share of right ones: a binomial over 400 texts.
     many = [item(f"Anna saw Berta; she ran {n}", "she", ("Anna", "Berta"), (n % 2,)) for n in range(400)]
     low, high = gap_score(decisions_from_answers(np.zeros(400, dtype=np.int64), 2)[None], many).interval
-    exact = stats.binom.ppf([0.025, 0.975], 400, 0.5) / 400
-    narrower = stats.binom.ppf([0.05, 0.95], 400, 0.5) / 400
+    exact = [float(stats.binom.ppf(share, 400, 0.5)) / 400 for share in (0.025, 0.975)]
+    narrower = [float(stats.binom.ppf(share, 400, 0.5)) / 400 for share in (0.05, 0.95)]
     assert (low, high) == pytest.approx(exact, abs=0.004)
     assert narrower[0] - low > 0.004 and high - narrower[1] > 0.004
