@@ -275,6 +275,22 @@ def test_a_config_that_does_not_fit_is_told_by_its_field(tmp_path: Path, fields:
         pretrained_run(folder)
 
 
+@pytest.mark.parametrize(
+    ("damaged", "message"),
+    [
+        (lambda values: values * float("nan"), "holds numbers that are not finite; fetch the file again"),
+        (lambda values: values.long(), "holds numbers of type torch.int64"),
+    ],
+)
+def test_weights_that_are_none_are_refused(damaged: Callable[[Tensor], Tensor], message: str, tmp_path: Path) -> None:
+    folder = write_folder(tmp_path / "bert", "bert")
+    name = "encoder.layer.0.output.dense.weight"
+    tensors = load_file(folder / "model.safetensors")
+    save_file({**tensors, name: damaged(tensors[name])}, folder / "model.safetensors")
+    with pytest.raises(UserError, match=rf"model.safetensors: {name} {message}"):
+        pretrained_run(folder)
+
+
 def test_pickles_and_missing_files_are_refused_with_the_name_of_what_is_needed(tmp_path: Path) -> None:
     folder = write_folder(tmp_path / "bert", "bert")
     weights, cut = folder / "model.safetensors", folder / "tokenizer.json"

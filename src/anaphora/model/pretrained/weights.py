@@ -69,6 +69,11 @@ def _read_tensors(path: Path, family: Family) -> dict[str, Tensor]:
         loaded = load_file(path)
     except (SafetensorError, OSError) as error:
         raise UserError(f"{path}: missing, broken or cut off ({error})") from None
+    for name, value in loaded.items():
+        if not value.is_floating_point() and not name.endswith("_ids"):  # old files hold the numbers of positions too
+            raise UserError(f"{path}: {name} holds numbers of type {value.dtype}, not of a floating point type")
+        if not value.isfinite().all():
+            raise UserError(f"{path}: {name} holds numbers that are not finite; fetch the file again")
     return {current_tensor_name(name, family): value.float() for name, value in loaded.items()}
 
 
