@@ -11,8 +11,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from anaphora.base.errors import UserError
-from anaphora.base.files import write_json
-from anaphora.base.tables import write_csv
+from anaphora.base.files import write_csv, write_json
 from anaphora.report.figures import maps
 from anaphora.report.figures.files import save_figure
 

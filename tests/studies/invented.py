@@ -7,7 +7,7 @@ from typing import Any
 from anaphora.settings.commands.study import StudyPlan, VerdictRule
 from anaphora.settings.run import Config
 from anaphora.studies.grid import Cell
-from anaphora.studies.measures import RunRecord
+from anaphora.studies.records import RunRecord
 from anaphora.studies.summary import summarise
 
 

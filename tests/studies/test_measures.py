@@ -10,19 +10,15 @@ import pytest
 
 from anaphora.analysis.scores.heads import is_main
 from anaphora.base.errors import UserError
+from anaphora.base.files import write_json
 from anaphora.data.batches.encoded import EncodedSplit
 from anaphora.data.example import Example
 from anaphora.data.store import load as load_corpus
 from anaphora.runs.directory import load
 from anaphora.studies import measures
-from anaphora.studies.measures import (
-    MEASURED_FILE,
-    Query,
-    SplitEvaluation,
-    measure_run,
-    measure_settings,
-    scores_by_distance,
-)
+from anaphora.studies.grid import Job
+from anaphora.studies.measures import SplitEvaluation, measure_run, measure_settings, scores_by_distance
+from anaphora.studies.records import FAILURE_FILE, MEASURED_FILE, Query, is_measured, read_record
 
 EVERY = Query(("scores", "forms", "distance", "roles", "permuted", "knockout"), "test", None)
 
@@ -142,3 +138,36 @@ def test_what_needs_no_training_is_measured_without_a_run(tmp_path: Path, settin
     stored = json.loads((tmp_path / MEASURED_FILE).read_text(encoding="utf-8"))
     assert set(stored["groups"]) == {"any"}
     assert [path.name for path in tmp_path.iterdir()] == [MEASURED_FILE]
+
+
+WHOLE = {
+    "query": {"measures": ["scores"], "split": "test", "items": None},
+    "head": [0, 1],
+    "train_seconds": 1.5,
+    "groups": {"en": {"all": {"task_accuracy": 0.5, "antecedent_mass": None}}},
+}
+
+
+@pytest.mark.parametrize("damage", ["", "{", "{}", "[]", "head", "groups", "query", "train_seconds"])
+def test_damaged_measures_are_refused_by_who_reads_them_and_measured_again(
+    damage: str, tmp_path: Path, tiny: Callable[..., Any]
+) -> None:
+    job = Job("base", 0, tiny(tmp_path), tmp_path / "run")
+    path = job.directory / MEASURED_FILE
+    query = Query(("scores",), "test", None)
+    write_json(path, WHOLE)
+    assert read_record(job, query).head == (0, 1)
+    assert is_measured(job.directory, query.to_dict())
+    path.write_text(json.dumps({**WHOLE, damage: [3]}) if damage in WHOLE else damage)
+    with pytest.raises(UserError, match=r"measured.json: .*; delete it, and the study measures the run again"):
+        read_record(job, query)
+    assert not is_measured(job.directory, query.to_dict())
+
+
+@pytest.mark.parametrize("content", ["", "{}", "[]", '{"error": 3}'])
+def test_a_damaged_failure_is_refused(content: str, tmp_path: Path, tiny: Callable[..., Any]) -> None:
+    job = Job("base", 0, tiny(tmp_path), tmp_path / "run")
+    job.directory.mkdir()
+    (job.directory / FAILURE_FILE).write_text(content)
+    with pytest.raises(UserError, match=r"failure.json: .*; delete it"):
+        read_record(job, Query(("scores",), "test", None))

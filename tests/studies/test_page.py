@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -7,11 +8,12 @@ import pytest
 from invented import cells, plan, record, rule, study
 from matplotlib.figure import Figure
 
+from anaphora.base.errors import UserError
 from anaphora.base.files import write_json
 from anaphora.studies.figures import axis_value
-from anaphora.studies.index import verdict_figures, write_study_index
-from anaphora.studies.measures import GroupMeasures, RunRecord
+from anaphora.studies.index import read_studies, verdict_figures, write_study_index
 from anaphora.studies.page import conclusions, draw_study_figures, write_study_page
+from anaphora.studies.records import GroupMeasures, RunRecord
 from anaphora.studies.summary import summarise
 
 
@@ -149,3 +151,15 @@ def test_conclusions_name_what_is_not_solved_and_what_differs() -> None:
     accuracy = "the chosen head's candidate accuracy is highest with one, 96.0 (95.0 to 97.0) %"
     assert f"{accuracy}, and lowest with bilinear, 41.0" in text
     assert "candidate accuracy differs from the base's, in points: bilinear −50.0 [−50.0, −50.0]; one 5.0" in text
+
+
+@pytest.mark.parametrize("damage", ["", "{}", "[]", "name", "question", "cells", "verdict", "solved"])
+def test_a_damaged_study_is_refused_unless_it_is_the_one_that_is_written_anew(damage: str, tmp_path: Path) -> None:
+    whole = study(rules=[rule(at_least=0.9)])
+    path = tmp_path / "pairs" / "study.json"
+    write_json(path, whole)
+    assert read_studies(tmp_path) == [json.loads(path.read_text(encoding="utf-8"))]
+    path.write_text(json.dumps({**whole, damage: [3]}) if damage in whole else damage)
+    with pytest.raises(UserError, match=r"study.json: .*; run that study again"):
+        read_studies(tmp_path)
+    assert read_studies(tmp_path, without="pairs") == []

@@ -14,12 +14,13 @@ from published import write_folder
 from safetensors.torch import load_file
 
 from anaphora.base.errors import UserError
+from anaphora.base.files import locked_directory
 from anaphora.runs.directory import RunFiles
 from anaphora.settings.commands.study import StudyPlan
 from anaphora.studies import run as engine
 from anaphora.studies import worker
 from anaphora.studies.grid import Job, cells_of, jobs_of
-from anaphora.studies.measures import FAILURE_FILE, MEASURED_FILE, Query, read_record
+from anaphora.studies.records import FAILURE_FILE, MEASURED_FILE, Query, read_record
 
 ROOT = Path(__file__).parents[2]
 CONFIGS = ROOT / "configs"
@@ -69,7 +70,10 @@ def test_a_wrong_cell_stops_the_study_before_anything_runs(
 
 
 @pytest.mark.usefixtures("checkpoints_stay")
-def test_runs_are_ordinary_run_directories_taken_up_where_a_kill_left_them(planned: Callable[..., StudyPlan]) -> None:
+def test_runs_are_ordinary_run_directories_taken_up_where_a_kill_left_them(
+    planned: Callable[..., StudyPlan], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker, "locked_run", locked_directory)  # measuring a finished run removes its checkpoints
     plan = planned()
     summary = engine.run_study(plan, CONFIGS)
     root = Path(plan.output) / "small"

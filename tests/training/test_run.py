@@ -160,7 +160,7 @@ def test_a_run_that_another_process_ends_meanwhile_is_not_trained_again(
         shutil.rmtree(RunFiles(directory).checkpoints)
         yield
 
-    monkeypatch.setattr("anaphora.training.run.locked_directory", waited)
+    monkeypatch.setattr("anaphora.training.run.locked_run", waited)
     with pytest.raises(UserError, match="this run has finished"):
         train(tiny(tmp_path, f"resume={directory}"))
     assert RunFiles(directory).weights.read_bytes() == RunFiles(finished).weights.read_bytes()

@@ -1,33 +1,80 @@
-"""Files that are written whole or not at all, and directories that one run holds at a time."""
+"""Files that are written whole or not at all, and directories that one process writes at a time.
+
+What is being written is a hidden draft beside its place, locked by the process that writes it. A draft that nobody has
+locked was left by a process that was killed; who locks its directory next removes it.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import csv
+import io
 import json
 import os
-import tempfile
-from collections.abc import Iterator
+import secrets
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock, Timeout
+from filelock import has_fcntl, lock_descriptor
 
+from anaphora.base.console import console
 from anaphora.base.errors import UserError
+
+DRAFT_PREFIX = ".anaphora-draft-"
+"""How the names of drafts begin, of files and of directories."""
+LOCK_FILE = ".lock"
+_LEFTOVER_DEPTH = 2  # folders below a locked one in which its commands write
+_PROBE_BYTES = 4096  # a full disk may still take an empty file
 
 
 @contextlib.contextmanager
 def atomic_write(path: Path) -> Iterator[Path]:
-    """A temporary path beside `path` that takes its place when the block ends well, and vanishes when it does not."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=path.suffix)
-    os.close(handle)
-    draft = Path(name)
-    try:
-        yield draft
-        draft.chmod(0o644)
-        os.replace(draft, path)
-    finally:
-        draft.unlink(missing_ok=True)
+    """A draft beside `path` that takes its place when the block ends well, and vanishes when it does not.
+
+    It has reached the disk before it takes the place, and has the permissions that the umask gives.
+
+    Raises:
+        UserError: the file cannot be written, or the block raised an OSError.
+    """
+    with _told_as_user_error(path):
+        if path.exists() and not path.is_file():
+            raise UserError(f"{path}: cannot be written (it is {_kind(path)}, no file)")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft, handle = _new_draft(path.parent, path.suffix)
+        try:
+            yield draft
+            _flush(draft)
+            os.replace(draft, path)
+            _flush_folder(path.parent)
+        finally:
+            draft.unlink(missing_ok=True)
+            os.close(handle)
+
+
+@contextlib.contextmanager
+def atomic_directory(path: Path) -> Iterator[Path]:
+    """A draft of a directory that takes the place `path` when the block ends well, and vanishes when it does not.
+
+    Raises:
+        UserError: the directory cannot be written, another one that is not empty lies there, or the block raised an
+            OSError.
+    """
+    with _told_as_user_error(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        remove_leftovers(path.parent, depth=0)
+        draft, handle = _new_draft(path.parent, None)
+        try:
+            yield draft
+            for file in draft.rglob("*"):
+                if file.is_file():
+                    _flush(file)
+            draft.rename(path)
+            _flush_folder(path.parent)
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
+            os.close(handle)
 
 
 def write_text(path: Path, text: str) -> None:
@@ -41,21 +88,285 @@ def write_json(path: Path, content: Any) -> None:
     write_text(path, json.dumps(content, ensure_ascii=False, indent=2, allow_nan=False) + "\n")
 
 
+def write_csv(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
+    """Write `rows` as CSV; the columns are the keys of all rows, in order of first appearance, None an empty field."""
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    buffer = io.StringIO()
+    writer = csv.DictWriter(buffer, columns, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    write_text(path, buffer.getvalue())
+
+
+def parse_json(text: str, where: str, *, of_file: bool = False, constant: Callable[[str], Any] | None = None) -> Any:
+    """What JSON text holds.
+
+    Args:
+        text: the JSON.
+        where: the place that a message names.
+        of_file: whether the text is that of a whole file, whose line the message then names.
+        constant: what to make of NaN and infinities, which are no JSON; by default the numbers.
+
+    Raises:
+        UserError: it is none, too deeply nested, or holds half of a character or a number too long to read.
+    """
+    try:
+        content = json.loads(text, parse_constant=constant)
+        if "\\u" in text:
+            json.dumps(content, ensure_ascii=False).encode("utf-8")
+    except json.JSONDecodeError as error:
+        place = f"{where}, line {error.lineno}" if of_file else where
+        raise UserError(f"{place}: not JSON: {error.msg} at column {error.colno}") from None
+    except RecursionError:
+        raise UserError(f"{where}: JSON that is nested too deeply") from None
+    except UnicodeEncodeError:
+        raise UserError(f"{where}: half of a character (a lone surrogate, \\ud800 to \\udfff)") from None
+    except UserError:
+        raise
+    except ValueError as error:  # a whole number of more digits than Python reads
+        raise UserError(f"{where}: not JSON that can be read ({error})") from None
+    return content
+
+
+def read_json(path: Path, shape: Any = object, way_out: str = "") -> Any:
+    """What a file holds that `write_json` wrote.
+
+    Args:
+        path: of the file.
+        shape: what it must hold, see `shape_problem`.
+        way_out: what the message recommends where it is damaged.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        UserError: it cannot be read, is no JSON, or holds something else.
+    """
+
+    def refuse(constant: str) -> Any:
+        raise UserError(f"{path}: not JSON: {constant}")
+
+    advice = f"; {way_out}" if way_out else ""
+    try:
+        content = parse_json(path.read_text(encoding="utf-8"), str(path), constant=refuse)
+    except FileNotFoundError:
+        raise
+    except UserError as error:
+        raise UserError(f"{error}{advice}") from None
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path}: no text in UTF-8 at byte {error.start}{advice}") from None
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read ({error.strerror or error})") from None
+    problem = shape_problem(content, shape)
+    if problem:
+        raise UserError(f"{path}: {problem}{advice}")
+    return content
+
+
+def shape_problem(content: Any, shape: Any, place: str = "") -> str:
+    """Where JSON differs from a shape, in words; nothing where it does not.
+
+    A shape is a type (`float` is any number, `object` anything), None, a tuple of shapes of which one must fit, a list
+    of one shape, `{str: shape}` for an object of any keys, or an object whose keys must be there ("key?" need not).
+    """
+    if isinstance(shape, tuple):
+        problems = [shape_problem(content, each, place) for each in shape]
+        return "" if "" in problems else problems[0]
+    where = f"{place}: " if place else ""
+    if isinstance(shape, list):
+        if not isinstance(content, list):
+            return f"{where}{content!r:.60} is not a list"
+        parts = [(str(number), each, shape[0]) for number, each in enumerate(content)]
+    elif isinstance(shape, dict):
+        if not isinstance(content, dict):
+            return f"{where}{content!r:.60} is not an object"
+        parts = []
+        for name in content if str in shape else shape:
+            key = str(name).removesuffix("?")
+            if key in content:
+                parts.append((key, content[key], shape[str if str in shape else name]))
+            elif not name.endswith("?"):
+                return f"{where}{key}: the key is missing"
+    else:
+        allowed: Any = {float: (int, float), None: type(None)}.get(shape, shape)
+        wrong_bool = isinstance(content, bool) and shape in (int, float)
+        expected = "null" if shape is None else _JSON_NAMES.get(shape, "")
+        return "" if isinstance(content, allowed) and not wrong_bool else f"{where}{content!r:.60} is not {expected}"
+    return next((it for name, value, part in parts if (it := shape_problem(value, part, _below(place, name)))), "")
+
+
+_JSON_NAMES = {int: "a whole number", float: "a number", str: "a text", bool: "true or false", dict: "an object"}
+
+
+def _below(place: str, name: str) -> str:
+    return f"{place}.{name}" if place else name
+
+
+def check_writable(path: Path) -> None:
+    """Refuse, before long work, a file that could not be written after it. Nothing is left there.
+
+    Raises:
+        UserError: it is a directory or a device, or its folder cannot be made, is read-only or full.
+    """
+    with _told_as_user_error(path):
+        if path.exists() and not path.is_file():
+            raise UserError(f"{path}: cannot be written (it is {_kind(path)}); name a file")
+        folder = _nearest_folder(path.parent)
+        draft, handle = _new_draft(folder, path.suffix)
+        try:
+            _probe(handle)
+        finally:
+            draft.unlink(missing_ok=True)
+            os.close(handle)
+
+
 @contextlib.contextmanager
 def locked_directory(directory: Path) -> Iterator[None]:
-    """Hold a run directory, so that no other process writes into it.
+    """Hold a directory, so that no other process writes into it; made where it is missing, and removed if left empty.
+
+    What a killed process left in it is removed first.
+
+    Raises:
+        UserError: another process holds it, or it cannot be written.
+    """
+    with _told_as_user_error(directory):
+        _nearest_folder(directory)
+        fresh = _missing_folders(directory)
+        handle = _locked_file(directory)
+    try:
+        with _told_as_user_error(directory):
+            _probe(handle)
+        remove_leftovers(directory)
+        yield
+    finally:
+        # While it is held: a process that has opened it meanwhile sees that it has no name any more, and begins anew.
+        with contextlib.suppress(OSError):
+            if os.path.samestat(os.fstat(handle), (directory / LOCK_FILE).stat()):
+                (directory / LOCK_FILE).unlink()
+        os.close(handle)
+        with contextlib.suppress(OSError):  # something lies in it, as it should
+            for folder in fresh:
+                folder.rmdir()
+
+
+def remove_leftovers(folder: Path, depth: int = _LEFTOVER_DEPTH) -> None:
+    """Remove the drafts in a folder, and in folders so deep below it, that no living process is writing."""
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.startswith(DRAFT_PREFIX):
+                _remove_unless_owned(Path(entry.path))
+            elif depth and entry.is_dir(follow_symlinks=False):
+                remove_leftovers(Path(entry.path), depth - 1)
+
+
+def _locked_file(directory: Path) -> int:
+    """The open lock file of a directory, locked; the directory is made where it is missing.
 
     Raises:
         UserError: another process holds it.
     """
-    directory.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(directory / ".lock", timeout=0)
-    try:
-        lock.acquire()
-    except Timeout:
-        raise UserError(f"{directory}: another process is writing into this run directory") from None
+    while True:
+        directory.mkdir(parents=True, exist_ok=True)
+        try:
+            handle = os.open(directory / LOCK_FILE, os.O_RDWR | os.O_CREAT, 0o666)
+        except FileNotFoundError:
+            if directory.exists():
+                raise
+            continue  # between the two steps another process has left it, empty
+        try:
+            is_held = lock_descriptor(handle, blocking=False)
+        except OSError:  # ENOSYS, ENOLCK
+            console.print(f"{directory}: this file system has no locks; let one process at a time write here")
+            return handle
+        if not is_held:
+            os.close(handle)
+            raise UserError(f"{directory}: another process is writing into this run directory")
+        if os.fstat(handle).st_nlink:
+            return handle
+        os.close(handle)  # between the two steps its holder has removed it
+
+
+def _new_draft(folder: Path, suffix: str | None) -> tuple[Path, int]:
+    """A new draft in a folder, open and locked: a file with this suffix, or a directory where it is None."""
+    while True:
+        draft = folder / f"{DRAFT_PREFIX}{secrets.token_hex(8)}{suffix or ''}"
+        if suffix is None:
+            draft.mkdir()
+            handle = os.open(draft, os.O_RDONLY)
+        else:
+            handle = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
+        if _own(handle):
+            return draft, handle
+        os.close(handle)  # between the two steps somebody took it for a leftover
+
+
+def _own(handle: int) -> bool:
+    """Lock a draft that was just made; False where it is gone already. Without locks nobody removes drafts."""
+    with contextlib.suppress(OSError):
+        return not has_fcntl or (lock_descriptor(handle, blocking=False) and os.fstat(handle).st_nlink > 0)
+    return True
+
+
+def _remove_unless_owned(draft: Path) -> None:
+    if not has_fcntl:
+        return
+    with contextlib.suppress(OSError):
+        handle = os.open(draft, os.O_RDONLY if draft.is_dir() else os.O_RDWR)
+        try:
+            if lock_descriptor(handle, blocking=False):
+                shutil.rmtree(draft, ignore_errors=True) if draft.is_dir() else draft.unlink()
+        finally:
+            os.close(handle)
+
+
+def _probe(handle: int) -> None:
+    """Write a little into an open file and take it back, so that a full disk shows."""
+    os.write(handle, b"\0" * _PROBE_BYTES)
+    os.fsync(handle)
+    os.ftruncate(handle, 0)
+
+
+def _flush(path: Path) -> None:
+    """Let a file reach the disk."""
+    with path.open("rb+") as file:
+        os.fsync(file.fileno())
+
+
+def _flush_folder(folder: Path) -> None:
+    """Let the names in a folder reach the disk, where the system can."""
+    with contextlib.suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def _nearest_folder(folder: Path) -> Path:
+    """The folder, or the nearest one above it that exists.
+
+    Raises:
+        UserError: what is there is no folder.
+    """
+    there = next(one for one in (folder, *folder.absolute().parents) if one.exists() or one.is_symlink())
+    if not there.is_dir():
+        raise UserError(f"{folder}: cannot be written ({there} is {_kind(there)}); name a folder")
+    return there
+
+
+def _missing_folders(folder: Path) -> list[Path]:
+    """The folder and those above it that are not there yet, the innermost first."""
+    return [one for one in (folder, *folder.parents) if not one.exists()]
+
+
+def _kind(path: Path) -> str:
+    if path.is_dir():
+        return "a folder"
+    return "a file" if path.is_file() else "a broken link" if path.is_symlink() and not path.exists() else "a device"
+
+
+@contextlib.contextmanager
+def _told_as_user_error(path: Path) -> Iterator[None]:
+    """A block whose OSErrors are a user's mistake that names the path."""
     try:
         yield
-    finally:
-        lock.release()
-        (directory / ".lock").unlink(missing_ok=True)
+    except OSError as error:
+        raise UserError(f"{path}: cannot be written ({error.strerror or error})") from None

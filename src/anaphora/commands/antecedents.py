@@ -19,15 +19,16 @@ from anaphora.analysis.tasks.antecedent_selection import (
 from anaphora.analysis.tasks.passages import Passages
 from anaphora.base.console import console, print_table
 from anaphora.base.errors import UserError
-from anaphora.base.files import write_json
-from anaphora.base.tables import write_csv
+from anaphora.base.files import write_csv, write_json
+from anaphora.commands.shared import held_output
 from anaphora.data.example import Example
 from anaphora.data.store import load as load_corpus
 from anaphora.model.pronoun_model import PronounModel
 from anaphora.report.antecedents import antecedent_figure, terminal_tables
 from anaphora.report.figures.files import save_figure
-from anaphora.runs.directory import load
+from anaphora.runs.directory import Run, load
 from anaphora.settings.commands.analysis import AntecedentSelection
+from anaphora.settings.data import Data
 from anaphora.settings.model.encoder import check_length
 
 
@@ -43,6 +44,11 @@ def select_antecedents(settings: AntecedentSelection) -> dict[str, Any]:
     """
     run = load(settings.run, settings.trainer)
     source = settings.data or run.config.data
+    with held_output(settings.output, run.directory / "antecedents" / source.kind) as folder:
+        return _select_antecedents(run, source, settings, folder)
+
+
+def _select_antecedents(run: Run, source: Data, settings: AntecedentSelection, folder: Path) -> dict[str, Any]:
     corpus = load_corpus(source)
     passages = {}
     left_out = 0
@@ -83,7 +89,6 @@ def select_antecedents(settings: AntecedentSelection) -> dict[str, Any]:
         "untrained_models": settings.untrained,
         "rows": rows,
     }
-    folder = Path(settings.output) if settings.output else run.directory / "antecedents" / source.kind
     write_json(folder / "antecedents.json", metrics)
     write_csv(folder / "antecedents.csv", rows)
     write_csv(folder / "heads.csv", [*heads_table(development, "dev"), *heads_table(measured, settings.split)])

@@ -8,6 +8,7 @@ from rich.table import Table
 
 from anaphora.api import Attention, attention
 from anaphora.base.console import console, print_table
+from anaphora.base.files import check_writable
 from anaphora.settings.commands.attention import AttentionQuery
 
 _HEADS = 5
@@ -16,6 +17,8 @@ _HEADS = 5
 
 def show_attention(settings: AttentionQuery) -> None:
     """Write the page or the table, and name the heads in which the pronoun attends to each candidate most."""
+    path = Path(settings.output)
+    check_writable(path)
     maps = attention(
         settings.run,
         settings.text,
@@ -31,7 +34,6 @@ def show_attention(settings: AttentionQuery) -> None:
         print_table(_ranking(maps, settings.pronoun, settings.candidates))
     if maps.is_decoder:
         console.print("A decoder: no word sees what follows it.")
-    path = Path(settings.output)
     written = maps.save(path) if path.suffix == ".parquet" else maps.page(path).path
     console.print(str(written), soft_wrap=True)
 

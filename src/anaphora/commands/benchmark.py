@@ -15,7 +15,7 @@ import torch
 from rich.console import Console
 
 from anaphora.base.device import torch_device
-from anaphora.base.files import write_json
+from anaphora.base.files import check_writable, write_json
 from anaphora.base.hub import import_transformers
 from anaphora.benchmark import extraction, pretraining, training
 from anaphora.benchmark.sentences import VOCABULARY, draw_lengths, generate_sentences
@@ -32,6 +32,8 @@ def run_benchmark(settings: Benchmark) -> None:
     Raises:
         UserError: transformers is not installed.
     """
+    if settings.output is not None:
+        check_writable(Path(settings.output))
     if settings.threads is not None:
         torch.set_num_threads(settings.threads)
     console = Console(width=max(120, Console().width), markup=False)  # no figure is cut where the output is no terminal

@@ -10,7 +10,7 @@ from anaphora.analysis.evidence.schema.evidence import Evidence
 from anaphora.analysis.evidence.storage import metrics_path, read_evidence
 from anaphora.base.console import console
 from anaphora.base.errors import UserError
-from anaphora.base.tables import write_csv
+from anaphora.base.files import check_writable, write_csv
 from anaphora.report.comparison import comparison_table
 from anaphora.runs.presence import run_directories
 from anaphora.settings.commands.analysis import RunComparison
@@ -18,6 +18,8 @@ from anaphora.settings.commands.analysis import RunComparison
 
 def compare(settings: RunComparison) -> None:
     """Print the median and spread of every measure over several runs, and keep them as CSV where a file is named."""
+    if settings.output:
+        check_writable(Path(settings.output))
     rows = compare_runs(stored_evidence(run_directories(settings.runs)))
     console.print(comparison_table(rows))
     if settings.output:

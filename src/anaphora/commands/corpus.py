@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from rich.table import Table
 from anaphora.analysis.scores.baselines.accuracy import accuracy_by_factor, accuracy_by_kind, shortcut_correctness
 from anaphora.analysis.scores.baselines.order_models import TABLE_OF_WORDINGS, wordings_seen
 from anaphora.base.console import console, print_table
-from anaphora.base.tables import write_csv
+from anaphora.base.files import locked_directory, write_csv
 from anaphora.data.controlled.describe import corpus_table as describe_table
 from anaphora.data.corpora.division import ReadingReport
 from anaphora.data.corpora.registry import origin_of
@@ -28,6 +29,11 @@ from anaphora.settings.data import Data, ExternalCorpus, PlainText, SilverStanda
 
 def describe(settings: CorpusDescription) -> None:
     """Print a corpus's counts, what was dropped, and how far every shortcut gets on its test split."""
+    with locked_directory(Path(settings.output)) if settings.output else nullcontext():
+        _describe(settings)
+
+
+def _describe(settings: CorpusDescription) -> None:
     started = time.perf_counter()
     corpus = load_corpus(settings.data)
     if isinstance(settings.data, TextCorpus):

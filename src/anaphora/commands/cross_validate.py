@@ -12,7 +12,7 @@ from rich.table import Table
 from anaphora.analysis.tasks.answered import MODEL, NONE_OF_THEM, accuracy_table, check_factors
 from anaphora.analysis.tasks.folds import answer_folds, check_folds, fold_count
 from anaphora.base.console import console, print_table
-from anaphora.base.tables import write_csv
+from anaphora.base.files import check_writable, write_csv
 from anaphora.report.numbers import format_percent, format_range
 from anaphora.runs.directory import load
 from anaphora.runs.presence import run_directories
@@ -25,6 +25,8 @@ def cross_validate(settings: CrossValidation) -> list[dict[str, Any]]:
     Raises:
         UserError: the runs are not the folds of one corpus, or one of them has seen items that it would answer.
     """
+    if settings.output:
+        check_writable(Path(settings.output))
     runs = [load(directory, settings.trainer) for directory in run_directories(settings.runs)]
     check_folds(runs)
     with console.status("reading the data") as status:

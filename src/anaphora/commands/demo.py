@@ -10,7 +10,7 @@ from anaphora.base.console import console
 from anaphora.commands.plot_attention import plot_examples
 from anaphora.commands.report import write_page
 from anaphora.report.terminal import print_headline, print_verdict
-from anaphora.runs.directory import RunFiles
+from anaphora.runs.directory import RunFiles, locked_run
 from anaphora.settings.commands.analysis import Report
 from anaphora.settings.run import Config
 from anaphora.training.reuse import load_or_train
@@ -21,7 +21,7 @@ def demonstrate(config: Config) -> None:
     run = load_or_train(replace(config, name=config.name or "demo"), "choose another name=")
     directory, layout = run.directory, RunFiles(run.directory)
     settings = Report(run=str(directory))
-    with console.status("reading the data") as status:
+    with locked_run(directory), console.status("reading the data") as status:
         measured = gather_evidence(run, settings, status.update)
         status.update("writing rows and figures")
         write_attention_rows(directory / "attention" / "test.parquet", measured.headline.capture.records)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from rich.table import Table
@@ -14,9 +15,8 @@ from anaphora.analysis.scores.strata import template_rows
 from anaphora.analysis.tasks import labels as classification
 from anaphora.base.console import console
 from anaphora.base.errors import UserError
-from anaphora.base.files import write_json
-from anaphora.base.tables import write_csv
-from anaphora.commands.shared import output_folder, requested_head
+from anaphora.base.files import write_csv, write_json
+from anaphora.commands.shared import held_output, requested_head
 from anaphora.data.example import Example
 from anaphora.data.store import load as load_corpus
 from anaphora.data.text import evenly_sampled
@@ -30,9 +30,13 @@ from anaphora.settings.model.prediction import Label, NoPrediction
 def evaluate(settings: Analysis) -> None:
     """Answer every item of a split: task accuracy by language, kind of cue and type, the worst template named."""
     run = load(settings.run, settings.trainer)
-    if isinstance(settings.data or run.config.data, TextCorpus):
-        evaluate_texts(run, settings)
-        return
+    with held_output(settings.output, run.directory / "evaluation") as folder:
+        of_texts = isinstance(settings.data or run.config.data, TextCorpus)
+        (evaluate_texts if of_texts else evaluate_examples)(run, settings, folder)
+
+
+def evaluate_examples(run: Run, settings: Analysis, folder: Path) -> None:
+    """Answer every pronoun of a split, and report the accuracy by language, kind of cue and type."""
     requested = requested_head(settings, run)
     material = evaluation_splits(run, settings.split, settings.data, settings.items)
     data, batching, prediction = encode(run, material.measured), run.config.batching, run.config.task.prediction
@@ -55,7 +59,6 @@ def evaluate(settings: Analysis) -> None:
         }
         for number, example in enumerate(material.measured)
     ]
-    folder = output_folder(settings, run, "evaluation")
     write_json(folder / f"{material.split}_answers.json", answer_rows)
     table = Table(title=f"{run.name}: task accuracy, {material.split} split", title_justify="left")
     for name in ("language", "kind", "type", "stratum", "items", "accuracy", "worst template"):
@@ -68,7 +71,7 @@ def evaluate(settings: Analysis) -> None:
     console.print(f"answers{' and templates' if rows else ''}: {folder}", soft_wrap=True)
 
 
-def evaluate_texts(run: Run, settings: Analysis) -> None:
+def evaluate_texts(run: Run, settings: Analysis, folder: Path) -> None:
     """Label every text of a split beside a bag of words, or report the perplexity of masked tokens."""
     source = settings.data or run.config.data
     corpus = load_corpus(source)
@@ -89,7 +92,6 @@ def evaluate_texts(run: Run, settings: Analysis) -> None:
     with console.status("fitting the bag of words on the training split"):
         bag = classification.bag_of_words(training, development, texts)
     rows = classification.accuracy_by_label(texts, labels, bag)
-    folder = output_folder(settings, run, "evaluation")
     answer_rows = [
         {"item": number, "text": text.text, "label": text.label, "answer": answer, "bag_of_words": other}
         for number, (text, answer, other) in enumerate(zip(texts, labels, bag, strict=True))

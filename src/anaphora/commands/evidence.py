@@ -12,9 +12,8 @@ from anaphora.analysis.evidence import controls
 from anaphora.analysis.evidence.schema.evidence import Control
 from anaphora.base.console import console
 from anaphora.base.device import Device
-from anaphora.base.files import locked_directory
 from anaphora.report.numbers import format_percent
-from anaphora.runs.directory import Run, load
+from anaphora.runs.directory import Run, load, locked_run
 from anaphora.runs.items import evaluation_splits
 from anaphora.runs.reuse import same_settings
 from anaphora.settings.commands.analysis import TrainedControls
@@ -32,17 +31,21 @@ def train_controls(settings: TrainedControls) -> dict[str, Control | None]:
         UserError: the run is not finished, or a control's directory holds something else.
     """
     run = load(settings.run, Device(device="cuda" if settings.trainer.device == "cuda" else "cpu"))
+    with locked_run(controls.controls_path(run.directory, settings.split).parent):
+        return _train_controls(run, settings)
+
+
+def _train_controls(run: Run, settings: TrainedControls) -> dict[str, Control | None]:
     with console.status("reading the data"):
         splits = evaluation_splits(run, settings.split)
-    by_name = controls.read(run.directory, settings.split)
+    by_name = controls.read_to_replace(run.directory, settings.split)
     for number, name in enumerate(settings.controls, start=1):
         console.print(f"control {number} of {len(settings.controls)}: {name}", soft_wrap=True)
         trained = _trained_control(run, name, settings.trainer.device)
         with console.status(f"measuring {name}"):
             by_name[name] = controls.measure_control(name, trained, splits.development, splits.measured)
         # After each, so that an interrupted command keeps what is done.
-        with locked_directory(run.directory):
-            controls.write(run.directory, settings.split, by_name)
+        controls.write(run.directory, settings.split, by_name)
     measured = {name: control for name in settings.controls if (control := by_name[name]) is not None}
     console.print(_controls_table(run, settings.split, measured))
     for name, control in measured.items():

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from anaphora.base.errors import UserError
-from anaphora.base.files import write_json
+from anaphora.base.files import check_writable, write_json
 from anaphora.base.language import language_of
 from anaphora.data.example import Example
 from anaphora.data.own_sentence import example_from_query
@@ -21,6 +21,8 @@ from anaphora.settings.commands.explanation import EXAMPLES, Explanation
 if TYPE_CHECKING:
     from anaphora.explain.walk import Walkthrough
 
+_DEFAULT_OUTPUT = "outputs/explain"
+
 
 def explain(settings: Explanation) -> None:
     """Print a walk-through, or write it as a page or as JSON."""
@@ -29,15 +31,17 @@ def explain(settings: Explanation) -> None:
     if settings.example == "list":
         console.print(example_table(settings.language or "en"))
         return
-    walk = build_walkthrough(settings)
     form = settings.form or ("terminal" if settings.text is None else "short")
+    if form in ("page", "json"):
+        check_writable(Path(settings.output or f"{_DEFAULT_OUTPUT}/{form}"))
+    walk = build_walkthrough(settings)
     if form in ("short", "terminal"):
         from anaphora.explain.terminal import print_summary, print_walkthrough
 
         (print_summary if form == "short" else print_walkthrough)(console, walk, settings.digits)
         return
     ending = {"page": "html", "json": "json"}[form]
-    path = Path(settings.output or f"outputs/explain/{walk.name}_{walk.language}.{ending}")
+    path = Path(settings.output or f"{_DEFAULT_OUTPUT}/{walk.name}_{walk.language}.{ending}")
     if form == "json":
         write_json(path, walk.plain())
     else:

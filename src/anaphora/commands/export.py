@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from safetensors.torch import save_file
+from safetensors.torch import save
 
 from anaphora.base.errors import UserError
-from anaphora.base.files import atomic_write, write_json, write_text
+from anaphora.base.files import atomic_directory, check_writable, write_json, write_text
 from anaphora.base.special_tokens import CLS, MASK, PADDING, SPECIAL_TOKENS, UNKNOWN
 from anaphora.data.tokens.pretrained import SEPARATOR, TOKENIZER
 from anaphora.model.pretrained.families import CONFIG, WEIGHTS
@@ -25,6 +25,7 @@ def export(settings: Export) -> Path:
     folder = Path(settings.output).expanduser()
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UserError(f"output ({settings.output}) holds something already; name a new folder")
+    check_writable(folder / CONFIG)
     run = load(settings.run)
     learned = run.config.task.masked_lm > 0
     if settings.output_layer and not learned:
@@ -33,12 +34,12 @@ def export(settings: Export) -> Path:
         learned and run.config.model.output_transform if settings.output_layer is None else settings.output_layer
     )
     config, tensors = to_bert(run.model.encoder, run.model.output if with_output else None)
-    folder.mkdir(parents=True, exist_ok=True)
-    write_json(folder / "tokenizer_config.json", _tokenizer_settings(run))
-    write_text(folder / TOKENIZER, run.tokenizer.dumps())
-    write_json(folder / CONFIG, config)
-    with atomic_write(folder / WEIGHTS) as draft:
-        save_file(tensors, draft, metadata={"format": "pt"})  # transformers refuses a file that does not say so
+    with atomic_directory(folder) as draft:
+        write_json(draft / "tokenizer_config.json", _tokenizer_settings(run))
+        write_text(draft / TOKENIZER, run.tokenizer.dumps())
+        write_json(draft / CONFIG, config)
+        # transformers refuses a file that does not say so
+        (draft / WEIGHTS).write_bytes(save(tensors, metadata={"format": "pt"}))
     return folder
 
 

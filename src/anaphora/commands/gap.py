@@ -31,7 +31,7 @@ from anaphora.analysis.tasks.gap import (
 from anaphora.analysis.tasks.probe import head_features, out_of_fold_probabilities
 from anaphora.base.console import console, print_table
 from anaphora.base.errors import UserError
-from anaphora.base.tables import write_csv
+from anaphora.base.files import check_writable, write_csv
 from anaphora.data.batches.encoded import EncodedSplit
 from anaphora.data.corpora.division import fold_numbers
 from anaphora.data.example import Example
@@ -69,6 +69,8 @@ def evaluate_name_decisions(settings: NameDecisions) -> list[dict[str, Any]]:
     Raises:
         UserError: the data are not of two names each with a gender, or a run answers nothing.
     """
+    if settings.output:
+        check_writable(Path(settings.output))
     runs = [load(directory, settings.trainer) for directory in run_directories(settings.runs)]
     for run in runs:
         _require_pronoun_head(run)

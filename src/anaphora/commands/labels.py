@@ -14,7 +14,7 @@ from anaphora.analysis.tasks.folds import require_same_recipe
 from anaphora.analysis.tasks.labels import accuracy_by_policy, bag_of_tokens, bag_of_words, label_names, predict_labels
 from anaphora.base.console import console, print_table
 from anaphora.base.errors import UserError
-from anaphora.base.tables import write_csv
+from anaphora.base.files import check_writable, write_csv
 from anaphora.commands.cross_validate import percent_cell
 from anaphora.data.store import load as load_corpus
 from anaphora.data.text import evenly_sampled
@@ -31,6 +31,8 @@ def compare_labels(settings: LabelTable) -> list[dict[str, Any]]:
     Raises:
         UserError: a run gives no labels, the runs differ in more than the seed, or the split holds no text.
     """
+    if settings.output:
+        check_writable(Path(settings.output))
     runs = [load(directory, settings.trainer) for directory in run_directories(settings.runs)]
     for run in runs:
         if not isinstance(run.config.task.prediction, Label):

@@ -14,7 +14,7 @@ from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.analysis.maps.words import word_map
 from anaphora.base.console import console
 from anaphora.commands.report import report_run
-from anaphora.commands.shared import headline_of, output_folder, requested_head, sentence_of
+from anaphora.commands.shared import headline_of, held_output, requested_head, sentence_of
 from anaphora.report.figures import pictures
 from anaphora.report.figures.files import save_figure
 from anaphora.report.page.elements import figures_of
@@ -27,21 +27,21 @@ from anaphora.settings.commands.analysis import Analysis
 def plot(settings: Analysis) -> None:
     """Draw one sentence, or the figures of a run's scores."""
     run = load(settings.run, settings.trainer)
-    if settings.text is not None:
-        paths = plot_sentence(run, settings)
-    else:
-        with console.status("reading the data") as status:
-            headline = headline_of(run, replace(settings, untrained=0), status)
-        folder = output_folder(settings, run, "figures")
-        paths = [
-            *plot_scores(headline, folder, settings.formats),
-            *plot_examples(headline, folder, settings.formats),
-        ]
+    with held_output(settings.output, run.directory / "figures") as folder:
+        if settings.text is not None:
+            paths = plot_sentence(run, settings, folder)
+        else:
+            with console.status("reading the data") as status:
+                headline = headline_of(run, replace(settings, untrained=0), status)
+            paths = [
+                *plot_scores(headline, folder, settings.formats),
+                *plot_examples(headline, folder, settings.formats),
+            ]
     for path in paths:
         console.print(str(path), soft_wrap=True)
 
 
-def plot_sentence(run: Run, settings: Analysis) -> list[Path]:
+def plot_sentence(run: Run, settings: Analysis, folder: Path) -> list[Path]:
     """The heat map and the pronoun's row of one sentence."""
     example = sentence_of(settings)
     head = requested_head(settings, run) or stored_head(run)
@@ -49,8 +49,8 @@ def plot_sentence(run: Run, settings: Analysis) -> list[Path]:
     tokens, maps = whole_maps(run.model, run.tokenizer, example, run.config.task.prediction)
     pronoun_tokens = tokens.covering(example.pronoun)
     record = AttentionRecord(example, tokens.spans, tokens.words, maps[:, :, pronoun_tokens].mean(axis=2))
-    folder = output_folder(settings, run, "figures") / "sentence"
-    return pictures.save_sentence_figures(record, word_map(maps, tokens.words), head, folder, settings.formats)
+    heat_map = word_map(maps, tokens.words)
+    return pictures.save_sentence_figures(record, heat_map, head, folder / "sentence", settings.formats)
 
 
 def plot_scores(headline: Headline, folder: Path, formats: Sequence[str]) -> list[Path]:

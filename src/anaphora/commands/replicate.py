@@ -12,8 +12,7 @@ from rich.console import Console
 from tqdm import tqdm
 
 from anaphora.base.device import torch_device
-from anaphora.base.files import locked_directory, write_json
-from anaphora.base.tables import write_csv
+from anaphora.base.files import locked_directory, write_csv, write_json
 from anaphora.replication.blank_out import blank_out_importance, correct_probability, rank_correlations
 from anaphora.replication.number_agreement import NumberItem, generate_items
 from anaphora.replication.number_model import encode_items, run_settings, write_sentences

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +19,13 @@ from anaphora.analysis.evidence.measurement import RunEvidence, gather_evidence
 from anaphora.analysis.evidence.other_models import evidence_from_records
 from anaphora.analysis.evidence.schema.evidence import Evidence
 from anaphora.analysis.evidence.schema.several_runs import RowDivergence
+from anaphora.analysis.evidence.storage import metrics_path
 from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.analysis.scores.cells import KINDS
 from anaphora.analysis.scores.heads import mean_chance
 from anaphora.base.console import console
 from anaphora.base.errors import UserError
-from anaphora.base.files import locked_directory, write_json
-from anaphora.base.tables import write_csv
+from anaphora.base.files import check_writable, locked_directory, write_csv, write_json
 from anaphora.data.example import Example
 from anaphora.report.evidence_tables import divergence_rows, evidence_tables
 from anaphora.report.figures import pictures
@@ -35,7 +36,7 @@ from anaphora.report.page.explorer import explorer_data
 from anaphora.report.page.write import write_report
 from anaphora.report.terminal import print_verdict
 from anaphora.report.wording import language_name
-from anaphora.runs.directory import load, training_record
+from anaphora.runs.directory import Run, load, locked_run, training_record
 from anaphora.runs.presence import run_directories
 from anaphora.settings.commands.analysis import Protocol, Report
 
@@ -57,11 +58,15 @@ def report(settings: Report) -> Path:
             f"runs ({settings.runs}): two are called {twice[0]}; rename a run directory, names tell them apart"
         )
     evidence = []
-    for run in runs:
-        with console.status(f"{run.name}: reading the data") as status:
-            evidence.append(gather_evidence(run, settings, status.update))
-    with console.status("drawing the report"):
-        path = write_page(evidence, settings)
+    places = [evidence_folder(run, settings) for run in runs]
+    with ExitStack() as held:
+        for place in {folder.resolve(): folder for folder in (*places, page_folder(runs, settings))}.values():
+            held.enter_context(locked_run(place))
+        for run, place in zip(runs, places, strict=True):
+            with console.status(f"{run.name}: reading the data") as status:
+                evidence.append(gather_evidence(run, settings, status.update, place))
+        with console.status("drawing the report"):
+            path = write_page(evidence, settings)
     for of_run in evidence:
         if len(evidence) > 1:
             console.print(of_run.headline.run.name, soft_wrap=True)
@@ -70,17 +75,31 @@ def report(settings: Report) -> Path:
     return path
 
 
+def evidence_folder(run: Run, settings: Report) -> Path:
+    """Where the numbers of a run go: into its directory, or below `output` where that cannot be written."""
+    if settings.output:
+        try:
+            check_writable(metrics_path(run.directory, settings.split))
+        except UserError as error:
+            folder = Path(settings.output) / run.name
+            console.print(f"{error}; its numbers go to {folder}", soft_wrap=True)
+            return folder
+    return run.directory
+
+
+def page_folder(runs: Sequence[Run], settings: Report) -> Path:
+    """Where the page goes; one on several runs is none of theirs."""
+    own = runs[0].directory if len(runs) == 1 else runs[0].directory.parent / "report"
+    return Path(settings.output) if settings.output else own
+
+
 def write_page(evidence: Sequence[RunEvidence], settings: Report) -> Path:
-    """The page on runs whose evidence is known, its figures as files, and each run's tables."""
+    """The page on runs whose evidence is known, its figures as files, and each run's tables; the caller holds all."""
     for of_run in evidence:
-        directory = of_run.headline.run.directory
-        with locked_directory(directory):
-            for name, rows in evidence_tables(of_run.evidence).items():
-                write_csv(directory / "tables" / f"{name}_{settings.split}.csv", rows)
+        for name, rows in evidence_tables(of_run.evidence).items():
+            write_csv(of_run.folder / "tables" / f"{name}_{settings.split}.csv", rows)
     first = evidence[0].headline
-    # A page on several runs is none of theirs.
-    own = first.run.directory if len(evidence) == 1 else first.run.directory.parent / "report"
-    folder = Path(settings.output) if settings.output else own
+    folder = page_folder([of_run.headline.run for of_run in evidence], settings)
     path = folder / ("report.html" if settings.split == "test" else f"report_{settings.split}.html")
     runs = [
         report_run(
@@ -141,7 +160,22 @@ def report_on_records(
             raise UserError(
                 f"maps[{number}]: the shape is {weights.shape}; expected {(*rows, rows[-1])} as in the record"
             )
-    measurement, evidence = evidence_from_records(name, development, measured, answers, subject, training, split, fixed)
+    with locked_directory(folder):
+        measurement, evidence = evidence_from_records(
+            name, development, measured, answers, subject, training, split, fixed
+        )
+        _write_records_report(folder, name, measurement, evidence, whole, split)
+    return evidence
+
+
+def _write_records_report(
+    folder: Path,
+    name: str,
+    measurement: Measurement,
+    evidence: Evidence,
+    whole: Mapping[int, NDArray[np.float32]],
+    split: str,
+) -> None:
     examples = example_sentences(measurement, len(whole), lambda number: {"raw": whole[number]}, whole.keys())
     write_report(
         folder / "report.html",
@@ -152,7 +186,6 @@ def report_on_records(
     write_json(folder / "metrics.json", evidence.to_json())
     for table, cells in evidence_tables(evidence).items():
         write_csv(folder / "tables" / f"{table}_{split}.csv", cells)
-    return evidence
 
 
 def report_run(name: str, measurement: Measurement, evidence: Evidence, training: Mapping[str, Any]) -> ReportRun:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from rich.status import Status
@@ -10,7 +12,7 @@ from anaphora.analysis.evidence.headline import Headline, measure_headline
 from anaphora.analysis.scores.heads import Head, existing_head
 from anaphora.data.example import Example
 from anaphora.data.own_sentence import example_from_query
-from anaphora.runs.directory import Run
+from anaphora.runs.directory import Run, locked_run
 from anaphora.runs.items import evaluation_splits
 from anaphora.settings.commands.analysis import Analysis
 from anaphora.settings.model.attention import heads_of
@@ -37,9 +39,16 @@ def requested_head(settings: Analysis, run: Run) -> Head | None:
     return existing_head(Head(settings.layer, settings.head), layers, heads_of(run.config.model.attention))
 
 
-def output_folder(settings: Analysis, run: Run, folder: str) -> Path:
-    """Where a command's files go."""
-    return Path(settings.output) if settings.output else run.directory / folder
+@contextmanager
+def held_output(output: str | None, default: Path) -> Iterator[Path]:
+    """Where a command's files go, held from before its work until they are written; the run that is read is not.
+
+    Raises:
+        UserError: another process writes there, or nothing can be written there.
+    """
+    folder = Path(output) if output else default
+    with locked_run(folder):
+        yield folder
 
 
 def headline_of(run: Run, settings: Analysis, status: Status) -> Headline:

@@ -22,7 +22,7 @@ from anaphora.analysis.tasks.answered import (
 from anaphora.analysis.tasks.folds import require_same_recipe
 from anaphora.base.console import console, print_table
 from anaphora.base.errors import UserError
-from anaphora.base.tables import write_csv
+from anaphora.base.files import check_writable, write_csv
 from anaphora.commands.cross_validate import terminal_table
 from anaphora.data.corpora.division import fold_numbers
 from anaphora.data.example import Example
@@ -43,6 +43,8 @@ def transfer(settings: Transfer) -> list[dict[str, Any]]:
         UserError: the runs differ in more than fold and seed, they answer no pronoun question, or they have seen
             all items.
     """
+    if settings.output:
+        check_writable(Path(settings.output))
     runs = [load(directory, settings.trainer) for directory in run_directories(settings.runs)]
     for run in runs:
         require_pronoun_head(run)

@@ -7,6 +7,7 @@ import hashlib
 import torch
 
 from anaphora.base.code import code_digest
+from anaphora.base.tensors import file_digest
 from anaphora.runs.directory import Run, RunFiles
 
 
@@ -21,4 +22,4 @@ def analysis_code_digest(*more: str) -> str:
 
 def weights_digest(run: Run) -> str:
     """A digest of a run's weights."""
-    return hashlib.sha256(RunFiles(run.directory).weights.read_bytes()).hexdigest()[:16]
+    return file_digest(RunFiles(run.directory).weights)[:16]

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-import json
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from numpy.typing import NDArray
 
 from anaphora.base.device import Device, torch_device
 from anaphora.base.errors import UserError
-from anaphora.base.files import atomic_write, write_text
+from anaphora.base.files import locked_directory, read_json, write_text
 from anaphora.base.hub import HUB_PREFIX
+from anaphora.base.tensors import file_digest, read_arrays, write_arrays
 from anaphora.data.tokens.pretrained import read_tokenizer
 from anaphora.data.tokens.tokenizer import Tokenizer
 from anaphora.model.pretrained.families import encoder_settings
@@ -26,6 +29,8 @@ from anaphora.settings.data import NoData
 from anaphora.settings.model.prediction import NoPrediction
 from anaphora.settings.run import Config
 from anaphora.settings.training import Task
+
+_TOKENIZER = "tokenizer.json"
 
 
 @dataclass(frozen=True)
@@ -40,7 +45,7 @@ class RunFiles:
 
     @property
     def tokenizer(self) -> Path:
-        return self.directory / "tokenizer.json"
+        return self.directory / _TOKENIZER
 
     @property
     def weights(self) -> Path:
@@ -63,6 +68,11 @@ class RunFiles:
     @property
     def checkpoints(self) -> Path:
         return self.directory / "checkpoints"
+
+    @property
+    def best_weights(self) -> Path:
+        """The best weights so far of a training that has not finished."""
+        return self.checkpoints / "best.safetensors"
 
     @property
     def last_checkpoint(self) -> Path:
@@ -95,16 +105,34 @@ def randomly_initialised(config: Config, vocabulary: int, seed: int) -> PronounM
         return PronounModel(config.model, config.task.prediction, vocabulary).eval()
 
 
-def save_weights(path: Path, model: PronounModel) -> None:
-    """Write a model's weights, whole or not at all; a tied matrix is written once."""
+@contextmanager
+def locked_run(directory: Path) -> Iterator[None]:
+    """Hold a directory that is a run's, or will be, as `locked_directory` does; of a finished run the checkpoints go.
+
+    They stay only where a process was killed between its last two steps.
+    """
+    layout = RunFiles(directory)
+    with locked_directory(directory):
+        if layout.config.exists() and layout.weights.exists():
+            shutil.rmtree(layout.checkpoints, ignore_errors=True)
+        yield
+
+
+def save_weights(path: Path, model: PronounModel, tokenizer: Path | None = None) -> None:
+    """Write a model's weights with their digest, whole or not at all; a tied matrix is written once.
+
+    Args:
+        path: of the weights.
+        model: whose they are.
+        tokenizer: the file whose numbers of tokens the weights go by; its digest is written too.
+    """
     seen: set[int] = set()
     tensors = {}
     for name, value in model.state_dict().items():
         if value.data_ptr() not in seen:
-            tensors[name] = value.detach().cpu().contiguous()
+            tensors[name] = value.detach().cpu().numpy()
         seen.add(value.data_ptr())
-    with atomic_write(path) as draft:
-        save_file(tensors, draft)
+    write_arrays(path, tensors, {} if tokenizer is None else {_TOKENIZER: file_digest(tokenizer)})
 
 
 def save_settings(layout: RunFiles, config: Config, tokenizer: Tokenizer) -> None:
@@ -150,19 +178,39 @@ def _stored_run(directory: str | Path) -> Run:
     tokenizer = Tokenizer.load(layout.tokenizer)
     if not layout.weights.exists():
         raise UserError(f"{layout.weights} is missing: training has not finished (resume={directory} continues it)")
-    try:
-        tensors = load_file(layout.weights)
-    except (SafetensorError, OSError) as error:
-        raise UserError(f"{layout.weights}: broken or cut off ({error}); train again or restore the file") from None
-    tensors = {present_weight_name(name): value for name, value in tensors.items()}
+    training_record(layout.directory)  # a report needs it at its end
     model = randomly_initialised(config, tokenizer.size, config.seed)
-    missing, unexpected = (
-        model.load_state_dict(tensors, strict=False) if _shapes_match(model, tensors) else (["shape"], [])
-    )
-    tied = {"output.linear.weight"} if config.model.tied_output else set()
-    if set(missing) - tied or unexpected:
-        raise UserError(f"{layout.weights}: the weights do not fit {layout.config}")
+    load_weights(model, layout, layout.weights, config.model.tied_output)
     return Run(layout.directory, config, tokenizer, model)
+
+
+def load_weights(model: PronounModel, layout: RunFiles, path: Path, tied_output: bool) -> None:
+    """Give a model the weights of a run.
+
+    Args:
+        model: of the run's settings.
+        layout: of the run.
+        path: its weights, the final ones or the best so far.
+        tied_output: whether a matrix of the model stands in the file only once.
+
+    Raises:
+        UserError: the file is damaged, was written with another tokenizer, fits the settings not, or holds no numbers.
+    """
+    way_out = "train again or restore the file"
+    arrays, digests = read_arrays(path, way_out)
+    if _TOKENIZER in digests and digests[_TOKENIZER] != file_digest(layout.tokenizer):
+        raise UserError(f"{layout.tokenizer}: not the tokenizer that {path.name} was trained with; restore the file")
+    arrays = {present_weight_name(name): values for name, values in arrays.items()}
+    state = model.state_dict()
+    tied = {"output.linear.weight"} if tied_output else set()
+    if (state.keys() - tied) - arrays.keys() or arrays.keys() - state.keys() or _other_shape(state, arrays):
+        raise UserError(f"{path}: the weights do not fit {layout.config}; {way_out}")
+    for name, values in arrays.items():
+        if values.dtype != np.float32:
+            raise UserError(f"{path}: {name} holds numbers of type {values.dtype}, not float32; {way_out}")
+        if not np.isfinite(values).all():
+            raise UserError(f"{path}: {name} holds numbers that are not finite; {way_out}")
+    model.load_state_dict({name: torch.from_numpy(values) for name, values in arrays.items()}, strict=False)
 
 
 def present_weight_name(name: str) -> str:
@@ -192,21 +240,38 @@ def pretrained_run(folder: Path) -> Run:
     return Run(directory, config, imported.tokenizer, model)
 
 
-def _shapes_match(model: PronounModel, tensors: dict[str, torch.Tensor]) -> bool:
-    wanted = model.state_dict()
-    return all(name not in wanted or wanted[name].shape == value.shape for name, value in tensors.items())
+def _other_shape(state: Mapping[str, torch.Tensor], arrays: Mapping[str, NDArray[Any]]) -> bool:
+    return any(tuple(state[name].shape) != values.shape for name, values in arrays.items() if name in state)
 
 
 def training_record(directory: Path) -> dict[str, Any]:
-    """What `training.json` holds, under the present names of its metrics; empty where there is none."""
+    """What `training.json` holds, under the present names of its metrics; empty where there is none.
+
+    Raises:
+        UserError: the file is damaged.
+    """
     path = RunFiles(directory).training
-    if not path.exists():
+    way_out = "restore the file, or delete it: the run can be used without its history"
+    try:
+        record = read_json(path, _RECORD, way_out)
+    except FileNotFoundError:
         return {}
-    record = dict(json.loads(path.read_text(encoding="utf-8")))
+    best, count = record.get("best_validation", 0), len(record["validations"])
+    if not 0 <= best < max(count, 1):
+        raise UserError(f"{path}: best_validation: {best} is none of the {count} validations; {way_out}")
     record["validations"] = [
         {present_metric_name(name): value for name, value in validation.items()} for validation in record["validations"]
     ]
-    return record
+    return dict(record)
+
+
+_RECORD = {
+    "steps?": int,
+    "train_seconds?": float,
+    "curves_seconds?": float,
+    "best_validation?": int,
+    "validations": [{str: float}],
+}
 
 
 def present_metric_name(name: str) -> str:

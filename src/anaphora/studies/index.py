@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from anaphora.base.files import write_text
+from anaphora.base.files import read_json, write_text
 from anaphora.report.page.elements import FigureElement, PageElement, Section
 from anaphora.report.page.offline import font_placeholder, read_asset, template_environment, with_fonts
 from anaphora.report.page.write import inline_svg
@@ -22,11 +21,44 @@ from anaphora.studies.figures import (
 from anaphora.studies.page import answer_sentence, verdict_elements
 
 INDEX = "index.html"
+_SPREAD = {"median": float, "lowest": float, "highest": float}
+_GROUP = {"is_solved": (bool, None), "measures": {str: _SPREAD}}
+_RULE = {
+    **dict.fromkeys(("statement", "cell", "group", "measure", "needed"), str),
+    "baseline_cell?": (str, None),
+    "passed": (bool, None),
+    "spreads": {str: (_SPREAD, None)},
+}
+_STUDY = {
+    **dict.fromkeys(("name", "question", "prediction"), str),
+    "solved": float,
+    "cells": [
+        {"name": str, "factor": (str, None), "runs": [{"status": str}], "groups": {str: {str: _GROUP}}},
+    ],
+    "verdict": {"verdict": str, "rules": [_RULE]},
+}
+"""What the page over all studies reads of a study.json."""
+
+
+def read_studies(folder: Path, without: str | None = None) -> list[dict[str, Any]]:
+    """What the `study.json` of each study in a folder holds.
+
+    Args:
+        folder: of the studies.
+        without: the name of one that is left out.
+
+    Raises:
+        UserError: a file is damaged.
+    """
+    paths = [path for path in sorted(folder.glob("*/study.json")) if path.parent.name != without]
+    return [
+        read_json(path, _STUDY, "run that study again, which writes it anew, or move its folder away") for path in paths
+    ]
 
 
 def write_study_index(folder: Path) -> Path:
     """Write `index.html` into the folder of the studies, from the `study.json` of each."""
-    studies = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*/study.json"))]
+    studies = read_studies(folder)
     figures = {study["name"]: verdict_figures(study) for study in studies}
     verdicts = [study["verdict"]["verdict"] for study in studies]
     html = template_environment().get_template("study.html.j2").render(

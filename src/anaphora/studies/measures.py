@@ -6,12 +6,10 @@ A group is "all", a kind of cue, or what a measure adds: "pronoun", "distance 8"
 from __future__ import annotations
 
 import hashlib
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,70 +32,20 @@ from anaphora.data.example import Example, sample_quads
 from anaphora.data.store import load as load_corpus
 from anaphora.data.text import evenly_sampled
 from anaphora.runs.digests import analysis_code_digest, weights_digest
-from anaphora.runs.directory import Run, RunFiles, training_record
-from anaphora.settings.commands.study import RUN_MEASURES, SETTINGS_MEASURES, StudyPlan
+from anaphora.runs.directory import Run, training_record
+from anaphora.settings.commands.study import RUN_MEASURES
 from anaphora.settings.model.prediction import Label
 from anaphora.settings.run import Config
 from anaphora.settings.stored import dumps
 from anaphora.studies import laboratory
-from anaphora.studies.grid import Job
 from anaphora.studies.levels import scores_by_level
+from anaphora.studies.records import MEASURED_FILE, GroupMeasures, Query, is_measured
 
-GroupMeasures = dict[str, dict[str, dict[str, float | None]]]
-"""{language: {group: {measure: value}}}."""
-
-MEASURED_FILE = "measured.json"
-FAILURE_FILE = "failure.json"
 DISTANCE_BINS = (0, 4, 8, 16, 32, 64)
 """Where the groups of distances begin, in words between antecedent and pronoun; the last has no end."""
 ANTECEDENT_MARGIN = 0.1
 """Candidate accuracy above chance from which on a head is counted as one that follows antecedents."""
 _HEADLINE_MEASURES = ("task_accuracy", "candidate_accuracy", "antecedent_mass", "quad_accuracy", "chance", "items")
-
-
-@dataclass(frozen=True)
-class Query:
-    """What is measured of every run of a study."""
-
-    measures: tuple[str, ...]
-    split: str
-    items: int | None
-
-    @classmethod
-    def from_plan(cls, plan: StudyPlan) -> Query:
-        """What a plan measures."""
-        return cls(tuple(plan.measures), plan.split, plan.items)
-
-    @property
-    def of_runs(self) -> bool:
-        """Whether any measure needs a finished run."""
-        return any(measure not in SETTINGS_MEASURES for measure in self.measures)
-
-    def to_dict(self) -> dict[str, Any]:
-        """As JSON has it."""
-        return {**asdict(self), "measures": list(self.measures)}
-
-
-@dataclass(frozen=True, kw_only=True)
-class RunRecord:
-    """What is known of one run of a study.
-
-    Attributes:
-        cell, seed: which run.
-        status: "finished", "failed", "unfinished" or "not begun".
-        error: why it failed.
-        groups: the measures; empty unless finished.
-        head: layer and head that the development split chose, where heads were scored.
-        seconds: that training took.
-    """
-
-    cell: str
-    seed: int
-    status: str
-    error: str = ""
-    groups: GroupMeasures
-    head: tuple[int, int] | None = None
-    seconds: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +66,7 @@ class SplitEvaluation:
 def measure_run(run: Run, query: Query) -> None:
     """Measure a finished run, unless it is measured already, and write the numbers into the run's directory."""
     key = {**query.to_dict(), "weights": weights_digest(run), "code": analysis_code_digest("anaphora.studies.measures")}
-    if _is_measured(run.directory, key):
+    if is_measured(run.directory, key):
         return
     groups: GroupMeasures = {}
     about_pronouns = any(name in RUN_MEASURES and name != "labels" for name in query.measures)
@@ -157,7 +105,7 @@ def measure_settings(config: Config, directory: Path, query: Query) -> None:
         "settings": hashlib.sha256(plain.encode()).hexdigest()[:16],
         "code": analysis_code_digest("anaphora.studies.measures"),
     }
-    if _is_measured(directory, key):
+    if is_measured(directory, key):
         return
     groups: GroupMeasures = {}
     for name in query.measures:
@@ -322,28 +270,6 @@ def label_accuracy(run: Run, query: Query) -> GroupMeasures:
     return groups
 
 
-def read_record(job: Job, query: Query) -> RunRecord:
-    """A run's record, read from its directory without measuring anything."""
-    measured, failure = job.directory / MEASURED_FILE, job.directory / FAILURE_FILE
-    if measured.exists():
-        stored = json.loads(measured.read_text(encoding="utf-8"))
-        if {name: stored.get("query", {}).get(name) for name in query.to_dict()} == query.to_dict():
-            head = stored["head"]
-            return RunRecord(
-                cell=job.cell,
-                seed=job.seed,
-                status="finished",
-                groups=stored["groups"],
-                head=(head[0], head[1]) if head else None,
-                seconds=stored["train_seconds"],
-            )
-    if failure.exists():
-        error = json.loads(failure.read_text(encoding="utf-8"))["error"]
-        return RunRecord(cell=job.cell, seed=job.seed, status="failed", error=error, groups={})
-    status = "unfinished" if RunFiles(job.directory).config.exists() else "not begun"
-    return RunRecord(cell=job.cell, seed=job.seed, status=status, groups={})
-
-
 def _evaluate_split(run: Run, query: Query) -> SplitEvaluation:
     corpus = load_corpus(run.config.data)
     limit = query.items or run.config.trainer.limit_items
@@ -392,8 +318,3 @@ def _merge(groups: GroupMeasures, measured: Mapping[str, Mapping[str, Mapping[st
     for language, of_language in measured.items():
         for group, values in of_language.items():
             groups.setdefault(language, {}).setdefault(group, {}).update(values)
-
-
-def _is_measured(directory: Path, key: Mapping[str, Any]) -> bool:
-    path = directory / MEASURED_FILE
-    return path.exists() and json.loads(path.read_text(encoding="utf-8")).get("query") == key

@@ -16,8 +16,7 @@ from typing import Any
 from anaphora.base.console import console
 from anaphora.base.device import torch_device
 from anaphora.base.errors import UserError
-from anaphora.base.files import write_json
-from anaphora.base.tables import write_csv
+from anaphora.base.files import check_writable, locked_directory, write_csv, write_json
 from anaphora.report.figures.files import save_figure
 from anaphora.runs.directory import RunFiles
 from anaphora.runs.reuse import same_settings
@@ -25,9 +24,9 @@ from anaphora.settings.commands.study import StudyPlan
 from anaphora.settings.run import Config
 from anaphora.settings.stored import read
 from anaphora.studies.grid import Job, cells_of, jobs_of
-from anaphora.studies.index import write_study_index
-from anaphora.studies.measures import FAILURE_FILE, Query, read_record
+from anaphora.studies.index import INDEX, read_studies, write_study_index
 from anaphora.studies.page import draw_study_figures, write_study_page
+from anaphora.studies.records import FAILURE_FILE, Query, read_record
 from anaphora.studies.summary import summarise, table_rows, terminal_report
 from anaphora.studies.worker import encode_job, train_and_measure
 
@@ -55,11 +54,15 @@ def run_study(plan: StudyPlan, folder: Path) -> dict[str, Any]:
         torch_device(device)
     query = Query.from_plan(plan)
     _check_directories(jobs)
-    run_jobs(plan, jobs, query)
+    root = Path(plan.output) / plan.name
     # The page is about the whole study, also where `only` names a part of it.
     all_jobs = jobs_of(replace(plan, only=[]), cells)
-    study = summarise(plan, cells, [read_record(job, query) for job in all_jobs])
-    write_study(plan, study)
+    with locked_directory(root):
+        measured = [job for job in jobs if plan.train or RunFiles(job.directory).weights.exists()]
+        _check_results(plan, root, all_jobs, measured, query)
+        run_jobs(plan, jobs, query)
+        study = summarise(plan, cells, [read_record(job, query) for job in all_jobs])
+        write_study(plan, study)
     return study
 
 
@@ -205,6 +208,20 @@ def format_duration(seconds: float) -> str:
         return f"{seconds:.0f} s"
     minutes = seconds / 60
     return f"{minutes:.0f} min" if minutes < 90 else f"{minutes / 60:.1f} h"
+
+
+def _check_results(plan: StudyPlan, root: Path, jobs: Sequence[Job], anew: Sequence[Job], query: Query) -> None:
+    """Refuse, before any work, damaged results that the pages need and that this study does not write anew.
+
+    Raises:
+        UserError: a result of a run or another study is damaged, or the index cannot be written.
+    """
+    check_writable(root.parent / INDEX)
+    read_studies(root.parent, without=plan.name)
+    written = {job.directory for job in anew}
+    for job in jobs:
+        if job.directory not in written:
+            read_record(job, query)
 
 
 def _check_directories(jobs: Sequence[Job]) -> None:

@@ -22,7 +22,7 @@ from anaphora.settings.commands.study import (
     is_share,
 )
 from anaphora.studies.grid import Cell
-from anaphora.studies.measures import RunRecord
+from anaphora.studies.records import RunRecord
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -18,10 +18,11 @@ from typing import TextIO
 
 from anaphora.base.errors import UserError, one_line
 from anaphora.base.files import write_json
-from anaphora.runs.directory import RunFiles
+from anaphora.runs.directory import RunFiles, locked_run
 from anaphora.settings.run import Config
 from anaphora.settings.stored import dumps, read
-from anaphora.studies.measures import FAILURE_FILE, Query, measure_run, measure_settings
+from anaphora.studies.measures import measure_run, measure_settings
+from anaphora.studies.records import FAILURE_FILE, Query
 from anaphora.training.reuse import load_or_train
 
 
@@ -40,9 +41,12 @@ def train_and_measure(config: Config, query: Query, train: bool) -> None:
     failure = directory / FAILURE_FILE
     try:
         if query.of_runs:
-            measure_run(load_or_train(config, "choose another output= or name=", report=lambda _: None), query)
+            run = load_or_train(config, "choose another output= or name=", report=lambda _: None)
+            with locked_run(directory):
+                measure_run(run, query)
         else:
-            measure_settings(config, directory, query)
+            with locked_run(directory):
+                measure_settings(config, directory, query)
     except Exception as error:  # a run that fails is a result; the others go on
         if not isinstance(error, UserError):
             traceback.print_exc()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import shutil
 import time
-from pathlib import Path
 from typing import Any
 
 import pytorch_lightning as lightning
@@ -67,10 +66,6 @@ class ValidationCheckpoint(lightning.Callback):
         """The validation whose weights are kept."""
         return self.validations[self._best()]
 
-    @property
-    def _best_weights(self) -> Path:
-        return self.layout.checkpoints / "best.safetensors"
-
     def state_dict(self) -> dict[str, Any]:
         return {"validations": self.validations, "seconds": self.seconds, "curves_seconds": self.curves_seconds}
 
@@ -91,7 +86,7 @@ class ValidationCheckpoint(lightning.Callback):
         metrics = {name: value for name, value in numbers.items() if math.isfinite(value)}  # JSON has no others
         self.validations.append({"step": trainer.global_step, **metrics})
         if self._since_best() == 0:
-            save_weights(self._best_weights, module.model)
+            save_weights(self.layout.best_weights, module.model, self.layout.tokenizer)
         now = time.perf_counter()
         self.seconds, self._since = self.seconds + now - self._since, now
         with atomic_write(self.layout.last_checkpoint) as draft:
@@ -112,7 +107,7 @@ class ValidationCheckpoint(lightning.Callback):
             "validations": self.validations,
         }
         write_json(self.layout.training, record)
-        self._best_weights.replace(self.layout.weights)
+        self.layout.best_weights.replace(self.layout.weights)
         self.forget()
 
     def keep_what_there_is(self) -> str:

@@ -1,11 +1,84 @@
-"""Checkpoints of unfinished runs that were begun under older names, by the present ones."""
+"""Checkpoints of unfinished runs: written, read and checked, also those that were begun under older names."""
 
 from __future__ import annotations
 
+import io
+import zipfile
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
-from anaphora.runs.directory import present_metric_name, present_weight_name
+import torch
+from pytorch_lightning.plugins.io import TorchCheckpointIO
+
+from anaphora.base.errors import UserError, one_line
+from anaphora.data.tokens.tokenizer import Tokenizer
+from anaphora.runs.directory import (
+    RunFiles,
+    load_weights,
+    present_metric_name,
+    present_weight_name,
+    randomly_initialised,
+)
+from anaphora.settings.run import Config
+
+
+class CheckpointFile(TorchCheckpointIO):
+    """How Lightning writes and reads a run's checkpoint: into the file that it is given, and never code out of it."""
+
+    def save_checkpoint(self, checkpoint: dict[str, Any], path: str | Path, storage_options: Any = None) -> None:
+        """Write a checkpoint; a full disk is an OSError, which torch does not raise."""
+        content = io.BytesIO()
+        torch.save(checkpoint, content)
+        Path(path).write_bytes(content.getbuffer())
+
+    def load_checkpoint(
+        self, path: str | Path, map_location: Any = None, weights_only: bool | None = None
+    ) -> dict[str, Any]:
+        """Read a checkpoint of tensors and primitives."""
+        return read_checkpoint(Path(path))
+
+
+def read_checkpoint(path: Path) -> dict[str, Any]:
+    """What a run's checkpoint holds, on the processor.
+
+    Raises:
+        UserError: it is damaged, or no checkpoint of a run.
+    """
+    way_out = f"delete {path.parent}, and resume={path.parent.parent} trains from the first step again"
+    try:
+        with zipfile.ZipFile(path) as archive:
+            damaged = archive.testzip()  # torch does not look at the checksums that it writes
+        content = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:  # zipfile, pickle and torch raise unrelated classes
+        raise UserError(f"{path}: broken or cut off ({one_line(error)[:200]}); {way_out}") from None
+    if damaged is not None:
+        raise UserError(f"{path}: damaged at {damaged}; {way_out}")
+    if not isinstance(content, dict) or not {"state_dict", "callbacks", "global_step"} <= content.keys():
+        raise UserError(f"{path}: not a checkpoint of a run; {way_out}")
+    return content
+
+
+def check_resumable(layout: RunFiles, config: Config) -> None:
+    """Refuse, before any long work, a run whose checkpoint or best weights cannot be used; its first steps may.
+
+    Raises:
+        UserError: a file is damaged or missing, or does not fit the run's settings.
+    """
+    if not layout.last_checkpoint.exists():
+        return
+    way_out = f"delete {layout.checkpoints}, and resume={layout.directory} trains from the first step again"
+    checkpoint = with_present_names(read_checkpoint(layout.last_checkpoint))
+    model = randomly_initialised(config, Tokenizer.load(layout.tokenizer).size, config.seed)
+    expected = {f"model.{name}": value.shape for name, value in model.state_dict().items()}
+    if {name: value.shape for name, value in checkpoint["state_dict"].items()} != expected:
+        raise UserError(f"{layout.last_checkpoint}: the weights do not fit {layout.config}; {way_out}")
+    try:
+        load_weights(model, layout, layout.best_weights, config.model.tied_output)
+    except FileNotFoundError:
+        raise UserError(f"{layout.best_weights} is missing; {way_out}") from None
+    except UserError as error:
+        raise UserError(f"{error}; or {way_out}") from None
 
 
 def with_present_names(checkpoint: Mapping[str, Any]) -> dict[str, Any]:

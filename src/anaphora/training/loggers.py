@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from pytorch_lightning.loggers import CSVLogger, Logger
 
+from anaphora.base.errors import UserError, one_line
 from anaphora.runs.directory import RunFiles
 from anaphora.training.tensorboard.board import RunTensorBoardLogger
 
@@ -36,19 +37,38 @@ class RunCSVLogger(CSVLogger):
 
     def __init__(self, directory: Path, resumed_at: int | None) -> None:
         super().__init__(directory, name="", version="curves")
-        path = Path(self.log_dir) / "metrics.csv"
+        path = curves_file(directory)
         if resumed_at is None or not path.exists():
             return
-        with path.open(newline="", encoding="utf-8") as file:
-            rows = [row for row in csv.DictReader(file) if int(row["step"]) <= resumed_at]
+        rows = [(step, numbers) for step, numbers in read_curves(path) if step <= resumed_at]
         path.unlink()
-        for row in rows:
-            step = int(row.pop("step"))
-            self.log_metrics({tag: float(value) for tag, value in row.items() if value}, step)
+        for step, numbers in rows:
+            self.log_metrics({**numbers}, step)
         self.save()
 
     def log_hyperparams(self, params: dict[str, Any] | Namespace | None = None) -> None:
         """Nothing: the settings lie in config.yaml."""
+
+
+def curves_file(directory: Path) -> Path:
+    """Where the numbers of a run's CSV logger stand."""
+    return directory / "curves" / "metrics.csv"
+
+
+def read_curves(path: Path) -> list[tuple[int, dict[str, float]]]:
+    """The step and the numbers by tag of every row.
+
+    Raises:
+        UserError: the file is damaged.
+    """
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            rows = [dict(row) for row in csv.DictReader(file, strict=True)]
+        return [(int(row.pop("step")), {tag: float(value) for tag, value in row.items() if value}) for row in rows]
+    except (csv.Error, KeyError, TypeError, ValueError) as error:
+        raise UserError(
+            f"{path}: damaged ({one_line(error)[:200]}); delete it, and its curves begin where the run goes on"
+        ) from None
 
 
 def checkpoint_step(layout: RunFiles) -> int:

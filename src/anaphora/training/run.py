@@ -12,19 +12,19 @@ import pytorch_lightning as lightning
 
 from anaphora.base.device import torch_device
 from anaphora.base.errors import UserError
-from anaphora.base.files import locked_directory
 from anaphora.data.tokens.tokenizer import Tokenizer
 from anaphora.model.pronoun_model import PronounModel
-from anaphora.runs.directory import Run, RunFiles, load, randomly_initialised, save_settings
+from anaphora.runs.directory import Run, RunFiles, load, locked_run, randomly_initialised, save_settings
 from anaphora.runs.warm_start import locate_model
 from anaphora.settings import stored
 from anaphora.settings.data import TextCorpus
 from anaphora.settings.model.encoder import check_length
 from anaphora.settings.run import Config
 from anaphora.training.callbacks import ProgressBar, ValidationCheckpoint
+from anaphora.training.checkpoints import CheckpointFile, check_resumable
 from anaphora.training.controls import freeze, shuffle_labels
 from anaphora.training.items import TrainingDataModule, minimal_pairs_of, prepare_examples, prepare_texts
-from anaphora.training.loggers import build_loggers
+from anaphora.training.loggers import build_loggers, curves_file, read_curves
 from anaphora.training.module import DivergedError, TrainingModule
 from anaphora.training.tensorboard.curves import CurvesCallback
 
@@ -56,7 +56,7 @@ def train(config: Config) -> TrainingResult:
         directory = Path(config.output) / (config.name or default_run_name())
     layout, accelerator = RunFiles(directory), torch_device(config.trainer.device).type
     _check_run_directory(layout, resumed)
-    with locked_directory(directory):
+    with locked_run(directory):
         _check_run_directory(layout, resumed)  # another process may have ended here just now
         return _train(config, layout, accelerator, resumed)
 
@@ -73,6 +73,10 @@ def _check_run_directory(layout: RunFiles, resumed: bool) -> None:
 
 
 def _train(config: Config, layout: RunFiles, accelerator: str, resumed: bool) -> TrainingResult:
+    if resumed:
+        check_resumable(layout, config)
+        if "csv" in config.trainer.loggers and curves_file(layout.directory).exists():
+            read_curves(curves_file(layout.directory))
     source = (
         None if config.start is None or (resumed and layout.last_checkpoint.exists()) else load_start_run(config.start)
     )
@@ -108,6 +112,7 @@ def _train(config: Config, layout: RunFiles, accelerator: str, resumed: bool) ->
         num_sanity_val_steps=0,
         use_distributed_sampler=False,
         logger=build_loggers(layout, config.trainer.loggers, resumed),
+        plugins=[CheckpointFile()],
         callbacks=[history, curves, *([ProgressBar(steps)] if config.trainer.progress else [])],
         enable_checkpointing=False,
         enable_model_summary=False,
@@ -118,6 +123,7 @@ def _train(config: Config, layout: RunFiles, accelerator: str, resumed: bool) ->
             module,
             datamodule=data,
             ckpt_path=str(layout.last_checkpoint) if resumed and layout.last_checkpoint.exists() else None,
+            weights_only=True,
         )
     except DivergedError as error:
         raise UserError(f"{error}; {history.keep_what_there_is()}") from None

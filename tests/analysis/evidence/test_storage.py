@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from anaphora.analysis.evidence import controls
 from anaphora.analysis.evidence.headline import Headline, measure_headline
 from anaphora.analysis.evidence.schema.evidence import Evidence, Verdict
-from anaphora.analysis.evidence.storage import find_head, metrics_path, read_evidence, write_evidence
+from anaphora.analysis.evidence.storage import find_head, metrics_path, read_evidence, stored_head, write_evidence
 from anaphora.analysis.scores.heads import Head
 from anaphora.base.errors import UserError
 from anaphora.base.files import write_json
@@ -149,3 +150,44 @@ def test_a_run_without_attention_is_evaluated_and_has_no_maps_to_show(
         assert status != 0
         assert "attention" in err
         assert "Traceback" not in err
+
+
+DAMAGED = ["", "{", "{}", "[]", "null", "3", '{"version": 2}', '{"head": {"layer": 0}}', '{"version": 2, "head": NaN}']
+
+
+@pytest.mark.parametrize("content", DAMAGED)
+def test_damaged_scores_are_refused_by_who_reads_them_and_no_matter_to_who_writes_them(
+    content: str, headline: Headline, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = metrics_path(tmp_path, "test")
+    path.write_text(content)
+    run = replace(headline.run, directory=tmp_path)
+    for reader in (lambda: find_head(tmp_path), lambda: read_evidence(tmp_path, "test"), lambda: stored_head(run)):
+        with pytest.raises(
+            UserError, match=r"metrics.json: .*; delete the file, or write it anew with .*run="
+        ) as error:
+            reader()
+        assert "\n" not in str(error.value)
+    write_evidence(headline, tmp_path)
+    assert "it is measured anew" in capsys.readouterr().out
+    assert find_head(tmp_path) == headline.head
+
+
+def test_a_stored_head_that_the_run_has_not_is_refused(headline: Headline, tmp_path: Path) -> None:
+    write_evidence(headline, tmp_path)
+    path = metrics_path(tmp_path, "test")
+    path.write_text(path.read_text().replace('"layer": 1,', '"layer": 99,', 1))
+    with pytest.raises(UserError, match=r"metrics.json: .*99.*; delete the file"):
+        stored_head(replace(headline.run, directory=tmp_path))
+
+
+@pytest.mark.parametrize("content", ["", "{}", "[]", '{"uniform": 3}', '{"uniform": {}}', '{"uniform": ""}'])
+def test_damaged_controls_are_refused_by_the_report_and_written_anew_by_who_trains_them(
+    content: str, tmp_path: Path
+) -> None:
+    path = controls.controls_path(tmp_path, "test")
+    path.parent.mkdir()
+    path.write_text(content)
+    with pytest.raises(UserError, match=r"controls.json: .*; delete the file"):
+        controls.read(tmp_path, "test")
+    assert set(controls.read_to_replace(tmp_path, "test").values()) == {None}

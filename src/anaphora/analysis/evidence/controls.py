@@ -5,7 +5,6 @@ What each changes, what is expected of it, and what was observed. The caller tra
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,8 +21,9 @@ from anaphora.analysis.maps.capture import Capture, capture_run
 from anaphora.analysis.scores.cells import ALL, KINDS
 from anaphora.analysis.scores.heads import Head, choose_head, score_records
 from anaphora.analysis.scores.strata import summarise
+from anaphora.base.console import console
 from anaphora.base.errors import UserError
-from anaphora.base.files import write_json
+from anaphora.base.files import read_json, write_json
 from anaphora.data.example import Example
 from anaphora.runs.directory import Run
 from anaphora.settings.commands.analysis import CONTROLS
@@ -146,11 +146,29 @@ def read(directory: Path, split: str) -> dict[str, Control | None]:
     """The controls of a run directory by name; None for one that has not been trained.
 
     Raises:
-        UserError: the file holds something else.
+        UserError: the file is damaged.
     """
     path = controls_path(directory, split)
-    stored = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    return {name: _read_control(path, name, stored.get(name)) for name in CONTROLS}
+    way_out = f"delete the file; scripts/evidence.py run={directory} writes it anew from the controls beside it"
+    try:
+        stored = read_json(path, {str: (None, dict)}, way_out)
+    except FileNotFoundError:
+        return dict.fromkeys(CONTROLS)
+    try:
+        if not stored.keys() & set(CONTROLS):
+            raise UserError(f"none of {', '.join(CONTROLS)} is in it")
+        return {name: _read_control(name, stored.get(name)) for name in CONTROLS}
+    except UserError as error:
+        raise UserError(f"{path}: {error}; {way_out}") from None
+
+
+def read_to_replace(directory: Path, split: str) -> dict[str, Control | None]:
+    """The same for a command that writes the file anew: one that is damaged is reported, and stops nothing."""
+    try:
+        return read(directory, split)
+    except UserError as error:
+        console.print(f"damaged: {error}", soft_wrap=True)
+        return dict.fromkeys(CONTROLS)
 
 
 def write(directory: Path, split: str, measured: Mapping[str, Control | None]) -> None:
@@ -158,11 +176,8 @@ def write(directory: Path, split: str, measured: Mapping[str, Control | None]) -
     write_json(controls_path(directory, split), to_json(measured))
 
 
-def _read_control(path: Path, name: str, content: Any) -> Control | None:
-    try:
-        return content and from_json(Control, control_with_present_keys(content), name)
-    except UserError as error:
-        raise UserError(f"{path}: {error}") from None
+def _read_control(name: str, content: Any) -> Control | None:
+    return None if content is None else from_json(Control, control_with_present_keys(content), name)
 
 
 def _cells(captured: Capture, head: Head) -> Groups[AccuracyCell]:

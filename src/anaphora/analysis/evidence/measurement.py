@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from anaphora.analysis.evidence import controls
 from anaphora.analysis.evidence.examination import measure_evidence
 from anaphora.analysis.evidence.headline import Headline, Progress, measure_headline
 from anaphora.analysis.evidence.protocol import protocol
 from anaphora.analysis.evidence.schema.evidence import Evidence, Provenance
-from anaphora.analysis.evidence.storage import read_evidence, write_evidence
+from anaphora.analysis.evidence.storage import evidence_to_replace, write_evidence
 from anaphora.analysis.evidence.verdict import verdict, verdict_at_head
 from anaphora.data.example import to_record
 from anaphora.runs.digests import analysis_code_digest, weights_digest
@@ -22,23 +23,35 @@ from anaphora.settings.commands.analysis import Report
 
 @dataclass(frozen=True)
 class RunEvidence:
-    """What is known of a run: every head's scores, and all that its `metrics.json` holds."""
+    """What is known of a run: every head's scores, all that its `metrics.json` holds, and where that lies."""
 
     headline: Headline
     evidence: Evidence
+    place: Path | None = None
+
+    @property
+    def folder(self) -> Path:
+        """Where `metrics.json` and the tables lie."""
+        return self.place or self.headline.run.directory
 
 
-def gather_evidence(run: Run, settings: Report, progress: Progress) -> RunEvidence:
+def gather_evidence(run: Run, settings: Report, progress: Progress, folder: Path | None = None) -> RunEvidence:
     """The evidence on a run, measured or, where `metrics.json` holds it, read; controls and verdict are always anew.
 
     Args:
         run: a finished run.
         settings: of the report.
         progress: is called with the name of each stage.
+        folder: where `metrics.json` and the tables lie, by default the run's directory; the caller holds it.
+
+    Raises:
+        UserError: the stored controls are damaged, or the data cannot be read.
     """
+    folder = folder or run.directory
+    trained_controls = controls.read(run.directory, settings.split)  # before the work, for they may be damaged
     splits = evaluation_splits(run, settings.split)
     provenance = _provenance(settings, run, splits)
-    stored = _stored_evidence(run, settings, provenance)
+    stored = _stored_evidence(run, folder, settings, provenance)
     headline = measure_headline(
         run,
         None if stored else splits.training,
@@ -52,18 +65,21 @@ def gather_evidence(run: Run, settings: Report, progress: Progress) -> RunEviden
         measure_evidence(headline, splits.development, settings.items, settings.protocol, progress),
         provenance=provenance,
     )
-    evidence = replace(evidence, controls=controls.read(run.directory, settings.split))
+    evidence = replace(evidence, controls=trained_controls)
     alpha = settings.protocol.alpha
     evidence = replace(evidence, verdict=verdict(evidence, alpha), verdict_at_head=verdict_at_head(evidence, alpha))
-    write_evidence(headline, run.directory, evidence)
-    return RunEvidence(headline, evidence)
+    write_evidence(headline, folder, evidence)
+    return RunEvidence(headline, evidence, folder)
 
 
-def _stored_evidence(run: Run, settings: Report, provenance: Provenance) -> Evidence | None:
+def _stored_evidence(run: Run, folder: Path, settings: Report, provenance: Provenance) -> Evidence | None:
     """What `metrics.json` holds of this very question; None where it is another one, or was never measured."""
-    stored = read_evidence(run.directory, settings.split)
     fixed = protocol(settings.protocol, settings.split, run.config)
-    return stored if stored and (stored.protocol, stored.provenance) == (fixed, provenance) else None
+    for place in dict.fromkeys((folder, run.directory)):
+        stored = evidence_to_replace(place, settings.split)
+        if stored and (stored.protocol, stored.provenance) == (fixed, provenance):
+            return stored
+    return None
 
 
 def _provenance(settings: Report, run: Run, splits: EvaluationSplits) -> Provenance:

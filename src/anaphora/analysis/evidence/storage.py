@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,13 +9,13 @@ from typing import Any
 from anaphora.analysis.evidence.headline import Headline
 from anaphora.analysis.evidence.schema.evidence import VERSION, Evidence
 from anaphora.analysis.evidence.schema.migration import with_present_keys
-from anaphora.analysis.scores.heads import Head
+from anaphora.analysis.scores.heads import Head, existing_head
 from anaphora.analysis.scores.strata import heads_frame, template_rows
 from anaphora.base.console import console
 from anaphora.base.errors import UserError
-from anaphora.base.files import locked_directory, write_json, write_text
-from anaphora.base.tables import write_csv
+from anaphora.base.files import read_json, write_csv, write_json, write_text
 from anaphora.runs.directory import Run
+from anaphora.settings.model.attention import heads_of
 
 _SCORE_PARTS = (
     *("seed", "split", "head", "languages", "strata", "dropped", "untrained_models"),
@@ -26,16 +25,20 @@ _SCORE_PARTS = (
 
 
 def find_head(directory: Path, split: str = "test") -> Head | None:
-    """The head of a run directory that was chosen on the development split; None where none has been chosen yet."""
-    head = _read_json(metrics_path(directory, split)).get("head")
-    return None if head is None else Head(int(head["layer"]), int(head["head"]))
+    """The head of a run directory that was chosen on the development split; None where none has been chosen yet.
+
+    Raises:
+        UserError: the file that names it is damaged.
+    """
+    evidence = read_evidence(directory, split)
+    return None if evidence is None else evidence.head.position
 
 
 def stored_head(run: Run) -> Head:
     """The head that was chosen on the development split.
 
     Raises:
-        UserError: none has been chosen yet.
+        UserError: none has been chosen yet, or the file that names it is damaged.
     """
     head = find_head(run.directory)
     if head is None:
@@ -43,7 +46,10 @@ def stored_head(run: Run) -> Head:
             f"{metrics_path(run.directory, 'test')}: no head has been chosen yet; name one with layer=... head=..., "
             f"or choose it with scripts/score_attention.py run={run.directory}"
         )
-    return head
+    try:
+        return existing_head(head, run.config.model.layers, heads_of(run.config.model.attention))
+    except UserError as error:
+        raise UserError(f"{metrics_path(run.directory, 'test')}: {error}; {_way_out(run.directory)}") from None
 
 
 def metrics_path(directory: Path, split: str) -> Path:
@@ -55,23 +61,25 @@ def read_evidence(directory: Path, split: str) -> Evidence | None:
     """The evidence on a split as it was written; None where there is none.
 
     Raises:
-        UserError: the file is no evidence of a version that can be read.
+        UserError: the file is damaged, or no evidence of a version that can be read.
     """
-    path = metrics_path(directory, split)
-    stored = _read_json(path)
-    if not stored:
-        return None
-    content, is_old = with_present_keys(stored)
-    if is_old:
-        console.print(f"{path}: of version 1, read as version {VERSION}", soft_wrap=True)
     try:
-        return Evidence.from_json(content)
+        return _read(metrics_path(directory, split))
     except UserError as error:
-        raise UserError(f"{path}: {error}; delete the file to measure the run anew") from None
+        raise UserError(f"{error}; {_way_out(directory)}") from None
+
+
+def evidence_to_replace(directory: Path, split: str) -> Evidence | None:
+    """The same for a command that writes the file anew: one that is damaged is reported, and stops nothing."""
+    try:
+        return _read(metrics_path(directory, split))
+    except UserError as error:
+        console.print(f"{error}; it is measured anew", soft_wrap=True)
+        return None
 
 
 def write_evidence(headline: Headline, folder: Path, evidence: Evidence | None = None) -> None:
-    """Write `metrics.json` and the tables of heads and templates.
+    """Write `metrics.json` and the tables of heads and templates; the caller holds the folder.
 
     Args:
         headline: the scores of every head and item.
@@ -80,19 +88,16 @@ def write_evidence(headline: Headline, folder: Path, evidence: Evidence | None =
             if these are about the same head and as many items.
     """
     if evidence is None:
-        evidence, stored = headline.evidence(), read_evidence(folder, headline.split)
+        evidence, stored = headline.evidence(), evidence_to_replace(folder, headline.split)
         if stored is not None and _identity(stored) == _identity(evidence):
             evidence = replace(stored, **{name: getattr(evidence, name) for name in _SCORE_PARTS})
-    with locked_directory(headline.run.directory):
-        write_json(metrics_path(folder, headline.split), evidence.to_json())
-        write_csv(
-            folder / "tables" / f"templates_{headline.split}.csv",
-            template_rows(headline.measured, headline.head, headline.task_correct),
-        )
-        write_text(
-            folder / "tables" / f"heads_{headline.split}.csv", heads_frame(headline.measured).to_csv(index=False)
-        )
-        write_text(folder / "tables" / "heads_dev.csv", heads_frame(headline.development).to_csv(index=False))
+    write_json(metrics_path(folder, headline.split), evidence.to_json())
+    write_csv(
+        folder / "tables" / f"templates_{headline.split}.csv",
+        template_rows(headline.measured, headline.head, headline.task_correct),
+    )
+    write_text(folder / "tables" / f"heads_{headline.split}.csv", heads_frame(headline.measured).to_csv(index=False))
+    write_text(folder / "tables" / "heads_dev.csv", heads_frame(headline.development).to_csv(index=False))
 
 
 def _identity(evidence: Evidence) -> Any:
@@ -101,5 +106,20 @@ def _identity(evidence: Evidence) -> Any:
     return evidence.head, items, evidence.untrained_models
 
 
-def _read_json(path: Path) -> dict[str, Any]:
-    return dict(json.loads(path.read_text(encoding="utf-8"))) if path.exists() else {}
+def _way_out(directory: Path) -> str:
+    return f"delete the file, or write it anew with scripts/score_attention.py run={directory}"
+
+
+def _read(path: Path) -> Evidence | None:
+    try:
+        stored = read_json(path, {str: object})
+    except FileNotFoundError:
+        return None
+    content, is_old = with_present_keys(stored)
+    try:
+        evidence = Evidence.from_json(content)
+    except UserError as error:
+        raise UserError(f"{path}: {error}") from None
+    if is_old:
+        console.print(f"{path}: of version 1, read as version {VERSION}", soft_wrap=True)
+    return evidence

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from anaphora.base.errors import UserError
+from anaphora.base.files import parse_json
 from anaphora.data.corpora.division import Origin, ReadingReport, existing_path, read_lines, split_by_group
 from anaphora.data.corpora.reading import (
     DroppedRowError,
@@ -18,7 +19,6 @@ from anaphora.data.corpora.reading import (
     RowReader,
     example_of,
     find_mentions,
-    parse_json,
     text_of,
 )
 from anaphora.data.example import Example

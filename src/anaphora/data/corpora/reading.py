@@ -6,7 +6,6 @@ A row that makes no item is dropped with a reason; a row that breaks the format 
 from __future__ import annotations
 
 import csv
-import json
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import groupby
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from xml.etree import ElementTree
 
 from anaphora.base.errors import UserError, one_line
+from anaphora.base.files import parse_json
 from anaphora.base.hub import HUB_PREFIX, is_reachable
 from anaphora.data.corpora.division import (
     ReadingReport,
@@ -92,28 +92,6 @@ def json_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         if not isinstance(row, dict):
             raise UserError(f'{where}: {line.strip()[:40]!r} must be an object, e.g. {{"text": ...}}')
         yield where, row
-
-
-def parse_json(text: str, where: str, *, of_file: bool = False) -> Any:
-    """What JSON text holds; an error names the line where the text is that of a whole file.
-
-    Raises:
-        UserError: it is none, too deeply nested, or holds half of a character or a number too long to read.
-    """
-    try:
-        content = json.loads(text)
-        if "\\u" in text:
-            json.dumps(content, ensure_ascii=False).encode("utf-8")
-    except json.JSONDecodeError as error:
-        place = f"{where}, line {error.lineno}" if of_file else where
-        raise UserError(f"{place}: not JSON: {error.msg} at column {error.colno}") from None
-    except RecursionError:
-        raise UserError(f"{where}: JSON that is nested too deeply") from None
-    except UnicodeEncodeError:
-        raise UserError(f"{where}: half of a character (a lone surrogate, \\ud800 to \\udfff)") from None
-    except ValueError as error:  # a whole number of more digits than Python reads
-        raise UserError(f"{where}: not JSON that can be read ({error})") from None
-    return content
 
 
 def parquet_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from anaphora.base.errors import UserError
+from anaphora.base.files import parse_json
 from anaphora.data.corpora.division import Origin, ReadingReport, existing_path, read_text, split_by_group
-from anaphora.data.corpora.reading import checked_csv, json_lines, parquet_rows, parse_json
+from anaphora.data.corpora.reading import checked_csv, json_lines, parquet_rows
 from anaphora.data.example import SPLITS, Example, from_record
 from anaphora.settings.data import OwnExamples
 

@@ -1,0 +1,78 @@
+"""Arrays in safetensors files with a digest of what they hold, so that a changed bit is noticed when they are read."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
+
+from anaphora.base.errors import UserError
+from anaphora.base.files import atomic_write
+
+_DIGESTS = "digests"
+_ARRAYS = "arrays"
+
+
+def file_digest(path: Path) -> str:
+    """SHA-256 of a file's bytes."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]], files: Mapping[str, str] | None = None) -> None:
+    """Write arrays, whole or not at all, with their digest in the file's metadata.
+
+    Args:
+        path: of the safetensors file.
+        arrays: by name.
+        files: digests of further files without which the arrays mean something else, by name.
+    """
+    # In one entry: the format does not keep the order of several, and equal arrays give equal bytes.
+    digests = json.dumps({_ARRAYS: _digest(arrays), **(files or {})}, sort_keys=True)
+    content = save({name: np.ascontiguousarray(values) for name, values in arrays.items()}, {_DIGESTS: digests})
+    with atomic_write(path) as draft:
+        # The library's own writing to a file leaves another file than the draft, with permissions of its own.
+        draft.write_bytes(content)
+
+
+def read_arrays(path: Path, way_out: str = "") -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
+    """Arrays by name, and the digests of the files that belong to them; empty for a file that was written without any.
+
+    Args:
+        path: of the safetensors file.
+        way_out: what the message recommends where the file is damaged.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        UserError: it is damaged, or holds numbers of a type that no array has.
+    """
+    advice = f"; {way_out}" if way_out else ""
+    try:
+        with safe_open(path, framework="numpy") as file:
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  # it is no mapping
+            digests = json.loads((file.metadata() or {}).get(_DIGESTS, "{}"))
+    except FileNotFoundError:
+        raise
+    except (SafetensorError, OSError, ValueError) as error:
+        raise UserError(f"{path}: broken or cut off ({error}){advice}") from None
+    except TypeError as error:  # such as bfloat16
+        raise UserError(f"{path}: its numbers are of another type ({error}){advice}") from None
+    if not isinstance(digests, dict) or (digests and digests.pop(_ARRAYS, None) != _digest(arrays)):
+        raise UserError(f"{path}: damaged: what it holds is not what was written{advice}")
+    return arrays, digests
+
+
+def _digest(arrays: Mapping[str, NDArray[Any]]) -> str:
+    total = hashlib.sha256()
+    for name in sorted(arrays):
+        values = np.ascontiguousarray(arrays[name])
+        total.update(f"{name} {values.dtype.str} {values.shape} ".encode())
+        total.update(values.reshape(-1).view(np.uint8).data)
+    return total.hexdigest()

@@ -1,0 +1,126 @@
+"""What a study has stored about each of its runs: what was measured, and why a run failed.
+
+A group is "all", a kind of cue, or what a measure adds: "pronoun", "distance 8", "value permuted".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from anaphora.base.errors import UserError
+from anaphora.base.files import read_json
+from anaphora.runs.directory import RunFiles
+from anaphora.settings.commands.study import SETTINGS_MEASURES, StudyPlan
+from anaphora.studies.grid import Job
+
+GroupMeasures = dict[str, dict[str, dict[str, float | None]]]
+"""{language: {group: {measure: value}}}."""
+
+MEASURED_FILE = "measured.json"
+FAILURE_FILE = "failure.json"
+
+_WAY_OUT = "delete it, and the study measures the run again"
+_NUMBER = (float, None)
+_MEASURED = {
+    "query": {str: object},
+    "head": ([int], None),
+    "train_seconds": _NUMBER,
+    "groups": {str: {str: {str: _NUMBER}}},
+}
+
+
+@dataclass(frozen=True)
+class Query:
+    """What is measured of every run of a study."""
+
+    measures: tuple[str, ...]
+    split: str
+    items: int | None
+
+    @classmethod
+    def from_plan(cls, plan: StudyPlan) -> Query:
+        """What a plan measures."""
+        return cls(tuple(plan.measures), plan.split, plan.items)
+
+    @property
+    def of_runs(self) -> bool:
+        """Whether any measure needs a finished run."""
+        return any(measure not in SETTINGS_MEASURES for measure in self.measures)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON has it."""
+        return {**asdict(self), "measures": list(self.measures)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunRecord:
+    """What is known of one run of a study.
+
+    Attributes:
+        cell, seed: which run.
+        status: "finished", "failed", "unfinished" or "not begun".
+        error: why it failed.
+        groups: the measures; empty unless finished.
+        head: layer and head that the development split chose, where heads were scored.
+        seconds: that training took.
+    """
+
+    cell: str
+    seed: int
+    status: str
+    error: str = ""
+    groups: GroupMeasures
+    head: tuple[int, int] | None = None
+    seconds: float | None = None
+
+
+def read_record(job: Job, query: Query) -> RunRecord:
+    """A run's record, read from its directory without measuring anything.
+
+    Raises:
+        UserError: a file is damaged.
+    """
+    stored = _read_measured(job.directory)
+    if stored and {name: stored["query"].get(name) for name in query.to_dict()} == query.to_dict():
+        head = stored["head"]
+        return RunRecord(
+            cell=job.cell,
+            seed=job.seed,
+            status="finished",
+            groups=stored["groups"],
+            head=(head[0], head[1]) if head else None,
+            seconds=stored["train_seconds"],
+        )
+    failure = _read(job.directory / FAILURE_FILE, {"error": str})
+    if failure:
+        return RunRecord(cell=job.cell, seed=job.seed, status="failed", error=failure["error"], groups={})
+    status = "unfinished" if RunFiles(job.directory).config.exists() else "not begun"
+    return RunRecord(cell=job.cell, seed=job.seed, status=status, groups={})
+
+
+def is_measured(directory: Path, key: Mapping[str, Any]) -> bool:
+    """Whether what a key says was measured of a run; not where the file is damaged, which is then written anew."""
+    try:
+        stored = _read_measured(directory)
+    except UserError:
+        return False
+    return stored is not None and stored["query"] == key
+
+
+def _read_measured(directory: Path) -> dict[str, Any] | None:
+    stored = _read(directory / MEASURED_FILE, _MEASURED)
+    if stored and stored["head"] is not None and len(stored["head"]) != 2:
+        raise UserError(
+            f"{directory / MEASURED_FILE}: head: {stored['head']!r:.60} is not a layer and a head; {_WAY_OUT}"
+        )
+    return stored
+
+
+def _read(path: Path, shape: Mapping[str, Any]) -> dict[str, Any] | None:
+    try:
+        return dict(read_json(path, shape, _WAY_OUT))
+    except FileNotFoundError:
+        return None

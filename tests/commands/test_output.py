@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from anaphora.base.files import locked_directory
+from anaphora.cli import COMMANDS
+from anaphora.runs.directory import RunFiles
+
+Script = Callable[..., tuple[int, str, str]]
+FOLDERS = {
+    "antecedents": ("run={run}",),
+    "corpus": ("data=jsonl", "data.path={run}/config.yaml"),
+    "evaluate": ("run={run}",),
+    "export": ("run={run}",),
+    "extract_attention": ("run={run}",),
+    "plot_attention": ("run={run}",),
+    "report": ("run={run}",),
+    "score_attention": ("run={run}",),
+    "replicate": (),
+    "train": ("name=run",),
+    "demo": ("name=run",),
+    "study": ("study=mirror",),
+}
+"""Every command that writes into a folder that `output` names, and what it is given beside it."""
+FILES = {
+    "attention": ("run={run}", "text=Anna"),
+    "benchmark": (),
+    "compare": ("runs=[{run},{run}/other]",),
+    "cross_validate": ("runs=[{run}]",),
+    "explain": ("run={run}", "text=Anna", "form=page"),
+    "gap": ("runs=[{run}]", "data=gap", "data.path=gap"),
+    "labels": ("runs=[{run}]",),
+    "transfer": ("runs=[{run}]", "data=jsonl", "data.path=items.jsonl"),
+}
+"""The same where `output` is a file."""
+
+
+def test_no_other_command_has_an_output() -> None:
+    having = {name for name, command in COMMANDS.items() if "output" in command.schema.__dataclass_fields__}
+    assert having == {*FOLDERS, *FILES}
+
+
+@pytest.fixture
+def no_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Data are not read, and nothing is measured."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("the work has begun")
+
+    for place in ("runs.items", "commands.antecedents", "commands.corpus", "commands.evaluate", "studies.measures"):
+        monkeypatch.setattr(f"anaphora.{place}.load_corpus", refuse)
+    monkeypatch.setattr("anaphora.commands.export.to_bert", refuse)
+    monkeypatch.setattr("anaphora.training.run.prepare_examples", refuse)
+    monkeypatch.setattr("anaphora.commands.replicate.generate_items", refuse)
+    monkeypatch.setattr("anaphora.commands.benchmark.measure_tables", refuse)
+    monkeypatch.setattr("anaphora.commands.attention.attention", refuse)
+    monkeypatch.setattr("anaphora.commands.explain.build_walkthrough", refuse)
+    monkeypatch.setattr("anaphora.commands.compare.stored_evidence", refuse)
+
+
+@pytest.mark.usefixtures("no_work")
+@pytest.mark.parametrize("name", [*FOLDERS, *FILES])
+def test_an_output_that_cannot_be_written_is_one_line_before_the_work(
+    name: str, own_run: Path, tmp_path: Path, script: Script
+) -> None:
+    suffix = ".html" if name == "attention" else ""
+    (tmp_path / "file").write_text("mine")
+    os.mkfifo(tmp_path / f"pipe{suffix}")
+    arguments = [word.format(run=own_run) for word in (FOLDERS | FILES)[name]]
+    for place in (tmp_path / "file" / f"x{suffix}", tmp_path / f"pipe{suffix}"):
+        status, _, err = script(name, f"output={place}", *arguments)
+        assert (status, err.count("\n")) == (2, 1), err
+        assert "cannot be written" in err or "holds something already" in err
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+@pytest.mark.usefixtures("no_work")
+@pytest.mark.parametrize("name", ["score_attention", "report", "evidence"])
+def test_a_run_that_is_held_is_one_line_before_the_work(name: str, own_run: Path, script: Script) -> None:
+    with locked_directory(own_run / "controls" if name == "evidence" else own_run):
+        status, _, err = script(name, f"run={own_run}")
+    assert (status, err.count("\n")) == (2, 1) and "another process is writing" in err
+
+
+def test_a_run_that_cannot_be_written_is_scored_elsewhere(own_run: Path, tmp_path: Path, script: Script) -> None:
+    before = sorted(own_run.rglob("*"))
+    RunFiles(own_run).metrics.mkdir()  # where no file can be written
+    with locked_directory(own_run):
+        status, _, err = script("score_attention", f"run={own_run}", f"output={tmp_path / 'scores'}", "untrained=0")
+        assert status == 0, err
+        small = ("items=6", "untrained=0", "sentences=1", "formats=[]")
+        status, out, err = script("report", f"run={own_run}", f"output={tmp_path / 'report'}", *small)
+        assert status == 0, err
+    RunFiles(own_run).metrics.rmdir()
+    assert sorted(own_run.rglob("*")) == before
+    assert json.loads((tmp_path / "scores" / "metrics.json").read_text(encoding="utf-8"))["head"]["chosen_on"] == "dev"
+    assert f"its numbers go to {tmp_path / 'report' / 'own'}" in out
+    assert (tmp_path / "report" / "report.html").exists()
+    assert (tmp_path / "report" / "own" / "metrics.json").exists()
+
+
+def test_damaged_scores_are_mended_by_scoring(own_run: Path, script: Script) -> None:
+    RunFiles(own_run).metrics.write_text("{}")
+    status, _, err = script("explain", f"run={own_run}", "text=Anna")
+    assert (status, err.count("\n")) == (2, 1) and "metrics.json: split: the key is missing; delete" in err
+    status, out, err = script("score_attention", f"run={own_run}", "untrained=0")
+    assert status == 0, err
+    assert "it is measured anew" in out
+    assert json.loads(RunFiles(own_run).metrics.read_text(encoding="utf-8"))["head"]
+
+
+def test_damaged_history_is_refused_before_the_data_are_read(
+    own_run: Path, script: Script, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("anaphora.runs.items.load_corpus", None)
+    RunFiles(own_run).training.write_text('{"validations": 3}')
+    status, _, err = script("score_attention", f"run={own_run}")
+    assert (status, err.count("\n")) == (2, 1)
+    assert "training.json: validations: 3 is not a list; restore the file, or delete it" in err
