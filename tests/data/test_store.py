@@ -178,6 +178,30 @@ def test_a_damaged_cache_is_named(cache: Path, dpr_file: Path) -> None:
         store.load(Dpr(path=str(dpr_file)))
 
 
+def test_a_cache_in_which_anything_is_changed_is_named(cache: Path, dpr_file: Path) -> None:
+    store.load(Dpr(path=str(dpr_file)))
+    (folder,) = cache.iterdir()
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        content = path.read_bytes()
+        for damaged in (b"", b"{}", b"[]", content[:-1], content.replace(b"1", b"2"), content.replace(b"ran", b"run")):
+            if damaged == content:
+                continue
+            path.write_bytes(damaged)
+            with pytest.raises(UserError, match=r"the cache is damaged .* delete this folder"):
+                store.load(Dpr(path=str(dpr_file)))
+        path.write_bytes(content)
+    assert store.load(Dpr(path=str(dpr_file))).examples("train")
+
+
+def test_a_cache_that_cannot_be_written_is_told_before_the_corpus_is_read(
+    tmp_path: Path, dpr_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANAPHORA_CACHE", str(dpr_file))
+    monkeypatch.setattr(dpr, "read", None)
+    with pytest.raises(UserError, match=r"cannot be written .*; the cache lies there: set ANAPHORA_CACHE"):
+        store.load(Dpr(path=str(dpr_file)))
+
+
 def test_an_empty_split_stays_empty(dpr_file: Path) -> None:
     for _ in range(2):
         loaded = store.load(Dpr(path=str(dpr_file), dev_share=0.0, test_share=0.25))

@@ -11,8 +11,6 @@ import dataclasses
 import hashlib
 import json
 import os
-import shutil
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,7 +18,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anaphora.base.code import code_digest
-from anaphora.base.errors import UserError
+from anaphora.base.errors import UserError, one_line
+from anaphora.base.files import atomic_directory, check_writable, read_json, write_json
+from anaphora.base.tensors import file_digest
 from anaphora.data import contamination
 from anaphora.data.corpora.division import ReadingReport, fold_numbers, group_key
 from anaphora.data.corpora.registry import Splits, source_for
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 
 _ABOUT = "about.json"
+_ABOUT_SHAPE = {"rows": int, "dropped": [[str]], "words": [str], "digests": {str: str}}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,6 +89,8 @@ def load(settings: data_settings.Data) -> Corpus:
     directory = cache_folder() / f"{settings.kind}-{fingerprint}"
     if not directory.exists():
         source = source_for(settings)
+        with cache_advice():
+            check_writable(directory)
         splits, report = _read(settings)
         if type(settings) in PARTS:
             _check_splits(PARTS[type(settings)].option, settings, splits)
@@ -99,15 +102,27 @@ def load(settings: data_settings.Data) -> Corpus:
             if settings.folds:
                 splits = _with_fold_as_dev(splits, settings, settings.folds)
         try:
-            _write(directory, splits, report, source.words(settings), schema_of(settings))
-        except OSError as error:
-            raise UserError(f"{directory}: cannot write the cache ({error.strerror}); set ANAPHORA_CACHE") from None
+            with cache_advice():
+                _write(directory, splits, report, source.words(settings), schema_of(settings))
+        except UserError:
+            # Another process may have made the same corpus meanwhile: its copy is as good.
+            if not directory.exists():
+                raise
     return _open(directory, fingerprint, schema_of(settings))
 
 
 def cache_folder() -> Path:
     """Where corpora are kept."""
     return Path(os.environ.get("ANAPHORA_CACHE") or "~/.cache/anaphora").expanduser()
+
+
+@contextmanager
+def cache_advice() -> Iterator[None]:
+    """A block that writes into the cache: where it cannot, the message says how to have the cache elsewhere."""
+    try:
+        yield
+    except UserError as error:
+        raise UserError(f"{error}; the cache lies there: set ANAPHORA_CACHE to another folder") from None
 
 
 @extensible(tuple)
@@ -201,35 +216,31 @@ def _write(
 ) -> None:
     from datasets import Dataset, DatasetDict
 
-    directory.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(prefix=".making-", dir=directory.parent))
-    try:
+    with atomic_directory(directory) as draft:
         # An empty dataset can be stored but not loaded again; `_open` puts it back.
         stored = {
             name: Dataset.from_dict(columns_of(splits[name]), features=features) for name in SPLITS if splits[name]
         }
         with _without_progress_bars():
-            DatasetDict(stored).save_to_disk(temporary)
-        about = {"rows": report.rows, "dropped": report.dropped, "words": words}
-        (temporary / _ABOUT).write_text(json.dumps(about, ensure_ascii=False), encoding="utf-8")
-        try:
-            temporary.rename(directory)
-        except OSError:
-            # Another process may have made the same corpus meanwhile: its copy is as good.
-            if not directory.exists():
-                raise
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+            DatasetDict(stored).save_to_disk(draft)
+        about = {"rows": report.rows, "dropped": list(map(list, report.dropped)), "words": list(words)}
+        write_json(draft / _ABOUT, {**about, "digests": _digests(draft, about)})
 
 
 def _open(directory: Path, fingerprint: str, features: datasets.Features) -> Corpus:
     from datasets import Dataset, load_from_disk
 
     try:
-        about = json.loads((directory / _ABOUT).read_text(encoding="utf-8"))
+        about = read_json(directory / _ABOUT, _ABOUT_SHAPE)
+        digests = about.pop("digests")
+        if _digests(directory, about) != digests:
+            raise UserError("it does not hold what was written")
         stored = load_from_disk(directory)
     except (OSError, ValueError) as error:
-        raise UserError(f"{directory}: the cache is damaged ({error}); delete this folder") from None
+        reason = one_line(error)[:200]
+        raise UserError(
+            f"{directory}: the cache is damaged ({reason}); delete this folder, and it is made anew"
+        ) from None
     empty = Dataset.from_dict({name: [] for name in features}, features=features)
     return Corpus(
         splits={name: stored.get(name, empty) for name in SPLITS},
@@ -237,6 +248,13 @@ def _open(directory: Path, fingerprint: str, features: datasets.Features) -> Cor
         report=ReadingReport(about["rows"], tuple((where, reason) for where, reason in about["dropped"])),
         fingerprint=fingerprint,
     )
+
+
+def _digests(folder: Path, about: Mapping[str, Any]) -> dict[str, str]:
+    """The digest of every file of a corpus in the cache, by its name there, and of what is known about it."""
+    files = (path for path in sorted(folder.rglob("*")) if path.is_file() and path.name != _ABOUT)
+    known = hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
+    return {_ABOUT: known, **{path.relative_to(folder).as_posix(): file_digest(path) for path in files}}
 
 
 @contextmanager

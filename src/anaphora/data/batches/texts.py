@@ -12,14 +12,13 @@ from itertools import chain, count
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError
-from safetensors.numpy import load_file, save_file
 
 from anaphora.base.code import code_digest
 from anaphora.base.errors import UserError
-from anaphora.base.files import atomic_write
+from anaphora.base.files import check_writable
+from anaphora.base.tensors import read_arrays, write_arrays
 from anaphora.data.batches.encoded import EncodedSplit, Indices, RaggedArray
-from anaphora.data.store import cache_folder
+from anaphora.data.store import cache_advice, cache_folder
 from anaphora.data.text import Text
 from anaphora.data.tokens.tokenizer import Tokenizer, independent_stretches
 
@@ -84,16 +83,16 @@ def _token_chunks(
     """Token ids and word numbers of every chunk, from the cache or put there."""
     path = cache_folder() / f"tokens-{_fingerprint(texts, tokenizer, longest, first_only)}.safetensors"
     try:
-        stored = load_file(path)
+        stored, _ = read_arrays(path)
     except FileNotFoundError:
+        with cache_advice():
+            check_writable(path)
         stored = _encode(texts, tokenizer, longest, first_only)
-        try:
-            with atomic_write(path) as draft:
-                save_file(stored, draft)
-        except OSError as error:
-            raise UserError(f"{path}: cannot write the cache ({error.strerror}); set ANAPHORA_CACHE") from None
-    except (SafetensorError, OSError) as error:
-        raise UserError(f"{path}: the cache is damaged ({error}); delete this file") from None
+        with cache_advice():
+            write_arrays(path, stored)
+    except UserError as error:
+        reason = str(error).removeprefix(f"{path}: ")
+        raise UserError(f"{path}: the cache is damaged ({reason}); delete this file, and it is made anew") from None
     lengths = stored["lengths"].astype(np.int64)
     return RaggedArray.joined(stored["ids"], lengths), RaggedArray.joined(stored["words"], lengths)
 
