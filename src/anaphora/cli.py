@@ -171,7 +171,7 @@ def user_errors_exit() -> Iterator[None]:
     except (UserError, HydraException, OmegaConfBaseException) as error:
         sys.exit(report_error(error))
     except ValueError as error:
-        reason = next((told for part, told in _OF_HYDRA.items() if part in str(error)), None)
+        reason = next((meaning for part, meaning in _OF_HYDRA.items() if part in str(error)), None)
         if reason is None:
             raise
         sys.exit(report_error(UserError(reason)))
