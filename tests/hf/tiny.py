@@ -105,3 +105,12 @@ def tiny_folder(factory: pytest.TempPathFactory, family: str) -> Path:
     tiny(family).save_pretrained(path)
     tokenizer().save_pretrained(path)
     return path
+
+
+def tiny_language_model(family: str, **changes: Any) -> Any:
+    """The same with a random output layer over the vocabulary."""
+    torch.manual_seed(0)
+    config = transformers.AutoConfig.for_model(family, **{**SETTINGS[family], **changes})
+    masked = family in ("bert", "distilbert", "modernbert", "roberta")
+    automatic = transformers.AutoModelForMaskedLM if masked else transformers.AutoModelForCausalLM
+    return automatic.from_config(config, attn_implementation="sdpa").eval()

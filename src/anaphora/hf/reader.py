@@ -7,8 +7,10 @@ mode, if that gives weights. L layers, H heads, T tokens, Q queries.
 from __future__ import annotations
 
 import contextlib
+import copy
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
 from anaphora.analysis.causal.interventions import Intervention
 from anaphora.analysis.maps.record import AttentionRecord
@@ -50,6 +52,7 @@ class TransformersModel:
         layers, heads: of the part that is read; of an encoder-decoder the encoder.
         is_decoder: whether a token sees only what stands before it.
         through_interface: whether attention is read where it is computed; else in eager mode.
+        language_model: the same with its trained output layer over the vocabulary; None where it has none.
     """
 
     name: str
@@ -60,6 +63,7 @@ class TransformersModel:
     heads: int
     is_decoder: bool
     through_interface: bool
+    language_model: PreTrainedModel | None = None
 
     @property
     def most_tokens(self) -> int | None:
@@ -163,6 +167,30 @@ class TransformersModel:
                 return list(maps)
             return [one[tap.queries[0], :, tap.queries[1]] for one in maps]
 
+    def logits(self, tokens: Sequence[TokenizedText], tap: interface.AttentionTap) -> Tensor:
+        """What the output layer gives the vocabulary at each token of texts that are padded at their ends: (B, T, V).
+
+        Raises:
+            UserError: the model has no output layer, or is read in eager mode.
+        """
+        if self.language_model is None or not self.through_interface:
+            raise UserError(f"{self.name}: it has no output layer over the vocabulary that could be read")
+        with torch.inference_mode(), self._attention_by(interface.NAME), interface.tapped(tap):
+            logits: Tensor = self.language_model(**self.padded(tokens)).logits
+        return logits
+
+    def untrained(self, seed: int) -> TransformersModel:
+        """The same at the random start of a seed, without an output layer; the caller's generator is left as it was."""
+        with torch.random.fork_rng(devices=[]), _quiet():
+            torch.manual_seed(seed)
+            model: Any = type(self.model)(copy.deepcopy(self.model.config))
+        return replace(self, model=model.eval(), language_model=None).on(self.model.device)
+
+    def on(self, device: torch.device) -> TransformersModel:
+        """The same, which computes on a device from now on."""
+        nn.Module.to(self.language_model or self.model, device)
+        return self
+
     def padded(self, tokens: Sequence[TokenizedText]) -> Mapping[str, Tensor]:
         """What the model takes: ids and mask, (B, T) each."""
         length = max(len(one.ids) for one in tokens)
@@ -214,7 +242,7 @@ def open_model(
             f"{name}: its tokenizer ({type(tokenizer).__name__}) does not say which characters its tokens cover; a "
             "fast one is needed (AutoTokenizer.from_pretrained(..., use_fast=True), or tokenizer.json in the folder)"
         )
-    config = loaded.config
+    config, whole = loaded.config, loaded
     loaded = loaded.get_encoder() if config.is_encoder_decoder else loaded.base_model  # no output layer
     text = config.get_text_config()
     family = str(config.model_type)
@@ -232,6 +260,7 @@ def open_model(
         heads=int(heads),
         is_decoder=_sees_backwards_only(loaded),
         through_interface=family in interface.FAMILIES,
+        language_model=whole.eval() if _has_output_layer(whole) else None,
     )
 
 
@@ -251,8 +280,14 @@ def _load(transformers: Any, name: str) -> tuple[str, Any, Any]:
     try:
         with _quiet():
             tokenizer = transformers.AutoTokenizer.from_pretrained(place, trust_remote_code=False, **options)
-            model = transformers.AutoModel.from_pretrained(
-                place, trust_remote_code=False, use_safetensors=True, dtype=torch.float32, **options
+            config = transformers.AutoConfig.from_pretrained(place, trust_remote_code=False, **options)
+            model, report = _class_of(transformers, config).from_pretrained(
+                place,
+                trust_remote_code=False,
+                use_safetensors=True,
+                dtype=torch.float32,
+                output_loading_info=True,
+                **options,
             )
     except Exception as error:  # unrelated classes for a missing file, a wrong one, a pickle, and no network
         offline = " (the hub cannot be reached)" if name.startswith(HUB_PREFIX) and options["local_files_only"] else ""
@@ -260,7 +295,33 @@ def _load(transformers: Any, name: str) -> tuple[str, Any, Any]:
             f"model ({name}): cannot be opened{offline}: {one_line(error)[:300]}; needed are config.json, "
             "model.safetensors and the tokenizer's files, and no code of the model's own"
         ) from None
+    if report["missing_keys"] and _has_output_layer(model):
+        model = model.base_model  # an output layer that was never trained is none
     return Path(place).name, model, tokenizer
+
+
+def _class_of(transformers: Any, config: Any) -> Any:
+    """The class that loads a model with its output layer over the vocabulary, where it was stored with one."""
+    for automatic, names in _output_layers().items():
+        if any(name in names for name in config.architectures or ()):
+            return getattr(transformers, automatic)
+    return transformers.AutoModel
+
+
+def _has_output_layer(model: PreTrainedModel) -> bool:
+    """Whether it scores the vocabulary at every token; decoders of encoder-decoders do not count."""
+    known = any(type(model).__name__ in names for names in _output_layers().values())
+    return known and not model.config.is_encoder_decoder
+
+
+@cache
+def _output_layers() -> dict[str, frozenset[str]]:
+    """By the class that loads them, the models with an output layer over the vocabulary at every token."""
+    automatic: Any = import_module("transformers.models.auto.modeling_auto")
+    return {
+        "AutoModelForMaskedLM": frozenset(automatic.MODEL_FOR_MASKED_LM_MAPPING_NAMES.values()),
+        "AutoModelForCausalLM": frozenset(automatic.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.values()),
+    }
 
 
 def _sees_backwards_only(model: PreTrainedModel) -> bool:

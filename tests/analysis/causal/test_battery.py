@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from anaphora.analysis.causal import battery
 from anaphora.analysis.causal.battery import CausalTests
 from anaphora.analysis.causal.outcomes import MATCHED_EDGES
 from anaphora.analysis.causal.subjects import Edges, PackedSubject, Scores
@@ -223,6 +224,16 @@ def test_a_backup_head_hides_a_single_ablation_and_a_cumulative_one_shows_both()
     assert [step["drop"] for step in cell["head_ablation"]["cumulative"]] == [0, 0.5, 0.5, 0.5]
     assert cell["knockout"]["head"]["gold"]["drop"] == 0
     assert cell["knockout"]["layer"]["gold"]["drop"] == 1
+
+
+def test_of_many_heads_the_best_are_tested_alone_and_sets_double(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(battery, "EVERY_HEAD_UP_TO", 3)
+    monkeypatch.setattr(battery, "BEST_OF_MANY", 2)
+    cell = cell_of(COPIER)
+    assert {Head(step["layer"], step["head"]) for step in cell["head_ablation"]["single"]} == {COPIER, OTHERS[0]}
+    assert [step["k"] for step in cell["head_ablation"]["cumulative"]] == [1, 2, 4]
+    assert [step["k"] for step in cell["pattern_patching"]["cumulative"]] == [1, 2, 4]
+    assert cell["pattern_patching"]["all_layers"]["flipped"] == 1.0
 
 
 def test_the_row_of_the_minimal_pair_turns_every_answer_where_one_head_carries_it(single: dict[str, Any]) -> None:

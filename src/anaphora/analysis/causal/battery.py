@@ -32,6 +32,10 @@ from anaphora.analysis.scores.statistics import cluster_interval, median_and_spr
 from anaphora.base.errors import UserError
 from anaphora.data.example import Example
 
+EVERY_HEAD_UP_TO, BEST_OF_MANY = 64, 16
+"""Heads that are all ablated alone and added one by one; of a model with more only so many of the best are, and sets
+double in size: each set is one more pass over all items."""
+
 
 def knockout_cell(
     tests: CausalTests, knocked: Mapping[str, Mapping[str, Knockout | None]], items: Bools
@@ -94,10 +98,8 @@ def patch_cell(tests: CausalTests, patch: PatternPatch, items: Bools) -> dict[st
         "skipped": int((items & patch.skipped).sum()),
         "head": share(patch.head),
         "layer": share(patch.layer),
-        "cumulative": [
-            {"k": count, "flipped": share(flipped)["flipped"]} for count, flipped in enumerate(patch.by_count, start=1)
-        ],
-        "all_layers": share(patch.by_count[-1] if patch.by_count else patch.head),
+        "cumulative": [{"k": count, "flipped": share(flipped)["flipped"]} for count, flipped in patch.by_count.items()],
+        "all_layers": share(patch.by_count[max(patch.by_count)] if patch.by_count else patch.head),
         "aligned": aligned_patch_cell(tests, patch.aligned, items),
     }
 
@@ -197,10 +199,13 @@ class CausalTests:
         return knockouts
 
     def single(self) -> list[tuple[Head, str, Floats]]:
-        """Each head ablated alone, the one under test in every mode."""
+        """Each head ablated alone, of many heads the best; the one under test in every mode."""
+        heads = self.all_heads
+        if len(heads) > EVERY_HEAD_UP_TO:
+            heads = sorted({self.head, *self.order[:BEST_OF_MANY]})
         ablations = []
-        for number, head in enumerate(self.all_heads):
-            self.progress(f"causal tests: head {number + 1} of {len(self.all_heads)} alone")
+        for number, head in enumerate(heads):
+            self.progress(f"causal tests: head {number + 1} of {len(heads)} alone")
             modes = ABLATION_MODES if head == self.head else ABLATION_MODES[:2]
             ablations += [(head, mode, self._without([head], mode)) for mode in modes]
         return ablations
@@ -209,7 +214,7 @@ class CausalTests:
         """The best 1, 2, ... heads ablated at their mean, beside random sets of as many heads of the same layers."""
         random = np.random.default_rng(0)
         ablations = []
-        for count in range(1, len(self.order) + 1):
+        for count in self._counts():
             self.progress(f"causal tests: the best {count} of {len(self.order)} heads")
             heads = self.order[:count]
             random_sets = [self._as_many(heads, random) for _ in range(RANDOM_SETS)]
@@ -238,8 +243,8 @@ class CausalTests:
             return follows
 
         self.progress("causal tests: pattern patch")
-        by_count = [flipped(self.order[:count]) for count in range(1, len(self.order) + 1)] if fit else []
-        head = by_count[0] if fit and self.order[0] == self.head else flipped([self.head]) if fit else pairs
+        by_count = {count: flipped(self.order[:count]) for count in self._counts()} if fit else {}
+        head = by_count[1] if fit and self.order[0] == self.head else flipped([self.head]) if fit else pairs
         siblings = [other for other in self.order if other.layer == self.head.layer]
         layer = flipped(siblings) if fit else pairs
         return PatternPatch(pairs, skipped, by_count, head, layer, self._aligned_patch(minimal_pairs, siblings))
@@ -291,6 +296,13 @@ class CausalTests:
             has_edges = [bool(cut) for cut in cuts]
             losses[has_edges, candidate] = (best - after)[has_edges]
         return {name: self._doses(losses, records) for name, records in ({"raw": raw} | dict(records_by_map)).items()}
+
+    def _counts(self) -> list[int]:
+        """How many of the best heads are taken together: every number, of many heads powers of two, and all."""
+        every = len(self.order)
+        if every <= EVERY_HEAD_UP_TO:
+            return list(range(1, every + 1))
+        return [2**power for power in range(every.bit_length()) if 2**power < every] + [every]
 
     def _cut(self, kind: str, heads: Sequence[Head], others: Sequence[Head]) -> Knockout:
         edges, mass = self._edges([sentence.edges(kind, heads, others) for sentence in self.sentences])

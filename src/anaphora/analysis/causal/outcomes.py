@@ -56,7 +56,7 @@ class PatternPatch(NamedTuple):
 
     pairs: Bools
     skipped: Bools
-    by_count: list[Bools]  # the best 1, 2, ... heads, up to all
+    by_count: dict[int, Bools]  # the best 1, 2, ... heads, up to all
     head: Bools
     layer: Bools  # all heads of that head's layer
     aligned: AlignedPatch

@@ -243,7 +243,7 @@ class PackedSubject:
             for item in batch.items.tolist():
                 begin = self._batch_and_start[item][1]
                 outputs_of[item] = flat[:, begin : begin + len(self.tokens[item].ids)]
-        partners = _resampling_partners(self.examples, self.tokens)
+        partners = resampling_partners(self.examples, self.tokens)
         outputs = []
         for batch in self._batches:
             rows, length = batch.ids.shape
@@ -269,7 +269,7 @@ def next_in_minimal_pair(examples: Sequence[Example]) -> dict[int, int]:
     return {one: other for items in sets.values() if len(items) > 1 for one, other in _cyclic_pairs(items)}
 
 
-def _resampling_partners(examples: Sequence[Example], tokens: Sequence[TokenizedText]) -> dict[int, int]:
+def resampling_partners(examples: Sequence[Example], tokens: Sequence[TokenizedText]) -> dict[int, int]:
     """Whose outputs each item gets: `ABLATION_MODES` says which."""
     languages: defaultdict[str, list[int]] = defaultdict(list)
     for item, example in enumerate(examples):

@@ -1,0 +1,191 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from tiny import tiny, tiny_language_model, tokenizer
+
+from anaphora.analysis.causal.subjects import ABLATION_MODES, Edges
+from anaphora.analysis.scores.heads import Head
+from anaphora.base.errors import UserError
+from anaphora.data.own_sentence import example_from_query
+from anaphora.hf.answers import asked_items, why_no_answer
+from anaphora.hf.reader import open_model
+from anaphora.hf.subject import TransformersSubject
+
+FAMILIES = ("bert", "distilbert", "gpt2", "llama", "modernbert", "roberta")
+EXAMPLES = [
+    example_from_query("Anna helped Emma because she was weak.", "she", ["Anna", "Emma"], "Anna"),
+    example_from_query("The old man left the park because he was tired.", "he", ["The old man", "park"], "The old man"),
+    example_from_query("小红推了小明，因为他很生气。", "他", ["小红", "小明"], "小明"),
+]
+NOTHING = Edges(*np.zeros((5, 0), dtype=np.int64))
+
+
+@pytest.fixture(params=FAMILIES)
+def subject(request: pytest.FixtureRequest) -> TransformersSubject:
+    return TransformersSubject(open_model(tiny_language_model(request.param), tokenizer()), EXAMPLES)
+
+
+def edge(item: int, head: Head, query: int, key: int) -> Edges:
+    return Edges(*(np.array([number]) for number in (item, head.layer, head.head, query, key)))
+
+
+def all_heads(subject: TransformersSubject) -> list[Head]:
+    layers, heads = subject.shape
+    return [Head(layer, head) for layer in range(layers) for head in range(heads)]
+
+
+def test_an_edit_of_nothing_changes_nothing(subject: TransformersSubject) -> None:
+    """A row put in its own place is one; in the first item the masks are as many as the pronoun's tokens."""
+    plain = subject.scores()
+    assert np.isfinite(plain[:, :2]).all() and (plain[:, :2] < 0).all() and np.isneginf(plain[:, 2]).all()
+    pronoun = subject.tokens[0].covering(subject.examples[0].pronoun)
+    own_rows = {0: dict(subject.maps())[0][:, :, pronoun]}
+    for edited in (
+        subject.knocked_out(NOTHING),
+        subject.value_zeroed(NOTHING),
+        subject.ablated([], "zero"),
+        subject.patched(all_heads(subject), {}),
+        subject.patched(all_heads(subject), own_rows),
+    ):
+        np.testing.assert_allclose(edited, plain, atol=1e-6)
+
+
+def test_a_cut_edge_has_no_weight_and_the_rest_of_its_row_takes_it(subject: TransformersSubject) -> None:
+    """Cutting is patching in a row with 0 there, scaled up to 1; dropping the value is the same row as it is."""
+    head, (pronoun,) = Head(0, 1), subject.tokens[0].covering(subject.examples[0].pronoun)
+    row = dict(subject.maps())[0][:, :, [pronoun]].copy()
+    without, scaled = row.copy(), row.copy()
+    without[..., 1] = 0
+    scaled[..., 1] = 0
+    scaled /= scaled.sum(axis=-1, keepdims=True)
+    cut = subject.knocked_out(edge(0, head, pronoun, 1))
+    assert abs(cut[0, :2] - subject.scores()[0, :2]).max() > 1e-6
+    np.testing.assert_allclose(cut[1:], subject.scores()[1:], atol=1e-6)
+    np.testing.assert_allclose(cut, subject.patched([head], {0: scaled}), atol=1e-6)
+    zeroed = subject.value_zeroed(edge(0, head, pronoun, 1))
+    np.testing.assert_allclose(zeroed, subject.patched([head], {0: without}), atol=1e-6)
+
+
+def test_each_item_is_answered_as_if_it_stood_alone(subject: TransformersSubject) -> None:
+    heads = all_heads(subject)[:2]
+    for item, example in enumerate(subject.examples):
+        alone = TransformersSubject(subject._model, [example])
+        np.testing.assert_allclose(alone.scores()[0], subject.scores()[item], atol=1e-5)
+        np.testing.assert_allclose(alone.ablated(heads, "zero")[0], subject.ablated(heads, "zero")[item], atol=1e-5)
+
+
+@pytest.mark.parametrize("mode", ABLATION_MODES)
+def test_an_ablated_head_changes_the_answers_and_not_the_model(mode: str) -> None:
+    subject = TransformersSubject(open_model(tiny_language_model("bert", initializer_range=0.5), tokenizer()), EXAMPLES)
+    plain = subject.scores()
+    assert abs(subject.ablated([Head(0, 0)], mode)[:, :2] - plain[:, :2]).max() > 1e-3
+    np.testing.assert_array_equal(subject.scores(), plain)
+    with pytest.raises(UserError, match=r"mode \('none'\) must be one of zero, mean, resample, uniform"):
+        subject.ablated([Head(0, 0)], "none")
+
+
+def test_a_dropped_value_is_what_a_bert_of_one_layer_computes_by_hand() -> None:
+    model = tiny_language_model("bert", num_hidden_layers=1, initializer_range=0.5)
+    subject = TransformersSubject(open_model(model, tokenizer()), EXAMPLES[:1])
+    (example,), (tokens,) = subject.examples, subject.tokens
+    (pronoun,), head, size = tokens.covering(example.pronoun), 2, 8
+    ids = torch.tensor([tokens.ids])
+    assert ids[0, pronoun] == tokenizer().mask_token_id
+    layer = model.bert.encoder.layer[0]
+    with torch.inference_mode():
+        hidden = model.bert.embeddings(input_ids=ids)
+        query, key, value = (
+            getattr(layer.attention.self, name)(hidden)[0].view(-1, 4, size).transpose(0, 1)
+            for name in ("query", "key", "value")
+        )
+        weights = (query @ key.transpose(1, 2) / size**0.5).softmax(dim=-1)
+        heaviest = int(weights[head, pronoun].argmax())
+        weights[head, pronoun, heaviest] = 0
+        mixed = (weights @ value).transpose(0, 1).reshape(1, -1, 32)
+        attended = layer.attention.output(mixed, hidden)
+        words = model.cls(layer.output(layer.intermediate(attended), attended))[0, pronoun].double().log_softmax(dim=-1)
+    expected = [
+        float(words[[tokens.ids[token] for token in tokens.covering(spans[0])]].mean()) for spans in example.candidates
+    ]
+    zeroed = subject.value_zeroed(edge(0, Head(0, head), pronoun, heaviest))
+    assert abs(zeroed[0, :2] - subject.scores()[0, :2]).max() > 1e-3
+    np.testing.assert_allclose(zeroed[0, :2], expected, atol=1e-5)
+
+
+def test_a_mask_stands_for_every_token_of_a_candidate() -> None:
+    model = open_model(tiny_language_model("bert"), tokenizer())
+    (item,) = asked_items(model, EXAMPLES[1:2])
+    masks = [reading.tokens.ids.count(tokenizer().mask_token_id) for reading in item.readings]
+    words = [model.tokenize(words) for words in ("the old man", "park")]
+    assert masks == [len(own.ids) - 2 for own in words]
+    assert [reading.targets[0].ids for reading in item.readings] == [own.ids[1:-1] for own in words]  # no capital
+    for reading, count in zip(item.readings, masks, strict=True):
+        (pronoun,) = item.tokens.covering(item.example.pronoun)
+        assert len(reading.places[pronoun]) == count
+        assert reading.tokens.ids[reading.places[-1][0]] == item.tokens.ids[-1]
+        np.testing.assert_allclose(reading.shares().sum(axis=1), 1)
+
+
+def test_a_decoder_completes_a_prompt_with_the_candidate() -> None:
+    model = open_model(tiny_language_model("gpt2"), tokenizer())
+    (item,) = asked_items(model, EXAMPLES[:1])
+    assert item.tokens.spans[-1] == (37, 38)  # nothing behind the sentence
+    for reading, name in zip(item.readings, ("Anna", "Emma"), strict=True):
+        assert reading.tokens.ids == model.tokenize(f'{item.example.text} The word "she" refers to {name}').ids
+        (target,) = reading.targets
+        logits = model.language_model(torch.tensor([reading.tokens.ids])).logits[0]  # type: ignore[misc]
+        expected = logits.log_softmax(dim=-1)[list(target.positions), list(target.ids)].mean()
+        subject = TransformersSubject(model, EXAMPLES[:1])
+        assert subject.scores()[0, target.candidate] == pytest.approx(expected.item(), abs=1e-5)
+
+
+def test_a_decoder_is_given_no_weight_on_what_follows() -> None:
+    subject = TransformersSubject(open_model(tiny_language_model("llama"), tokenizer()), EXAMPLES[:1])
+    (pronoun,) = subject.tokens[0].covering(subject.examples[0].pronoun)
+    rows = dict(subject.maps())[0][:, :, [pronoun]].copy()
+    assert (rows[..., pronoun + 1 :] == 0).all()
+    later = rows / np.float32(2)
+    later[..., pronoun + 1] = 0.5  # scaled up again, it is the row itself
+    heads = all_heads(subject)
+    np.testing.assert_allclose(subject.patched(heads, {0: later}), subject.scores(), atol=1e-5)
+
+
+def test_masking_the_pronoun_leaves_out_items_whose_cue_it_is() -> None:
+    pair = [
+        replace(example_from_query(f"Anna met Tom before {word} left.", word, ["Anna", "Tom"], name), minimal_pair="1")
+        for word, name in (("she", "Anna"), ("he", "Tom"))
+    ]
+    assert asked_items(open_model(tiny_language_model("bert"), tokenizer()), pair) == []
+    assert len(asked_items(open_model(tiny_language_model("gpt2"), tokenizer()), pair)) == 2
+    with pytest.raises(UserError, match="BertForMaskedLM: it can be asked none of the 2 items"):
+        TransformersSubject(open_model(tiny_language_model("bert"), tokenizer()), pair)
+
+
+def test_an_output_layer_is_read_from_a_folder_where_it_was_trained(tmp_path: Path) -> None:
+    whole = tiny_language_model("bert")
+    whole.save_pretrained(tmp_path / "whole")
+    whole.bert.save_pretrained(tmp_path / "without")
+    whole.bert.config.architectures = ["BertForMaskedLM"]  # said, and not stored
+    whole.bert.save_pretrained(tmp_path / "said")
+    (tmp_path / "said" / "config.json").write_text(
+        (tmp_path / "said" / "config.json").read_text().replace("BertModel", "BertForMaskedLM")
+    )
+    for name in ("whole", "without", "said"):
+        tokenizer().save_pretrained(tmp_path / name)
+    subject = TransformersSubject(open_model(tmp_path / "whole"), EXAMPLES)
+    expected = TransformersSubject(open_model(whole, tokenizer()), EXAMPLES).scores()
+    np.testing.assert_allclose(subject.scores(), expected, atol=1e-6)
+    for name in ("without", "said"):
+        reason = why_no_answer(open_model(tmp_path / name))
+        assert reason == f"{name}: it has no output layer over the vocabulary, so that it answers nothing"
+
+
+def test_what_cannot_be_asked_says_why() -> None:
+    with pytest.raises(UserError, match="BertModel: it has no output layer over the vocabulary"):
+        TransformersSubject(open_model(tiny("bert"), tokenizer()), EXAMPLES)
+    assert "read in eager mode and cannot be edited" in str(why_no_answer(open_model(tiny("mpnet"), tokenizer())))
