@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
-from tiny import tiny, tokenizer
+from tiny import tiny, tiny_language_model, tokenizer
 
 import anaphora
 from anaphora.base.errors import UserError
@@ -44,9 +46,49 @@ def test_heads_of_a_model_of_transformers_are_scored_on_ones_own_items(items: Pa
     assert "BertModel" in page and "https://" not in page
 
 
+@pytest.mark.parametrize("family", ["bert", "gpt2"])
+def test_a_language_model_is_scored_with_its_causal_tests(family: str, items: Path) -> None:
+    scores = anaphora.score(
+        tiny_language_model(family), data="jsonl", path=items, tokenizer=tokenizer(), causal_items=2, untrained=1
+    )
+    assert scores.untested is None and scores.evidence.untrained_models == 1
+    cell = scores.evidence.causal_cells["en"]["all"]
+    assert cell.items == 2 and cell.task_accuracy is not None
+    assert len(cell.head_ablation.cumulative) == 8 and cell.knockout["layer"].edges["gold"].drop is not None
+    assert scores.evidence.causal is not None
+    tested = scores.evidence.causal.head
+    assert (tested.layer, tested.head) == (scores.head.layer, scores.head.head)
+
+
+def test_where_there_is_no_answer_the_scores_stand_alone_and_say_why(items: Path) -> None:
+    scores = anaphora.score(tiny("bert"), data="jsonl", path=items, tokenizer=tokenizer())
+    assert scores.evidence.causal is None
+    assert scores.untested == "BertModel: it has no output layer over the vocabulary, so that it answers nothing"
+    assert repr(scores).endswith(f"no causal tests: {scores.untested}>")
+    none_wanted = anaphora.score(tiny("bert"), data="jsonl", path=items, tokenizer=tokenizer(), causal_items=0)
+    assert none_wanted.untested is None
+
+
+def test_the_command_scores_a_folder_of_transformers(items: Path, tmp_path: Path, script: Callable[..., Any]) -> None:
+    for model, name in ((tiny_language_model("gpt2"), "whole"), (tiny("distilbert"), "without")):
+        model.save_pretrained(tmp_path / name)
+        tokenizer().save_pretrained(tmp_path / name)
+        done = script(
+            "score_attention", f"run={tmp_path / name}", f"output={tmp_path / 'out'}",
+            *("data=jsonl", f"data.path={items}", "items=12", "untrained=1"),
+        )  # fmt: skip
+        assert done.status == 0, done.err
+        metrics = json.loads((tmp_path / "out" / "metrics.json").read_text(encoding="utf-8"))
+        assert (metrics.get("causal") is not None) == (name == "whole") and metrics["untrained_models"] == 1
+        assert ("Causal tests" in done.out) == (name == "whole")
+        assert ("no causal tests: without: it has no output layer" in done.out) == (name == "without")
+        assert (tmp_path / "out" / "tables" / "heads_dev.csv").exists()
+
+
 def test_a_run_is_scored_with_its_answers(finished: Path, items: Path) -> None:
-    scores = anaphora.score(str(finished), data="jsonl", path=items)
+    scores = anaphora.score(str(finished), data="jsonl", path=items, causal_items=4, untrained=1)
     assert scores.table()["task_accuracy"].notna().all()
+    assert scores.evidence.causal is not None and scores.evidence.untrained_models == 1
 
 
 def test_what_cannot_be_scored_is_told(items: Path) -> None:

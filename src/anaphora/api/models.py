@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from anaphora.api.maps import Attention, labelled_attention
 from anaphora.api.runs import OpenRun
-from anaphora.base.device import Device
+from anaphora.base.device import Device, torch_device
 from anaphora.base.errors import UserError
 from anaphora.base.hub import HUB_PREFIX
 from anaphora.data.own_sentence import example_from_query
 from anaphora.runs.directory import load as load_run
+from anaphora.runs.warm_start import names_run
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -62,7 +63,7 @@ def attention(
 def open_any(
     model: Any, tokenizer: PreTrainedTokenizerBase | None = None, device: Device | None = None
 ) -> OpenRun | TransformersModel:
-    """A run or a model of `transformers`, by its name or as it is; a device is that of a run which a name opens.
+    """A run or a model of `transformers`, by its name or as it is; one that a name opens computes on the device.
 
     Raises:
         UserError: there is no such model, or it is of no kind that can be read.
@@ -78,8 +79,9 @@ def open_any(
 
 @lru_cache(maxsize=4)
 def _open_named(name: str, device: str) -> OpenRun | TransformersModel:
-    if not name.startswith(HUB_PREFIX) and (Path(name).expanduser() / "config.yaml").exists():
-        return OpenRun(load_run(Path(name).expanduser(), Device(device=device)))
+    if names_run(name):
+        place = name if name.startswith(HUB_PREFIX) else Path(name).expanduser()
+        return OpenRun(load_run(place, Device(device=device)))
     from anaphora.hf.reader import open_model
 
-    return open_model(name)
+    return open_model(name).on(torch_device(device))

@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from anaphora.analysis.causal.subjects import PackedSubject, Subject
+from anaphora.analysis.causal.tests import testable_items
+from anaphora.analysis.evidence.exhibits import development_accuracy
+from anaphora.analysis.evidence.headline import (
+    Measurement,
+    Progress,
+    no_progress,
+    untrained_items,
+    untrained_seeds,
+)
 from anaphora.analysis.evidence.other_models import evidence_from_records
 from anaphora.analysis.evidence.schema.evidence import Evidence, every_group
-from anaphora.analysis.maps.capture import capture_run
+from anaphora.analysis.maps.capture import answers_pronouns, capture_run
 from anaphora.analysis.maps.record import AttentionRecord
-from anaphora.analysis.scores.heads import Head
+from anaphora.analysis.scores.heads import Head, existing_head, mean_chance
 from anaphora.api.html import AttentionPage
 from anaphora.api.models import open_any
 from anaphora.api.runs import OpenRun
 from anaphora.base.errors import UserError
+from anaphora.data.batches.encoded import EncodedSplit
 from anaphora.data.example import Example, sample_quads
 from anaphora.data.store import load as load_corpus
 from anaphora.report.page.elements import ReportRun
@@ -28,6 +39,9 @@ if TYPE_CHECKING:
 
     from anaphora.hf.reader import TransformersModel
 
+CAUSAL_ITEMS = 100
+"""About so many main items are under the causal tests by default: every test is a pass over all of them."""
+
 
 @dataclass(frozen=True, eq=False)
 class Scores:
@@ -35,11 +49,15 @@ class Scores:
 
     Attributes:
         name: of the model.
-        evidence: every score, with intervals, shortcuts and corrected p, as metrics.json has them.
+        evidence: every score, with intervals, shortcuts, corrected p and causal tests, as metrics.json has them.
+        measurement: every head's scores, from which it is made.
+        untested: why there are no causal tests, in one line; None where there are, or none were wanted.
     """
 
     name: str
     evidence: Evidence
+    measurement: Measurement
+    untested: str | None = None
 
     @property
     def head(self) -> Head:
@@ -55,7 +73,13 @@ class Scores:
     def page(self, path: str | Path) -> AttentionPage:
         """The report on the model as one HTML file."""
         written = Path(path)
-        write_report(written, [ReportRun(name=self.name, evidence=self.evidence)], {"sentences": []}, self.name)
+        run = ReportRun(
+            name=self.name,
+            evidence=self.evidence,
+            heads=development_accuracy(self.measurement, self.evidence.languages),
+            chance=mean_chance(self.measurement.development),
+        )
+        write_report(written, [run], {"sentences": []}, self.name)
         return AttentionPage(written)
 
     def _rows(self) -> Iterator[dict[str, Any]]:
@@ -84,7 +108,8 @@ class Scores:
             for row in whole
             if row["candidate_accuracy"] is not None
         )
-        return f"<scores of {self.name}, layer {self.head.layer} head {self.head.head}: {'; '.join(parts)}>"
+        untested = f"; no causal tests: {self.untested}" if self.untested else ""
+        return f"<scores of {self.name}, layer {self.head.layer} head {self.head.head}: {'; '.join(parts)}{untested}>"
 
 
 def score(
@@ -94,11 +119,14 @@ def score(
     split: str = "test",
     items: int | None = None,
     tokenizer: Any = None,
+    causal_items: int = CAUSAL_ITEMS,
+    untrained: int = 0,
     **settings: Any,
 ) -> Scores:
     """Choose the head that attends to antecedents best on the development split, and measure it on another.
 
-    With it come the shortcuts, fitted on the training split, bootstrap intervals and the corrected permutation test.
+    With it come the shortcuts, fitted on the training split, bootstrap intervals, the corrected permutation test, and
+    the causal tests where the model can be asked which candidate a pronoun means, else `Scores.untested` says why not.
     Nothing is trained, so that no verdict can be "supported": that needs the trained controls of a run.
 
     Args:
@@ -108,6 +136,8 @@ def score(
         split: what is measured.
         items: at most so many of each split, whole quads together.
         tokenizer: of a loaded model of `transformers`.
+        causal_items: about so many main items, as whole quads, for the causal tests; 0 leaves these out.
+        untrained: how many models of the same shape at random starts are the control.
         settings: further settings of the data, such as `dev_share=0.2`.
 
     Raises:
@@ -116,18 +146,69 @@ def score(
     opened = open_any(model, tokenizer)
     plain = {"kind": data, **({} if path is None else {"path": str(path)}), **settings}
     source = construct(Data, plain, "data")
-    if isinstance(source, TextCorpus):
-        raise UserError(f"data ({data}) holds texts without pronoun questions")
-    corpus = load_corpus(source)
-    splits = {name: _some(corpus.examples(name), items) for name in ("train", "dev", split)}
-    for name in ("dev", split):
-        if not splits[name]:
-            raise UserError(f"split ({name}) of data={data} holds no items")
-    measured, answers = _records(opened, splits[split])
-    _, evidence = evidence_from_records(
-        opened.name, _records(opened, splits["dev"])[0], measured, answers, training=splits["train"], split=split
+    return score_on(opened, source, split, items, causal_items=causal_items, untrained=untrained)
+
+
+def score_on(
+    model: OpenRun | TransformersModel,
+    source: Data,
+    split: str,
+    items: int | None = None,
+    *,
+    causal_items: int = CAUSAL_ITEMS,
+    untrained: int = 0,
+    chosen: Head | None = None,
+    progress: Progress = no_progress,
+) -> Scores:
+    """`score` of an open model on data by their settings.
+
+    Args:
+        chosen: a head fixed beforehand instead of the one that development chooses.
+        progress: is called with the name of each stage.
+
+    Raises:
+        UserError: the data hold no pronoun questions, a split holds no items, or there is no such head.
+    """
+    if chosen is not None:
+        existing_head(chosen, model.layers, model.heads)
+    training, development, measured = _splits(source, split, items)
+    progress(f"{model.name}: rows of pronouns")
+    rows, answers = _records(model, measured)
+    subject, untested = _subject(model, measured, causal_items) if causal_items else (None, None)
+    seeds = untrained_seeds(untrained, lambda stage: progress(f"{model.name}: {stage}"))
+    few = untrained_items(development, [record.example for record in rows])
+    measurement, evidence = evidence_from_records(
+        model.name,
+        _records(model, development)[0],
+        rows,
+        answers,
+        subject,
+        training,
+        split,
+        progress=lambda stage: progress(f"{model.name}: {stage}"),
+        chosen=chosen,
+        untrained=(_untrained_records(model, seed, *few) for seed in seeds),
     )
-    return Scores(opened.name, evidence)
+    return Scores(model.name, evidence, measurement, untested)
+
+
+def _splits(source: Data, split: str, items: int | None) -> tuple[list[Example], list[Example], list[Example]]:
+    """The training, development and measured examples."""
+    if isinstance(source, TextCorpus):
+        raise UserError(f"data ({source.kind}) holds texts without pronoun questions")
+    corpus = load_corpus(source)
+    training, development, measured = (_some(corpus.examples(name), items) for name in ("train", "dev", split))
+    for name, examples in (("dev", development), (split, measured)):
+        if not examples:
+            raise UserError(f"split ({name}) of data={source.kind} holds no items")
+    reported = {(example.text, example.pronoun) for example in measured}
+    others = [example for example in development if (example.text, example.pronoun) not in reported]
+    if not others:
+        raise UserError(
+            f"data={source.kind}: every development sentence is measured too (split={split}), so that no head can be "
+            "chosen apart from what is reported"
+        )
+    return training, others, measured
 
 
 def _records(
@@ -138,6 +219,38 @@ def _records(
         return list(model.records(examples)), None
     captured = capture_run(model.run, examples)
     return captured.records, None if captured.answers is None else captured.answers.candidates.tolist()
+
+
+def _subject(
+    model: OpenRun | TransformersModel, examples: Sequence[Example], most: int
+) -> tuple[Subject | None, str | None]:
+    """What the causal tests need of a model, or why there can be none, in one line."""
+    from anaphora.hf.subject import TransformersSubject
+
+    testable = sample_quads(testable_items(examples), most)
+    if not testable:
+        return None, "no item of stratum main has both an antecedent and a distractor"
+    if not isinstance(model, OpenRun):
+        try:
+            return TransformersSubject(model, testable), None
+        except UserError as error:
+            return None, str(error)
+    run, prediction = model.run, model.run.config.task.prediction
+    if not answers_pronouns(prediction):
+        return None, f"{model.name}: this run answers no pronoun question (task.prediction={prediction.kind})"
+    return PackedSubject(run.model, EncodedSplit(testable, run.tokenizer), run.config.batching, prediction), None
+
+
+def _untrained_records(
+    model: OpenRun | TransformersModel, seed: int, *splits: Sequence[Example]
+) -> tuple[list[AttentionRecord], list[AttentionRecord]]:
+    """The pronouns' rows of a model at its random start, on development items and on measured ones."""
+    if isinstance(model, OpenRun):
+        at_start: Any = OpenRun(replace(model.run, model=model.run.untrained_model(seed)))
+    else:
+        at_start = model.untrained(seed)
+    first, second = (_records(at_start, examples)[0] for examples in splits)
+    return first, second
 
 
 def _some(examples: list[Example], most: int | None) -> list[Example]:

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from anaphora.analysis.evidence.headline import Headline
-from anaphora.analysis.evidence.storage import write_evidence
+from importlib.util import find_spec
+from pathlib import Path
+
+from anaphora.analysis.evidence.headline import Measurement
+from anaphora.analysis.evidence.storage import write_evidence, write_measurement
+from anaphora.api.models import open_any
+from anaphora.api.scoring import CAUSAL_ITEMS, score_on
 from anaphora.base.console import console
-from anaphora.commands.shared import headline_of, held_output
-from anaphora.report.terminal import print_headline
-from anaphora.runs.directory import load
+from anaphora.base.hub import HUB_PREFIX
+from anaphora.commands.shared import headline_of, held_output, named_head
+from anaphora.report.terminal import print_causal, print_headline
+from anaphora.runs.directory import load, results_folder
+from anaphora.runs.warm_start import is_pretrained, names_run
 from anaphora.settings.commands.analysis import Analysis
+from anaphora.settings.data import NoData
 
 
-def score_heads(settings: Analysis) -> Headline:
+def score_heads(settings: Analysis) -> Measurement:
     """Choose a head on development, measure it on the split, write `metrics.json` and tables, print the headline."""
+    if _is_of_transformers(settings.run):
+        return score_transformers(settings)
     run = load(settings.run, settings.trainer)
     with held_output(settings.output, run.directory) as folder:
         with console.status("reading the data") as status:
@@ -20,3 +30,33 @@ def score_heads(settings: Analysis) -> Headline:
         write_evidence(headline, folder)
     print_headline(headline.evidence())
     return headline
+
+
+def score_transformers(settings: Analysis) -> Measurement:
+    """The same of a model of `transformers`, with the causal tests where it can be asked."""
+    model = open_any(settings.run, device=settings.trainer)
+    with held_output(settings.output, results_folder(settings.run)) as folder:
+        with console.status("reading the data") as status:
+            scores = score_on(
+                model,
+                settings.data or NoData(),
+                settings.split,
+                settings.items,
+                causal_items=CAUSAL_ITEMS,
+                untrained=settings.untrained,
+                chosen=named_head(settings),
+                progress=status.update,
+            )
+        write_measurement(scores.measurement, folder, scores.evidence)
+    print_headline(scores.evidence)
+    if scores.untested:
+        console.print(f"no causal tests: {scores.untested}", soft_wrap=True)
+    print_causal(scores.evidence)
+    return scores.measurement
+
+
+def _is_of_transformers(name: str) -> bool:
+    """Whether the library reads it: any model that is no run of ours, where the library is installed."""
+    if find_spec("transformers") is None or names_run(name):
+        return False
+    return name.startswith(HUB_PREFIX) or is_pretrained(Path(name).expanduser())

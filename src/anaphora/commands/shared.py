@@ -27,16 +27,19 @@ def sentence_of(settings: Analysis) -> Example:
     )
 
 
+def named_head(settings: Analysis) -> Head | None:
+    """The head that a command names, whether a model has it or not."""
+    return None if settings.layer is None or settings.head is None else Head(settings.layer, settings.head)
+
+
 def requested_head(settings: Analysis, run: Run) -> Head | None:
     """The head that a command names, if it does.
 
     Raises:
         UserError: the run has no such head.
     """
-    if settings.layer is None or settings.head is None:
-        return None
-    layers = run.config.model.layers
-    return existing_head(Head(settings.layer, settings.head), layers, heads_of(run.config.model.attention))
+    head = named_head(settings)
+    return None if head is None else existing_head(head, run.config.model.layers, heads_of(run.config.model.attention))
 
 
 @contextmanager

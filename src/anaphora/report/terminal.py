@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from anaphora.analysis.evidence.schema.evidence import Evidence, Verdict
 from anaphora.base.console import console, print_table
+from anaphora.report.causal_summary import causal_columns, causal_rows
 from anaphora.report.groups import kind_groups
 from anaphora.report.headline import headline_sentence, headline_table
 from anaphora.report.levels import level_columns, level_rows
@@ -57,6 +58,12 @@ def print_headline(evidence: Evidence) -> None:
             )
     for reason, count in evidence.dropped.items():
         console.print(f"left out: {count} items ({reason})")
+
+
+def print_causal(evidence: Evidence) -> None:
+    """Print what the causal tests cost in answers, where there are any."""
+    if rows := list(causal_rows(evidence)):
+        print_table(_text_table(phrase("causal_summary", "table"), causal_columns(), rows, 1))
 
 
 def _text_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], texts: int) -> Table:

@@ -159,12 +159,19 @@ def load(directory: str | Path, place: Device | None = None) -> Run:
     folder = locate_model(name, "run") if name.startswith(HUB_PREFIX) else Path(directory)
     run = pretrained_run(folder) if is_pretrained(folder) else _stored_run(folder)
     if name.startswith(HUB_PREFIX):
-        run = replace(run, directory=Path(Config.output) / name.removeprefix(HUB_PREFIX).replace("/", "--"))
+        run = replace(run, directory=results_folder(name))
     run.model.to(device)
     if device.type == "cuda":
         # Recurrent layers alone are rounded there by default.
         torch.backends.cudnn.rnn.fp32_precision = "ieee"  # type: ignore[attr-defined]
     return run
+
+
+def results_folder(name: str) -> Path:
+    """Where what is measured on a model goes that is no run directory: nothing is written beside its weights."""
+    if name.startswith(HUB_PREFIX):
+        return Path(Config.output) / name.removeprefix(HUB_PREFIX).strip("/").replace("/", "--")
+    return Path(Config.output) / (Path(name).name or Path(name).resolve().name)
 
 
 def _stored_run(directory: str | Path) -> Run:
@@ -236,8 +243,7 @@ def pretrained_run(folder: Path) -> Run:
     )
     model = randomly_initialised(config, imported.tokenizer.size, config.seed)
     load_pretrained(model, folder, imported.rows)
-    directory = Path(config.output) / (folder.name or folder.resolve().name)
-    return Run(directory, config, imported.tokenizer, model)
+    return Run(results_folder(str(folder)), config, imported.tokenizer, model)
 
 
 def _other_shape(state: Mapping[str, torch.Tensor], arrays: Mapping[str, NDArray[Any]]) -> bool:

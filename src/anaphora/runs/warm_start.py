@@ -51,6 +51,21 @@ def is_pretrained(folder: Path) -> bool:
     return (folder / CONFIG).exists() and not (folder / "config.yaml").exists()
 
 
+def names_run(name: str) -> bool:
+    """Whether a name is that of a run of ours, in a folder or on the hub; no weights are fetched."""
+    if not name.startswith(HUB_PREFIX):
+        return (Path(name).expanduser() / "config.yaml").exists()
+    from huggingface_hub import hf_hub_download
+
+    try:
+        hf_hub_download(
+            name.removeprefix(HUB_PREFIX), "config.yaml", etag_timeout=5, local_files_only=not is_reachable()
+        )
+    except Exception:  # no such file, no such model, no network: unrelated classes; who reads the model says which
+        return False
+    return True
+
+
 def with_start_model(config: Config) -> Config:
     """A run's settings with the encoder of what it starts from; unchanged where it starts from nothing.
 

@@ -58,17 +58,22 @@ def causal_tests_of_run(
     """
     if isinstance(run.config.task.prediction, NoPrediction):
         raise UserError("causal tests: this run was trained without a prediction head (task.prediction=none)")
-    main = is_main(examples)
-    testable = [
-        example
-        for example, is_main_item in zip(examples, main, strict=True)
-        if is_main_item and has_antecedent_and_distractor(example)
-    ]
+    testable = testable_items(examples)
     if not testable:
         raise UserError("causal tests: no item of stratum main has both an antecedent and a distractor")
     data = EncodedSplit(testable, run.tokenizer)
     subject = PackedSubject(run.model, data, run.config.batching, run.config.task.prediction)
     return causal_tests(subject, head, ranked_heads(head_scores), records_by_map, progress)
+
+
+def testable_items(examples: Sequence[Example]) -> list[Example]:
+    """The main items that have an antecedent and a distractor."""
+    main = is_main(examples)
+    return [
+        example
+        for example, is_main_item in zip(examples, main, strict=True)
+        if is_main_item and has_antecedent_and_distractor(example)
+    ]
 
 
 def causal_tests(

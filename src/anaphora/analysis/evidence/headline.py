@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -140,16 +140,10 @@ def measure_headline(
         progress("baselines")
         baselines = accuracy.shortcut_correctness(training, scores.examples)
         shortcuts = composition_shortcuts(training, scores.examples, run.tokenizer)
-    control = np.full((untrained, len(scores.examples)), np.nan, dtype=np.float32)
-    sample = sample_quads(scores.examples, UNTRAINED_MEASURED)
-    item_numbers = {id(example): number for number, example in enumerate(scores.examples)}
-    columns = [item_numbers[id(example)] for example in sample]
     # Every untrained model reads the same tokens: the texts are tokenized once.
-    split_items = (sample_quads(development, UNTRAINED_DEVELOPMENT), sample) if untrained else ()
+    split_items = untrained_items(development, scores.examples) if untrained else ()
     encoded = [EncodedSplit(examples, run.tokenizer) for examples in split_items]
-    for number in range(untrained):
-        progress(f"untrained model {number + 1} of {untrained}")
-        control[number, columns] = _untrained_correctness(run, FIRST_UNTRAINED_SEED + number, *encoded)
+    control = (_untrained_scores(run, seed, *encoded) for seed in untrained_seeds(untrained, progress))
     return Headline(
         run=run,
         split=split,
@@ -158,16 +152,54 @@ def measure_headline(
         measured=scores,
         capture=measured_capture,
         baselines=baselines,
-        untrained=control,
+        untrained=untrained_correctness(control, scores.examples),
         shortcuts=shortcuts,
     )
 
 
-def _untrained_correctness(
-    run: Run, seed: int, development: EncodedSplit, measured: EncodedSplit
+def untrained_items(
+    development: Sequence[Example], measured: Sequence[Example]
+) -> tuple[Sequence[Example], Sequence[Example]]:
+    """The items on which an untrained model chooses its head, and those on which that is measured."""
+    return sample_quads(development, UNTRAINED_DEVELOPMENT), sample_quads(measured, UNTRAINED_MEASURED)
+
+
+def untrained_seeds(count: int, progress: Progress) -> Iterator[int]:
+    """The seeds of so many untrained models, each named before it is used."""
+    for number in range(count):
+        progress(f"untrained model {number + 1} of {count}")
+        yield FIRST_UNTRAINED_SEED + number
+
+
+def untrained_correctness(
+    control: Iterable[tuple[HeadScores, HeadScores]], examples: Sequence[Example]
 ) -> NDArray[np.float32]:
+    """How right the head is that each untrained model chose for itself.
+
+    Args:
+        control: of each of R models the scores on development items and on some of `examples`.
+        examples: N items that are measured.
+
+    Returns:
+        (R, N), NaN on items that the model was not measured on.
+    """
+    item_numbers = {id(example): number for number, example in enumerate(examples)}
+    rows = []
+    for development, measured in control:
+        head = choose_head(development)
+        row = np.full(len(examples), np.nan, dtype=np.float32)
+        columns = [item_numbers[id(example)] for example in measured.examples]
+        row[columns] = measured.candidate_accuracy[:, head.layer, head.head]
+        rows.append(row)
+    return np.array(rows, dtype=np.float32).reshape(len(rows), len(examples))
+
+
+def _untrained_scores(
+    run: Run, seed: int, development: EncodedSplit, measured: EncodedSplit
+) -> tuple[HeadScores, HeadScores]:
     model = run.untrained_model(seed)
     batching, prediction = run.config.batching, run.config.task.prediction
-    head = choose_head(score_records(capture(model, development, batching, prediction).records))
-    scores = score_records(capture(model, measured, batching, prediction).records)
-    return scores.candidate_accuracy[:, head.layer, head.head]
+    first, second = (
+        score_records(capture(model, data, batching, prediction).records) for data in (development, measured)
+    )
+    return first, second

@@ -6,7 +6,7 @@ tests need a `Subject`, which answers again with edges knocked out, heads ablate
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -14,7 +14,7 @@ import numpy as np
 from anaphora.analysis.causal.subjects import Subject
 from anaphora.analysis.causal.tests import causal_tests, ranked_heads
 from anaphora.analysis.evidence.examination import row_evidence
-from anaphora.analysis.evidence.headline import Measurement, Progress, no_progress
+from anaphora.analysis.evidence.headline import Measurement, Progress, no_progress, untrained_correctness
 from anaphora.analysis.evidence.protocol import protocol
 from anaphora.analysis.evidence.schema.evidence import Evidence
 from anaphora.analysis.evidence.verdict import verdict, verdict_at_head
@@ -22,7 +22,7 @@ from anaphora.analysis.maps.answers import NO_CANDIDATE, Answers
 from anaphora.analysis.maps.capture import Capture
 from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.analysis.scores.baselines import accuracy
-from anaphora.analysis.scores.heads import choose_head, score_records
+from anaphora.analysis.scores.heads import Head, choose_head, score_records
 from anaphora.base.errors import UserError
 from anaphora.data.example import Example
 from anaphora.settings.commands.analysis import CONTROLS, Protocol
@@ -38,6 +38,8 @@ def evidence_from_records(
     split: str = "test",
     fixed: Protocol | None = None,
     progress: Progress = no_progress,
+    chosen: Head | None = None,
+    untrained: Iterable[tuple[Sequence[AttentionRecord], Sequence[AttentionRecord]]] = (),
 ) -> tuple[Measurement, Evidence]:
     """Choose a head on the development records, measure it on others, and gather all the evidence there can be.
 
@@ -52,6 +54,8 @@ def evidence_from_records(
         split: what `measured` is called in the report.
         fixed: what was settled beforehand; by default the protocol's own values.
         progress: is called with the name of each stage.
+        chosen: a head fixed beforehand instead of the one that development chooses.
+        untrained: of each untrained model the records of development examples and of some of the measured ones.
 
     Returns:
         What was measured, and the evidence on it: the causal tests are None without a subject, no control is trained
@@ -70,7 +74,7 @@ def evidence_from_records(
         )
     if subject is not None:
         _check_tested_model(subject, scores.shape)
-    head = choose_head(chosen_on)
+    head = chosen or choose_head(chosen_on)
     baselines = (
         accuracy.shortcut_correctness(training, scores.examples)
         if training
@@ -83,7 +87,9 @@ def evidence_from_records(
         measured=scores,
         capture=_capture_from_records(measured, answers),
         baselines=baselines,
-        untrained=np.zeros((0, len(scores.examples)), dtype=np.float32),
+        untrained=untrained_correctness(
+            ((score_records(first), score_records(second)) for first, second in untrained), scores.examples
+        ),
     )
     progress("significance, effects, factors and roles")
     evidence = row_evidence(measurement, None).with_parts(

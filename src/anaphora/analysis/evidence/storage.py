@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from anaphora.analysis.evidence.headline import Headline
+from anaphora.analysis.evidence.headline import Headline, Measurement
 from anaphora.analysis.evidence.schema.evidence import VERSION, Evidence
 from anaphora.analysis.evidence.schema.migration import with_present_keys
 from anaphora.analysis.scores.heads import Head, existing_head
@@ -91,13 +91,19 @@ def write_evidence(headline: Headline, folder: Path, evidence: Evidence | None =
         evidence, stored = headline.evidence(), evidence_to_replace(folder, headline.split)
         if stored is not None and _identity(stored) == _identity(evidence):
             evidence = replace(stored, **{name: getattr(evidence, name) for name in _SCORE_PARTS})
-    write_json(metrics_path(folder, headline.split), evidence.to_json())
+    write_measurement(headline, folder, evidence)
+
+
+def write_measurement(measurement: Measurement, folder: Path, evidence: Evidence) -> None:
+    """Write `metrics.json` and the tables of heads and templates of any model; the caller holds the folder."""
+    tables, split = folder / "tables", measurement.split
+    write_json(metrics_path(folder, split), evidence.to_json())
     write_csv(
-        folder / "tables" / f"templates_{headline.split}.csv",
-        template_rows(headline.measured, headline.head, headline.task_correct),
+        tables / f"templates_{split}.csv",
+        template_rows(measurement.measured, measurement.head, measurement.task_correct),
     )
-    write_text(folder / "tables" / f"heads_{headline.split}.csv", heads_frame(headline.measured).to_csv(index=False))
-    write_text(folder / "tables" / "heads_dev.csv", heads_frame(headline.development).to_csv(index=False))
+    write_text(tables / f"heads_{split}.csv", heads_frame(measurement.measured).to_csv(index=False))
+    write_text(tables / "heads_dev.csv", heads_frame(measurement.development).to_csv(index=False))
 
 
 def _identity(evidence: Evidence) -> Any:
