@@ -120,6 +120,20 @@ def test_a_folder_is_read_in_one_call(folder: Path, tmp_path: Path) -> None:
     assert "<iframe srcdoc" in page._repr_html_()
 
 
+def test_the_page_of_a_decoder_says_what_the_pronoun_sees_and_scores_the_last_word(tmp_path: Path) -> None:
+    text = "Because she was weak, Anna helped Emma."
+    maps = anaphora.attention(tiny("gpt2"), text, "she", ["Anna", "Emma"], tokenizer=tokenizer())
+    page = maps.page(tmp_path / "page.html").path.read_text(encoding="utf-8")
+    assert "What follows is not visible to the pronoun" in page
+    heaviest = maps.rank(maps.words.index("."), "Emma")[0]
+    assert f"{heaviest.layer}.{heaviest.head}  {heaviest.weight:.2f}" in page
+    assert page.count("not visible</td>") == 2  # both candidates stand behind the pronoun
+    alone = anaphora.attention(tiny("gpt2"), text, tokenizer=tokenizer()).page(tmp_path / "alone.html").path
+    assert "<td" not in alone.read_text(encoding="utf-8").partition("</header>")[0]
+    encoder = anaphora.attention(tiny("bert"), text, tokenizer=tokenizer()).page(tmp_path / "encoder.html").path
+    assert "A decoder" not in encoder.read_text(encoding="utf-8").partition("</header>")[0]
+
+
 def test_a_mask_in_a_text_is_one_token(folder: Path) -> None:
     maps = anaphora.attention(folder, "Anna left because [MASK] was tired.")
     assert maps.words.count("[MASK]") == 1

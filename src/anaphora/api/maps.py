@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     import pandas
     from matplotlib.figure import Figure
 
+    from anaphora.report.page.elements import TableElement
+
 UNITS = ("word", "token")
 MOST_PLOTTED_WORDS = 100
 """Words that a heat map on paper has room for."""
@@ -170,10 +172,36 @@ class Attention:
         if path is None:
             path = Path(tempfile.mkdtemp(prefix="anaphora-")) / "attention.html"
         written = Path(path)
+        decoder = self._beside_the_last_word() if self.is_decoder else None
         write_attention_page(
-            written, attention_entry(self.text, self.words, self.spans, self.weights, self.example), self.chosen
+            written,
+            attention_entry(self.text, self.words, self.spans, self.weights, self.example),
+            self.chosen,
+            decoder,
         )
         return AttentionPage(written)
+
+    def _beside_the_last_word(self) -> TableElement:
+        """The heaviest head from the pronoun to each candidate, and from the last word, which sees all of them."""
+        from anaphora.report.page.elements import TableElement
+
+        rows: list[list[str]] = []
+        candidates = self.example.candidates if self.example else ()
+        if self.example is not None and candidates:
+            last = max(place for place, (start, end) in enumerate(self.spans) if start < end)
+            start, end = self.example.pronoun
+            for word, attending in ((self.text[start:end], f"{start}:{end}"), (self.words[last], last)):
+                heaviest = [self.rank(attending, "{}:{}".format(*spans[0]))[0] for spans in candidates]
+                cells = [
+                    f"{one.layer}.{one.head}  {one.weight:.2f}" if one.weight > 0 else "not visible" for one in heaviest
+                ]
+                rows.append([word, *cells])
+        names = [self.example.words(number) for number in range(len(candidates))] if self.example else []
+        return TableElement(
+            title="The heaviest head to each candidate, as layer.head",
+            columns=["from", *(f"to {name}" for name in names)],
+            rows=rows,
+        )
 
     def frame(self) -> pandas.DataFrame:
         """Every weight as a row of a table: layer, head, from, to, and the positions of both words."""

@@ -15,7 +15,7 @@ from anaphora.analysis.scores.heads import Head
 from anaphora.base.errors import UserError
 from anaphora.base.files import write_text
 from anaphora.base.language import WIDE_CHARACTER
-from anaphora.report.page.elements import ReportRun, figures_of
+from anaphora.report.page.elements import ReportRun, TableElement, figures_of
 from anaphora.report.page.glossary import GLOSSARY
 from anaphora.report.page.offline import (
     font_placeholder,
@@ -103,13 +103,17 @@ def write_report(
     return figures
 
 
-def write_attention_page(path: Path, sentence: Mapping[str, Any], head: Head | None = None) -> None:
+def write_attention_page(
+    path: Path, sentence: Mapping[str, Any], head: Head | None = None, decoder: TableElement | None = None
+) -> None:
     """Write one sentence's maps, every layer and head, as one HTML file with the report's explorer.
 
     Args:
         path: of the file.
         sentence: an entry, as `explorer.attention_entry` makes it.
         head: with which the page opens; by default the first.
+        decoder: of a decoder, whose words see only what stands before them, the weights of the pronoun and of the last
+            word; no rows where nobody named a pronoun.
 
     Raises:
         UserError: no words, no maps, or a map whose bytes do not fit its shape and the words.
@@ -123,6 +127,7 @@ def write_attention_page(path: Path, sentence: Mapping[str, Any], head: Head | N
         text=whole["text"],
         language=whole["language"],
         sentences=1,
+        decoder=decoder,
         explorer=script_json({"sentences": [whole], "head": opening, "maps": labels("maps"), **weight_colours()}),
         style=read_asset("report.css"),
         script=read_asset("report.js"),
