@@ -32,6 +32,7 @@ from anaphora.settings.commands.analysis import (
     TrainedControls,
     Transfer,
 )
+from anaphora.settings.commands.atlas import Atlas
 from anaphora.settings.commands.benchmark import Benchmark
 from anaphora.settings.commands.explanation import Explanation
 from anaphora.settings.commands.replication import Replication
@@ -79,6 +80,7 @@ MEANINGS = {
     "Report.formats": "of figures: `png`, `svg`, `pdf`",
     "Report.protocol": "what was fixed beforehand; below",
     "Analysis.formats": "of figures: `png`, `svg`, `pdf`",
+    "Atlas.split": "`test` or `train`",
     "AntecedentSelection.formats": "of figures: `png`, `svg`, `pdf`",
     "CrossValidation.output": "a CSV file",
     "LabelTable.split": "which split of the runs' data: `train`, `dev` or `test`",
@@ -171,6 +173,7 @@ def page() -> str:
     parts += ["## Name decisions on GAP: `scripts/gap.py`", "", *_table(NameDecisions, ""), ""]
     parts += ["## All folds of a corpus: `scripts/cross_validate.py`", "", *_table(CrossValidation, ""), ""]
     parts += ["## Another corpus than the runs' own: `scripts/transfer.py`", "", *_table(Transfer, ""), ""]
+    parts += ["## Models side by side: `scripts/atlas.py`", "", *_table(Atlas, ""), ""]
     parts += ["## Labels of texts: `scripts/labels.py`", "", *_table(LabelTable, ""), ""]
     parts += ["## Step by step: `scripts/explain.py`", "", *_table(Explanation, ""), ""]
     parts += ["## Several runs: `scripts/compare.py`", "", *_table(RunComparison, "")]

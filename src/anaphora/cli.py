@@ -32,6 +32,7 @@ from anaphora.settings.commands.analysis import (
     TrainedControls,
     Transfer,
 )
+from anaphora.settings.commands.atlas import Atlas
 from anaphora.settings.commands.attention import AttentionQuery
 from anaphora.settings.commands.benchmark import Benchmark
 from anaphora.settings.commands.explanation import Explanation
@@ -73,6 +74,7 @@ class Command:
 
 COMMANDS: dict[str, Command] = {
     "antecedents": Command("antecedents", AntecedentSelection, "antecedents:select_antecedents"),
+    "atlas": Command("atlas", Atlas, "atlas:draw_atlas"),
     "attention": Command("attention", AttentionQuery, "attention:show_attention"),
     "benchmark": Command("benchmark", Benchmark, "benchmark:run_benchmark"),
     "compare": Command("compare", RunComparison, "compare:compare"),

@@ -207,6 +207,7 @@ def test_a_pattern_names_the_directories_that_it_matches_sorted(
 
 
 OF_RUNS = {
+    "atlas": (),
     "serve": (),
     "compare": (),
     "cross_validate": (),

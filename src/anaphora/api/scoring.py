@@ -31,6 +31,7 @@ from anaphora.data.example import Example, sample_quads
 from anaphora.data.store import load as load_corpus
 from anaphora.report.page.elements import ReportRun
 from anaphora.report.page.write import write_report
+from anaphora.runs.items import EvaluationSplits
 from anaphora.settings.data import Data, TextCorpus
 from anaphora.settings.typed import construct
 
@@ -146,45 +147,43 @@ def score(
     opened = open_any(model, tokenizer)
     plain = {"kind": data, **({} if path is None else {"path": str(path)}), **settings}
     source = construct(Data, plain, "data")
-    return score_on(opened, source, split, items, causal_items=causal_items, untrained=untrained)
+    return score_on(opened, read_splits(source, split, items), causal_items=causal_items, untrained=untrained)
 
 
 def score_on(
     model: OpenRun | TransformersModel,
-    source: Data,
-    split: str,
-    items: int | None = None,
+    splits: EvaluationSplits,
     *,
     causal_items: int = CAUSAL_ITEMS,
     untrained: int = 0,
     chosen: Head | None = None,
     progress: Progress = no_progress,
 ) -> Scores:
-    """`score` of an open model on data by their settings.
+    """`score` of an open model on items that are read.
 
     Args:
+        splits: as `read_splits` gives them.
         chosen: a head fixed beforehand instead of the one that development chooses.
         progress: is called with the name of each stage.
 
     Raises:
-        UserError: the data hold no pronoun questions, a split holds no items, or there is no such head.
+        UserError: there is no such head, or no main item can be scored.
     """
     if chosen is not None:
         existing_head(chosen, model.layers, model.heads)
-    training, development, measured = _splits(source, split, items)
     progress(f"{model.name}: rows of pronouns")
-    rows, answers = _records(model, measured)
-    subject, untested = _subject(model, measured, causal_items) if causal_items else (None, None)
+    rows, answers = _records(model, splits.measured)
+    subject, untested = _subject(model, splits.measured, causal_items) if causal_items else (None, None)
     seeds = untrained_seeds(untrained, lambda stage: progress(f"{model.name}: {stage}"))
-    few = untrained_items(development, [record.example for record in rows])
+    few = untrained_items(splits.development, [record.example for record in rows])
     measurement, evidence = evidence_from_records(
         model.name,
-        _records(model, development)[0],
+        _records(model, splits.development)[0],
         rows,
         answers,
         subject,
-        training,
-        split,
+        splits.training,
+        splits.split,
         progress=lambda stage: progress(f"{model.name}: {stage}"),
         chosen=chosen,
         untrained=(_untrained_records(model, seed, *few) for seed in seeds),
@@ -192,8 +191,17 @@ def score_on(
     return Scores(model.name, evidence, measurement, untested)
 
 
-def _splits(source: Data, split: str, items: int | None) -> tuple[list[Example], list[Example], list[Example]]:
-    """The training, development and measured examples."""
+def read_splits(source: Data, split: str, items: int | None) -> EvaluationSplits:
+    """The examples of a corpus; development sentences that are measured too are left out.
+
+    Args:
+        source: the corpus.
+        split: what is measured.
+        items: at most so many of each split, whole quads together.
+
+    Raises:
+        UserError: the data hold no pronoun questions, or a split holds no items.
+    """
     if isinstance(source, TextCorpus):
         raise UserError(f"data ({source.kind}) holds texts without pronoun questions")
     corpus = load_corpus(source)
@@ -208,7 +216,7 @@ def _splits(source: Data, split: str, items: int | None) -> tuple[list[Example],
             f"data={source.kind}: every development sentence is measured too (split={split}), so that no head can be "
             "chosen apart from what is reported"
         )
-    return training, others, measured
+    return EvaluationSplits(training, others, measured, split)
 
 
 def _records(
@@ -225,20 +233,32 @@ def _subject(
     model: OpenRun | TransformersModel, examples: Sequence[Example], most: int
 ) -> tuple[Subject | None, str | None]:
     """What the causal tests need of a model, or why there can be none, in one line."""
-    from anaphora.hf.subject import TransformersSubject
-
+    if reason := why_untested(model):
+        return None, reason
     testable = sample_quads(testable_items(examples), most)
     if not testable:
         return None, "no item of stratum main has both an antecedent and a distractor"
     if not isinstance(model, OpenRun):
+        from anaphora.hf.subject import TransformersSubject
+
         try:
             return TransformersSubject(model, testable), None
         except UserError as error:
             return None, str(error)
     run, prediction = model.run, model.run.config.task.prediction
-    if not answers_pronouns(prediction):
-        return None, f"{model.name}: this run answers no pronoun question (task.prediction={prediction.kind})"
     return PackedSubject(run.model, EncodedSplit(testable, run.tokenizer), run.config.batching, prediction), None
+
+
+def why_untested(model: OpenRun | TransformersModel) -> str | None:
+    """Why a model answers no pronoun question, in one line; None where it does, and can be tested causally."""
+    if isinstance(model, OpenRun):
+        prediction = model.run.config.task.prediction
+        if answers_pronouns(prediction):
+            return None
+        return f"{model.name}: this run answers no pronoun question (task.prediction={prediction.kind})"
+    from anaphora.hf.answers import why_no_answer
+
+    return why_no_answer(model)
 
 
 def _untrained_records(

@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
-
 from anaphora.api.live.server import LiveApplication, serve
-from anaphora.api.models import open_any
-from anaphora.api.runs import OpenRun
 from anaphora.base.console import console
-from anaphora.base.device import Device
-from anaphora.hf.reader import TransformersModel
-from anaphora.runs.presence import run_directories
+from anaphora.commands.shared import open_models
 from anaphora.settings.commands.live import LivePage
 
 
@@ -26,17 +19,3 @@ def serve_page(settings: LivePage) -> None:
         console.print("stopped")
     finally:
         server.server_close()
-
-
-def open_models(names: Sequence[str], device: Device) -> dict[str, OpenRun | TransformersModel]:
-    """Each model under the name that the page shows: its directory's, or all that was written where two share one.
-
-    Raises:
-        UserError: there is no such model, or one is named twice.
-    """
-    names = run_directories(names)
-    short = [Path(name.rstrip("/")).name for name in names]
-    return {
-        name if short.count(own) > 1 else own: open_any(name, device=device)
-        for name, own in zip(names, short, strict=True)
-    }

@@ -8,7 +8,7 @@ from pathlib import Path
 from anaphora.analysis.evidence.headline import Measurement
 from anaphora.analysis.evidence.storage import write_evidence, write_measurement
 from anaphora.api.models import open_any
-from anaphora.api.scoring import CAUSAL_ITEMS, score_on
+from anaphora.api.scoring import CAUSAL_ITEMS, read_splits, score_on
 from anaphora.base.console import console
 from anaphora.base.hub import HUB_PREFIX
 from anaphora.commands.shared import headline_of, held_output, named_head
@@ -39,9 +39,7 @@ def score_transformers(settings: Analysis) -> Measurement:
         with console.status("reading the data") as status:
             scores = score_on(
                 model,
-                settings.data or NoData(),
-                settings.split,
-                settings.items,
+                read_splits(settings.data or NoData(), settings.split, settings.items),
                 causal_items=CAUSAL_ITEMS,
                 untrained=settings.untrained,
                 chosen=named_head(settings),

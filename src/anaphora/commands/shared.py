@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -10,10 +10,15 @@ from rich.status import Status
 
 from anaphora.analysis.evidence.headline import Headline, measure_headline
 from anaphora.analysis.scores.heads import Head, existing_head
+from anaphora.api.models import open_any
+from anaphora.api.runs import OpenRun
+from anaphora.base.device import Device
 from anaphora.data.example import Example
 from anaphora.data.own_sentence import example_from_query
+from anaphora.hf.reader import TransformersModel
 from anaphora.runs.directory import Run, locked_run
 from anaphora.runs.items import evaluation_splits
+from anaphora.runs.presence import run_directories
 from anaphora.settings.commands.analysis import Analysis
 from anaphora.settings.model.attention import heads_of
 
@@ -68,3 +73,17 @@ def headline_of(run: Run, settings: Analysis, status: Status) -> Headline:
         requested,
         status.update,
     )
+
+
+def open_models(names: Sequence[str], device: Device) -> dict[str, OpenRun | TransformersModel]:
+    """Each model under the name that a page shows: its directory's, or all that was written where two share one.
+
+    Raises:
+        UserError: there is no such model, or one is named twice.
+    """
+    names = run_directories(names)
+    short = [Path(name.rstrip("/")).name for name in names]
+    return {
+        name if short.count(own) > 1 else own: open_any(name, device=device)
+        for name, own in zip(names, short, strict=True)
+    }

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -190,6 +191,14 @@ class TransformersModel:
         """The same, which computes on a device from now on."""
         nn.Module.to(self.language_model or self.model, device)
         return self
+
+    def weights_digest(self) -> str:
+        """The first 16 hexadecimal digits of the SHA-256 of all weights and their names."""
+        digest = hashlib.sha256()
+        for name, weights in sorted((self.language_model or self.model).state_dict().items()):
+            digest.update(name.encode())
+            digest.update(weights.detach().cpu().contiguous().flatten().view(torch.uint8).numpy())
+        return digest.hexdigest()[:16]
 
     def padded(self, tokens: Sequence[TokenizedText]) -> Mapping[str, Tensor]:
         """What the model takes: ids and mask, (B, T) each."""

@@ -66,6 +66,11 @@ def print_causal(evidence: Evidence) -> None:
         print_table(_text_table(phrase("causal_summary", "table"), causal_columns(), rows, 1))
 
 
+def print_rows(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], texts: int) -> None:
+    """Print a table whose first `texts` columns are words and whose others are numbers."""
+    print_table(_text_table(title, columns, rows, texts))
+
+
 def _text_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], texts: int) -> Table:
     """A table whose first `texts` columns are words, to the left, and whose others are numbers, to the right."""
     from rich import box

@@ -19,7 +19,7 @@ from anaphora.api.live.phrases import phrases
 from anaphora.api.live.server import LiveApplication, serve
 from anaphora.base.device import Device
 from anaphora.base.errors import UserError
-from anaphora.commands.live import open_models
+from anaphora.commands.shared import open_models
 from anaphora.hf.reader import TransformersModel, open_model
 from anaphora.report.page.packing import unpack_map
 

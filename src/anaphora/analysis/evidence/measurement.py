@@ -82,15 +82,29 @@ def _stored_evidence(run: Run, folder: Path, settings: Report, provenance: Prove
     return None
 
 
-def _provenance(settings: Report, run: Run, splits: EvaluationSplits) -> Provenance:
-    """What the evidence is about: how much of it, and which weights, items and measuring code, by their digests."""
+def current_evidence(run: Run, splits: EvaluationSplits) -> Evidence | None:
+    """What a run's `metrics.json` holds, if it was measured on these items, with these weights and this code."""
+    stored = evidence_to_replace(run.directory, splits.split)
+    if stored is None or stored.provenance is None:
+        return None
+    about = (stored.provenance.weights, stored.provenance.data, stored.provenance.code)
+    return stored if about == (weights_digest(run), items_digest(splits), analysis_code_digest()) else None
+
+
+def items_digest(splits: EvaluationSplits) -> str:
+    """A digest of the items on which heads are chosen and of those that are measured."""
     items = hashlib.sha256()
     for example in (*splits.development, *splits.measured):
         items.update(json.dumps(to_record(example), sort_keys=True).encode())
+    return items.hexdigest()[:16]
+
+
+def _provenance(settings: Report, run: Run, splits: EvaluationSplits) -> Provenance:
+    """What the evidence is about: how much of it, and which weights, items and measuring code, by their digests."""
     return Provenance(
         items=settings.items,
         untrained=settings.untrained,
         weights=weights_digest(run),
-        data=items.hexdigest()[:16],
+        data=items_digest(splits),
         code=analysis_code_digest(),
     )

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import csv
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from anaphora.analysis.evidence.headline import Headline, Measurement
 from anaphora.analysis.evidence.schema.evidence import VERSION, Evidence
@@ -104,6 +108,18 @@ def write_measurement(measurement: Measurement, folder: Path, evidence: Evidence
     )
     write_text(tables / f"heads_{split}.csv", heads_frame(measurement.measured).to_csv(index=False))
     write_text(tables / "heads_dev.csv", heads_frame(measurement.development).to_csv(index=False))
+
+
+def read_heads(folder: Path) -> dict[str, NDArray[np.float64]]:
+    """Every head's candidate accuracy on the development split, (L, H) by language, as `write_measurement` wrote it."""
+    with (folder / "tables" / "heads_dev.csv").open(encoding="utf-8", newline="") as lines:
+        rows = list(csv.DictReader(lines))
+    shape = tuple(max(int(row[name]) for row in rows) + 1 for name in ("layer", "head"))
+    grids: dict[str, NDArray[np.float64]] = {}
+    for row in rows:
+        grid = grids.setdefault(row["language"], np.zeros(shape))
+        grid[int(row["layer"]), int(row["head"])] = float(row["candidate_accuracy"])
+    return grids
 
 
 def _identity(evidence: Evidence) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -11,10 +12,11 @@ from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from anaphora.base.errors import UserError
 from anaphora.report.figures import style
+from anaphora.report.figures.fonts import drawable_text
 from anaphora.report.figures.sheet import Heading, Sheet, draw_colour_bar, finite_array, spread_labels, text_width
 from anaphora.report.figures.style import figure_style
 
@@ -95,6 +97,99 @@ def head_grid_figure(
     bar.axhline(chance, color=style.INK, linewidth=1.0)
     ends = [end for end in (low, high) if abs(end - chance) * tall > 0.14 * (high - low)]
     bar.set_yticks([chance, *ends], [at_chance, *(f"{end:.2g}" for end in ends)])
+    return sheet.figure
+
+
+_WIDEST = 9.4
+"""Inches of a line of grids: what a page has room for."""
+
+
+@dataclass(frozen=True)
+class HeadGrid:
+    """Every head of one model: its name, a note under it, (L, H) scores, and the chosen head."""
+
+    name: str
+    note: str
+    scores: NDArray[np.float64]
+    chosen: tuple[int, int]
+
+
+@figure_style()
+def head_grids_figure(
+    grids: Sequence[HeadGrid], chance: float, title: str, label: str, axes_names: tuple[str, str]
+) -> Figure:
+    """Grids of several models side by side on one colour scale from 0 to 1; each chosen head is framed.
+
+    Args:
+        grids: scores in [0, 1]; grids that do not fit the width go on below.
+        chance: the score that is white.
+        title: stands above the grids.
+        label: what the scores are.
+        axes_names: of rows and columns, layer and head.
+
+    Raises:
+        UserError: no grids, or scores that are not finite.
+    """
+    if not grids:
+        raise UserError("a figure of head grids needs at least one model")
+    values = [finite_array(grid.scores, f"scores of {grid.name}", (None, None)) for grid in grids]
+    reach = max(chance, 1 - chance)
+    norm = Normalize(chance - reach, chance + reach)
+    cell = min(0.3, 2.3 / max(max(each.shape) for each in values))
+    left, gap, right, names, foot, above = 0.5, 0.5, 0.95, 0.44, 0.5, 0.1
+    sizes = [
+        (max(cell * each.shape[1], *(text_width(drawable_text(text), style.TEXT, bold=True)
+                                     for text in (grid.name, grid.note))), cell * each.shape[0])
+        for grid, each in zip(grids, values, strict=True)
+    ]  # fmt: skip
+    room = _WIDEST - right
+    lines: list[list[int]] = [[]]
+    used = left
+    for number, (width, _) in enumerate(sizes):
+        if lines[-1] and used + width > room:
+            lines.append([])
+            used = left
+        lines[-1].append(number)
+        used += width + gap
+    tall = [max(sizes[number][1] for number in line) for line in lines]
+    heading = Heading(title, None)
+    across = max(sum(sizes[number][0] for number in line) + gap * (len(line) - 1) for line in lines)
+    bar = max(tall[0], 1.3)
+    tall[0] = bar
+    height = heading.height + above + sum(names + each + foot for each in tall)
+    sheet = Sheet(max(left + across + right, heading.width + 0.3), height)
+    sheet.heading(heading)
+    top = height - heading.height - above
+    for line, line_height in zip(lines, tall, strict=True):
+        start = left
+        for number in line:
+            grid, scores = grids[number], values[number]
+            layers, heads = scores.shape
+            sheet.canvas.text(start, top - 0.14, drawable_text(grid.name), fontsize=style.TEXT, fontweight="bold")
+            sheet.canvas.text(start, top - 0.3, drawable_text(grid.note), fontsize=style.SMALL, color=style.MUTED)
+            axes = sheet.axes(start, top - names - cell * layers, cell * heads, cell * layers)
+            axes.pcolormesh(scores, cmap=style.DIVERGING, norm=norm, edgecolors=style.PAPER, linewidth=0.6)
+            axes.invert_yaxis()
+            axes.spines[:].set_visible(False)
+            axes.tick_params(length=0)
+            for axis, count in ((axes.xaxis, heads), (axes.yaxis, layers)):
+                step = max(1, -(-count // max(1, int(cell * count / 0.22))))
+                axis.set_ticks(
+                    [place + 0.5 for place in range(0, count, step)], [str(one) for one in range(0, count, step)]
+                )
+            axes.set_xlabel(drawable_text(axes_names[1]))
+            axes.set_ylabel(drawable_text(axes_names[0]))
+            layer, head = grid.chosen
+            axes.add_patch(
+                Rectangle((head, layer), 1, 1, fill=False, edgecolor=style.INK, linewidth=1.6, clip_on=False, zorder=4)
+            )
+            start += sizes[number][0] + gap
+        if line is lines[0]:
+            scale = sheet.axes(left + across + 0.2, top - names - bar, 0.09, bar)
+            draw_colour_bar(scale, style.DIVERGING, norm, label, (0.0, 1.0))
+            scale.axhline(chance, color=style.INK, linewidth=1.0)
+            scale.set_yticks([0, chance, 1], ["0", f"{100 * chance:.0f}", "100"])
+        top -= names + line_height + foot
     return sheet.figure
 
 

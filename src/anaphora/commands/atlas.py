@@ -1,0 +1,95 @@
+"""Models side by side: every model's heads on the same items, read where they are measured already, and one page."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from anaphora.analysis.evidence.headline import Progress
+from anaphora.analysis.evidence.measurement import current_evidence, items_digest
+from anaphora.analysis.evidence.schema.evidence import Evidence, Provenance
+from anaphora.analysis.evidence.storage import evidence_to_replace, read_heads, write_measurement
+from anaphora.api.runs import OpenRun
+from anaphora.api.scoring import read_splits, score_on, why_untested
+from anaphora.base.console import console
+from anaphora.base.files import write_csv
+from anaphora.commands.shared import held_output, open_models
+from anaphora.hf.reader import TransformersModel
+from anaphora.report.page.atlas import AtlasEntry, atlas_rows, write_atlas
+from anaphora.report.terminal import print_rows
+from anaphora.report.wording import phrase
+from anaphora.runs.digests import analysis_code_digest, weights_digest
+from anaphora.runs.items import EvaluationSplits
+from anaphora.settings.commands.atlas import Atlas
+
+Model = OpenRun | TransformersModel
+
+
+def draw_atlas(settings: Atlas) -> list[AtlasEntry]:
+    """Measure what is not measured yet, write the page and its table, and print a row for each model.
+
+    Raises:
+        UserError: a model or a corpus cannot be read.
+    """
+    # Measuring takes minutes: what cannot be read is an error before.
+    models = open_models(settings.runs, settings.trainer)
+    with held_output(settings.output, Path()) as folder, console.status("reading the data") as status:
+        splits = {
+            name: read_splits(source, settings.split, settings.items) for name, source in settings.sources().items()
+        }
+        entries = []
+        for corpus, items in splits.items():
+            for name, model in models.items():
+                entries.append(atlas_entry(model, name, corpus, items, settings, status.update))
+        status.update("drawing the atlas")
+        rows = atlas_rows(entries, settings.language)
+        write_csv(folder / "atlas.csv", [dict(zip(rows.columns, row, strict=True)) for row in rows.rows])
+        page = folder / "atlas.html"
+        write_atlas(page, entries, settings.split, settings.language)
+    print_rows(phrase("atlas", "table", settings.language), rows.columns, rows.rows, rows.texts)
+    for entry in entries:
+        if entry.untested:
+            console.print(f"no causal tests: {entry.untested}", soft_wrap=True)
+    console.print(f"atlas     {page}", soft_wrap=True)
+    return entries
+
+
+def atlas_entry(
+    model: Model, name: str, corpus: str, splits: EvaluationSplits, settings: Atlas, progress: Progress
+) -> AtlasEntry:
+    """A model on one corpus: what its own `metrics.json` or an earlier atlas holds where that is current, else anew."""
+    folder = Path(settings.output) / name.strip("/").replace("/", "--") / corpus
+    provenance = Provenance(
+        items=settings.causal_items,
+        untrained=settings.untrained,
+        weights=weights_digest(model.run) if isinstance(model, OpenRun) else model.weights_digest(),
+        data=items_digest(splits),
+        code=analysis_code_digest("anaphora.hf", "anaphora.api.scoring"),
+    )
+    stored = _stored_evidence(model, folder, splits, provenance)
+    if stored is None:
+        scores = score_on(
+            model, splits, causal_items=settings.causal_items, untrained=settings.untrained, progress=progress
+        )
+        stored = replace(scores.evidence, provenance=provenance), folder
+        write_measurement(scores.measurement, folder, stored[0])
+    evidence, place = stored
+    return AtlasEntry(
+        model=name,
+        kind="run" if isinstance(model, OpenRun) else model.family,
+        is_decoder=isinstance(model, TransformersModel) and model.is_decoder,
+        corpus=corpus,
+        evidence=evidence,
+        heads=read_heads(place),
+        untested=why_untested(model) if settings.causal_items and evidence.causal is None else None,
+    )
+
+
+def _stored_evidence(
+    model: Model, folder: Path, splits: EvaluationSplits, provenance: Provenance
+) -> tuple[Evidence, Path] | None:
+    """Evidence that is about these weights and items, by the present code, and the folder that holds it."""
+    if isinstance(model, OpenRun) and (own := current_evidence(model.run, splits)):
+        return own, model.run.directory
+    earlier = evidence_to_replace(folder, splits.split)
+    return (earlier, folder) if earlier and earlier.provenance == provenance else None

@@ -1,0 +1,330 @@
+"""The atlas: models side by side on the same items, as one offline page in English or Chinese."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from anaphora.analysis.evidence.schema.evidence import Evidence, every_group, in_group
+from anaphora.analysis.evidence.schema.scores import Cell
+from anaphora.analysis.scores.cells import ALL
+from anaphora.base.files import write_text
+from anaphora.report.causal_summary import causal_columns, causal_rows
+from anaphora.report.figures import style
+from anaphora.report.figures.heads import HeadGrid, head_grids_figure
+from anaphora.report.figures.panels import Mark, Marks, panel_figure
+from anaphora.report.figures.style import figure_style
+from anaphora.report.levels import level_columns, level_rows
+from anaphora.report.numbers import NOT_MEASURED, format_count, format_p_value, format_percent
+from anaphora.report.page.elements import FigureElement, NoteElement, PageElement, Section, TableElement
+from anaphora.report.page.offline import font_placeholder, read_asset, template_environment, with_fonts
+from anaphora.report.page.write import inline_svg
+from anaphora.report.wording import DEFAULT, group_label, label, language_name, phrase
+
+_NO_SHORTCUTS = ("chance", "random_init", "random_init_95")
+_COLUMNS = ("items", "head", "candidate", "quad", "mass", "chance", "shortcut", "untrained", "p", "task")
+
+
+@dataclass(frozen=True, kw_only=True)
+class AtlasEntry:
+    """A model on one corpus.
+
+    Attributes:
+        model: its name on the page.
+        kind: "run" for a run of ours, else the family of `transformers`.
+        is_decoder: whether a pronoun sees only what stands before it.
+        corpus: the name of the data.
+        evidence: what was measured.
+        heads: (L, H) candidate accuracy of every head on the development split, by language.
+        untested: why there are no causal tests, in one line; None where there are, or none were wanted.
+    """
+
+    model: str
+    kind: str
+    is_decoder: bool
+    corpus: str
+    evidence: Evidence
+    heads: Mapping[str, NDArray[np.float64]]
+    untested: str | None = None
+
+
+def write_atlas(path: Path, entries: Sequence[AtlasEntry], split: str, language: str = DEFAULT) -> dict[str, Figure]:
+    """Write the page on some models and corpora.
+
+    Args:
+        path: of the file.
+        entries: every model on every corpus, the corpus of the first one in front.
+        split: what was measured.
+        language: of the page, "en" or "zh".
+
+    Returns:
+        The figures by name.
+    """
+    sections = [
+        *(section for corpus in _corpora(entries) for section in _corpus_sections(entries, corpus, language)),
+        _reading_section(entries, language),
+    ]
+    figures = {
+        element.name: element.figure
+        for section in sections
+        for element in section.elements
+        if isinstance(element, FigureElement)
+    }
+    first = [entry for entry in entries if entry.corpus == entries[0].corpus]
+    html = template_environment().get_template("atlas.html.j2").render(
+        language=language,
+        title=phrase("atlas", "title", language, count=len(first)),
+        lead=phrase("atlas", "lead", language),
+        findings=list(_findings(first, language)),
+        facts=[
+            (phrase("atlas", "models", language), ", ".join(entry.model for entry in first)),
+            (phrase("atlas", "corpora", language), ", ".join(_corpora(entries))),
+            (phrase("atlas", "split", language), split),
+            (phrase("atlas", "control", language), format_count(min(e.evidence.untrained_models for e in entries))),
+        ],
+        sections=sections,
+        pictures={(0, name): inline_svg(figure, f"{name}-") for name, figure in figures.items()},
+        style=read_asset("report.css"),
+        font_mark=font_placeholder(),
+    )  # fmt: skip
+    write_text(path, with_fonts(html, html, (400, 700)))
+    return figures
+
+
+def atlas_rows(entries: Sequence[AtlasEntry], language: str = DEFAULT) -> TableElement:
+    """A row for each model, corpus and language: the chosen head and what it is compared with."""
+    return TableElement(
+        title=phrase("atlas", "table", language),
+        columns=[
+            *(phrase("atlas", name, language) for name in ("model", "corpus", "language")),
+            *(phrase("atlas", f"column_{name}", language) for name in _COLUMNS),
+        ],
+        rows=[
+            [entry.model, entry.corpus, language_name(code, language), *_numbers(entry, code, ALL, cell, language)]
+            for entry in entries
+            for code, kind, cell in every_group(entry.evidence.scores)
+            if kind == ALL
+        ],
+        texts=3,
+    )
+
+
+def _corpora(entries: Sequence[AtlasEntry]) -> list[str]:
+    return list(dict.fromkeys(entry.corpus for entry in entries))
+
+
+def _corpus_sections(entries: Sequence[AtlasEntry], corpus: str, language: str) -> Iterator[Section]:
+    """The sections on one corpus: the chosen heads, all heads, levels and causal tests."""
+    of_corpus = [entry for entry in entries if entry.corpus == corpus]
+    yield _section("rows", corpus, language, _row_elements(of_corpus, corpus, language))
+    yield _section("grids", corpus, language, _grid_elements(of_corpus, corpus, language))
+    levels = [[entry.model, *row] for entry in of_corpus for row in level_rows(entry.evidence)]
+    if levels:
+        columns = [phrase("atlas", "model", language), *level_columns()]
+        title = phrase("atlas", "levels_title", language)
+        table = TableElement(title=title, columns=columns, rows=levels, texts=3)
+        yield _section("levels", corpus, language, [table])
+    yield _section("causal", corpus, language, _causal_elements(of_corpus, language))
+
+
+def _section(name: str, corpus: str, language: str, elements: Sequence[PageElement]) -> Section:
+    return Section(
+        name=f"{corpus}-{name}",
+        title=phrase("atlas", f"{name}_title", language, corpus=corpus),
+        explanation=phrase("atlas", f"{name}_explanation", language),
+        elements=elements,
+        missing=phrase("atlas", "missing", language),
+    )
+
+
+def _row_elements(entries: Sequence[AtlasEntry], corpus: str, language: str) -> list[PageElement]:
+    kinds = [
+        [entry.model, group_label(code, kind, language), *_numbers(entry, code, kind, cell, language)]
+        for entry in entries
+        for code, kind, cell in every_group(entry.evidence.scores)
+        if kind != ALL
+    ]
+    table = atlas_rows(entries, language)
+    columns = [table.columns[0], *table.columns[2:]]
+    rows = [[row[0], *row[2:]] for row in table.rows]
+    figure = rows_figure(entries, language)
+    elements: list[PageElement] = [
+        FigureElement(name=f"rows-{corpus}", figure=figure, alt=" ".join(_findings(entries, language))),
+        TableElement(title=phrase("page", "numbers", language), columns=columns, rows=rows, texts=2),
+    ]
+    if kinds:
+        title = phrase("atlas", "by_kind", language)
+        elements.append(TableElement(title=title, columns=columns, rows=kinds, texts=2, folded=True))
+    return elements
+
+
+@figure_style()
+def rows_figure(entries: Sequence[AtlasEntry], language: str = DEFAULT) -> Figure:
+    """A row a model, a panel a language: the chosen head's candidate accuracy beside chance and the best shortcut."""
+    marks: Marks = {}
+    for entry in entries:
+        for code, whole in entry.evidence.languages.items():
+            found = marks.setdefault((entry.model, language_name(code, language)), [])
+            shortcut = _best_shortcut(whole)
+            for value, colour in ((whole.chance, style.MUTED), (shortcut and shortcut[1], style.DISTRACTOR)):
+                if value is not None:
+                    found.append(Mark(value, None, colour, "tick"))
+            if whole.candidate_accuracy is not None:
+                ends = whole.intervals.candidate_accuracy
+                found.append(Mark(whole.candidate_accuracy, ends, style.ANTECEDENT, "D"))
+            if (task := _task_accuracy(entry.evidence, code, ALL)) is not None:
+                found.append(Mark(task, None, style.INK, "o"))
+    return panel_figure(
+        phrase("atlas", "rows_figure", language),
+        [(entry.model, False) for entry in entries],
+        list(dict.fromkeys(panel for _, panel in marks)),
+        marks,
+        phrase("atlas", "rows_axis", language),
+        (0.0, 1.0),
+        points=True,
+        key=(
+            (phrase("atlas", "key_candidate", language), style.ANTECEDENT, "D"),
+            (phrase("atlas", "key_task", language), style.INK, "o"),
+            (phrase("atlas", "key_chance", language), style.MUTED, "tick"),
+            (phrase("atlas", "key_shortcut", language), style.DISTRACTOR, "tick"),
+        ),
+    )
+
+
+def _grid_elements(entries: Sequence[AtlasEntry], corpus: str, language: str) -> list[PageElement]:
+    elements: list[PageElement] = []
+    for code in dict.fromkeys(code for entry in entries for code in entry.evidence.languages):
+        spoken = [entry for entry in entries if code in entry.heads]
+        if not spoken:
+            continue
+        grids = [
+            HeadGrid(
+                entry.model,
+                phrase("atlas", "grid_note", language, head=_head(entry), share=format_percent(_at_head(entry, code))),
+                entry.heads[code],
+                (entry.evidence.head.layer, entry.evidence.head.head),
+            )
+            for entry in spoken
+        ]
+        chance = next(e.evidence.languages[code].chance for e in entries if code in e.evidence.languages) or 0.5
+        name, title = language_name(code, language), phrase("atlas", "grid_figure", language)
+        figure = head_grids_figure(
+            grids,
+            chance,
+            f"{name}: {title}",
+            phrase("atlas", "grid_label", language),
+            (phrase("atlas", "layer", language), phrase("atlas", "head", language)),
+        )
+        alt = "; ".join(f"{grid.name}: {grid.note}" for grid in grids)
+        elements.append(FigureElement(name=f"grids-{corpus}-{code}", figure=figure, alt=f"{name}. {alt}"))
+    return elements
+
+
+def _causal_elements(entries: Sequence[AtlasEntry], language: str) -> list[PageElement]:
+    rows = [[entry.model, *row] for entry in entries for row in causal_rows(entry.evidence, language)]
+    elements: list[PageElement] = []
+    if rows:
+        columns = [phrase("atlas", "model", language), *causal_columns(language)]
+        title = phrase("causal_summary", "table", language)
+        elements.append(TableElement(title=title, columns=columns, rows=rows, texts=2))
+    untested = [entry.model for entry in entries if entry.untested]
+    if untested:
+        elements.append(NoteElement(text=phrase("atlas", "untested", language, models=", ".join(untested))))
+    return elements
+
+
+def _reading_section(entries: Sequence[AtlasEntry], language: str) -> Section:
+    names = ["chosen", "control", "answers", "verdict"]
+    notes = [NoteElement(text=phrase("atlas", f"note_{name}", language)) for name in names]
+    decoders = list(dict.fromkeys(entry.model for entry in entries if entry.is_decoder))
+    if decoders:
+        notes.append(NoteElement(text=phrase("atlas", "note_decoder", language, models=", ".join(decoders))))
+    return Section(
+        name="reading",
+        title=phrase("atlas", "reading_title", language),
+        explanation=phrase("atlas", "reading_explanation", language),
+        elements=notes,
+    )
+
+
+def _findings(entries: Sequence[AtlasEntry], language: str) -> Iterator[str]:
+    """A sentence for each language: whose head attends to the antecedent most often, and beside what."""
+    for code in dict.fromkeys(code for entry in entries for code in entry.evidence.languages):
+        scored = [
+            (whole.candidate_accuracy, entry, whole)
+            for entry in entries
+            if (whole := entry.evidence.languages.get(code)) is not None and whole.candidate_accuracy is not None
+        ]
+        if not scored:
+            continue
+        best, entry, whole = max(scored, key=lambda each: each[0])
+        shortcut = _best_shortcut(whole)
+        low, high = whole.intervals.candidate_accuracy or (None, None)
+        yield phrase(
+            "atlas", "finding", language,
+            spoken=language_name(code, language),
+            model=entry.model,
+            head=_head(entry),
+            share=format_percent(best),
+            low=format_percent(low),
+            high=format_percent(high),
+            items=format_count(whole.items),
+            chance=format_percent(whole.chance),
+            shortcut=format_percent(shortcut[1] if shortcut else None),
+        )  # fmt: skip
+
+
+def _numbers(entry: AtlasEntry, code: str, kind: str, cell: Cell, language: str) -> list[str]:
+    shortcut = _best_shortcut(cell)
+    return [
+        format_count(cell.items),
+        _head(entry),
+        format_percent(cell.candidate_accuracy, cell.intervals.candidate_accuracy),
+        format_percent(cell.quad_accuracy),
+        format_percent(cell.antecedent_mass),
+        format_percent(cell.chance),
+        NOT_MEASURED
+        if shortcut is None
+        else f"{format_percent(shortcut[1])} ({label('baselines', shortcut[0], language)})",
+        format_percent(cell.baselines.get("random_init")),
+        format_p_value(_corrected_p(entry.evidence, code, kind)),
+        format_percent(_task_accuracy(entry.evidence, code, kind)),
+    ]
+
+
+def _task_accuracy(evidence: Evidence, code: str, kind: str) -> float | None:
+    """Of all items where the model answers all of them, else of those of the causal tests."""
+    cell = in_group(evidence.scores, code, kind)
+    if cell is not None and cell.task_accuracy is not None:
+        return cell.task_accuracy
+    tested = in_group(evidence.causal_cells, code, kind)
+    return None if tested is None else tested.task_accuracy
+
+
+def _corrected_p(evidence: Evidence, code: str, kind: str) -> float | None:
+    """Of a language that tells kinds of cue apart the largest of theirs."""
+    by_kind = (evidence.significance or {}).get(code, {})
+    chosen = [by_kind[kind]] if kind in by_kind else list(by_kind.values())
+    known = [one.p_holm for one in chosen if one.p_holm is not None]
+    return max(known, default=None)
+
+
+def _best_shortcut(cell: Cell) -> tuple[str, float] | None:
+    shortcuts = {
+        name: value for name, value in cell.baselines.items() if value is not None and name not in _NO_SHORTCUTS
+    }
+    return max(shortcuts.items(), key=lambda each: each[1], default=None)
+
+
+def _at_head(entry: AtlasEntry, code: str) -> float:
+    head = entry.evidence.head
+    return float(entry.heads[code][head.layer, head.head])
+
+
+def _head(entry: AtlasEntry) -> str:
+    return f"{entry.evidence.head.layer}.{entry.evidence.head.head}"

@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tiny import tiny, tiny_language_model, tokenizer
+
+from anaphora.analysis.evidence.measurement import current_evidence, items_digest
+from anaphora.analysis.evidence.schema.evidence import Provenance
+from anaphora.analysis.evidence.storage import write_measurement
+from anaphora.api.runs import load
+from anaphora.api.scoring import read_splits, score_on
+from anaphora.runs.digests import analysis_code_digest, weights_digest
+from anaphora.settings.data import OwnExamples
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder: Path = tmp_path_factory.mktemp("atlas")
+    for name, model in (("decoder", tiny_language_model("gpt2")), ("silent", tiny("bert"))):
+        model.save_pretrained(folder / name)
+        tokenizer().save_pretrained(folder / name)
+    return folder
+
+
+def draw(script: Callable[..., Any], models: Path, own: Path, table: Path, output: Path, *more: str) -> Any:
+    runs = f"runs=[{models / 'decoder'},{models / 'silent'},{own}]"
+    data = ("data=jsonl", f"data.path={table}", "causal_items=4", "untrained=1")
+    return script("atlas", runs, *data, f"output={output}", *more)
+
+
+def test_models_stand_side_by_side_and_are_measured_once(
+    models: Path,
+    finished: Path,
+    table: Path,
+    tmp_path: Path,
+    script: Callable[..., Any],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    done = draw(script, models, finished, table, tmp_path)
+    assert done.status == 0, done.err
+    page = (tmp_path / "atlas.html").read_text(encoding="utf-8")
+    assert "Atlas: 3 models" in page and "https://" not in page
+    assert "Not tested, for they answer nothing: silent." in page
+    assert "In decoder a pronoun sees only what stands before it" in page
+    assert "no causal tests: silent: it has no output layer" in done.out
+    lines = (tmp_path / "atlas.csv").read_text(encoding="utf-8").splitlines()
+    assert {line.split(",")[0] for line in lines[1:]} == {"decoder", "silent", finished.name}
+    decoder = json.loads((tmp_path / "decoder" / "jsonl" / "metrics.json").read_text(encoding="utf-8"))
+    assert decoder["causal"]["items"] and decoder["untrained_models"] == 1
+
+    def measured_again(*_: object, **__: object) -> None:
+        raise AssertionError("measured again")
+
+    monkeypatch.setattr("anaphora.commands.atlas.score_on", measured_again)
+    again = draw(script, models, finished, table, tmp_path, "language=zh")
+    assert again.status == 0, again.err
+    page = (tmp_path / "atlas.html").read_text(encoding="utf-8")
+    assert '<html lang="zh">' in page and "图谱：3 个模型的注意力头" in page
+
+
+def test_a_run_that_was_measured_on_the_same_items_is_read(
+    own_run: Path, table: Path, tmp_path: Path, script: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened, splits = load(own_run), read_splits(OwnExamples(path=str(table)), "test", None)
+    scores = score_on(opened, splits, causal_items=0)
+    about = Provenance(
+        items=1, untrained=0, weights=weights_digest(opened.run), data=items_digest(splits), code=analysis_code_digest()
+    )
+    write_measurement(scores.measurement, own_run, replace(scores.evidence, provenance=about))
+    assert current_evidence(opened.run, splits) is not None
+    assert current_evidence(opened.run, replace(splits, measured=splits.measured[:-1])) is None
+    monkeypatch.delattr("anaphora.commands.atlas.score_on")
+    done = script("atlas", f"runs=[{own_run}]", "data=jsonl", f"data.path={table}", f"output={tmp_path / 'atlas'}")
+    assert done.status == 0, done.err
+    assert not (tmp_path / "atlas" / own_run.name).exists()
+
+
+def test_a_wrong_corpus_is_refused_before_anything_is_read(script: Callable[..., Any]) -> None:
+    done = script("atlas", "runs=[outputs/none]", "corpora=[dprr:file]")
+    assert done.status == 2 and "corpora (dprr:file).kind ('dprr') must be one of" in done.err
+    assert len(done.err.splitlines()) == 1
+    done = script("atlas", "runs=[outputs/none]", "corpora=[dpr]")
+    assert (done.status, done.err) == (2, "error: corpora ('dpr') must be a corpus and its path, as dpr:train.c.txt\n")
