@@ -1,4 +1,4 @@
-"""Write a run's encoder for transformers: python scripts/export.py run=outputs/mine output=exported."""
+"""Write a run for transformers: python scripts/export.py run=outputs/mine output=exported format=anaphora."""
 
 from anaphora.cli import run_command
 

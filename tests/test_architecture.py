@@ -79,7 +79,10 @@ BELOW: dict[str, tuple[str, ...]] = {
     "explain": ("base", "settings", "data", "model", "runs", "analysis.evidence", "report"),
     "replication": ("base", "settings", "data", "model", "analysis.maps", "analysis.scores", "training", "report"),
     "benchmark": ("base", "settings", "data", "model", "analysis.maps", "training"),
-    "hf": ("base", "data", "model", "analysis.maps", "analysis.scores", "analysis.causal", "analysis.evidence"),
+    "hf": (
+        *("base", "settings", "data", "model", "runs"),
+        *("analysis.maps", "analysis.scores", "analysis.causal", "analysis.evidence"),
+    ),
     "studies": (
         *("base", "settings", "data", "model", "runs", "training", "report"),
         *("analysis.maps", "analysis.scores", "analysis.causal", "analysis.evidence", "analysis.tasks"),

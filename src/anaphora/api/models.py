@@ -11,10 +11,9 @@ from anaphora.api.maps import Attention, labelled_attention
 from anaphora.api.runs import OpenRun
 from anaphora.base.device import Device, torch_device
 from anaphora.base.errors import UserError
-from anaphora.base.hub import HUB_PREFIX
 from anaphora.data.own_sentence import example_from_query
 from anaphora.runs.directory import load as load_run
-from anaphora.runs.warm_start import names_run
+from anaphora.runs.warm_start import holds_run
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -79,9 +78,8 @@ def open_any(
 
 @lru_cache(maxsize=4)
 def _open_named(name: str, device: str) -> OpenRun | TransformersModel:
-    if names_run(name):
-        place = name if name.startswith(HUB_PREFIX) else Path(name).expanduser()
-        return OpenRun(load_run(place, Device(device=device)))
+    if holds_run(name):
+        return OpenRun(load_run(name, Device(device=device)))
     from anaphora.hf.reader import open_model
 
     return open_model(name).on(torch_device(device))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from functools import lru_cache
 from importlib import import_module
 from threading import Thread
 from typing import Any
@@ -12,6 +14,8 @@ HUB_PREFIX = "hf://"
 """What a name on the hub begins with; no other name is ever looked up there."""
 TIMEOUT_SECONDS = 5.0
 """How long the hub may take to answer."""
+_ANSWER_HOLDS_SECONDS = 10.0
+"""For so long at most it is not asked again, so that one command waits once."""
 
 
 def import_transformers(extra: str = "transformers") -> Any:
@@ -31,13 +35,23 @@ def import_transformers(extra: str = "transformers") -> Any:
 
 def is_reachable() -> bool:
     """Whether the hub, or what HF_ENDPOINT names in its place, answers anything; never where HF_HUB_OFFLINE is set."""
-    from huggingface_hub import constants, get_session
+    from huggingface_hub import constants
+
+    now = int(time.monotonic() / _ANSWER_HOLDS_SECONDS)
+    return _answers(constants.ENDPOINT, TIMEOUT_SECONDS, constants.HF_HUB_OFFLINE, now)
+
+
+@lru_cache(maxsize=1)
+def _answers(address: str, seconds: float, offline: bool, _now: int) -> bool:
+    if offline:
+        return False
+    from huggingface_hub import get_session
 
     answers: list[int] = []
 
     def request() -> None:
         try:
-            answer = get_session().head(constants.ENDPOINT, timeout=TIMEOUT_SECONDS, follow_redirects=False)
+            answer = get_session().head(address, timeout=seconds, follow_redirects=False)
         except Exception:  # no route, a proxy that refuses, too slow, set to be offline: unrelated classes
             return
         answers.append(answer.status_code)
@@ -45,5 +59,5 @@ def is_reachable() -> bool:
     # In a thread, since no timeout of a request holds for the look-up of the host's name.
     thread = Thread(target=request, daemon=True)
     thread.start()
-    thread.join(TIMEOUT_SECONDS)
+    thread.join(seconds)
     return bool(answers)

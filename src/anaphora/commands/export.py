@@ -2,31 +2,49 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 from safetensors.torch import save
+from torch import Tensor
 
+from anaphora.analysis.evidence.schema.evidence import Evidence
+from anaphora.analysis.evidence.storage import metrics_path, read_evidence
+from anaphora.analysis.maps.capture import answers_pronouns
 from anaphora.base.errors import UserError
 from anaphora.base.files import atomic_directory, check_writable, write_json, write_text
 from anaphora.base.special_tokens import CLS, MASK, PADDING, SPECIAL_TOKENS, UNKNOWN
+from anaphora.data.corpora.registry import origin_of
 from anaphora.data.tokens.pretrained import SEPARATOR, TOKENIZER
 from anaphora.model.pretrained.families import CONFIG, WEIGHTS
 from anaphora.model.pretrained.weights import to_bert
-from anaphora.runs.directory import Run, load
+from anaphora.report.cards import CARD, CardFacts, model_card
+from anaphora.runs.directory import Run, distinct_tensors, load, training_record
+from anaphora.runs.published import config_json
 from anaphora.settings.commands.analysis import Export
+from anaphora.settings.model.attention import heads_of
 
 
 def export(settings: Export) -> Path:
-    """Write a run's encoder and tokenizer, without its prediction head; the vocabulary's output where BERT has it.
+    """Write a run in the format that is wanted, as a folder that holds nothing yet.
 
     Raises:
-        UserError: the folder holds something already, or a part of the model has no counterpart in `transformers`.
+        UserError: the folder holds something already, or a part of the model has no counterpart in the format.
     """
     folder = Path(settings.output).expanduser()
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UserError(f"output ({settings.output}) holds something already; name a new folder")
     check_writable(folder / CONFIG)
     run = load(settings.run)
+    if settings.format == "bert":
+        _write_bert(run, settings, folder)
+    else:
+        _write_run(run, settings.licence, folder)
+    return folder
+
+
+def _write_bert(run: Run, settings: Export, folder: Path) -> None:
+    """The encoder, without its prediction head; the vocabulary's output where BERT has it."""
     learned = run.config.task.masked_lm > 0
     if settings.output_layer and not learned:
         raise UserError(f"output_layer (true): {settings.run} was not trained on masked tokens (task.masked_lm=0)")
@@ -35,12 +53,70 @@ def export(settings: Export) -> Path:
     )
     config, tensors = to_bert(run.model.encoder, run.model.output if with_output else None)
     with atomic_directory(folder) as draft:
-        write_json(draft / "tokenizer_config.json", _tokenizer_settings(run))
-        write_text(draft / TOKENIZER, run.tokenizer.dumps())
+        _write_tokenizer(run, draft)
         write_json(draft / CONFIG, config)
-        # transformers refuses a file that does not say so
-        (draft / WEIGHTS).write_bytes(save(tensors, metadata={"format": "pt"}))
-    return folder
+        _write_weights(draft, tensors)
+
+
+def _write_run(run: Run, licence: str | None, folder: Path) -> None:
+    """The whole run, with its card and its scores."""
+    evidence = _evidence(run)
+    with atomic_directory(folder) as draft:
+        _write_tokenizer(run, draft, {"model_input_names": ["input_ids", "attention_mask"]})
+        write_text(draft / CARD, model_card(_card_facts(run, licence, evidence), evidence))
+        if evidence is not None:
+            shutil.copyfile(metrics_path(_measured(run), "test"), metrics_path(draft, "test"))
+        write_json(draft / CONFIG, config_json(run.config, run.tokenizer.size))
+        _write_weights(draft, distinct_tensors(run.model))
+
+
+def _write_weights(folder: Path, tensors: dict[str, Tensor]) -> None:
+    # transformers refuses a file that does not say so
+    (folder / WEIGHTS).write_bytes(save(tensors, metadata={"format": "pt"}))
+
+
+def _evidence(run: Run) -> Evidence | None:
+    return read_evidence(_measured(run), "test")
+
+
+def _measured(run: Run) -> Path:
+    """Where the scores of a run stand: those that were taken here, else those that came with it."""
+    here = run.directory
+    return here if run.origin is None or metrics_path(here, "test").exists() else run.origin
+
+
+def _card_facts(run: Run, licence: str | None, evidence: Evidence | None) -> CardFacts:
+    config, data = run.config, run.config.data
+    record = training_record(run.directory)
+    languages = evidence.languages if evidence else getattr(data, "languages", ())
+    terms = origin_of(data).licence
+    training = {
+        "Data": f"`data={data.kind}`" + (f", licence as stated: {terms}" if terms else ""),
+        "Started from": config.start and Path(config.start).name,
+        "Task": f"`task.prediction={config.task.prediction.kind}`, `task.masked_lm={config.task.masked_lm:g}`",
+        "Steps": f"{record['steps']:,}" if "steps" in record else None,
+        "Seed": str(config.seed),
+    }
+    model = config.model
+    return CardFacts(
+        name=run.name,
+        languages=tuple(languages),
+        licence=licence,
+        architecture={
+            "Encoder": f"{model.layers} layers of {heads_of(model.attention)} heads, width {model.width}",
+            "Parts": f"`model/attention={model.attention.kind}`, `model/position={model.position.kind}`, "
+            f"`model.norm.placement={model.norm.placement}`, `model.values={model.values}`",
+            "Vocabulary": f"{run.tokenizer.size:,} tokens",
+            "Weights": f"{sum(weight.numel() for weight in run.model.parameters()):,}",
+        },
+        training={name: fact for name, fact in training.items() if fact},
+        answers=answers_pronouns(config.task.prediction),
+    )
+
+
+def _write_tokenizer(run: Run, folder: Path, more: dict[str, object] | None = None) -> None:
+    write_json(folder / "tokenizer_config.json", _tokenizer_settings(run) | (more or {}))
+    write_text(folder / TOKENIZER, run.tokenizer.dumps())
 
 
 def _tokenizer_settings(run: Run) -> dict[str, object]:
@@ -48,9 +124,9 @@ def _tokenizer_settings(run: Run) -> dict[str, object]:
     tokens: dict[str, object] = {f"{name}_token": SPECIAL_TOKENS[number] for name, number in names.items()}
     if SEPARATOR in {run.tokenizer.token(number) for number in run.tokenizer.encode("").ids}:
         tokens["sep_token"] = SEPARATOR
-    position = run.config.model.position
+    longest = getattr(run.config.model.position, "max_length", None)
     return {
         "tokenizer_class": "PreTrainedTokenizerFast",
         **tokens,
-        "model_max_length": getattr(position, "max_length", 0),
+        **({} if longest is None else {"model_max_length": longest}),
     }

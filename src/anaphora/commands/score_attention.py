@@ -14,7 +14,7 @@ from anaphora.base.hub import HUB_PREFIX
 from anaphora.commands.shared import headline_of, held_output, named_head
 from anaphora.report.terminal import print_causal, print_headline
 from anaphora.runs.directory import load, results_folder
-from anaphora.runs.warm_start import is_pretrained, names_run
+from anaphora.runs.warm_start import holds_run, is_pretrained
 from anaphora.settings.commands.analysis import Analysis
 from anaphora.settings.data import NoData
 
@@ -55,6 +55,6 @@ def score_transformers(settings: Analysis) -> Measurement:
 
 def _is_of_transformers(name: str) -> bool:
     """Whether the library reads it: any model that is no run of ours, where the library is installed."""
-    if find_spec("transformers") is None or names_run(name):
+    if find_spec("transformers") is None or holds_run(name):
         return False
     return name.startswith(HUB_PREFIX) or is_pretrained(Path(name).expanduser())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.status import Status
 
@@ -15,12 +16,14 @@ from anaphora.api.runs import OpenRun
 from anaphora.base.device import Device
 from anaphora.data.example import Example
 from anaphora.data.own_sentence import example_from_query
-from anaphora.hf.reader import TransformersModel
 from anaphora.runs.directory import Run, locked_run
 from anaphora.runs.items import evaluation_splits
 from anaphora.runs.presence import run_directories
 from anaphora.settings.commands.analysis import Analysis
 from anaphora.settings.model.attention import heads_of
+
+if TYPE_CHECKING:
+    from anaphora.hf.reader import TransformersModel
 
 
 def sentence_of(settings: Analysis) -> Example:

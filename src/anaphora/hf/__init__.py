@@ -1,1 +1,22 @@
-"""Models of `transformers`, read and edited where they compute their attention. Needs the extra [transformers]."""
+"""Models of `transformers`, read and edited where they compute their attention, and our runs among them.
+
+`import anaphora.hf` makes the runs of this package known to the Auto classes of `transformers`, with code that is
+installed, and none from the hub:
+
+import anaphora.hf
+from transformers import AutoModel, AutoTokenizer
+
+model, tokenizer = AutoModel.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
+maps = model(**tokenizer("Anna left.", return_tensors="pt"), output_attentions=True).attentions
+
+The folder is what `scripts/export.py format=anaphora` wrote. Needs the extra [transformers].
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+if find_spec("transformers") is not None:
+    from anaphora.hf.auto import AnaphoraConfig as AnaphoraConfig
+    from anaphora.hf.auto import AnaphoraForMaskedLM as AnaphoraForMaskedLM
+    from anaphora.hf.auto import AnaphoraModel as AnaphoraModel

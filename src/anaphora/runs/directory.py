@@ -20,9 +20,10 @@ from anaphora.base.hub import HUB_PREFIX
 from anaphora.base.tensors import file_digest, read_arrays, write_arrays
 from anaphora.data.tokens.pretrained import read_tokenizer
 from anaphora.data.tokens.tokenizer import Tokenizer
-from anaphora.model.pretrained.families import encoder_settings
+from anaphora.model.pretrained.families import CONFIG, encoder_settings
 from anaphora.model.pretrained.weights import load_pretrained
 from anaphora.model.pronoun_model import PronounModel
+from anaphora.runs.published import RUN_CONFIG, settings_of
 from anaphora.runs.warm_start import is_pretrained, locate_model
 from anaphora.settings import stored
 from anaphora.settings.data import NoData
@@ -41,7 +42,7 @@ class RunFiles:
 
     @property
     def config(self) -> Path:
-        return self.directory / "config.yaml"
+        return self.directory / RUN_CONFIG
 
     @property
     def tokenizer(self) -> Path:
@@ -82,12 +83,21 @@ class RunFiles:
 
 @dataclass(frozen=True)
 class Run:
-    """A stored run: its settings, its tokenizer, and its model in evaluation mode."""
+    """A stored run: its settings, its tokenizer, and its model in evaluation mode.
+
+    Attributes:
+        directory: where what is measured on it goes.
+        config: its settings.
+        tokenizer: its vocabulary.
+        model: its encoder and prediction head.
+        origin: where it was read from, if that is elsewhere.
+    """
 
     directory: Path
     config: Config
     tokenizer: Tokenizer
     model: PronounModel
+    origin: Path | None = None
 
     @property
     def name(self) -> str:
@@ -126,13 +136,19 @@ def save_weights(path: Path, model: PronounModel, tokenizer: Path | None = None)
         model: whose they are.
         tokenizer: the file whose numbers of tokens the weights go by; its digest is written too.
     """
+    arrays = {name: tensor.numpy() for name, tensor in distinct_tensors(model).items()}
+    write_arrays(path, arrays, {} if tokenizer is None else {_TOKENIZER: file_digest(tokenizer)})
+
+
+def distinct_tensors(model: PronounModel) -> dict[str, torch.Tensor]:
+    """A model's weights on the processor, by name; a tied matrix once."""
     seen: set[int] = set()
     tensors = {}
     for name, value in model.state_dict().items():
         if value.data_ptr() not in seen:
-            tensors[name] = value.detach().cpu().numpy()
+            tensors[name] = value.detach().cpu().contiguous()
         seen.add(value.data_ptr())
-    write_arrays(path, tensors, {} if tokenizer is None else {_TOKENIZER: file_digest(tokenizer)})
+    return tensors
 
 
 def save_settings(layout: RunFiles, config: Config, tokenizer: Tokenizer) -> None:
@@ -156,10 +172,10 @@ def load(directory: str | Path, place: Device | None = None) -> Run:
     """
     device = torch_device((place or Device()).device)
     name = str(directory)
-    folder = locate_model(name, "run") if name.startswith(HUB_PREFIX) else Path(directory)
+    folder = locate_model(name, "run") if name.startswith(HUB_PREFIX) else Path(directory).expanduser()
     run = pretrained_run(folder) if is_pretrained(folder) else _stored_run(folder)
     if name.startswith(HUB_PREFIX):
-        run = replace(run, directory=results_folder(name))
+        run = replace(run, directory=results_folder(name), origin=folder)
     run.model.to(device)
     if device.type == "cuda":
         # Recurrent layers alone are rounded there by default.
@@ -181,10 +197,11 @@ def _stored_run(directory: str | Path) -> Run:
         UserError: the directory holds none, the training has not finished, or a file is broken.
     """
     layout = RunFiles(Path(directory))
-    config = stored.read(layout.config)
+    config = settings_of(layout.directory)
     tokenizer = Tokenizer.load(layout.tokenizer)
     if not layout.weights.exists():
-        raise UserError(f"{layout.weights} is missing: training has not finished (resume={directory} continues it)")
+        unfinished = f": training has not finished (resume={directory} continues it)" if layout.config.exists() else ""
+        raise UserError(f"{layout.weights} is missing{unfinished}")
     training_record(layout.directory)  # a report needs it at its end
     model = randomly_initialised(config, tokenizer.size, config.seed)
     load_weights(model, layout, layout.weights, config.model.tied_output)
@@ -211,13 +228,17 @@ def load_weights(model: PronounModel, layout: RunFiles, path: Path, tied_output:
     state = model.state_dict()
     tied = {"output.linear.weight"} if tied_output else set()
     if (state.keys() - tied) - arrays.keys() or arrays.keys() - state.keys() or _other_shape(state, arrays):
-        raise UserError(f"{path}: the weights do not fit {layout.config}; {way_out}")
+        raise UserError(f"{path}: the weights do not fit {_config_file(layout)}; {way_out}")
     for name, values in arrays.items():
         if values.dtype != np.float32:
             raise UserError(f"{path}: {name} holds numbers of type {values.dtype}, not float32; {way_out}")
         if not np.isfinite(values).all():
             raise UserError(f"{path}: {name} holds numbers that are not finite; {way_out}")
     model.load_state_dict({name: torch.from_numpy(values) for name, values in arrays.items()}, strict=False)
+
+
+def _config_file(layout: RunFiles) -> Path:
+    return layout.config if layout.config.exists() else layout.directory / CONFIG
 
 
 def present_weight_name(name: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 from anaphora.base.errors import UserError
 from anaphora.base.hub import HUB_PREFIX, is_reachable
 from anaphora.model.pretrained.families import CONFIG, WEIGHTS, encoder_settings
-from anaphora.settings import stored
+from anaphora.runs.published import RUN_CONFIG, is_run, settings_of
 from anaphora.settings.model import attention as attention_settings
 from anaphora.settings.model import encoder as model_settings
 from anaphora.settings.model import position as position_settings
@@ -33,10 +33,12 @@ def locate_model(name: str, setting: str) -> Path:
         raise UserError(f"{setting} ({name}): there is no such folder; a model on the hub is written hf://owner/name")
     if not folder.is_dir():
         raise UserError(f"{setting} ({name}) must be a folder: a run directory, or one with {_NEEDED_FILES}")
-    if (folder / "config.yaml").exists():
+    if (folder / RUN_CONFIG).exists():
         return folder
     if not (folder / CONFIG).exists():
-        raise UserError(f"{setting} ({name}): neither config.yaml of a run nor {CONFIG} of pretrained weights is there")
+        raise UserError(
+            f"{setting} ({name}): neither {RUN_CONFIG} of a run nor {CONFIG} of pretrained weights is there"
+        )
     if not (folder / WEIGHTS).exists():
         pickles = [one for one in _PICKLE_FILES if (folder / one).exists()]
         because = f"; {pickles[0]} is a pickle, which may run code: convert it to safetensors" if pickles else ""
@@ -46,24 +48,26 @@ def locate_model(name: str, setting: str) -> Path:
     return folder
 
 
-def is_pretrained(folder: Path) -> bool:
-    """Whether a folder holds pretrained weights rather than a run of ours."""
-    return (folder / CONFIG).exists() and not (folder / "config.yaml").exists()
-
-
-def names_run(name: str) -> bool:
-    """Whether a name is that of a run of ours, in a folder or on the hub; no weights are fetched."""
+def holds_run(name: str) -> bool:
+    """Whether a folder, or the hub's model "hf://owner/name", is a run of ours; not where it cannot be seen."""
     if not name.startswith(HUB_PREFIX):
-        return (Path(name).expanduser() / "config.yaml").exists()
+        return is_run(Path(name).expanduser())
     from huggingface_hub import hf_hub_download
 
-    try:
-        hf_hub_download(
-            name.removeprefix(HUB_PREFIX), "config.yaml", etag_timeout=5, local_files_only=not is_reachable()
-        )
-    except Exception:  # no such file, no such model, no network: unrelated classes; who reads the model says which
-        return False
-    return True
+    offline = not is_reachable()
+    for file in (CONFIG, RUN_CONFIG):
+        try:
+            path = Path(hf_hub_download(name.removeprefix(HUB_PREFIX), file, etag_timeout=5, local_files_only=offline))
+        except Exception:  # unrelated classes for a bad name, a missing file and no network
+            continue
+        if is_run(path.parent):
+            return True
+    return False
+
+
+def is_pretrained(folder: Path) -> bool:
+    """Whether a folder holds pretrained weights rather than a run of ours."""
+    return (folder / CONFIG).exists() and not is_run(folder)
 
 
 def with_start_model(config: Config) -> Config:
@@ -75,7 +79,7 @@ def with_start_model(config: Config) -> Config:
     if config.start is None or config.resume is not None:
         return config
     folder = locate_model(config.start, "start")
-    theirs = encoder_settings(folder) if is_pretrained(folder) else stored.read(folder / "config.yaml").model
+    theirs = encoder_settings(folder) if is_pretrained(folder) else settings_of(folder).model
     _refuse_other_settings(config)
     attention = config.model.attention
     dropouts = {one: getattr(attention, one) for one in _DROPOUTS if hasattr(theirs.attention, one)}
@@ -133,7 +137,7 @@ def _download(name: str, setting: str) -> Path:
         return Path(
             snapshot_download(
                 name.removeprefix(HUB_PREFIX),
-                allow_patterns=["config.yaml", CONFIG, WEIGHTS, *TOKENIZERS, "tokenizer_config.json"],
+                allow_patterns=[RUN_CONFIG, CONFIG, WEIGHTS, *TOKENIZERS, "tokenizer_config.json", "metrics.json"],
                 etag_timeout=5,
                 local_files_only=not is_reachable(),  # else it tries for long
             )

@@ -1,8 +1,9 @@
-"""The settings of a stored run: read from its config.yaml and written to it."""
+"""The settings of a stored run: read from its config.yaml, or from plain values, and written as either."""
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -47,19 +48,33 @@ def read(path: Path) -> Config:
         # A run from elsewhere reads nothing of this machine: its values stand for themselves.
         plain = OmegaConf.to_container(composed, resolve=False)
         assert isinstance(plain, dict)
-        _refuse_interpolations(plain)
-        present, changes = with_present_keys({str(name): value for name, value in plain.items()})
-        if changes:
-            console.print(f"{path}: stored under older keys, read as {', '.join(changes)}", soft_wrap=True)
-        return construct(Config, present, "")
     except OmegaConfBaseException as error:
         raise UserError(f"{path}: {one_line(error)}") from None
     except UserError as error:
         raise UserError(f"{path}: {error}") from None
+    return from_plain({str(name): value for name, value in plain.items()}, str(path))
+
+
+def from_plain(plain: Mapping[str, Any], place: str) -> Config:
+    """The settings of a stored run from plain values; `place` is where they stand.
+
+    Raises:
+        UserError: one is unknown or impossible, or refers to something else.
+    """
+    try:
+        _refuse_interpolations(plain)
+        present, changes = with_present_keys(plain)
+        if changes:
+            console.print(f"{place}: stored under older keys, read as {', '.join(changes)}", soft_wrap=True)
+        return construct(Config, present, "")
+    except OmegaConfBaseException as error:
+        raise UserError(f"{place}: {one_line(error)}") from None
+    except UserError as error:
+        raise UserError(f"{place}: {error}") from None
 
 
 def _refuse_interpolations(plain: Any, place: str = "") -> None:
-    inner = plain.items() if isinstance(plain, dict) else enumerate(plain) if isinstance(plain, list) else ()
+    inner = plain.items() if isinstance(plain, Mapping) else enumerate(plain) if isinstance(plain, list) else ()
     for name, value in inner:
         _refuse_interpolations(value, f"{place}.{name}" if place else str(name))
     if isinstance(plain, str) and "${" in plain:

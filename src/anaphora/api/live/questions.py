@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -24,9 +24,11 @@ from anaphora.data.batches.encoded import EncodedSplit
 from anaphora.data.example import Example
 from anaphora.data.own_sentence import example_from_query
 from anaphora.data.tokens.tokenizer import TokenizedText
-from anaphora.hf.reader import TransformersModel
 from anaphora.report.page.explorer import attention_entry
 from anaphora.settings.model.encoder import check_length
+
+if TYPE_CHECKING:
+    from anaphora.hf.reader import TransformersModel
 
 MOST_CHARACTERS = 4_000
 MOST_EDITS = 200
@@ -106,7 +108,7 @@ def reply(model: OpenRun | TransformersModel, question: Question) -> dict[str, A
         "spans": [list(span) for span in attention.spans],
         "answers": answers,
         "chosen": None if head is None else [head.layer, head.head],
-        "is_decoder": isinstance(model, TransformersModel) and model.is_decoder,
+        "is_decoder": not isinstance(model, OpenRun) and model.is_decoder,
         "seconds": round(time.perf_counter() - started, 3),
     }
 
@@ -132,7 +134,7 @@ def _run_reply(
 
 
 def _tokens(model: OpenRun | TransformersModel, text: str) -> TokenizedText:
-    if isinstance(model, TransformersModel):
+    if not isinstance(model, OpenRun):
         return model.tokenize(text)
     tokens = model.run.tokenizer.encode(text)
     check_length(model.run.config.model, len(tokens.ids))

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from werkzeug.exceptions import HTTPException
 from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
@@ -24,11 +24,13 @@ from anaphora.api.live.questions import Question, parse, reply
 from anaphora.api.runs import OpenRun
 from anaphora.base.errors import UserError
 from anaphora.data.own_sentence import example_from_query
-from anaphora.hf.reader import TransformersModel
 from anaphora.report.figures.fonts import font_files
 from anaphora.report.page.offline import read_asset, script_json, template_environment, weight_colours
 from anaphora.report.wording import labels
 from anaphora.settings.commands.live import LANGUAGES
+
+if TYPE_CHECKING:
+    from anaphora.hf.reader import TransformersModel
 
 HOST = "127.0.0.1"
 MOST_BYTES = 100_000

@@ -109,7 +109,16 @@ class Export:
 
     run: str = "outputs/demo"  # the run directory
     output: str = MISSING  # the folder to write, which may not exist yet
+    format: str = "bert"  # bert: a plain BERT, where the run has such parts; anaphora: the whole run, with its card
     output_layer: bool | None = None  # BertForMaskedLM, not BertModel; by default where such a layer was trained
+    licence: str | None = None  # of the weights, on the card of format=anaphora, as the hub writes it: apache-2.0
+
+    def __post_init__(self) -> None:
+        one_of("format", self.format, ("bert", "anaphora"))
+        if self.format != "bert" and self.output_layer is not None:
+            raise ValueError(f"output_layer ({str(self.output_layer).lower()}) goes with format=bert")
+        if self.format != "anaphora" and self.licence is not None:
+            raise ValueError(f"licence ({self.licence!r}) goes with format=anaphora, which writes a card")
 
 
 @dataclass(kw_only=True)
@@ -139,7 +148,7 @@ class CorpusDescription:
     """A corpus to describe."""
 
     data: Data = field(default=MISSING)
-    output: str | None = None  # a folder for the tables as CSV
+    output: str | None = None  # a folder for the tables as CSV and the items as Parquet, which `datasets` reads
 
 
 @dataclass(kw_only=True)

@@ -1,0 +1,209 @@
+"""Runs of ours as a model of `transformers`, known to its Auto classes once this file is imported.
+
+The weights keep the names that they have in a run, so one folder is both: `AutoModel.from_pretrained` reads it, and
+`anaphora.load` reads what `save_pretrained` writes. B batch, T tokens, H heads, V vocabulary, W width.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+from transformers import AutoConfig, AutoModel, AutoModelForMaskedLM, PreTrainedConfig, PreTrainedModel
+from transformers.modeling_outputs import BaseModelOutput, MaskedLMOutput
+
+from anaphora.base.batch import EncoderInput
+from anaphora.base.errors import UserError
+from anaphora.model.pronoun_model import PronounModel
+from anaphora.runs.directory import randomly_initialised
+from anaphora.runs.published import MODEL_TYPE, published_settings, shape
+from anaphora.settings.run import Config
+
+
+class AnaphoraConfig(PreTrainedConfig):
+    """What config.json holds of a run.
+
+    Args:
+        run: all its settings, as plain values; without them there is no model.
+        vocab_size: how many tokens its tokenizer has.
+        fields: what `transformers` has for any model.
+    """
+
+    model_type = MODEL_TYPE
+
+    def __init__(self, run: dict[str, Any] | None = None, vocab_size: int = 0, **fields: Any) -> None:
+        super().__init__(**({**fields, **shape(published_settings(run, "run"))} if run else fields))
+        self.run = run
+        self.vocab_size = vocab_size
+
+    def settings(self) -> Config:
+        """The run's settings, checked.
+
+        Raises:
+            UserError: there are none, or one is impossible.
+        """
+        return published_settings(self.run, str(self.name_or_path or "config.json"))
+
+
+class AnaphoraModel(PreTrainedModel):
+    """The encoder of a run, with its prediction head and its vocabulary's output beside it.
+
+    It gives hidden states and attention maps. The answers of the prediction head need a pronoun and its candidates:
+    `anaphora.load` has them, of the same folder.
+    """
+
+    config_class = AnaphoraConfig
+    _tied_weights_keys = {"output.linear.weight": "encoder.tokens.weight"}  # noqa: RUF012, as the library declares it
+
+    def __init__(self, config: AnaphoraConfig) -> None:
+        super().__init__(config)
+        settings = config.settings()
+        parts = PronounModel(settings.model, settings.task.prediction, config.vocab_size)
+        self.encoder, self.output, self.prediction_head = parts.encoder, parts.output, parts.prediction_head
+        self.post_init()  # type: ignore[no-untyped-call]
+        self.is_constructed = True
+
+    def forward(
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor | None = None,
+        pronoun_mask: Tensor | None = None,
+        output_attentions: bool | None = None,
+        output_hidden_states: bool | None = None,
+        return_dict: bool | None = None,
+    ) -> BaseModelOutput | tuple[Any, ...]:
+        """Hidden states, and attention maps where they are wanted.
+
+        Args:
+            input_ids: (B, T).
+            attention_mask: (B, T), 0 for padding; by default there is none.
+            pronoun_mask: (B, T), the pronoun's tokens; for runs that read the pronoun as a second sequence alone.
+            output_attentions: whether to give the weights of every layer, (B, H, T, T) each, before dropout.
+            output_hidden_states: whether to give what every layer reads, and the last states, (B, T, W) each.
+            return_dict: false for a tuple.
+
+        Raises:
+            UserError: the run reads the pronoun as a second sequence and none is named, or it has no maps.
+        """
+        states, read, maps = self._encode(
+            self._encoder_input(input_ids, attention_mask, pronoun_mask),
+            self._wanted(output_attentions, "output_attentions"),
+            self._wanted(output_hidden_states, "output_hidden_states"),
+        )
+        output = BaseModelOutput(last_hidden_state=states, hidden_states=read, attentions=maps)
+        return output if self._wanted(return_dict, "return_dict") else output.to_tuple()
+
+    def get_input_embeddings(self) -> nn.Embedding:
+        """The table of the tokens' vectors."""
+        return self.encoder.tokens
+
+    def set_input_embeddings(self, value: nn.Module) -> None:
+        """Another table of the tokens' vectors."""
+        assert isinstance(value, nn.Embedding)
+        self.encoder.tokens = value
+
+    def _wanted(self, asked: bool | None, name: str) -> bool:
+        return bool(getattr(self.config, name) if asked is None else asked)
+
+    def _encoder_input(
+        self, input_ids: Tensor, attention_mask: Tensor | None, pronoun_mask: Tensor | None
+    ) -> EncoderInput:
+        is_token = torch.ones_like(input_ids, dtype=torch.bool) if attention_mask is None else attention_mask > 0
+        second = None
+        if self.encoder.settings.second_sequence:
+            if pronoun_mask is None:
+                raise UserError(
+                    "this run reads the pronoun as a second sequence (model.second_sequence): give pronoun_mask, 1 at "
+                    "the pronoun's tokens"
+                )
+            second = pronoun_mask > 0
+        positions = (is_token.long().cumsum(dim=1) - 1).clamp(min=0)
+        return EncoderInput(input_ids, positions, is_token.long() - 1, second=second)
+
+    def _encode(
+        self, tokens: EncoderInput, with_maps: bool, with_states: bool
+    ) -> tuple[Tensor, tuple[Tensor, ...] | None, tuple[Tensor, ...] | None]:
+        read, maps = [], []
+        for layer in self.encoder.passes(tokens):
+            if with_states:
+                read.append(layer.hidden)
+            if with_maps:
+                maps.append(layer.maps())
+        last: Tensor = self.encoder.norm(layer.output())
+        return last, (*read, last) if with_states else None, tuple(maps) if with_maps else None
+
+    def _init_weights(self, module: nn.Module) -> None:
+        """Give a module what its file does not hold, such as the fixed numbers of a position encoding.
+
+        The constructor gives first weights, so there is nothing to do at its end. Before it reads a file the library
+        constructs the model without memory, and what it then does not find in the file has to be computed anew.
+        """
+        if not hasattr(self, "is_constructed") or all(_is_read(one) for _, one in _own_tensors(module)):
+            return
+        name = next(name for name, each in self.named_modules() if each is module)
+        settings = self.config.settings()
+        fresh = randomly_initialised(settings, self.config.vocab_size, settings.seed).get_submodule(name)
+        values = dict(_own_tensors(fresh))
+        for part, tensor in _own_tensors(module):
+            if not _is_read(tensor):
+                tensor.copy_(values[part])
+
+
+@dataclass
+class AnaphoraMaskedLMOutput(MaskedLMOutput):
+    """Logits over the vocabulary, with the states that they were read from, (B, T, W)."""
+
+    last_hidden_state: Tensor | None = None
+
+
+class AnaphoraForMaskedLM(AnaphoraModel):
+    """The same for runs that were trained on masked tokens: logits over the vocabulary."""
+
+    def __init__(self, config: AnaphoraConfig) -> None:
+        if not config.settings().task.masked_lm:
+            raise UserError(f"{config.name_or_path}: this run was not trained on masked tokens (task.masked_lm=0)")
+        super().__init__(config)
+
+    def forward(  # type: ignore[override]
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor | None = None,
+        pronoun_mask: Tensor | None = None,
+        labels: Tensor | None = None,
+        output_attentions: bool | None = None,
+        output_hidden_states: bool | None = None,
+        return_dict: bool | None = None,
+    ) -> AnaphoraMaskedLMOutput | tuple[Any, ...]:
+        """Logits, (B, T, V), beside what `AnaphoraModel` gives; labels, (B, T), -100 for none, give a loss."""
+        states, read, maps = self._encode(
+            self._encoder_input(input_ids, attention_mask, pronoun_mask),
+            self._wanted(output_attentions, "output_attentions"),
+            self._wanted(output_hidden_states, "output_hidden_states"),
+        )
+        logits = self.output(states)
+        loss = None if labels is None else functional.cross_entropy(logits.flatten(0, 1), labels.flatten())
+        output = AnaphoraMaskedLMOutput(
+            loss=loss, logits=logits, hidden_states=read, attentions=maps, last_hidden_state=states
+        )
+        return output if self._wanted(return_dict, "return_dict") else output.to_tuple()
+
+    def get_output_embeddings(self) -> nn.Module:
+        """The map to the vocabulary."""
+        return self.output.linear
+
+
+def _own_tensors(module: nn.Module) -> list[tuple[str, Tensor]]:
+    return [*module.named_parameters(recurse=False), *module.named_buffers(recurse=False)]
+
+
+def _is_read(tensor: Tensor) -> bool:
+    """Whether `transformers` has read a tensor from a file."""
+    return bool(getattr(tensor, "_is_hf_initialized", False))
+
+
+AutoConfig.register(MODEL_TYPE, AnaphoraConfig)
+AutoModel.register(AnaphoraConfig, AnaphoraModel)
+AutoModelForMaskedLM.register(AnaphoraConfig, AnaphoraForMaskedLM)

@@ -1,0 +1,100 @@
+"""A run as a folder for others: its settings stand in the config.json of `transformers`. Imports nothing heavy.
+
+A run directory has a config.yaml instead; whatever reads a run takes either.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path, PurePath
+from typing import Any
+
+from anaphora.base.errors import UserError
+from anaphora.base.files import read_json
+from anaphora.base.special_tokens import PADDING
+from anaphora.model.pretrained.families import CONFIG
+from anaphora.settings import stored
+from anaphora.settings.model.attention import heads_of
+from anaphora.settings.model.position import Learned
+from anaphora.settings.run import Config
+
+MODEL_TYPE = "anaphora"
+"""What config.json calls the model of a run."""
+RUN_CONFIG = "config.yaml"
+"""The settings of a run directory."""
+
+
+def is_run(folder: Path) -> bool:
+    """Whether a folder holds a run of ours, as training or as an export wrote it."""
+    return (folder / RUN_CONFIG).exists() or _json_config(folder).get("model_type") == MODEL_TYPE
+
+
+def settings_of(folder: Path) -> Config:
+    """The settings of the run that a folder holds.
+
+    Raises:
+        UserError: there is no run, or its settings are broken or impossible.
+    """
+    config = _json_config(folder)
+    if (folder / RUN_CONFIG).exists() or config.get("model_type") != MODEL_TYPE:
+        return stored.read(folder / RUN_CONFIG)
+    return published_settings(config.get("run"), str(folder / CONFIG))
+
+
+def published_settings(run: Any, place: str) -> Config:
+    """The settings that a config.json holds under `run`.
+
+    Raises:
+        UserError: there are none, or one is unknown or impossible.
+    """
+    if not isinstance(run, dict):
+        raise UserError(f"{place}: run ({run!r}) must hold the settings of a run")
+    return stored.from_plain(run, place)
+
+
+def config_json(config: Config, vocabulary: int) -> dict[str, Any]:
+    """What config.json holds: the run's settings, and what `transformers` calls the shape of a model.
+
+    Folders of the machine that trained it are left out of paths.
+    """
+    return {
+        "model_type": MODEL_TYPE,
+        "architectures": ["AnaphoraForMaskedLM" if config.task.masked_lm > 0 else "AnaphoraModel"],
+        "vocab_size": vocabulary,
+        **shape(config),
+        "run": _without_own_folders(dataclasses.asdict(config)),
+    }
+
+
+def shape(config: Config) -> dict[str, Any]:
+    """The fields by which `transformers` knows the shape of any model."""
+    position = config.model.position
+    longest = {"max_position_embeddings": position.max_length} if isinstance(position, Learned) else {}
+    return {
+        "hidden_size": config.model.width,
+        "num_hidden_layers": config.model.layers,
+        "num_attention_heads": heads_of(config.model.attention),
+        "tie_word_embeddings": config.model.tied_output,
+        "pad_token_id": PADDING,
+        **longest,
+    }
+
+
+def _json_config(folder: Path) -> dict[str, Any]:
+    """What config.json holds; nothing where it is missing or broken, which its other readers report."""
+    try:
+        config: dict[str, Any] = read_json(folder / CONFIG, dict)
+    except (FileNotFoundError, UserError):
+        return {}
+    return config
+
+
+def _without_own_folders(plain: Any) -> Any:
+    """Settings in which a path from the root or from a home is its last part alone."""
+    if isinstance(plain, dict):
+        return {name: _without_own_folders(value) for name, value in plain.items()}
+    if isinstance(plain, list):
+        return [_without_own_folders(value) for value in plain]
+    if isinstance(plain, str) and (plain.startswith("~") or PurePath(plain).is_absolute()):
+        return PurePath(plain).name
+    return plain
