@@ -8,7 +8,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import datasets
 import pytest
+from pyarrow import parquet
+
+from anaphora.data import store
+from anaphora.data.records import ITEM_COLUMNS
+from anaphora.settings.data import Dpr, OwnExamples
 
 BLOCK = "Maud met {} as she {}.\nshe\nMaud,{}\n{}\n\n"
 DPR = "".join(
@@ -46,6 +52,41 @@ def test_items_rows_reasons_and_shortcuts_are_printed_and_written(
     assert row_of(printed, "bag_by_place")[3] == "1.000"
     with (tmp_path / "out" / "counts.csv").open() as file:
         assert [row["items"] for row in csv.DictReader(file)] == ["6", "4"]
+
+
+def test_the_items_are_a_data_set_with_documented_columns(
+    described: Callable[..., str], script: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    described(DPR, "data.test_share=0.4")
+    folder = tmp_path / "out"
+    files = {split: str(folder / f"{split}.parquet") for split in ("train", "test")}
+    loaded = datasets.load_dataset("parquet", data_files=files, cache_dir=str(tmp_path / "cache"))
+    corpus = store.load(Dpr(path=str(tmp_path / "train.c.txt"), test_share=0.4))
+    assert {split: list(rows) for split, rows in loaded.items()} == {
+        split: list(corpus.splits[split]) for split in files
+    }
+    schema = parquet.read_schema(files["test"])
+    assert {field.name: field.metadata[b"description"].decode() for field in schema} == ITEM_COLUMNS
+    by_card = datasets.load_dataset(str(folder), cache_dir=str(tmp_path / "other"))
+    assert {split: len(rows) for split, rows in by_card.items()} == {"train": 6, "test": 4}
+    card = (folder / "README.md").read_text(encoding="utf-8")
+    assert "- **`antecedents`**: " in card and "data.test_share=0.4" in card and str(tmp_path) not in card
+    own = store.load(OwnExamples(path=files["test"], dev_share=0, test_share=1))
+    assert own.examples("test") == corpus.examples("test")
+
+
+def test_files_that_the_command_has_not_written_are_not_overwritten(
+    script: Callable[..., Any], described: Callable[..., str], tmp_path: Path
+) -> None:
+    (tmp_path / "README.md").write_text("# Mine\n")
+    (tmp_path / "train.c.txt").write_text(DPR)
+    given = ("data=dpr", f"data.path={tmp_path / 'train.c.txt'}")
+    refused = script("corpus", *given, f"output={tmp_path}")
+    assert refused.status == 2 and "holds another README.md, which would be overwritten" in refused.err
+    assert not (tmp_path / "counts.csv").exists()
+    described(DPR, "data.test_share=0.4")
+    described(DPR, "data.test_share=1", "data.dev_share=0")
+    assert sorted(path.name for path in (tmp_path / "out").glob("*.parquet")) == ["test.parquet"]
 
 
 def test_columns_that_say_nothing_are_not_printed(described: Callable[..., str]) -> None:

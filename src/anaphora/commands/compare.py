@@ -11,7 +11,7 @@ from anaphora.analysis.evidence.storage import metrics_path, read_evidence
 from anaphora.base.console import console
 from anaphora.base.errors import UserError
 from anaphora.base.files import check_writable, write_csv
-from anaphora.report.comparison import comparison_table
+from anaphora.report.terminal import comparison_table
 from anaphora.runs.presence import run_directories
 from anaphora.settings.commands.analysis import RunComparison
 

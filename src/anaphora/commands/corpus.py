@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
@@ -16,19 +17,25 @@ from rich.table import Table
 from anaphora.analysis.scores.baselines.accuracy import accuracy_by_factor, accuracy_by_kind, shortcut_correctness
 from anaphora.analysis.scores.baselines.order_models import TABLE_OF_WORDINGS, wordings_seen
 from anaphora.base.console import console, print_table
-from anaphora.base.files import locked_directory, write_csv
+from anaphora.base.errors import UserError
+from anaphora.base.files import locked_directory, write_csv, write_text
 from anaphora.data.controlled.describe import corpus_table as describe_table
 from anaphora.data.corpora.division import ReadingReport
 from anaphora.data.corpora.registry import origin_of
 from anaphora.data.example import SPLITS
+from anaphora.data.records import item_columns
+from anaphora.data.store import Corpus
 from anaphora.data.store import load as load_corpus
 from anaphora.data.text import Text
+from anaphora.report.cards import CARD, corpus_card, is_corpus_card
 from anaphora.settings.commands.analysis import CorpusDescription
 from anaphora.settings.data import Data, ExternalCorpus, PlainText, SilverStandard, TextCorpus
 
 
 def describe(settings: CorpusDescription) -> None:
     """Print a corpus's counts, what was dropped, and how far every shortcut gets on its test split."""
+    if settings.output is not None:
+        _check_folder(settings.output)
     with locked_directory(Path(settings.output)) if settings.output else nullcontext():
         _describe(settings)
 
@@ -38,7 +45,8 @@ def _describe(settings: CorpusDescription) -> None:
     corpus = load_corpus(settings.data)
     if isinstance(settings.data, TextCorpus):
         texts = {name: corpus.texts(name) for name in SPLITS}
-        describe_texts(texts, corpus.report, time.perf_counter() - started, settings)
+        counts = describe_texts(texts, corpus.report, time.perf_counter() - started, settings)
+        _write_corpus(corpus, settings, counts)
         return
     splits = {name: corpus.examples(name) for name in SPLITS}
     seconds = time.perf_counter() - started
@@ -62,15 +70,18 @@ def _describe(settings: CorpusDescription) -> None:
     if not splits["train"]:
         console.print("no training split: there are no learned shortcuts (data.test_share, data.dev_share)")
     if settings.output:
-        write_csv(Path(settings.output) / "counts.csv", counts)
         write_csv(Path(settings.output) / "shortcuts.csv", rows)
-        console.print(f"tables {settings.output}", soft_wrap=True)
+    _write_corpus(corpus, settings, counts)
 
 
 def describe_texts(
     splits: Mapping[str, Sequence[Text]], report: ReadingReport, seconds: float, settings: CorpusDescription
-) -> None:
-    """Print how many texts, words and characters each split and label has, what was dropped and how long it took."""
+) -> list[dict[str, Any]]:
+    """Print how many texts, words and characters each split and label has, what was dropped and how long it took.
+
+    Returns:
+        The rows of the table of counts.
+    """
     counts = []
     for split, texts in splits.items():
         for label in sorted({text.label or "" for text in texts}):
@@ -80,9 +91,39 @@ def describe_texts(
             counts.append({"split": split, "label": label, **cells})
     print_table(_plain_table("texts; words stand between blanks", counts))
     _print_corpus_report(f"{sum(map(len, splits.values()))} texts", report, seconds, settings.data)
-    if settings.output:
-        write_csv(Path(settings.output) / "counts.csv", counts)
-        console.print(f"tables {settings.output}", soft_wrap=True)
+    return counts
+
+
+def _check_folder(output: str) -> None:
+    """Refuse a folder with files of these names that this command has not written."""
+    folder = Path(output)
+    names = (CARD, *(f"{split}.parquet" for split in SPLITS))
+    there = [name for name in names if (folder / name).exists()]
+    if there and not (CARD in there and is_corpus_card((folder / CARD).read_text(encoding="utf-8", errors="replace"))):
+        raise UserError(f"output ({output}) holds another {there[0]}, which would be overwritten; name another folder")
+
+
+def _write_corpus(corpus: Corpus, settings: CorpusDescription, counts: Sequence[Mapping[str, Any]]) -> None:
+    """The counts, the items as Parquet, and the card by which `datasets` knows the splits; nothing without a folder."""
+    if settings.output is None:
+        return
+    folder, columns = Path(settings.output), item_columns(settings.data)
+    write_csv(folder / "counts.csv", counts)
+    for split in SPLITS:
+        (folder / f"{split}.parquet").unlink(missing_ok=True)
+    splits = corpus.write_items(folder, columns)
+    chosen = {"data" if name == "kind" else f"data.{name}": value for name, value in _plain_settings(settings.data)}
+    write_text(folder / CARD, corpus_card(chosen, origin_of(settings.data).licence, splits, columns, counts))
+    console.print(f"tables {settings.output}", soft_wrap=True)
+
+
+def _plain_settings(data: Data) -> Iterator[tuple[str, str]]:
+    """The settings of a corpus as one types them, its kind first; of a path the last part alone."""
+    yield "kind", data.kind
+    for one in fields(data):
+        value = getattr(data, one.name)
+        if one.name != "kind" and value not in (None, []):
+            yield one.name, Path(value).name if one.name == "path" else json.dumps(value, ensure_ascii=False)
 
 
 def _print_corpus_report(items: str, report: ReadingReport, seconds: float, data: Data) -> None:

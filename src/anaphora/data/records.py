@@ -17,6 +17,32 @@ if TYPE_CHECKING:
     import pyarrow
 
 
+ITEM_COLUMNS = {
+    "text": "the sentence or passage",
+    "language": "en or zh",
+    "pronoun": "its first character and the one after its last, counted from 0",
+    "candidates": "for each candidate the characters of its mentions, [start, end] each",
+    "antecedents": "which candidates the pronoun means, counted from 0; none says none of them",
+    "group": "what items share that must stay in one split; empty stands alone",
+    "minimal_pair": "what items share that differ in the cue alone; empty where there is none",
+    "factors": "what is known of the item, such as kind and type of cue or template, as JSON",
+}
+"""What the columns of a split of examples mean."""
+TEXT_COLUMNS = {
+    "text": "the text, a paragraph a line",
+    "language": "en or zh",
+    "label": "its label, where it has one",
+    "group": "what texts share that must stay in one split; empty stands alone",
+    "title": "of the page or book, where there is one",
+}
+"""What the columns of a split of texts mean."""
+
+
+def item_columns(settings: data_settings.Data) -> dict[str, str]:
+    """What the columns of a corpus's items mean."""
+    return TEXT_COLUMNS if isinstance(settings, data_settings.TextCorpus) else ITEM_COLUMNS
+
+
 def example_schema() -> datasets.Features:
     """The columns of a stored split; factors are JSON text, since items differ in which they have."""
     from datasets import Features, List, Value

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from anaphora.base.code import code_digest
 from anaphora.base.errors import UserError, one_line
-from anaphora.base.files import atomic_directory, check_writable, read_json, write_json
+from anaphora.base.files import atomic_directory, check_writable, read_json, write_json, write_parquet
 from anaphora.base.tensors import file_digest
 from anaphora.data import contamination
 from anaphora.data.corpora.division import ReadingReport, fold_numbers, group_key
@@ -70,6 +70,13 @@ class Corpus:
             raise UserError("this corpus holds pronoun questions, and no plain or labelled texts")
         columns = table.to_pydict()
         return [Text(**dict(zip(columns, row, strict=True))) for row in zip(*columns.values(), strict=True)]
+
+    def write_items(self, folder: Path, descriptions: Mapping[str, str]) -> list[str]:
+        """Write each split that is not empty as Parquet, and give the names of those that are written."""
+        written = [split for split in self.splits if len(self._table(split))]
+        for split in written:
+            write_parquet(folder / f"{split}.parquet", self._table(split), descriptions)
+        return written
 
     def _table(self, split: str) -> pyarrow.Table:
         if split not in self.splits:

@@ -1,4 +1,4 @@
-"""What a command prints of the scores and of the verdict."""
+"""What a command prints of the scores, of the verdict, and of several runs side by side."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from anaphora.analysis.evidence.schema.evidence import Evidence, Verdict
+from anaphora.analysis.evidence.schema.several_runs import GroupSpread
 from anaphora.base.console import console, print_table
 from anaphora.report.causal_summary import causal_columns, causal_rows
 from anaphora.report.groups import kind_groups
 from anaphora.report.headline import headline_sentence, headline_table
 from anaphora.report.levels import level_columns, level_rows
+from anaphora.report.numbers import NOT_MEASURED, format_percent
 from anaphora.report.one_head import one_head_columns, one_head_rows
-from anaphora.report.wording import language_name, phrase
+from anaphora.report.wording import labels, language_name, phrase
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
 
 _HEADING_WIDTH = 16
 """Characters of a line of a heading above numbers."""
+_WITHOUT_RANGE = ("random_init", "chance")
+"""Measures of which a comparison of runs gives the median alone."""
 
 
 def print_verdict(evidence: Evidence) -> None:
@@ -69,6 +73,31 @@ def print_causal(evidence: Evidence) -> None:
 def print_rows(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], texts: int) -> None:
     """Print a table whose first `texts` columns are words and whose others are numbers."""
     print_table(_text_table(title, columns, rows, texts))
+
+
+def comparison_table(rows: Sequence[GroupSpread]) -> Table:
+    """The rows for the terminal: the median and, in brackets, lowest to highest, in %; fits 100 columns."""
+    from rich import box
+    from rich.table import Table
+
+    title = f"median (lowest to highest) over {rows[0].runs} runs, shares in %"
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 0), pad_edge=False)
+    table.add_column("", no_wrap=True)
+    for name in labels("short_measures").values():
+        table.add_column(name, justify="right", no_wrap=True)
+    for row in rows:
+        name = language_name(row.language) if row.kind == "all" else f" {phrase('kinds', row.kind)}"
+        table.add_row(name, *(_spread_text(row, measure) for measure in labels("short_measures")))
+    return table
+
+
+def _spread_text(row: GroupSpread, measure: str) -> str:
+    spread = row.measures[measure]
+    if spread is None:
+        return NOT_MEASURED
+    if measure in _WITHOUT_RANGE:
+        return format_percent(spread.median)
+    return f"{format_percent(spread.median)} ({format_percent(spread.lowest)}-{format_percent(spread.highest)})"
 
 
 def _text_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], texts: int) -> Table:

@@ -6,14 +6,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import datasets
 import numpy as np
 import pytest
+from pyarrow import parquet
 
 from anaphora.analysis.evidence import controls
 from anaphora.analysis.evidence.headline import Headline, measure_headline
 from anaphora.analysis.evidence.schema.evidence import Evidence, Verdict
 from anaphora.analysis.evidence.storage import find_head, metrics_path, read_evidence, stored_head, write_evidence
-from anaphora.analysis.scores.heads import Head
+from anaphora.analysis.scores.heads import MEASURES, Head
+from anaphora.analysis.scores.strata import SCORE_COLUMNS
 from anaphora.base.errors import UserError
 from anaphora.base.files import write_json
 from anaphora.commands.evaluate import accuracy_rows
@@ -68,6 +71,23 @@ def test_each_split_has_its_own_file(headline: Headline, tmp_path: Path) -> None
     assert find_head(tmp_path, "dev") == headline.head and find_head(tmp_path) is None
     assert [metrics_path(tmp_path, split).name for split in ("test", "dev")] == ["metrics.json", "metrics_dev.json"]
     assert (tmp_path / "tables" / "heads_dev.csv").stat().st_size
+
+
+def test_the_scores_of_single_items_are_a_data_set_with_documented_columns(headline: Headline, tmp_path: Path) -> None:
+    write_evidence(headline, tmp_path)
+    path = tmp_path / "tables" / "scores_test.parquet"
+    loaded = datasets.load_dataset("parquet", data_files=str(path), cache_dir=str(tmp_path / "cache"))["train"]
+    frame, scores = loaded.to_pandas(), headline.measured
+    items, layers, heads = scores.candidate_accuracy.shape
+    assert len(frame) == items * layers * heads
+    for name in MEASURES:
+        values = frame[name].to_numpy().reshape(items, layers, heads)
+        np.testing.assert_array_equal(values, getattr(scores, name))
+    one = frame[(frame["item"] == scores.kept[3]) & (frame["layer"] == 1) & (frame["head"] == 0)].iloc[0]
+    assert one["antecedent_mass"] == scores.antecedent_mass[3, 1, 0]
+    assert (one["language"], one["task_correct"]) == (scores.examples[3].language, headline.task_correct[3])
+    schema = parquet.read_schema(path)
+    assert {field.name: field.metadata[b"description"].decode() for field in schema} == SCORE_COLUMNS
 
 
 def test_a_write_that_fails_leaves_the_old_scores(headline: Headline, tmp_path: Path) -> None:

@@ -14,10 +14,10 @@ from anaphora.analysis.evidence.headline import Headline, Measurement
 from anaphora.analysis.evidence.schema.evidence import VERSION, Evidence
 from anaphora.analysis.evidence.schema.migration import with_present_keys
 from anaphora.analysis.scores.heads import Head, existing_head
-from anaphora.analysis.scores.strata import heads_frame, template_rows
+from anaphora.analysis.scores.strata import SCORE_COLUMNS, heads_frame, scores_table, template_rows
 from anaphora.base.console import console
 from anaphora.base.errors import UserError
-from anaphora.base.files import read_json, write_csv, write_json, write_text
+from anaphora.base.files import read_json, write_csv, write_json, write_parquet, write_text
 from anaphora.runs.directory import Run
 from anaphora.settings.model.attention import heads_of
 
@@ -38,13 +38,19 @@ def find_head(directory: Path, split: str = "test") -> Head | None:
     return None if evidence is None else evidence.head.position
 
 
+def chosen_head(run: Run) -> Head | None:
+    """The head that was chosen on the development split, here or by those who published the run; None without one."""
+    here = find_head(run.directory)
+    return find_head(run.origin) if here is None and run.origin is not None else here
+
+
 def stored_head(run: Run) -> Head:
     """The head that was chosen on the development split.
 
     Raises:
         UserError: none has been chosen yet, or the file that names it is damaged.
     """
-    head = find_head(run.directory)
+    head = chosen_head(run)
     if head is None:
         raise UserError(
             f"{metrics_path(run.directory, 'test')}: no head has been chosen yet; name one with layer=... head=..., "
@@ -83,7 +89,7 @@ def evidence_to_replace(directory: Path, split: str) -> Evidence | None:
 
 
 def write_evidence(headline: Headline, folder: Path, evidence: Evidence | None = None) -> None:
-    """Write `metrics.json` and the tables of heads and templates; the caller holds the folder.
+    """Write `metrics.json` and the tables of heads, templates and single items; the caller holds the folder.
 
     Args:
         headline: the scores of every head and item.
@@ -99,7 +105,7 @@ def write_evidence(headline: Headline, folder: Path, evidence: Evidence | None =
 
 
 def write_measurement(measurement: Measurement, folder: Path, evidence: Evidence) -> None:
-    """Write `metrics.json` and the tables of heads and templates of any model; the caller holds the folder."""
+    """Write `metrics.json` and the tables of heads, templates and single items; the caller holds the folder."""
     tables, split = folder / "tables", measurement.split
     write_json(metrics_path(folder, split), evidence.to_json())
     write_csv(
@@ -108,6 +114,8 @@ def write_measurement(measurement: Measurement, folder: Path, evidence: Evidence
     )
     write_text(tables / f"heads_{split}.csv", heads_frame(measurement.measured).to_csv(index=False))
     write_text(tables / "heads_dev.csv", heads_frame(measurement.development).to_csv(index=False))
+    scores = scores_table(measurement.measured, measurement.task_correct)
+    write_parquet(tables / f"scores_{split}.parquet", scores, SCORE_COLUMNS)
 
 
 def read_heads(folder: Path) -> dict[str, NDArray[np.float64]]:

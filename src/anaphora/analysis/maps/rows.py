@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.analysis.maps.record import AttentionRecord
-from anaphora.base.files import atomic_write, write_text
+from anaphora.base.files import write_parquet, write_text
 from anaphora.data.example import to_record
 
 if TYPE_CHECKING:
@@ -31,10 +31,7 @@ COLUMNS = {
 
 def write_attention_rows(path: Path, records: Sequence[AttentionRecord]) -> None:
     """Write rows as Parquet, and the items beside it as JSON lines (`<stem>_items.jsonl`); each whole or not at all."""
-    from pyarrow import parquet
-
-    with atomic_write(path) as draft:
-        parquet.write_table(attention_table(records), draft, compression="zstd")
+    write_parquet(path, attention_table(records), COLUMNS)
     items = (
         json.dumps({"item": number, **to_record(record.example)}, ensure_ascii=False)
         for number, record in enumerate(records)
@@ -72,8 +69,4 @@ def attention_table(records: Sequence[AttentionRecord]) -> pyarrow.Table:
         "end": end,
         "weight": weight,
     }
-    fields = [
-        pyarrow.field(name, pyarrow.from_numpy_dtype(values.dtype), metadata={"description": COLUMNS[name]})
-        for name, values in arrays.items()
-    ]
-    return pyarrow.table([pyarrow.array(values) for values in arrays.values()], schema=pyarrow.schema(fields))
+    return pyarrow.table(arrays)

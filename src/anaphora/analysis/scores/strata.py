@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -19,6 +19,9 @@ from anaphora.analysis.scores.heads import MEASURES, Head, HeadScores, is_main
 from anaphora.analysis.scores.quads import minimal_pairs_of, quads_of, set_products
 from anaphora.analysis.scores.statistics import cluster_interval
 from anaphora.data.example import Example
+
+if TYPE_CHECKING:
+    import pyarrow
 
 Floats = NDArray[np.float64]
 
@@ -106,6 +109,45 @@ def heads_frame(scores: HeadScores) -> pd.DataFrame:
         frames.append(pd.DataFrame(columns | means))
     names = ["language", "layer", "head", "items", *MEASURES]
     return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=names)
+
+
+SCORE_COLUMNS = {
+    "item": "number of the item in its split",
+    "language": "en or zh",
+    "layer": "layer, from 0",
+    "head": "head of the layer, from 0",
+    "task_correct": "whether the model's own answer is right, 0 or 1; empty where it answers nothing",
+    "candidate_accuracy": "1 where the head's strongest candidate is an antecedent; a tie among k counts 1 / k",
+    "focal_accuracy": "the same among the candidates that the cue may pick",
+    "open_accuracy": "the same among all words but the pronoun's own and special tokens",
+    "antecedent_mass": "the head's weight on the antecedents, from 0 to 1",
+    "lift": "that weight over the antecedents' share of the tokens; 1 for uniform attention",
+    "share": "that weight over the weight on all candidates",
+    "reciprocal_rank": "1 / rank of the best antecedent among the distractors",
+}
+"""What the columns of the table of scores mean; stored in the file too."""
+
+
+def scores_table(scores: HeadScores, task_correct: NDArray[np.floating]) -> pyarrow.Table:
+    """A row for each item, layer and head, in this order; columns as in `SCORE_COLUMNS`.
+
+    Args:
+        scores: of N items.
+        task_correct: (N,), NaN where the model answers nothing.
+    """
+    import pyarrow
+
+    items, (layers, heads) = len(scores.examples), scores.shape
+    each = layers * heads
+    columns: dict[str, Any] = {
+        "item": np.repeat(scores.kept.astype(np.int32), each),
+        "language": np.repeat(_labels(example.language for example in scores.examples), each),
+        "layer": np.tile(np.repeat(np.arange(layers, dtype=np.int16), heads), items),
+        "head": np.tile(np.arange(heads, dtype=np.int16), items * layers),
+        "task_correct": pyarrow.array(np.repeat(task_correct.astype(np.float32), each), from_pandas=True),
+    }
+    measures = {name: getattr(scores, name).reshape(-1) for name in MEASURES}
+    return pyarrow.table(columns | measures)
 
 
 @dataclass(frozen=True)

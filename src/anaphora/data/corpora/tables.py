@@ -2,7 +2,7 @@
 
 Columns: text, language, pronoun [start, end], candidates (a list of [start, end], or of lists of those for entities
 with several mentions), antecedents (indices of candidates); and, where wanted, group, minimal_pair, factors,
-split. A CSV cell holds lists and factors as JSON.
+split. A CSV cell holds lists and factors as JSON, and a Parquet cell may.
 """
 
 from __future__ import annotations
@@ -69,7 +69,8 @@ def rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         case ".csv":
             yield from _csv(path)
         case ".parquet":
-            yield from parquet_rows(path)
+            for where, row in parquet_rows(path):
+                yield where, {name: _cell(where, name, value) for name, value in row.items()}
         case _:
             raise UserError(f"data.path ({path}): {path.suffix or 'no suffix'!r} must be one of .jsonl, .csv, .parquet")
 
@@ -86,8 +87,9 @@ def _csv(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         yield where, {name: _cell(where, name, value) for name, value in row.items() if value}
 
 
-def _cell(where: str, name: str, value: str) -> Any:
-    if name not in _JSON_CELLS:
+def _cell(where: str, name: str, value: Any) -> Any:
+    """A cell's value; in CSV lists and factors are JSON, and in Parquet they may be."""
+    if name not in _JSON_CELLS or not isinstance(value, str):
         return value
     try:
         return parse_json(value, where)
