@@ -89,6 +89,15 @@ def test_both_languages_have_the_same_commands_pictures_and_links(name: str) -> 
     assert links[0] == links[1]
 
 
+def test_the_chinese_page_of_any_model_has_the_same_code_and_rows() -> None:
+    english, chinese = ((ROOT / "docs" / f"any_model{end}").read_text(encoding="utf-8") for end in (".md", ".zh.md"))
+    pieces = []
+    for text in (english, chinese):
+        blocks = [re.sub(r"\s*# .*", "", block) for block in re.findall(r"```\w+\n(.*?)```", text, re.DOTALL)]
+        pieces.append((blocks, text.count("\n## "), text.count("\n| "), text.count("\n- ")))
+    assert pieces[0] == pieces[1] and len(pieces[0][0]) > 5
+
+
 @pytest.mark.parametrize("readme", READMES)
 def test_the_first_commands_of_the_readme_are_three_and_end_with_a_sentence_of_ones_own(readme: str) -> None:
     text = (ROOT / readme).read_text(encoding="utf-8")

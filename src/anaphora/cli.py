@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import math
 import os
@@ -10,6 +11,7 @@ import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import import_module
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -113,11 +115,27 @@ def main() -> None:
     A script of one's own that registers parts first has the whole command line by calling it: `python mine.py train`.
     """
     name = sys.argv[1] if len(sys.argv) > 1 else ""
+    if name in ("--help", "-h"):
+        print(overview())
+        return
+    if name == "--version":
+        print(f"anaphora {version('anaphora')}")
+        return
     if name not in COMMANDS:
         problem = f"there is no command {name!r}" if name else "a command is missing"
         sys.exit(report_error(UserError(f"{problem}; allowed: {', '.join(COMMANDS)}")))
     del sys.argv[1]
     run_command(name)
+
+
+def overview() -> str:
+    """What `anaphora --help` prints: every command with what it does, which is read and not imported."""
+    lines = ["usage: anaphora COMMAND [setting=value ...]", "", "commands:"]
+    for name, command in COMMANDS.items():
+        path = Path(__file__).parent / "commands" / f"{command.work.partition(':')[0]}.py"
+        does = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+        lines.append(f"  {name:<19}{does.splitlines()[0]}")
+    return "\n".join([*lines, "", "The settings of one command: anaphora COMMAND --help"])
 
 
 def run_command(name: str) -> None:
