@@ -59,9 +59,9 @@ class OpenRun:
     @cached_property
     def chosen_head(self) -> Head | None:
         """The head that was chosen on the development split, or None if scores were never taken."""
-        from anaphora.analysis.evidence.storage import find_head
+        from anaphora.analysis.evidence.storage import chosen_head
 
-        return find_head(self.run.directory)
+        return chosen_head(self.run.directory)
 
     def attention(
         self,

@@ -14,7 +14,14 @@ from pyarrow import parquet
 from anaphora.analysis.evidence import controls
 from anaphora.analysis.evidence.headline import Headline, measure_headline
 from anaphora.analysis.evidence.schema.evidence import Evidence, Verdict
-from anaphora.analysis.evidence.storage import find_head, metrics_path, read_evidence, stored_head, write_evidence
+from anaphora.analysis.evidence.storage import (
+    chosen_head,
+    find_head,
+    metrics_path,
+    read_evidence,
+    stored_head,
+    write_evidence,
+)
 from anaphora.analysis.scores.heads import MEASURES, Head
 from anaphora.analysis.scores.strata import SCORE_COLUMNS
 from anaphora.base.errors import UserError
@@ -69,6 +76,7 @@ def test_each_split_has_its_own_file(headline: Headline, tmp_path: Path) -> None
     assert dev is not None
     assert dev.split == "dev"
     assert find_head(tmp_path, "dev") == headline.head and find_head(tmp_path) is None
+    assert chosen_head(replace(headline.run, directory=tmp_path)) == headline.head
     assert [metrics_path(tmp_path, split).name for split in ("test", "dev")] == ["metrics.json", "metrics_dev.json"]
     assert (tmp_path / "tables" / "heads_dev.csv").stat().st_size
 

@@ -18,6 +18,7 @@ from anaphora.analysis.scores.strata import SCORE_COLUMNS, heads_frame, scores_t
 from anaphora.base.console import console
 from anaphora.base.errors import UserError
 from anaphora.base.files import read_json, write_csv, write_json, write_parquet, write_text
+from anaphora.data.example import SPLITS
 from anaphora.runs.directory import Run
 from anaphora.settings.model.attention import heads_of
 
@@ -39,9 +40,15 @@ def find_head(directory: Path, split: str = "test") -> Head | None:
 
 
 def chosen_head(run: Run) -> Head | None:
-    """The head that was chosen on the development split, here or by those who published the run; None without one."""
-    here = find_head(run.directory)
-    return find_head(run.origin) if here is None and run.origin is not None else here
+    """The head that was chosen on the development split, here or by those who published the run; None without one.
+
+    It is the same whichever split was measured after the choice.
+    """
+    for place in (run.directory, run.origin):
+        for split in reversed(SPLITS):
+            if place is not None and (head := find_head(place, split)) is not None:
+                return head
+    return None
 
 
 def stored_head(run: Run) -> Head:
