@@ -12,6 +12,7 @@ from anaphora.analysis.maps.answers import Answers
 from anaphora.analysis.maps.capture import Capture
 from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.analysis.scores.heads import Head, score_records
+from anaphora.analysis.scores.quads import quads_of
 from anaphora.data.example import Example
 from anaphora.runs.directory import load
 from anaphora.runs.items import evaluation_splits
@@ -178,3 +179,11 @@ def test_a_quad_is_the_first_whole_one_of_its_language_and_kind() -> None:
     assert first_quad(measured(records), "zh", "set") == []
     # An item that could not be scored moves the numbers of the others, not the quad that is taken.
     assert first_quad(measured([unscorable(), *records]), "en", "role") == records[11:15]
+
+
+def test_an_octad_is_passed_over_since_its_voices_have_no_place_in_a_square() -> None:
+    octad = quad("octad", voices="2", voice="agent_first") + quad("octad", voices="2", voice="patient_first")
+    records = [*octad, *quad("one")]
+    assert set(quads_of([each.example for each in octad])) == {"octad"}
+    assert first_quad(measured(records), "en", "role") == records[8:]
+    assert first_quad(measured(octad), "en", "role") == []

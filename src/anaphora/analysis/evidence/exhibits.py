@@ -15,6 +15,8 @@ from anaphora.analysis.maps.words import WordRow, word_map, word_weights
 from anaphora.analysis.scores.heads import head_accuracy, is_main
 from anaphora.analysis.scores.quads import quads_of
 
+_QUAD = 4  # two cues by two orders
+
 
 @dataclass(frozen=True, eq=False)
 class ExampleSentence:
@@ -93,7 +95,10 @@ def development_accuracy(measurement: Measurement, languages: Collection[str]) -
 
 
 def first_quad(measurement: Measurement, language: str, kind: str) -> list[AttentionRecord]:
-    """The records of the first quad of a language and kind of cue, not of the prettiest; empty without one."""
+    """The four records of the first quad of a language and kind of cue, not of the prettiest; empty without one.
+
+    An octad is passed over: two voices have no place in a square of cues and orders.
+    """
     scores = measurement.measured
     quads, main = quads_of(scores.examples), is_main(scores.examples)
     for item, example in enumerate(scores.examples):
@@ -101,6 +106,8 @@ def first_quad(measurement: Measurement, language: str, kind: str) -> list[Atten
         wanted = (example.language, example.factors.get("kind")) == (language, kind)
         if quads[item] and main[item] and alone and wanted:
             members = [other for other, name in enumerate(quads) if name == quads[item]]
+            if len(members) != _QUAD:
+                continue
             return [measurement.capture.records[int(scores.kept[member])] for member in members]
     return []
 
