@@ -61,7 +61,7 @@ class OpenRun:
         """The head that was chosen on the development split, or None if scores were never taken."""
         from anaphora.analysis.evidence.storage import chosen_head
 
-        return chosen_head(self.run.directory)
+        return chosen_head(self.run)
 
     def attention(
         self,

@@ -1,0 +1,491 @@
+"""Write docs/sentences.md and docs/sentences.zh.md: python docs/make_sentences.py RUN [RUN...].
+
+Finished runs are asked about the sentences of docs/sentences/*.jsonl: what each answers, and how much of its pronoun's
+weight the chosen head gives to each candidate. Their training splits are read too, for the words that they show and
+for the nearest sentence.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+from numpy.typing import NDArray
+
+import anaphora
+from anaphora.analysis.scores.baselines.accuracy import unfitted_correctness
+from anaphora.api import OpenRun
+from anaphora.base.errors import UserError
+from anaphora.data.corpora.tables import rows
+from anaphora.data.example import Example, Span, from_record
+from anaphora.data.store import load as load_corpus
+from anaphora.data.tokens.tokenizer import TokenizedText
+
+DOCS = Path(__file__).parent
+LANGUAGES = ("en", "zh")
+PAGES = {"en": DOCS / "sentences.md", "zh": DOCS / "sentences.zh.md"}
+_CANDIDATE, _PRONOUN, _NOTHING = -1, -2, -3
+"""What stands in a masked sentence instead of a token, and behind its end."""
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingText:
+    """What the training split of a run shows of one language.
+
+    Attributes:
+        tokens: the tokens that occur in it.
+        masked: (N, T) its different sentences as token numbers, candidates and pronoun masked, filled up at the end.
+        lengths: (N,).
+    """
+
+    tokens: frozenset[int]
+    masked: NDArray[np.int32]
+    lengths: NDArray[np.int64]
+
+    def nearness(self, sentence: Sequence[int]) -> float:
+        """1 - edits / words of the longer sentence, for the sentence that needs the fewest: 1 is a training sentence.
+
+        An edit inserts, deletes or replaces one word (Levenshtein).
+        """
+        columns = self.masked.T
+        edits = np.repeat(np.arange(len(columns) + 1, dtype=np.int16)[:, None], len(self.masked), axis=1)  # (T + 1, N)
+        for position, word in enumerate(sentence, start=1):
+            kept_or_replaced = edits[:-1] + (columns != word)
+            edits[1:] = np.minimum(kept_or_replaced, edits[1:] + 1)
+            edits[0] = position
+            for column in range(1, len(edits)):
+                np.minimum(edits[column], edits[column - 1] + 1, out=edits[column])
+        fewest = edits[self.lengths, np.arange(len(self.lengths))]
+        return float((1 - fewest / np.maximum(self.lengths, len(sentence))).max())
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What one run makes of one sentence.
+
+    Attributes:
+        answer: the number of the candidate that it names; None for none of them.
+        weights: the chosen head's weight from the pronoun to each candidate.
+        cut: the words that its training never shows.
+        nearness: of the nearest sentence of its training.
+    """
+
+    answer: int | None
+    weights: tuple[float, ...]
+    cut: tuple[str, ...]
+    nearness: float
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """One sentence, as every run reads it."""
+
+    example: Example
+    readings: tuple[Reading, ...]
+
+    @property
+    def is_known(self) -> bool:
+        """Whether all its words occur in the training of every run."""
+        return not any(reading.cut for reading in self.readings)
+
+    def answered(self, run: int) -> bool:
+        """Whether a run's answer is the antecedent."""
+        return self.readings[run].answer in self.example.antecedents
+
+    def pointed(self, run: int) -> bool:
+        """Whether the antecedent gets more weight of a run's head than any other candidate."""
+        weights = self.readings[run].weights
+        best = [number for number, weight in enumerate(weights) if weight == max(weights)]
+        return len(best) == 1 and best[0] in self.example.antecedents
+
+
+def main(directories: Sequence[str]) -> None:
+    """Ask the runs and write both pages."""
+    if not directories:
+        raise UserError("name at least one run: python docs/make_sentences.py outputs/compositions_0")
+    runs = [anaphora.load(directory) for directory in directories]
+    for run in runs:
+        if run.chosen_head is None:
+            raise UserError(f"{run.name}: no head has been chosen yet; scripts/score_attention.py chooses one")
+    sentences = {language: read_sentences(language, runs) for language in LANGUAGES}
+    for language, path in PAGES.items():
+        path.write_text(page(language, runs, sentences), encoding="utf-8")
+        sys.stdout.write(f"{path}\n")
+
+
+def examples(language: str) -> list[Example]:
+    """The list of one language, in its order."""
+    return [from_record(row) for _, row in rows(DOCS / "sentences" / f"{language}.jsonl")]
+
+
+def read_sentences(language: str, runs: Sequence[OpenRun]) -> list[Sentence]:
+    """Every sentence of a language with what each run makes of it."""
+    return [Sentence(example, tuple(read(run, example) for run in runs)) for example in examples(language)]
+
+
+def read(run: OpenRun, example: Example) -> Reading:
+    """Ask one run about one sentence."""
+    names = [_written(spans[0]) for spans in example.candidates]
+    answer = run.answer(example.text, _written(example.pronoun), names)
+    row = run.attention(example.text).row(_written(example.pronoun))
+    words = [example.words(number) for number in range(len(names))]
+    tokens = run.run.tokenizer.encode(example.text)
+    training = training_text(run, example.language)
+    return Reading(
+        answer=None if answer is None else words.index(answer),
+        weights=tuple(row.to(name) for name in names),
+        cut=tuple(cut_words(example.text, tokens, training.tokens)),
+        nearness=training.nearness(masked(example, tokens)),
+    )
+
+
+_TRAINING: dict[str, TrainingText] = {}
+
+
+def training_text(run: OpenRun, language: str) -> TrainingText:
+    """The training split of a run in one language; runs that share their data share it."""
+    name = f"{language} {run.run.config.data} {run.run.config.vocabulary}"
+    if name not in _TRAINING:
+        shown = [each for each in load_corpus(run.run.config.data).examples("train") if each.language == language]
+        texts = run.run.tokenizer.encode_batch([each.text for each in shown])
+        sentences = sorted({tuple(masked(each, tokens)) for each, tokens in zip(shown, texts, strict=True)})
+        lengths = np.array([len(sentence) for sentence in sentences])
+        filled = np.full((len(sentences), lengths.max()), _NOTHING, dtype=np.int32)
+        for number, sentence in enumerate(sentences):
+            filled[number, : len(sentence)] = sentence
+        _TRAINING[name] = TrainingText(frozenset(one for text in texts for one in text.ids), filled, lengths)
+    return _TRAINING[name]
+
+
+def masked(example: Example, tokens: TokenizedText) -> list[int]:
+    """A sentence's token numbers, a candidate or the pronoun as one mask each: names are no part of a pattern."""
+    mentions = [span for spans in example.candidates for span in spans]
+    numbers: list[int] = []
+    for number, span in zip(tokens.ids, tokens.spans, strict=True):
+        if span == (0, 0):
+            continue
+        mask = _CANDIDATE if any(_overlap(span, one) for one in mentions) else None
+        mask = _PRONOUN if _overlap(span, example.pronoun) else mask
+        if mask is None or not numbers or numbers[-1] != mask:
+            numbers.append(number if mask is None else mask)
+    return numbers
+
+
+def cut_words(text: str, tokens: TokenizedText, shown: frozenset[int]) -> list[str]:
+    """The words of a text that training never shows: cut into several tokens, or one that does not occur there.
+
+    Chinese has no blanks: of it the stretches of tokens that do not occur.
+    """
+    parts: dict[int, list[int]] = {}
+    for position, word in enumerate(tokens.words):
+        if word >= 0:
+            parts.setdefault(word, []).append(position)
+    unknown = [
+        (tokens.spans[part[0]][0], tokens.spans[part[-1]][1])
+        for part in parts.values()
+        if len(part) > 1 or tokens.ids[part[0]] not in shown
+    ]
+    stretches: list[Span] = []
+    for start, end in unknown:
+        if stretches and stretches[-1][1] == start:
+            start = stretches.pop()[0]
+        stretches.append((start, end))
+    return list(dict.fromkeys(text[start:end] for start, end in stretches))
+
+
+def _overlap(one: Span, other: Span) -> bool:
+    return one[0] < other[1] and other[0] < one[1]
+
+
+def _written(span: Span) -> str:
+    return f"{span[0]}:{span[1]}"
+
+
+# --- The pages ----------------------------------------------------------------------------------------------------
+
+
+def page(language: str, runs: Sequence[OpenRun], sentences: dict[str, list[Sentence]]) -> str:
+    """The whole page in one language, about the sentences of both."""
+    say = PHRASES[language]
+    names = " ".join(f"outputs/{run.name}" for run in runs)
+    parts = [say["opening"].format(train="\n".join(_training_command(run) for run in runs), runs=names)]
+    parts += [say["results"].format(same=_same_answers([one for each in sentences.values() for one in each]))]
+    for asked in LANGUAGES:
+        parts += [f"### {say[asked]}\n\n{summary_table(sentences[asked], say)}"]
+    parts += [say["nearness"].format(**_nearness(sentences))]
+    for asked in LANGUAGES:
+        parts += [f"## {say['all']}{say[asked]}\n\n{sentence_table(sentences[asked], say)}"]
+    return "\n\n".join(parts) + "\n"
+
+
+def _training_command(run: OpenRun) -> str:
+    """The command that trains a run of the experiment on compositions."""
+    config = run.run.config
+    seeds = {"seed": config.seed, "data.seed": getattr(config.data, "seed", 0)}
+    settings = "".join(f" {name}={seed}" for name, seed in seeds.items() if seed)
+    return f".venv/bin/python scripts/train.py experiment=compositions{settings} name={run.name}"
+
+
+def summary_table(sentences: Sequence[Sentence], say: dict[str, str]) -> str:
+    """Known words, cut words and both: what the runs answer and where their heads point, beside what luck gives."""
+    groups = {
+        "known": [sentence for sentence in sentences if sentence.is_known],
+        "cut": [sentence for sentence in sentences if not sentence.is_known],
+        "both": list(sentences),
+    }
+    columns = ("sentences", "answer", "head", "answer_and_head", "pairs", "chance", "nearest", "first")
+    lines = [f"| | {' | '.join(say[column] for column in columns)} |", "|---" * (len(columns) + 1) + "|"]
+    for name, group in groups.items():
+        if not group:
+            continue
+        measured = [_measured(group, run) for run in range(len(group[0].readings))]
+        policies = unfitted_correctness([sentence.example for sentence in group])
+        cells = [
+            str(len(group)),
+            *(_spread(shares) for shares in zip(*measured, strict=True)),
+            *(_spread([float(policies[policy].mean())]) for policy in columns[-3:]),
+        ]
+        lines.append(f"| {say[name]} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _measured(sentences: Sequence[Sentence], run: int) -> tuple[float, ...]:
+    """The shares of one run: answers, heads, both at once, and minimal pairs of which both answers are right."""
+    right = np.array([(one.answered(run), one.pointed(run)) for one in sentences])
+    pairs: dict[str, list[bool]] = {}
+    for sentence in sentences:
+        if sentence.example.minimal_pair:
+            pairs.setdefault(sentence.example.minimal_pair, []).append(sentence.answered(run))
+    whole = [all(answers) for answers in pairs.values() if len(answers) > 1]
+    return (*right.mean(axis=0).tolist(), float(right.all(axis=1).mean()), float(np.mean(whole)))
+
+
+def _spread(shares: Sequence[float]) -> str:
+    """Shares in percent: their median, the lowest and the highest."""
+    ends = f" ({100 * min(shares):.0f}–{100 * max(shares):.0f})" if len(shares) > 1 else ""
+    return f"{100 * median(shares):.0f}{ends}"
+
+
+def sentence_table(sentences: Sequence[Sentence], say: dict[str, str]) -> str:
+    """Every sentence with its antecedent, the answers, the head's weights and what of them is right."""
+    columns = ("number", "sentence", "answers", "right_answers", "weights", "right_heads", "unknown", "near")
+    lines = [f"| {' | '.join(say[column] for column in columns)} |", "|---" * len(columns) + "|"]
+    for number, sentence in enumerate(sentences, start=1):
+        example, readings = sentence.example, sentence.readings
+        words = [example.words(candidate) for candidate in range(len(example.candidates))]
+        answers = Counter(say["none"] if one.answer is None else words[one.answer] for one in readings)
+        weights = (
+            f"{word} {median(one.weights[candidate] for one in readings):.2f}" for candidate, word in enumerate(words)
+        )
+        cut = dict.fromkeys(word for one in readings for word in one.cut)
+        cells = [
+            str(number),
+            _marked(example),
+            ", ".join(f"{word} {count}" for word, count in answers.most_common()),
+            _in_words([sentence.answered(run) for run in range(len(readings))], say),
+            ", ".join(weights),
+            _in_words([sentence.pointed(run) for run in range(len(readings))], say),
+            say["comma"].join(cut) or say["no_word"],
+            f"{max(one.nearness for one in readings):.2f}",
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _marked(example: Example) -> str:
+    """The sentence with its antecedent in bold and its pronoun in italics."""
+    marks = {example.pronoun: "*"}
+    marks |= {span: "**" for index in example.antecedents for span in example.candidates[index]}
+    text = example.text
+    for (start, end), mark in sorted(marks.items(), reverse=True):
+        text = f"{text[:start]}{mark}{text[start:end]}{mark}{text[end:]}"
+    return text
+
+
+def _in_words(right: Sequence[bool], say: dict[str, str]) -> str:
+    if sum(right) in (0, len(right)):
+        return say["right" if right[0] else "wrong"]
+    return say["some"].format(right=sum(right), runs=len(right))
+
+
+def _same_answers(sentences: Sequence[Sentence]) -> str:
+    """In how many minimal pairs a run names one candidate in both sentences, in percent: the median over the runs."""
+    shares = []
+    for run in range(len(sentences[0].readings)):
+        answers: dict[str, list[int | None]] = {}
+        for sentence in sentences:
+            if sentence.example.minimal_pair:
+                answers.setdefault(sentence.example.minimal_pair, []).append(sentence.readings[run].answer)
+        shares.append(float(np.mean([len(set(of_pair)) == 1 for of_pair in answers.values()])))
+    return f"{100 * median(shares):.0f}"
+
+
+def _nearness(sentences: dict[str, list[Sentence]]) -> dict[str, str]:
+    """Of each language the median and the highest nearness."""
+    numbers: dict[str, str] = {}
+    for language, of_language in sentences.items():
+        nearness = [max(one.nearness for one in sentence.readings) for sentence in of_language]
+        numbers |= {f"{language}_median": f"{median(nearness):.2f}", f"{language}_most": f"{max(nearness):.2f}"}
+    return numbers
+
+
+_OPENING_EN = """# Forty sentences that people type first
+
+<!-- Written by docs/make_sentences.py; do not edit by hand. -->
+
+[中文](sentences.zh.md)
+
+Textbooks of linguistics, test sets and posts about attention share a stock of sentences: a trophy and a suitcase,
+councilmen and demonstrators, an animal and a street. Whoever tries a model types one of them. Here are forty of this
+kind in each language, in our own words. The list ([English](sentences/en.jsonl), [Chinese](sentences/zh.jsonl), in
+the format of [your own data](own_data.md)) was settled before any run was asked. In half of them each word occurs in
+the built-in corpus; in the other half at least one does not. The first mention is meant as often as the second, and
+all but two a language come in pairs that differ in the cue alone.
+
+The runs are those of [compositions](compositions.md). They learn from the built-in corpus and from nothing else.
+
+```bash
+{train}
+.venv/bin/python docs/make_sentences.py {runs}
+```
+
+Each run needs a chosen head, from `scripts/score_attention.py` with `split=dev` or without."""
+
+_OPENING_ZH = """# 人们最先输入的四十句话
+
+<!-- 由 docs/make_sentences.py 生成，请勿手工修改。 -->
+
+[English](sentences.md)
+
+语言学教科书、测试集和介绍注意力的文章常用同一类句子：奖杯和箱子、议员和示威者、动物和马路。试用模型的人往往先输
+入其中一句。这里中英文各有四十句，都是我们自己的措辞。句子清单（[英文](sentences/en.jsonl)、[中文](sentences/zh.jsonl)，格
+式见[自有数据](own_data.md)）在测量任何模型之前就已确定。其中一半句子的每个词都在内置语料中出现过，另一半至少有
+一个词没有出现过。先行词是前一个提及和后一个提及的次数相同；除每种语言两句以外，其余都是只有线索不同的最小对立对。
+
+所用的运行来自[组合](compositions.md)一页，只在内置语料上训练。
+
+```bash
+{train}
+.venv/bin/python docs/make_sentences.py {runs}
+```
+
+每个运行都需要先用 `scripts/score_attention.py` 选出注意力头，加不加 `split=dev` 都可以。"""
+
+_RESULTS_EN = """## Results
+
+In percent: the median over the runs, in brackets the lowest and the highest. "Head" says how often the chosen head
+gives the antecedent more of the pronoun's weight than the other candidate, "pairs" how many minimal pairs are wholly
+answered (25 by luck). The last two columns always take the candidate nearest to the pronoun, or the first one.
+
+A word that training never shows is cut into pieces, down to single letters; in Chinese a character may be unknown
+altogether. The model does not understand it. There answer and head often part: the answer is the mean score of a
+candidate's pieces, and it was never trained on these. But knowing every word is not enough. The corpus teaches which
+of two people a reason is about and which class of things a predicate suits; that a big trophy does not go in a
+suitcase stands nowhere in it. In {same} % of the pairs (median) a run names the same candidate in both sentences:
+what differs between them does not change its answer."""
+
+_RESULTS_ZH = """## 结果
+
+单位为百分比：各运行的中位数，括号内是最低值和最高值。“注意力头”一栏是所选的头给先行词的权重大于另一个候选的比例，“成
+对”一栏是两句都答对的最小对立对的比例（随机为 25）。最后两栏总是选离代词最近的候选，或总是选第一个候选。
+
+训练中从未出现的词会被切成片段，英文会切到单个字母，中文的字甚至可能完全未知，模型并不理解它。这时答案和注意力头
+常常不一致：答案取候选各片段得分的平均值，而这些片段从未训练过。但认识每个词还不够：语料教的是一个理由说的是
+两个人中的哪一个，以及一个谓语适合哪一类事物；太大的奖杯放不进箱子，语料里并没有写。在 {same} % 的句对中
+（中位数），同一个运行对两句给出同一个候选：两句之间的差别没有改变它的答案。"""
+
+_NEARNESS_EN = """## No training sentence near them
+
+The last column of the tables below compares a sentence with every training sentence of its language, in each run's
+own corpus: candidates and pronoun are masked, and the fewest words that must be inserted, deleted or replaced are
+counted. Nearness is 1 minus these edits over the words of the longer sentence; a training sentence has 1. The median
+is {en_median} in English and {zh_median} in Chinese, the highest {en_most} and {zh_most}. "Tom was pushed by Bob
+because he was angry" and its active form are the nearest: the corpus has many sentences of their build, and only the
+names and the words differ."""
+
+_NEARNESS_ZH = """## 与训练句子的距离
+
+下面各表最后一栏把每个句子与同一语言的全部训练句子相比，每个运行用它自己的语料：遮住候选和代词，数出最少要插入、
+删除或替换几个词。接近度是 1 减去这个数与较长句子词数之比，训练句子本身为 1。英文的中位数是 {en_median}，
+中文是 {zh_median}；最高分别是 {en_most} 和 {zh_most}。最接近的是“Tom was pushed by Bob because he was angry”
+和它的主动形式：语料中有许多结构相同的句子，只是名字和词不同。"""
+
+PHRASES = {
+    "en": {
+        "opening": _OPENING_EN,
+        "results": _RESULTS_EN,
+        "nearness": _NEARNESS_EN,
+        "all": "All sentences: ",
+        "en": "English",
+        "zh": "Chinese",
+        "known": "every word known",
+        "cut": "with unknown words",
+        "both": "all",
+        "sentences": "sentences",
+        "answer": "answer right",
+        "head": "head points to the antecedent",
+        "answer_and_head": "answer and head right",
+        "pairs": "pairs",
+        "chance": "chance",
+        "nearest": "nearest name",
+        "first": "first name",
+        "number": "",
+        "sentence": "sentence",
+        "answers": "answers",
+        "right_answers": "the answer is",
+        "weights": "head's weight",
+        "right_heads": "the head is",
+        "unknown": "unknown words",
+        "near": "nearness",
+        "none": "none of them",
+        "no_word": "none",
+        "comma": ", ",
+        "right": "right",
+        "wrong": "wrong",
+        "some": "right in {right} of {runs}",
+    },
+    "zh": {
+        "opening": _OPENING_ZH,
+        "results": _RESULTS_ZH,
+        "nearness": _NEARNESS_ZH,
+        "all": "全部句子：",
+        "en": "英文",
+        "zh": "中文",
+        "known": "每个词都认识",
+        "cut": "有不认识的词",
+        "both": "全部",
+        "sentences": "句数",
+        "answer": "答案正确",
+        "head": "注意力头指向先行词",
+        "answer_and_head": "答案和头都正确",
+        "pairs": "成对",
+        "chance": "随机",
+        "nearest": "最近的名称",
+        "first": "第一个名称",
+        "number": "",
+        "sentence": "句子",
+        "answers": "答案",
+        "right_answers": "答案",
+        "weights": "头的权重",
+        "right_heads": "头",
+        "unknown": "不认识的词",
+        "near": "接近度",
+        "none": "都不是",
+        "no_word": "无",
+        "comma": "、",
+        "right": "正确",
+        "wrong": "错误",
+        "some": "{runs} 个中 {right} 个正确",
+    },
+}
+
+if __name__ == "__main__":
+    try:
+        main(sys.argv[1:])
+    except UserError as error:
+        raise SystemExit(f"error: {error}") from None

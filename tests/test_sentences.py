@@ -1,0 +1,109 @@
+"""The page of well-known sentences: its list is fair, and what it says of a run is what the run says."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+import anaphora
+from anaphora.base.errors import UserError
+from anaphora.data.example import Example
+from anaphora.data.store import load
+from anaphora.settings.data import OwnExamples
+
+DOCS = Path(__file__).parent.parent / "docs"
+PAGES = ("sentences.md", "sentences.zh.md")
+
+
+@pytest.fixture(scope="module")
+def make_sentences() -> Iterator[ModuleType]:
+    spec = importlib.util.spec_from_file_location("make_sentences", DOCS / "make_sentences.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # its dataclasses look for their module there
+    spec.loader.exec_module(module)
+    yield module
+    del sys.modules[spec.name]
+
+
+def listed(language: str) -> list[Example]:
+    corpus = load(OwnExamples(path=str(DOCS / "sentences" / f"{language}.jsonl")))
+    return [example for split in ("train", "dev", "test") for example in corpus.examples(split)]
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_list_favours_neither_mention_and_names_its_patterns(language: str) -> None:
+    examples = listed(language)
+    assert len({example.text for example in examples}) == 40
+    assert Counter(example.antecedents for example in examples) == {(0,): 20, (1,): 20}
+    assert all(example.language == language and example.factors["pattern"] for example in examples)
+    pairs = Counter(example.minimal_pair for example in examples if example.minimal_pair)
+    assert len(pairs) == 19 and set(pairs.values()) == {2}
+
+
+def test_both_pages_hold_every_sentence_the_same_numbers_and_the_command() -> None:
+    numbers = []
+    for name in PAGES:
+        text = (DOCS / name).read_text(encoding="utf-8")
+        assert re.search(r"^\.venv/bin/python docs/make_sentences\.py outputs/", text, re.MULTILINE)
+        assert text.count(".venv/bin/python scripts/train.py experiment=compositions") == text.count("outputs/") > 1
+        plain = text.replace("*", "")
+        assert [each.text for language in ("en", "zh") for each in listed(language) if each.text not in plain] == []
+        cells = [line.split("|") for line in text.splitlines() if re.match(r"\| (\d+|[^|]+ \| (20|40)) \|", line)]
+        numbers.append(
+            [re.findall(r"\d+(?:\.\d+)?", " ".join(row[2:6])) for row in cells if not row[1].strip().isdigit()]
+        )
+        assert sum(row[1].strip().isdigit() for row in cells) == 80
+    assert numbers[0] == numbers[1] and len(numbers[0]) == 6
+
+
+def test_a_run_is_asked_for_its_answer_and_its_chosen_heads_weights(
+    make_sentences: ModuleType, own_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    two = {language: listed(language)[:2] for language in ("en", "zh")}
+    monkeypatch.setattr(make_sentences, "PAGES", {language: tmp_path / f"{language}.md" for language in two})
+    monkeypatch.setattr(make_sentences, "examples", two.__getitem__)
+    with pytest.raises(UserError, match="no head has been chosen yet"):
+        make_sentences.main([own_run])
+    metrics = {"head": {"layer": 1, "head": 0, "chosen_on": "dev"}}
+    (own_run / "metrics_dev.json").write_text(json.dumps(metrics), encoding="utf-8")  # the test split is unread
+    make_sentences.main([own_run])
+
+    run, example = anaphora.load(own_run), two["en"][0]
+    reading = make_sentences.read(run, example)
+    row = run.attention(example.text).row(f"{example.pronoun[0]}:{example.pronoun[1]}", layer=1, head=0)
+    words = [example.words(0), example.words(1)]
+    assert reading.weights == tuple(row.to(word) for word in words)
+    assert words[reading.answer] == run.answer(example.text, example.text[slice(*example.pronoun)], words)
+    assert 0 < reading.nearness < 1 and set(words) <= set(reading.cut)
+    for language in two:
+        assert f"{words[0]} {reading.weights[0]:.2f}" in (tmp_path / f"{language}.md").read_text(encoding="utf-8")
+
+
+def test_nearness_counts_the_fewest_words_that_change(make_sentences: ModuleType) -> None:
+    masked = np.array([[-1, 5, -1, 6, 7], [-1, 8, 9, -3, -3]], dtype=np.int32)
+    training = make_sentences.TrainingText(frozenset(range(10)), masked, np.array([5, 3]))
+    assert training.nearness([-1, 5, -1, 6, 7]) == 1
+    assert training.nearness([-1, 5, -1, 4, 7]) == pytest.approx(4 / 5)
+    assert training.nearness([-1, 8, 9, 4]) == pytest.approx(3 / 4)  # inserted: over the longer one's words
+    assert training.nearness([4, 4, 4]) == 0
+
+
+def test_right_is_the_antecedent_alone_with_most_weight(make_sentences: ModuleType) -> None:
+    example = listed("en")[0]
+    other = 1 - example.antecedents[0]
+    most, tie = [0.2, 0.2], (0.3, 0.3)
+    most[other] = 0.4
+    readings = tuple(make_sentences.Reading(other, weights, (), 0.5) for weights in (tuple(most), tie))
+    sentence = make_sentences.Sentence(example, readings)
+    assert not any([sentence.answered(0), sentence.pointed(0), sentence.pointed(1)])
+    assert sentence.is_known
