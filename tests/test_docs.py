@@ -32,7 +32,7 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "anaphora"
 READMES = ("README.md", "README.zh.md")
 PAGES = [ROOT / name for name in (*READMES, "CONTRIBUTING.md", "CHANGELOG.md")] + sorted((ROOT / "docs").glob("*.md"))
-COMMAND = re.compile(r"\.venv/bin/python (scripts/\w+\.py[^`\n]*)")
+COMMAND = re.compile(r"\.venv/bin/(?:python|torchrun(?: --[\w-]+=\S+)+) (scripts/\w+\.py[^`\n]*)")
 PICTURE = re.compile(r"!\[[^]]+\]\(([^)]+)\)")
 
 

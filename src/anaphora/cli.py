@@ -20,6 +20,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from anaphora.base.errors import UserError, one_line
 from anaphora.runs.presence import refuse_missing
+from anaphora.runs.processes import started_processes
 from anaphora.runs.warm_start import with_start_model
 from anaphora.settings.commands.analysis import (
     Analysis,
@@ -146,6 +147,8 @@ def run_command(name: str) -> None:
     from hydra import main as hydra_main
 
     command = COMMANDS[name]
+    with user_errors_exit():
+        check_processes(name)
     register_configs({each.config: each.schema for each in COMMANDS.values()})
     os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra then raises composition errors instead of printing them at length
 
@@ -161,6 +164,22 @@ def run_command(name: str) -> None:
     if failures:
         print(f"{len(failures)} of the sweep's jobs failed:", *failures, sep="\n  ", file=sys.stderr)
         sys.exit(1)
+
+
+def check_processes(name: str) -> None:
+    """Refuse to run a command in several processes that each of them would do whole.
+
+    Raises:
+        UserError: torchrun or srun started several, and the command trains no run, or a sweep of them.
+    """
+    processes = started_processes()
+    if name != "train":
+        processes.check_single(name)
+    elif {"-m", "--multirun"} & set(sys.argv):
+        processes.check_single("a sweep (-m)")
+    if processes.count > 1:
+        # Read when torch is loaded, which has not happened yet: DistributedDataParallel warns of what is intended here.
+        os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
 
 
 def run_job(command: Command, composed: DictConfig) -> Any:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from pathlib import Path
 
 from anaphora.runs.directory import training_record
+from anaphora.runs.processes import started_processes
 from anaphora.settings.compose import is_sweep_job, job_name, job_overrides
 from anaphora.settings.run import Config
 from anaphora.training import run
@@ -18,8 +20,11 @@ def train(config: Config) -> float:
     Returns:
         The run's objective, which the sampler of a sweep minimises.
     """
+    processes = started_processes()
     if not is_sweep_job():
-        return objective(run.train(config).directory, config.objective)
+        directory = run.train(config).directory
+        return math.nan if processes.rank else objective(directory, config.objective)  # the first one has the files
+    processes.check_single("a job of a sweep")
     named = replace(config, name=config.name or job_name(job_overrides()))
     return objective(finish_training(named, "give the jobs of a sweep no name=, or one each"), config.objective)
 

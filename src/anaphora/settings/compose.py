@@ -31,6 +31,7 @@ _WITHOUT_EFFECT = (
 )
 """Overrides that do not change what a run is: the same job finds its run again with others of these."""
 _REGISTERED: dict[tuple[str | None, str], type[Any]] = {}
+_NUMBER_OF_PROCESSES = re.compile(r"\btrainer\.(devices|nodes|num_nodes|strategy)\b")
 _LONGEST_NAME = 60  # characters, the digest aside
 
 
@@ -70,6 +71,8 @@ def error_message(error: BaseException) -> str:
     allowed = _allowed_values(error)
     if allowed:
         message += f"; allowed: {', '.join(allowed)}"
+    if _NUMBER_OF_PROCESSES.search(message):
+        message += "; start several processes with torchrun or srun (docs/clusters.md), their number is no setting"
     return shortened(message)
 
 

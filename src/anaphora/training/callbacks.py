@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import math
 import shutil
+import signal
 import time
+from contextlib import nullcontext
+from types import FrameType
 from typing import Any
 
 import pytorch_lightning as lightning
@@ -43,10 +46,31 @@ class ProgressBar(lightning.Callback):
             self._bar.close()
 
 
+class StopTogether(lightning.Callback):
+    """A signal to stop that reaches one rank stops all of them at the same step.
+
+    Lightning's own handler broadcasts from inside the signal handler, in the middle of whatever is being reduced.
+    Here the module notes the signal, and the ranks compare their notes at every step; a second signal stops at once.
+    """
+
+    def on_train_start(self, trainer: lightning.Trainer, module: lightning.LightningModule) -> None:
+        assert isinstance(module, TrainingModule)
+
+        def note(_number: int, _frame: FrameType | None) -> None:
+            if module.stop_requested:
+                raise KeyboardInterrupt
+            module.stop_requested = True
+
+        # Here and not sooner: Lightning has set its own handlers just now.
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, note)
+
+
 class ValidationCheckpoint(lightning.Callback):
     """After each validation: record its metrics, keep the best weights, and leave a checkpoint to resume from.
 
-    Everything is written whole or not at all, so a killed run resumes from its last validation.
+    Everything is written whole or not at all, so a killed run resumes from its last validation. Of several ranks the
+    first one validates and writes; all hold its validations, so that they decide alike.
 
     Attributes:
         validations: the step and the metrics of each.
@@ -60,6 +84,7 @@ class ValidationCheckpoint(lightning.Callback):
         self.seconds = 0.0
         self.curves_seconds = 0.0
         self._since = time.perf_counter()
+        self._writes = True
 
     @property
     def best_validation(self) -> dict[str, float]:
@@ -75,6 +100,7 @@ class ValidationCheckpoint(lightning.Callback):
 
     def on_train_start(self, trainer: lightning.Trainer, module: lightning.LightningModule) -> None:
         self._since = time.perf_counter()
+        self._writes = trainer.is_global_zero
 
     def on_train_epoch_end(self, trainer: lightning.Trainer, module: lightning.LightningModule) -> None:
         assert isinstance(module, TrainingModule)
@@ -84,13 +110,15 @@ class ValidationCheckpoint(lightning.Callback):
             name: float(value) for name, value in trainer.callback_metrics.items() if not name.startswith("train/")
         }
         metrics = {name: value for name, value in numbers.items() if math.isfinite(value)}  # JSON has no others
+        metrics = trainer.strategy.broadcast(metrics)
         self.validations.append({"step": trainer.global_step, **metrics})
-        if self._since_best() == 0:
+        if self._since_best() == 0 and self._writes:
             save_weights(self.layout.best_weights, module.model, self.layout.tokenizer)
         now = time.perf_counter()
         self.seconds, self._since = self.seconds + now - self._since, now
-        with atomic_write(self.layout.last_checkpoint) as draft:
-            trainer.save_checkpoint(draft)
+        last = self.layout.last_checkpoint
+        with atomic_write(last) if self._writes else nullcontext(last) as draft:
+            trainer.save_checkpoint(draft)  # every rank calls it, and the first one writes
         if self.patience and self._since_best() >= self.patience:
             trainer.should_stop = True
 
@@ -99,6 +127,8 @@ class ValidationCheckpoint(lightning.Callback):
 
     def finish(self) -> None:
         """Make the best weights the run's weights, write what training reached, and leave nothing to resume from."""
+        if not self._writes:
+            return
         record = {
             "steps": int(self.validations[-1]["step"]),
             "train_seconds": round(self.seconds, 3),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from itertools import islice
 from typing import NamedTuple
 
 import pytorch_lightning as lightning
@@ -24,6 +25,7 @@ from anaphora.data.tokens.tokenizer import Tokenizer
 from anaphora.settings.data import TextCorpus
 from anaphora.settings.model.prediction import Label, NoPrediction, slots_of
 from anaphora.settings.run import Config
+from anaphora.training.losses import share_of_rank
 
 
 class TrainingData(NamedTuple):
@@ -105,26 +107,30 @@ class TrainingDataModule(lightning.LightningDataModule):
         assert self.trainer is not None
         done = self.trainer.global_step
         end = min(self.steps, done + self.config.validation.every)
-        return _StepBatches(self.batches, done, end)
+        return _StepBatches(self.batches, done, end, self.trainer.global_rank, self.trainer.world_size)
 
     def val_dataloader(self) -> Iterable[Batch]:
         batches = evaluation_batches(self.validation, self.config.batching, self.slots)
         if isinstance(self.config.data, TextCorpus) and isinstance(self.config.task.prediction, NoPrediction):
             batches = masked_for_evaluation(batches, self.config.task.masked_lm, self.validation.vocabulary)
-        return _ValidationBatches(list(batches))
+        assert self.trainer is not None
+        # The first rank measures; Lightning wants a batch of the others too.
+        return _ValidationBatches(list(batches) if self.trainer.is_global_zero else list(islice(batches, 1)))
 
 
 class _StepBatches:
-    """The batches of some steps, as often as one iterates."""
+    """The batches of some steps, as often as one iterates; of several ranks the share of one."""
 
-    def __init__(self, batches: TrainingBatches, first: int, last: int) -> None:
+    def __init__(self, batches: TrainingBatches, first: int, last: int, rank: int, ranks: int) -> None:
         self.batches, self.first, self.last = batches, first, last
+        self.rank, self.ranks = rank, ranks
 
     def __len__(self) -> int:
         return self.last - self.first
 
     def __iter__(self) -> Iterator[Batch]:
-        return self.batches.between(self.first, self.last)
+        batches = self.batches.between(self.first, self.last)
+        return batches if self.ranks == 1 else (share_of_rank(batch, self.rank, self.ranks) for batch in batches)
 
 
 class _ValidationBatches:

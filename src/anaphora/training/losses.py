@@ -9,9 +9,29 @@ from torch import Tensor
 from torch.nn import functional
 
 from anaphora.base.batch import Batch
+from anaphora.data.batches.shares import take_share
 from anaphora.model.prediction import EncoderOutput, group_mean
 from anaphora.model.pronoun_model import PronounModel
 from anaphora.settings.training import Supervision, Task
+
+
+@dataclass(frozen=True)
+class BatchShare(Batch):
+    """The rows of a batch that one of several ranks takes.
+
+    Attributes:
+        weights: (4,) for each of `PARTS` the share's count of what that is a mean over, times the number of ranks,
+            divided by the whole batch's: the mean over ranks of the weighted parts is the part of the whole batch.
+        tokens: (), real tokens of the whole batch.
+    """
+
+    weights: Tensor
+    tokens: Tensor
+
+    @property
+    def real_tokens(self) -> int:
+        """How many tokens of the whole batch are not padding: the speed of a run is that of all its ranks."""
+        return int(self.tokens)
 
 
 @dataclass(frozen=True)
@@ -22,24 +42,52 @@ class Losses:
     parts: dict[str, Tensor]
 
 
+PARTS = ("answer", "minimal_pair_contrast", "masked_lm", "supervision")
+"""The parts of a loss; means over items, minimal pairs, masked tokens, and items with an antecedent."""
+
+
+def share_of_rank(batch: Batch, rank: int, ranks: int) -> BatchShare:
+    """What one rank computes of a batch. Where no row is left for it, it takes the first one, which counts nothing."""
+    share = take_share(batch, rank, ranks)
+    weights = _part_counts(share) * ranks / _part_counts(batch).clamp(min=1)
+    if not len(share.ids):
+        # The same computation as everywhere, so that all ranks have the same gradients to reduce.
+        share = take_share(batch, 0, len(batch.ids))
+    return BatchShare(**vars(share), weights=weights, tokens=torch.tensor(batch.real_tokens))
+
+
+def _part_counts(batch: Batch) -> Tensor:
+    """What each of `PARTS` is a mean over: (4,) counts."""
+    gold = batch.gold.flatten()[batch.candidate_owners]
+    with_antecedent = torch.unique(batch.candidate_owners[gold] // batch.gold.shape[1])
+    counted = (batch.items, batch.minimal_pairs, batch.masked_positions, with_antecedent)
+    return torch.tensor([float(len(each)) for each in counted])
+
+
 def losses(model: PronounModel, batch: Batch, task: Task) -> Losses:
-    """The loss of one batch."""
+    """The loss of one batch; of a rank's share, what the rank adds to it."""
     output = model.forward_with_rows(batch) if task.supervision.weight else model(batch)
     parts: dict[str, Tensor] = {}
-    total = output.hidden.new_zeros(())
     if task.prediction.kind != "none":
         scores = model.prediction_head.scores(output, batch)
         parts["answer"] = model.prediction_head.loss(scores, batch).mean()
-        total = total + parts["answer"]
         if len(batch.minimal_pairs):
             parts["minimal_pair_contrast"] = minimal_pair_contrast_loss(scores, batch.minimal_pairs)
-            total = total + task.minimal_pair_contrast * parts["minimal_pair_contrast"]
     if len(batch.masked_positions):
         parts["masked_lm"] = masked_lm_loss(model, output, batch)
-        total = total + task.masked_lm_weight * parts["masked_lm"]
     if task.supervision.weight:
         parts["supervision"] = supervision_loss(output, batch, task.supervision)
-        total = total + task.supervision.weight * parts["supervision"]
+    if isinstance(batch, BatchShare):
+        parts = {name: part * batch.weights[PARTS.index(name)] for name, part in parts.items()}
+    factors = {
+        "answer": 1.0,
+        "minimal_pair_contrast": task.minimal_pair_contrast,
+        "masked_lm": task.masked_lm_weight,
+        "supervision": task.supervision.weight,
+    }
+    total = output.hidden.new_zeros(()) if parts else 0 * output.hidden.sum()  # without a masked token: no gradient
+    for name, part in parts.items():
+        total = total + factors[name] * part
     return Losses(total, parts)
 
 

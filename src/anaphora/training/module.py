@@ -15,8 +15,9 @@ from anaphora.model.prediction import EncoderOutput, candidate_masses, group_mea
 from anaphora.model.pronoun_model import PronounModel
 from anaphora.settings.training import Optimizer, Task
 from anaphora.training.checkpoints import with_present_names
-from anaphora.training.losses import losses, masked_lm_loss
+from anaphora.training.losses import PARTS, Losses, losses, masked_lm_loss
 from anaphora.training.optimizer import build_optimizer, learning_rate_schedule
+from anaphora.training.ranks import mean_over_ranks
 from anaphora.training.tensorboard.layout import ValidationPredictions
 
 
@@ -27,13 +28,14 @@ class DivergedError(UserError):
 class TrainingModule(lightning.LightningModule):
     """What Lightning drives: a model, its task and its optimizer.
 
-    Randomness is a function of (seed, step): the generator is set anew before every step, so a resumed run draws what
-    an unbroken one would have drawn.
+    Randomness is a function of (seed, step, rank): the generator is set anew before every step, so a resumed run draws
+    what an unbroken one would have drawn.
 
     Attributes:
         step_metrics: of the last step: its loss, the parts of that where there are several, the norm of the gradient
             before it was clipped, and the highest learning rate of any weight.
         predictions: of the last validation; None before it and without a prediction head.
+        stop_requested: whether this process was asked to stop; of several ranks all stop at the next step.
     """
 
     def __init__(self, model: PronounModel, task: Task, optimizer: Optimizer, seed: int) -> None:
@@ -44,6 +46,7 @@ class TrainingModule(lightning.LightningModule):
         self.seed = seed
         self.step_metrics: dict[str, Tensor | float] = {}
         self.predictions: ValidationPredictions | None = None
+        self.stop_requested = False
         self._sums: dict[str, Tensor] = {}
         self._collected: dict[str, list[Tensor]] = {}
 
@@ -51,17 +54,27 @@ class TrainingModule(lightning.LightningModule):
         checkpoint.update(with_present_names(checkpoint))
 
     def on_train_batch_start(self, batch: Batch, batch_idx: int) -> None:
-        torch.manual_seed(step_seed(self.seed, self.global_step))
+        torch.manual_seed(step_seed(self.seed, self.global_step, self.global_rank))
         self._set_hidden_share()
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
         step_losses = losses(self.model, batch, self.task)
-        self.step_metrics = {"loss": step_losses.total.detach()}
-        if len(step_losses.parts) > 1:
-            self.step_metrics |= {f"loss_{name}": value.detach() for name, value in step_losses.parts.items()}
+        known = step_losses if self.trainer.world_size == 1 else self._losses_of_all_ranks(step_losses)
+        self.step_metrics = {"loss": known.total.detach()}
+        if len(known.parts) > 1:
+            self.step_metrics |= {f"loss_{name}": value.detach() for name, value in known.parts.items()}
         if self.global_step % LOG_LOSS_EVERY == 0:
-            self.log("train/loss", step_losses.total, prog_bar=True, logger=False)
+            self.log("train/loss", known.total, prog_bar=True, logger=False)
         return step_losses.total
+
+    def _losses_of_all_ranks(self, own: Losses) -> Losses:
+        """The losses of the whole batch, the same on every rank; a request to stop on any of them stops all here."""
+        shares = [own.parts[name].detach() if name in own.parts else 0.0 for name in PARTS]
+        stop, total, *parts = mean_over_ranks([self.stop_requested, own.total.detach(), *shares])
+        if stop:
+            raise KeyboardInterrupt
+        of_all = {name: part for name, part in zip(PARTS, parts, strict=True) if part or name in own.parts}
+        return Losses(total, of_all)
 
     def configure_gradient_clipping(
         self,
@@ -97,6 +110,8 @@ class TrainingModule(lightning.LightningModule):
         self._sums, self._collected = {}, {}
 
     def validation_step(self, batch: Batch, batch_idx: int) -> None:
+        if not self.trainer.is_global_zero:
+            return  # the first rank measures
         has_queries = len(batch.query_positions) > 0  # texts have none
         with_rows = has_queries and self.model.encoder.has_maps
         output = self.model.forward_with_rows(batch) if with_rows else self.model(batch)
@@ -136,6 +151,8 @@ class TrainingModule(lightning.LightningModule):
 
     def on_validation_epoch_end(self) -> None:
         # `CurvesCallback` reports these to the loggers, under TensorBoard's tags.
+        if not self.trainer.is_global_zero:
+            return
         items = self._sums.pop("items")
         if "masked" in self._sums:
             loss = self._sums.pop("masked_lm") / self._sums.pop("masked")
@@ -180,6 +197,6 @@ LOG_LOSS_EVERY = 10  # steps
 HEAD_MEASURES = ("attention_candidate_accuracy", "attention_mass", "attention_special", "attention_entropy")
 
 
-def step_seed(seed: int, step: int) -> int:
-    """The generator's seed of one step; neighbours differ in all bits' worth of mixing."""
-    return (seed * 0x9E3779B97F4A7C15 + step * 0xBF58476D1CE4E5B9) % 2**63
+def step_seed(seed: int, step: int, rank: int = 0) -> int:
+    """The generator's seed of one step on one rank; neighbours differ in all bits' worth of mixing."""
+    return (seed * 0x9E3779B97F4A7C15 + step * 0xBF58476D1CE4E5B9 + rank * 0x94D049BB133111EB) % 2**63

@@ -5,27 +5,45 @@ from __future__ import annotations
 import logging
 import time
 import warnings
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 import pytorch_lightning as lightning
+import torch
 
 from anaphora.base.device import torch_device
 from anaphora.base.errors import UserError
+from anaphora.data.batches.batching import MinimalPairs
 from anaphora.data.tokens.tokenizer import Tokenizer
 from anaphora.model.pronoun_model import PronounModel
 from anaphora.runs.directory import Run, RunFiles, load, locked_run, randomly_initialised, save_settings
+from anaphora.runs.processes import Processes, started_processes
 from anaphora.runs.warm_start import locate_model
 from anaphora.settings import stored
 from anaphora.settings.data import TextCorpus
 from anaphora.settings.model.encoder import check_length
 from anaphora.settings.run import Config
-from anaphora.training.callbacks import ProgressBar, ValidationCheckpoint
-from anaphora.training.checkpoints import CheckpointFile, check_resumable
+from anaphora.training.callbacks import ProgressBar, StopTogether, ValidationCheckpoint
+from anaphora.training.checkpoints import check_resumable
 from anaphora.training.controls import freeze, shuffle_labels
-from anaphora.training.items import TrainingDataModule, minimal_pairs_of, prepare_examples, prepare_texts
+from anaphora.training.items import (
+    TrainingData,
+    TrainingDataModule,
+    minimal_pairs_of,
+    prepare_examples,
+    prepare_texts,
+)
 from anaphora.training.loggers import build_loggers, curves_file, read_curves
 from anaphora.training.module import DivergedError, TrainingModule
+from anaphora.training.ranks import (
+    check_same_on_every_rank,
+    joined,
+    on_every_rank,
+    on_first_rank,
+    trainer_options,
+)
 from anaphora.training.tensorboard.curves import CurvesCallback
 
 
@@ -48,48 +66,85 @@ def train(config: Config) -> TrainingResult:
     Raises:
         UserError: anything that a user can correct, before any long work.
     """
-    resumed = config.resume is not None
-    if config.resume is not None:
-        directory = Path(config.resume)
-        config = replace(stored.read(RunFiles(directory).config), trainer=config.trainer, resume=None)
-    else:
-        directory = Path(config.output) / (config.name or default_run_name())
-    layout, accelerator = RunFiles(directory), torch_device(config.trainer.device).type
-    _check_run_directory(layout, resumed)
-    with locked_run(directory):
-        _check_run_directory(layout, resumed)  # another process may have ended here just now
-        return _train(config, layout, accelerator, resumed)
+    processes, device = started_processes(), torch_device(config.trainer.device)
+    with joined(processes, device), ExitStack() as until_the_end:
+
+        def claim() -> _Claim:
+            claimed = _claim_of(config)
+            claimed.check_directory()
+            until_the_end.enter_context(locked_run(claimed.layout.directory))
+            claimed.check_directory()  # another process may have ended here just now
+            claimed.check_resumable()
+            return claimed
+
+        return _train(on_first_rank(claim), processes, device)
 
 
-def _check_run_directory(layout: RunFiles, resumed: bool) -> None:
-    """Refuse a directory in which there is nothing to continue, or something that would be overwritten."""
-    if resumed and layout.weights.exists():
-        raise UserError(f"{layout.directory}: this run has finished; there is nothing to resume")
-    if not resumed and layout.config.exists():
-        raise UserError(
-            f"{layout.directory} already holds a run; choose another name=, "
-            f"or continue it with resume={layout.directory}"
-        )
+class _Claim(NamedTuple):
+    """A run directory that is held, and what is trained in it: the same on every rank."""
+
+    config: Config
+    layout: RunFiles
+    resumed: bool
+    checkpoint: Path | None  # to go on from
+
+    def check_directory(self) -> None:
+        """Refuse a directory in which there is nothing to continue, or something that would be overwritten."""
+        if self.resumed and self.layout.weights.exists():
+            raise UserError(f"{self.layout.directory}: this run has finished; there is nothing to resume")
+        if not self.resumed and self.layout.config.exists():
+            raise UserError(
+                f"{self.layout.directory} already holds a run; choose another name=, "
+                f"or continue it with resume={self.layout.directory}"
+            )
+
+    def check_resumable(self) -> None:
+        """Refuse to continue where a file that training reads is damaged."""
+        if self.resumed:
+            check_resumable(self.layout, self.config)
+            if "csv" in self.config.trainer.loggers and curves_file(self.layout.directory).exists():
+                read_curves(curves_file(self.layout.directory))
 
 
-def _train(config: Config, layout: RunFiles, accelerator: str, resumed: bool) -> TrainingResult:
-    if resumed:
-        check_resumable(layout, config)
-        if "csv" in config.trainer.loggers and curves_file(layout.directory).exists():
-            read_curves(curves_file(layout.directory))
-    source = (
-        None if config.start is None or (resumed and layout.last_checkpoint.exists()) else load_start_run(config.start)
-    )
-    known = Tokenizer.load(layout.tokenizer) if resumed else source.tokenizer if source is not None else None
-    prepared = prepare_texts if isinstance(config.data, TextCorpus) else prepare_examples
-    config, tokenizer, encoded, validation = prepared(config, known)
+def _claim_of(config: Config) -> _Claim:
+    """Where a run is trained, and with which settings."""
+    if config.resume is None:
+        layout = RunFiles(Path(config.output) / (config.name or default_run_name()))
+        return _Claim(config, layout, resumed=False, checkpoint=None)
+    layout = RunFiles(Path(config.resume))
+    stored_config = replace(stored.read(layout.config), trainer=config.trainer, resume=None)
+    last = layout.last_checkpoint
+    return _Claim(stored_config, layout, resumed=True, checkpoint=last if last.exists() else None)
+
+
+class _Prepared(NamedTuple):
+    """What every rank reads for itself: the data, and the run whose weights this one starts from."""
+
+    data: TrainingData
+    minimal_pairs: MinimalPairs | None
+    source: Run | None
+
+
+def _prepare(claimed: _Claim) -> _Prepared:
+    config, layout = claimed.config, claimed.layout
+    source = None if config.start is None or claimed.checkpoint else load_start_run(config.start)
+    known = Tokenizer.load(layout.tokenizer) if claimed.resumed else source.tokenizer if source is not None else None
+    data = (prepare_texts if isinstance(config.data, TextCorpus) else prepare_examples)(config, known)
+    config, _, encoded, validation = data
     check_length(config.model, max(encoded.max_tokens(), validation.max_tokens()))
     if config.task.shuffled_labels:
         for number, split in enumerate((encoded, validation)):
             shuffle_labels(split, (config.seed, number))
     minimal_pairs = minimal_pairs_of(encoded, config) if config.task.minimal_pair_contrast else None
-    if not resumed:
-        save_settings(layout, config, tokenizer)
+    return _Prepared(data, minimal_pairs, source)
+
+
+def _train(claimed: _Claim, processes: Processes, device: torch.device) -> TrainingResult:
+    layout = claimed.layout
+    (config, tokenizer, encoded, validation), minimal_pairs, source = on_every_rank(lambda: _prepare(claimed))
+    check_same_on_every_rank("the training split", encoded.ids.flat, encoded.gold)
+    if not claimed.resumed:
+        on_first_rank(lambda: save_settings(layout, config, tokenizer))
     model = randomly_initialised(config, tokenizer.size, config.seed).train()
     if source is not None:
         copy_start_weights(model, source, config)
@@ -98,33 +153,32 @@ def _train(config: Config, layout: RunFiles, accelerator: str, resumed: bool) ->
     data = TrainingDataModule(config, encoded, validation, steps, minimal_pairs)
     module = TrainingModule(model, config.task, config.optimizer, config.seed)
     history = ValidationCheckpoint(layout, config.validation)
-    curves = CurvesCallback(history, config, tokenizer, validation, steps)
+    callbacks: list[lightning.Callback] = [history]
+    if processes.rank == 0:
+        callbacks.append(CurvesCallback(history, config, tokenizer, validation, steps))
+        callbacks += [ProgressBar(steps)] if config.trainer.progress else []
+    if processes.count > 1:
+        callbacks.append(StopTogether())
     if config.trainer.compile:
         model.encoder.compile()
     silence_lightning()
     trainer = lightning.Trainer(
-        accelerator=accelerator,
-        devices=1,
+        **trainer_options(processes, device),
         precision=config.trainer.precision,  # type: ignore[arg-type]  # checked by its settings
         max_steps=steps,
         max_epochs=-1,
         reload_dataloaders_every_n_epochs=1,
         num_sanity_val_steps=0,
         use_distributed_sampler=False,
-        logger=build_loggers(layout, config.trainer.loggers, resumed),
-        plugins=[CheckpointFile()],
-        callbacks=[history, curves, *([ProgressBar(steps)] if config.trainer.progress else [])],
+        logger=build_loggers(layout, config.trainer.loggers, claimed.resumed) if processes.rank == 0 else False,
+        callbacks=callbacks,
         enable_checkpointing=False,
         enable_model_summary=False,
         enable_progress_bar=False,
     )
     try:
-        trainer.fit(
-            module,
-            datamodule=data,
-            ckpt_path=str(layout.last_checkpoint) if resumed and layout.last_checkpoint.exists() else None,
-            weights_only=True,
-        )
+        checkpoint = None if claimed.checkpoint is None else str(claimed.checkpoint)
+        trainer.fit(module, datamodule=data, ckpt_path=checkpoint, weights_only=True)
     except DivergedError as error:
         raise UserError(f"{error}; {history.keep_what_there_is()}") from None
     except SystemExit:

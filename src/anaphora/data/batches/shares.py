@@ -1,0 +1,83 @@
+"""The rows of a batch that one of several processes takes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from anaphora.base.batch import Batch
+
+
+def take_share(batch: Batch, rank: int, count: int) -> Batch:
+    """Every `count`-th row of a batch from row `rank` on; what belongs to other rows is left out.
+
+    Rows that hold a minimal pair between them stay together and count as one. The shares of all ranks are the batch:
+    each row, item, masked token and minimal pair is in exactly one of them. What was drawn for the whole batch, such as
+    slots and masked tokens, stays as it was drawn.
+
+    Returns:
+        The share; without rows where the batch has no more than `rank` of them.
+    """
+    return take_rows(batch, (_row_groups(batch) % count == rank).nonzero().squeeze(1))
+
+
+def take_rows(batch: Batch, rows: Tensor) -> Batch:
+    """Some rows of a batch, in their order, with the items that they hold and what is asked of them.
+
+    Args:
+        batch: R rows of T tokens with N items.
+        rows: (S,) numbers of rows, rising. The items of a minimal pair are both inside, or both outside.
+    """
+    length, most = batch.ids.shape[1], batch.present.shape[1]
+    new_rows = _new_numbers(rows, len(batch.ids))
+    segments = batch.segments[rows]
+    items = torch.unique(segments[segments >= 0])
+    new_items = _new_numbers(items, len(batch.items))
+
+    def moved(positions: Tensor) -> Tensor:
+        """Flat positions in the rows that are left; negative for a position outside."""
+        row = new_rows[positions // length]
+        return torch.where(row < 0, -1, row * length + positions % length)
+
+    queries, candidates, masked = map(moved, (batch.query_positions, batch.candidate_positions, batch.masked_positions))
+    owners = batch.candidate_owners[candidates >= 0]
+    pairs = new_items[batch.minimal_pairs]
+    return replace(
+        batch,
+        inputs=batch.inputs[rows],
+        ids=batch.ids[rows],
+        positions=batch.positions[rows],
+        segments=torch.where(segments >= 0, new_items[segments], -1),
+        words=batch.words[rows],
+        slots=batch.slots[rows],
+        query_positions=queries[queries >= 0],
+        query_items=new_items[batch.query_items[queries >= 0]],
+        candidate_positions=candidates[candidates >= 0],
+        candidate_owners=new_items[owners // most] * most + owners % most,
+        present=batch.present[items],
+        gold=batch.gold[items],
+        candidate_slots=batch.candidate_slots[items],
+        masked_positions=masked[masked >= 0],
+        items=batch.items[items],
+        minimal_pairs=pairs[(pairs >= 0).all(dim=1)],
+    )
+
+
+def _row_groups(batch: Batch) -> Tensor:
+    """The number of each row's group: (R,) from 0, rising. A group is a row, or all rows of a minimal pair's unit."""
+    begins = torch.ones(len(batch.ids), dtype=torch.bool)
+    row_of = torch.empty(len(batch.items), dtype=torch.long)
+    row, _ = (batch.segments >= 0).nonzero(as_tuple=True)
+    row_of[batch.segments[batch.segments >= 0]] = row
+    for first, last in row_of[batch.minimal_pairs].sort(dim=1).values.tolist():
+        begins[first + 1 : last + 1] = False  # the rows of a unit follow one another
+    return begins.long().cumsum(dim=0) - 1
+
+
+def _new_numbers(kept: Tensor, size: int) -> Tensor:
+    """The place of each old number among those that are kept: (size,), -1 for one that is not."""
+    numbers = torch.full((size,), -1)
+    numbers[kept] = torch.arange(len(kept))
+    return numbers

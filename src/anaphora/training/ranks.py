@@ -1,0 +1,202 @@
+"""Several processes that train one run: how they find one another, what they agree on, and how they stop.
+
+Each is a rank. The batches are planned as for a single process and every rank takes its rows of each
+(`data/batches/shares.py`); gradients are reduced by torch's DistributedDataParallel. Rank 0 alone writes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import torch
+from lightning_fabric.plugins.environments.cluster_environment import ClusterEnvironment
+from lightning_fabric.plugins.environments.lightning import LightningEnvironment
+from lightning_fabric.plugins.environments.slurm import SLURMEnvironment
+from numpy.typing import NDArray
+from pytorch_lightning.strategies import DDPStrategy
+from torch import Tensor, distributed
+
+from anaphora.base.errors import UserError
+from anaphora.runs.processes import Processes
+from anaphora.training.checkpoints import CheckpointFile
+
+Outcome = TypeVar("Outcome")
+
+
+@contextmanager
+def joined(processes: Processes, device: torch.device) -> Iterator[None]:
+    """A block in which the ranks can talk to one another; nothing where there is a single process.
+
+    Raises:
+        UserError: the device cannot be shared among processes.
+    """
+    if processes.count == 1:
+        yield
+        return
+    if device.type == "mps":
+        raise UserError(f"trainer.device (mps) trains in a single process, and {processes.launcher} started several")
+    if processes.launcher == "srun":
+        name_meeting_point()
+    if device.type == "cuda":
+        torch.cuda.set_device(local_device(processes, device))
+    distributed.init_process_group("gloo", rank=processes.rank, world_size=processes.count)
+    yield
+    distributed.barrier()  # what rank 0 wrote is there for all
+    distributed.destroy_process_group()
+
+
+def name_meeting_point() -> None:
+    """Set where the ranks of a job step meet, which torchrun would: on its first machine, at a port of its own.
+
+    `MASTER_ADDR` and `MASTER_PORT` stay where they are set.
+    """
+    hosts = os.environ.get("SLURM_STEP_NODELIST", "127.0.0.1")
+    step = int(os.environ.get("SLURM_JOB_ID", "0")) + int(os.environ.get("SLURM_STEP_ID", "0"))
+    os.environ.setdefault("MASTER_ADDR", SLURMEnvironment.resolve_root_node_address(hosts))
+    os.environ.setdefault("MASTER_PORT", str(15_000 + step % 10_000))
+
+
+def local_device(processes: Processes, device: torch.device) -> torch.device:
+    """Where this rank computes: GPUs are dealt out by the number of the process on its machine."""
+    if device.type != "cuda":
+        return device
+    return torch.device("cuda", processes.local_rank % torch.cuda.device_count())
+
+
+def on_every_rank(work: Callable[[], Outcome]) -> Outcome:
+    """What `work` gives on this rank. A user's mistake that one rank meets is raised on all, so that none waits.
+
+    Raises:
+        UserError: that of the lowest rank that has one.
+    """
+    outcome, error = _attempt(work)
+    if distributed.is_initialized():
+        errors: list[UserError | None] = [None] * distributed.get_world_size()
+        distributed.all_gather_object(errors, error)
+        error = next((each for each in errors if each is not None), None)
+    if error is not None:
+        raise error
+    return outcome  # type: ignore[return-value]  # without an error there is an outcome
+
+
+def on_first_rank(work: Callable[[], Outcome]) -> Outcome:
+    """What `work` gives on rank 0, on every rank; the others do not do it.
+
+    Raises:
+        UserError: that of rank 0.
+    """
+    if not distributed.is_initialized():
+        return work()
+    first = distributed.get_rank() == 0
+    outcome: list[Any] = list(_attempt(work)) if first else [None, None]
+    distributed.broadcast_object_list(outcome, src=0)
+    if outcome[1] is not None:
+        raise outcome[1]
+    result: Outcome = outcome[0]
+    return result
+
+
+def check_same_on_every_rank(what: str, *arrays: NDArray[Any]) -> None:
+    """Refuse to train on data that differ from machine to machine.
+
+    Raises:
+        UserError: the arrays of a rank are not those of rank 0.
+    """
+    if not distributed.is_initialized():
+        return
+    digest = hashlib.sha256(b"".join(array.tobytes() for array in arrays)).hexdigest()
+    of_first = on_first_rank(lambda: digest)
+
+    def check() -> None:
+        if digest != of_first:
+            raise UserError(f"{what} of rank {distributed.get_rank()} is not that of rank 0: its data or code differ")
+
+    on_every_rank(check)
+
+
+def _attempt(work: Callable[[], Outcome]) -> tuple[Outcome | None, UserError | None]:
+    try:
+        return work(), None
+    except UserError as error:
+        return None, error.with_traceback(None)
+
+
+def mean_over_ranks(values: Sequence[Tensor | float]) -> list[Tensor]:
+    """The mean over ranks of each value, the same on every rank."""
+    vector = torch.tensor([float(value) for value in values])
+    distributed.all_reduce(vector)
+    return list(vector / distributed.get_world_size())
+
+
+def trainer_options(processes: Processes, device: torch.device) -> dict[str, Any]:
+    """What Lightning's Trainer is told about the processes."""
+    if processes.count == 1:
+        # Else a single process on a cluster would be taken for one of several.
+        return {"accelerator": device.type, "devices": 1, "plugins": [LightningEnvironment(), CheckpointFile()]}
+    here = local_device(processes, device)
+    group = None
+    if here.type == "cuda":
+        uuids: list[str] = [""] * processes.count
+        distributed.all_gather_object(uuids, str(torch.cuda.get_device_properties(here).uuid))
+        if len(set(uuids)) == processes.count:  # NCCL refuses ranks that share a device
+            group = distributed.new_group(backend="nccl")
+    strategy = DDPStrategy(
+        parallel_devices=[here] * (processes.local_rank + 1),
+        cluster_environment=_StartedProcesses(processes),
+        process_group_backend="gloo",
+        process_group=group,
+        find_unused_parameters=True,  # a share may lack what a part of the loss needs, such as masked tokens
+        broadcast_buffers=False,
+    )
+    return {
+        "accelerator": device.type,
+        "devices": processes.local_rank + 1,
+        "strategy": strategy,
+        "plugins": [CheckpointFile()],
+    }
+
+
+class _StartedProcesses(ClusterEnvironment):
+    """Tells Lightning that all processes are there already, also where machines have different numbers of them."""
+
+    def __init__(self, processes: Processes) -> None:
+        super().__init__()
+        self._processes = processes
+
+    @property
+    def creates_processes_externally(self) -> bool:
+        return True
+
+    @property
+    def main_address(self) -> str:
+        return os.environ["MASTER_ADDR"]
+
+    @property
+    def main_port(self) -> int:
+        return int(os.environ["MASTER_PORT"])
+
+    @staticmethod
+    def detect() -> bool:
+        return False  # it is named, never looked for
+
+    def world_size(self) -> int:
+        return self._processes.count
+
+    def set_world_size(self, size: int) -> None:
+        """Nothing: the number of processes is given."""
+
+    def global_rank(self) -> int:
+        return self._processes.rank
+
+    def set_global_rank(self, rank: int) -> None:
+        """Nothing: the rank is given."""
+
+    def local_rank(self) -> int:
+        return self._processes.local_rank
+
+    def node_rank(self) -> int:
+        return 0  # Lightning derives global ranks from it, which are given

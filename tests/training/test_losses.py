@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import islice
+from pathlib import Path
+
+import pytest
+import torch
+from several import in_minimal_pairs
+from torch import Tensor
+
+from anaphora.data.batches.batching import MinimalPairs, TrainingBatches
+from anaphora.data.batches.encoded import EncodedSplit
+from anaphora.model.pronoun_model import PronounModel
+from anaphora.runs.directory import randomly_initialised
+from anaphora.settings.model.prediction import slots_of
+from anaphora.settings.run import Config
+from anaphora.training.items import prepare_examples
+from anaphora.training.losses import losses, share_of_rank
+
+TASKS = {
+    "masked": ("task/prediction=slot", "task.masked_lm=0.1"),
+    "supervised": ("task/prediction=word", "task.supervision.weight=0.5", "batching.kind=buckets"),
+    "pairs": ("task/prediction=pair", "task.minimal_pair_contrast=0.5"),
+}
+
+
+def gradients(model: PronounModel, loss: Tensor) -> list[Tensor]:
+    weights = list(model.parameters())
+    each = torch.autograd.grad(loss, weights, allow_unused=True)
+    return [torch.zeros_like(weight) if one is None else one for weight, one in zip(weights, each, strict=True)]
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 40])
+@pytest.mark.parametrize("task", sorted(TASKS))
+def test_the_mean_over_ranks_is_the_loss_of_the_batch_and_its_gradient(
+    task: str, ranks: int, tiny: Callable[..., Config], settings: Callable[..., Config], tmp_path: Path
+) -> None:
+    config = tiny(tmp_path, "batching.tokens=192", "batching.row_tokens=48", *TASKS[task])
+    config, tokenizer, training, _ = prepare_examples(config, None)
+    pairs = None
+    if config.task.minimal_pair_contrast:
+        training = EncodedSplit(in_minimal_pairs(training.examples), tokenizer)
+        pairs = MinimalPairs(training)
+    model = randomly_initialised(config, tokenizer.size, 0)
+    batches = TrainingBatches(
+        training, config.batching, 0, slots_of(config.task.prediction), config.task.masked_lm, pairs
+    )
+    for batch in islice(batches.between(0, 2), 2):
+        whole = losses(model, batch, config.task)
+        shares = [losses(model, share_of_rank(batch, rank, ranks), config.task) for rank in range(ranks)]
+        total = torch.stack([share.total for share in shares]).mean()
+        torch.testing.assert_close(total, whole.total)
+        for name, part in whole.parts.items():
+            parts = [share.parts[name] for share in shares if name in share.parts]
+            torch.testing.assert_close(torch.stack(parts).sum() / ranks, part)
+        for one, other in zip(gradients(model, total), gradients(model, whole.total), strict=True):
+            torch.testing.assert_close(one, other, atol=1e-6, rtol=1e-4)
