@@ -36,7 +36,7 @@ from anaphora.settings.commands.atlas import Atlas
 from anaphora.settings.commands.benchmark import Benchmark
 from anaphora.settings.commands.explanation import Explanation
 from anaphora.settings.commands.replication import Replication
-from anaphora.settings.commands.study import StudyPlan, VerdictRule
+from anaphora.settings.commands.study import Slurm, StudyPlan, VerdictRule
 from anaphora.settings.run import Config
 from anaphora.settings.variants import GROUPS, VARIANTS
 
@@ -187,6 +187,7 @@ def page() -> str:
         *_table(RunsDevice, "trainer.")[2:],
         "",
     ]
+    parts += ["### `slurm`", "", _summary(Slurm), "", *_table(Slurm, "slurm."), ""]
     parts += ["### `rules`", "", _summary(VerdictRule), "", *_table(VerdictRule, "rules."), ""]
     return "\n".join(parts)
 

@@ -20,12 +20,13 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import IntervalSweep
 from test_architecture import BELOW
 
 from anaphora import cli
 from anaphora.base.device import Device, RunsDevice
 from anaphora.data.example import from_record
-from anaphora.settings.commands.study import VerdictRule
+from anaphora.settings.commands.study import Slurm, VerdictRule
 from anaphora.settings.typed import resolve
 
 ROOT = Path(__file__).parent.parent
@@ -54,6 +55,9 @@ COMMANDS = sorted({command for page in PAGES for command in commands(page)} | se
 
 def first_of_a_sweep(override: str) -> str:
     parsed = OverridesParser.create().parse_override(override)
+    value = parsed.value()
+    if isinstance(value, IntervalSweep):
+        return f"{parsed.get_key_element()}={value.start}"
     return (
         f"{parsed.get_key_element()}={next(parsed.sweep_string_iterator())}" if parsed.is_sweep_override() else override
     )
@@ -70,7 +74,9 @@ def test_every_relative_link_leads_to_a_file(page: Path) -> None:
 def test_every_command_composes_into_settings_that_pass_their_checks(command: str, compose: Callable[..., Any]) -> None:
     script, *words = shlex.split(command, comments=True)
     named = cli.COMMANDS[Path(script).stem]
-    overrides = [first_of_a_sweep(word) for word in words if not word.startswith("-") and word != "job"]
+    # Hydra's own choose its launchers and samplers, which are packages of the extra `cluster`.
+    own = [word for word in words if not word.startswith(("-", "hydra/", "hydra.")) and word != "job"]
+    overrides = [first_of_a_sweep(word) for word in own]
     assert resolve(compose(*overrides, primary=named.config), named.schema)
 
 
@@ -178,7 +184,7 @@ def every_settings_class() -> list[Any]:
     modules = [importlib.import_module(f"anaphora.settings.{name}") for name in SETTINGS_OF_RUNS]
     of_runs = [value for module in modules for value in vars(module).values() if isinstance(value, type)]
     of_commands = [command.schema for command in cli.COMMANDS.values()]
-    return [*of_runs, *of_commands, Device, RunsDevice, VerdictRule]
+    return [*of_runs, *of_commands, Device, RunsDevice, Slurm, VerdictRule]
 
 
 class Page(HTMLParser):

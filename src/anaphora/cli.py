@@ -21,6 +21,7 @@ from omegaconf.errors import OmegaConfBaseException
 from anaphora.base.errors import UserError, one_line
 from anaphora.runs.presence import refuse_missing
 from anaphora.runs.processes import started_processes
+from anaphora.runs.requeue import until_requeued
 from anaphora.runs.warm_start import with_start_model
 from anaphora.settings.commands.analysis import (
     Analysis,
@@ -159,10 +160,14 @@ def run_command(name: str) -> None:
             return command.run(composed)
 
     work.__module__ = f"anaphora.commands.{name}"  # from it Hydra takes the name of the job
-    with user_errors_exit(), sweep_failures() as failures:
-        hydra_main(version_base="1.3", config_path=str(configs_folder()), config_name=command.config)(work)()
+    failures: list[str] = []
+    try:
+        with user_errors_exit(), sweep_failures(failures):
+            hydra_main(version_base="1.3", config_path=str(configs_folder()), config_name=command.config)(work)()
+    finally:  # also where the launcher itself ends with an error, as when a job was killed
+        if failures:
+            print(f"{len(failures)} of the sweep's jobs failed:", *failures, sep="\n  ", file=sys.stderr)
     if failures:
-        print(f"{len(failures)} of the sweep's jobs failed:", *failures, sep="\n  ", file=sys.stderr)
         sys.exit(1)
 
 
@@ -186,23 +191,25 @@ def run_job(command: Command, composed: DictConfig) -> Any:
     """One job of a sweep: where it fails, that is written down, and the others go on.
 
     Returns:
-        What the command returns; NaN, which no sampler takes for a good value, where it failed.
+        What the command returns; infinity where it failed, the worst value for a sampler that minimises. Optuna ends
+        a sweep at NaN.
     """
     from hydra.errors import HydraException
 
     try:
-        return command.run(composed)
+        with until_requeued():
+            return command.run(composed)
     except (UserError, HydraException, OmegaConfBaseException) as error:
         note_failure(error_message(error))
     except Exception as error:  # such as memory that ran out
         traceback.print_exc()
         note_failure(one_line(error))
-    return math.nan
+    return math.inf
 
 
 @contextlib.contextmanager
 def user_errors_exit() -> Iterator[None]:
-    """A block in which a user's mistake ends the process with one line and exit status 2, an interrupt with 130."""
+    """A block that ends the process with one line: a user's mistake with exit status 2, an interrupt with 130."""
     from hydra.errors import HydraException
 
     try:
@@ -226,6 +233,6 @@ def configs_folder() -> Path:
 
 
 def report_error(error: BaseException) -> int:
-    """Print one line for the user and give the exit status of a user's mistake."""
+    """Print one line for the user and give the exit status: 2 for a user's mistake, 1 for runs that failed."""
     print(f"error: {error_message(error)}", file=sys.stderr)
-    return 2
+    return error.exit_status if isinstance(error, UserError) else UserError.exit_status

@@ -2,14 +2,20 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from omegaconf import OmegaConf
 
-from anaphora.commands.train import objective
-from anaphora.settings.compose import job_name
+from anaphora import cli
+from anaphora.base.errors import UserError
+from anaphora.commands import demo
+from anaphora.runs.directory import objective
+from anaphora.settings.compose import job_name, sweep_failures
+from anaphora.settings.run import Config
 
 Script = Callable[..., tuple[int, str, str]]
 
@@ -82,3 +88,56 @@ def test_the_objective_is_that_of_the_weights_that_are_kept(finished: Path) -> N
     assert objective(finished, "validation_loss") == kept["validation/loss"]
     assert objective(finished, "best_head") == pytest.approx(1 - kept["validation/best_head"])
     assert not math.isnan(objective(finished, "best_head"))
+
+
+def test_an_objective_that_was_not_measured_is_refused(own_run: Path) -> None:
+    record = json.loads((own_run / "training.json").read_text())
+    for validation in record["validations"]:
+        del validation["validation/best_head"]
+    (own_run / "training.json").write_text(json.dumps(record))
+    with pytest.raises(UserError, match=r"objective \(best_head\): no head of .* is measured in training"):
+        objective(own_run, "best_head")
+
+
+def test_a_job_that_fails_returns_the_worst_value_for_a_sampler(monkeypatch: pytest.MonkeyPatch) -> None:
+    reasons: list[str] = []
+    monkeypatch.setattr(cli, "note_failure", reasons.append)
+    assert cli.run_job(cli.COMMANDS["train"], OmegaConf.create({"seed": "abc"})) == math.inf
+    assert len(reasons) == 1 and "abc" in reasons[0]
+
+
+def test_failures_are_noted_in_the_folder_that_machines_share_and_survive_a_launcher_that_ends_with_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    def killed(lines: list[str]) -> None:
+        with sweep_failures(lines):
+            folder = Path(os.environ["ANAPHORA_SWEEP_FAILURES"])
+            assert folder.parent == tmp_path and not folder.exists()
+            folder.mkdir()
+            for number in (10, 9):
+                record = {"job": number, "overrides": f"seed={number}", "reason": "no memory"}
+                (folder / f"{number}.json").write_text(json.dumps(record))
+            raise RuntimeError("killed")
+
+    lines: list[str] = []
+    with pytest.raises(RuntimeError, match="killed"):
+        killed(lines)
+    assert lines == ["seed=9: no memory", "seed=10: no memory"]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_demo_in_a_sweep_is_named_by_its_overrides(
+    script: Script, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names: list[str] = []
+
+    def refuse(config: Config, *_: object) -> None:
+        names.append(str(config.name))
+        raise UserError("not now")
+
+    monkeypatch.setattr(demo, "load_or_train", refuse)
+    status, _, err = script("demo", "-m", f"output={tmp_path}", "seed=0,1")
+    assert (status, err.count("not now")) == (1, 2)
+    assert [name.rpartition("-")[0] for name in names] == ["seed=0", "seed=1"]

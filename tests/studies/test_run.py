@@ -18,8 +18,8 @@ from anaphora.base.files import locked_directory
 from anaphora.runs.directory import RunFiles
 from anaphora.settings.commands.study import StudyPlan
 from anaphora.studies import run as engine
-from anaphora.studies import worker
 from anaphora.studies.grid import Job, cells_of, jobs_of
+from anaphora.studies.jobs import worker
 from anaphora.studies.records import FAILURE_FILE, MEASURED_FILE, Query, read_record
 
 ROOT = Path(__file__).parents[2]
@@ -121,7 +121,7 @@ def test_a_study_that_would_take_too_long_stops_after_its_first_run(
 
     monkeypatch.setattr(engine, "train_and_measure", quick)
     seconds = iter(range(0, 6000, 60))
-    monkeypatch.setattr("anaphora.studies.run.time.perf_counter", lambda: float(next(seconds)))
+    monkeypatch.setattr("anaphora.studies.jobs.progress.time.perf_counter", lambda: float(next(seconds)))
     with pytest.raises(UserError, match=r"it would take \d+ minutes, more than minutes=1; raise that"):
         engine.run_study(planned(minutes=1, seeds=[0, 1, 2]), CONFIGS)
     assert worked == ["base"]
@@ -150,7 +150,7 @@ def test_a_process_of_its_own_measures_what_has_finished(planned: Callable[..., 
 
 def test_a_process_ends_when_whoever_started_it_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
     left: list[int] = []
-    monkeypatch.setattr("anaphora.studies.worker.os._exit", left.append)
+    monkeypatch.setattr("anaphora.studies.jobs.worker.os._exit", left.append)
     worker._exit_when_closed(io.StringIO(""))
     assert left == [1]
 

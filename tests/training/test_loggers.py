@@ -6,14 +6,18 @@ import csv
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any, ClassVar
 
 import pytest
 import torch
+from pytorch_lightning.loggers.logger import DummyLogger
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from anaphora.base.batch import Batch
+from anaphora.base.errors import UserError
 from anaphora.runs.directory import RunFiles, training_record
 from anaphora.settings.run import Config
+from anaphora.training import loggers
 from anaphora.training.module import TrainingModule
 from anaphora.training.run import train
 
@@ -79,13 +83,53 @@ def test_a_run_without_loggers_has_the_same_weights_and_no_curves(tiny: Tiny, tm
 @pytest.mark.parametrize(
     ("loggers", "message"),
     [
-        ("[wandb]", r"trainer.loggers \('wandb'\) must be one of tensorboard, csv"),
+        ("[aim]", r"trainer.loggers \('aim'\) must be one of tensorboard, csv, wandb, mlflow"),
         ("[csv,csv]", "must name each logger once"),
     ],
 )
 def test_a_wrong_logger_is_refused_by_name(loggers: str, message: str, tiny: Tiny, tmp_path: Path) -> None:
     with pytest.raises(Exception, match=message):
         tiny(tmp_path, f"trainer.loggers={loggers}")
+
+
+class ServiceLogger(DummyLogger):
+    """Stands for the logger of a service: keeps how it was made."""
+
+    all: ClassVar[list[ServiceLogger]] = []
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__()
+        self.given = given
+        self.all.append(self)
+
+    @property
+    def run_id(self) -> str:
+        return str(self.given.get("run_id") or "of the service")
+
+
+@pytest.mark.parametrize(
+    ("name", "lightning", "key"), [("wandb", "WandbLogger", "id"), ("mlflow", "MLFlowLogger", "run_id")]
+)
+def test_a_resumed_run_goes_on_with_its_curves_at_a_service(
+    name: str, lightning: str, key: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(f"pytorch_lightning.loggers.{lightning}", ServiceLogger)
+    layout = RunFiles(tmp_path / "run")
+    ServiceLogger.all.clear()
+    for resumed in (False, True, False):
+        loggers.build_loggers(layout, [name], resumed)
+    first, resumed_run, other = ServiceLogger.all
+    identity = first.given[key] if name == "wandb" else first.run_id
+    assert resumed_run.given[key] == identity != other.given[key]
+
+
+def test_a_logger_whose_package_is_missing_is_refused_before_anything_is_read(
+    tiny: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(UserError, match=r"trainer.loggers \('mlflow'\) needs a package: pip install mlflow"):
+        train(tiny(tmp_path, "trainer.loggers=[csv,mlflow]"))
+    assert not (tmp_path / "run").exists()
 
 
 def under_older_names(checkpoint: Path) -> None:

@@ -9,8 +9,16 @@ LONGEST_MESSAGE = 500
 class UserError(ValueError):
     """A mistake in a setting, a file or a command: shown as one line, without a traceback, exit status 2."""
 
+    exit_status = 2
+
     def __init__(self, message: str) -> None:
         super().__init__(shortened(message))
+
+
+class FailedRunsError(UserError):
+    """Some of the runs that a command trains have failed; the others and all that they led to are written."""
+
+    exit_status = 1
 
 
 def shortened(message: str) -> str:

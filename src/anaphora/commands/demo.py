@@ -10,15 +10,21 @@ from anaphora.base.console import console
 from anaphora.commands.plot_attention import plot_examples
 from anaphora.commands.report import write_page
 from anaphora.report.terminal import print_headline, print_verdict
-from anaphora.runs.directory import RunFiles, locked_run
+from anaphora.runs.directory import RunFiles, locked_run, objective
 from anaphora.settings.commands.analysis import Report
+from anaphora.settings.compose import is_sweep_job, job_name, job_overrides
 from anaphora.settings.run import Config
 from anaphora.training.reuse import load_or_train
 
 
-def demonstrate(config: Config) -> None:
-    """Train if need be, extract, measure, report, and end with the headline table and where everything lies."""
-    run = load_or_train(replace(config, name=config.name or "demo"), "choose another name=")
+def demonstrate(config: Config) -> float | None:
+    """Train if need be, extract, measure, report, and end with the headline table and where everything lies.
+
+    Returns:
+        For a job of a sweep the run's objective, which the sampler minimises.
+    """
+    name = config.name or (job_name(job_overrides()) if is_sweep_job() else "demo")
+    run = load_or_train(replace(config, name=name), "choose another name=")
     directory, layout = run.directory, RunFiles(run.directory)
     settings = Report(run=str(directory))
     with locked_run(directory), console.status("reading the data") as status:
@@ -33,3 +39,4 @@ def demonstrate(config: Config) -> None:
     console.print(f"figures   {layout.figures}", soft_wrap=True)
     console.print(f"rows      {directory / 'attention'}", soft_wrap=True)
     console.print(f"report    {page}", soft_wrap=True)
+    return objective(directory, config.objective) if is_sweep_job() else None

@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
+from anaphora.base.errors import FailedRunsError
 from anaphora.settings.commands.study import StudyPlan
 from anaphora.settings.compose import config_folder
 from anaphora.studies.run import run_study
 
 
 def study(plan: StudyPlan) -> None:
-    """Compose the jobs from the configuration of the command that is running, and work through them."""
-    run_study(plan, config_folder())
+    """Compose the jobs from the configuration of the command that is running, and work through them.
+
+    Raises:
+        FailedRunsError: runs of those that `only` names have failed; the page is written all the same.
+    """
+    summary = run_study(plan, config_folder())
+    cells = [cell for cell in summary["cells"] if not plan.only or cell["name"] in plan.only]
+    failures = [
+        f"{cell['name']}, seed {run['seed']} ({run['error']})"
+        for cell in cells
+        for run in cell["runs"]
+        if run["status"] == "failed"
+    ]
+    if failures:
+        count = sum(len(cell["runs"]) for cell in cells)
+        raise FailedRunsError(f"{len(failures)} of {count} runs failed: {'; '.join(failures)}")

@@ -304,3 +304,22 @@ _RECORD = {
 def present_metric_name(name: str) -> str:
     """A validation's metric by its present name; runs of before called a head's candidate accuracy `pointing`."""
     return name.replace("attention_pointing/", "attention_candidate_accuracy/", 1)
+
+
+def objective(directory: Path, name: str) -> float:
+    """What training reached, the lower the better: of the validation whose weights are kept, its loss or its error.
+
+    Args:
+        directory: of a finished run.
+        name: validation_loss, or best_head for 1 less the candidate accuracy of the best head.
+
+    Raises:
+        UserError: no head was measured.
+    """
+    record = training_record(directory)
+    kept = record["validations"][record["best_validation"]]
+    if name == "validation_loss":
+        return float(kept.get("validation/loss", float("nan")))
+    if "validation/best_head" not in kept:
+        raise UserError(f"objective (best_head): no head of {directory} is measured in training; use validation_loss")
+    return 1.0 - float(kept["validation/best_head"])

@@ -6,7 +6,9 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import tempfile
+import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,12 +21,13 @@ from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 
 from anaphora.base.errors import UserError, one_line, shortened
+from anaphora.base.files import write_json
 from anaphora.settings.run import Config
 from anaphora.settings.typed import resolve
 from anaphora.settings.variants import GROUPS, VARIANTS
 
 _FAILURES_FOLDER = "ANAPHORA_SWEEP_FAILURES"
-"""The variable that tells the jobs, which may run in processes of their own, where to write down how they failed."""
+"""The variable that tells the jobs, which may run in other processes and on other machines, where to note a failure."""
 _WITHOUT_EFFECT = (
     *("name=", "output=", "resume=", "objective="),
     *("trainer.device=", "trainer.progress=", "trainer.loggers=", "trainer.pictures="),
@@ -142,28 +145,29 @@ def job_name(overrides: list[str]) -> str:
 
 
 @contextmanager
-def sweep_failures() -> Iterator[list[str]]:
-    """A block in which jobs may fail; when it ends, the list holds a line for each that did."""
-    lines: list[str] = []
-    with tempfile.TemporaryDirectory(prefix="anaphora-sweep-") as folder:
-        before = os.environ.get(_FAILURES_FOLDER)
-        os.environ[_FAILURES_FOLDER] = folder
-        try:
-            yield lines
-        finally:
-            records = [json.loads(path.read_text(encoding="utf-8")) for path in Path(folder).glob("*.json")]
-            lines += [
-                f"{record['overrides']}: {record['reason']}" for record in sorted(records, key=lambda one: one["job"])
-            ]
-            os.environ.pop(_FAILURES_FOLDER)
-            if before is not None:
-                os.environ[_FAILURES_FOLDER] = before
+def sweep_failures(lines: list[str]) -> Iterator[None]:
+    """A block in which jobs may fail; however it ends, `lines` then holds a line for each that did."""
+    # Below the working folder, which the machines of a cluster share, while each has a /tmp of its own. The first job
+    # that fails makes it.
+    place = Path.cwd() if os.access(Path.cwd(), os.W_OK) else Path(tempfile.gettempdir())
+    folder = place / f".anaphora-sweep-{uuid.uuid4().hex[:8]}"
+    before = os.environ.get(_FAILURES_FOLDER)
+    os.environ[_FAILURES_FOLDER] = str(folder)
+    try:
+        yield
+    finally:
+        records = [json.loads(path.read_text(encoding="utf-8")) for path in folder.glob("*.json")]
+        lines += [
+            f"{record['overrides']}: {record['reason']}" for record in sorted(records, key=lambda one: int(one["job"]))
+        ]
+        shutil.rmtree(folder, ignore_errors=True)
+        os.environ.pop(_FAILURES_FOLDER)
+        if before is not None:
+            os.environ[_FAILURES_FOLDER] = before
 
 
 def note_failure(reason: str) -> None:
     """Write down why the running job of a sweep failed."""
     job = HydraConfig.get().job
     record = {"job": job.num, "overrides": ",".join(HydraConfig.get().overrides.task), "reason": reason}
-    folder = os.environ.get(_FAILURES_FOLDER)
-    if folder is not None and Path(folder).is_dir():  # a job on another machine has its own log alone
-        (Path(folder) / f"{job.num}.json").write_text(json.dumps(record), encoding="utf-8")
+    write_json(Path(os.environ[_FAILURES_FOLDER]) / f"{job.num}.json", record)

@@ -23,7 +23,7 @@ MOST_WEIGHTS = 2e9
 class Config:
     """A training run."""
 
-    name: str | None = None  # the run's directory below `output`; by default the time and the overrides
+    name: str | None = None  # the run's directory below `output`; by default the time, in a sweep the overrides
     output: str = "outputs"
     seed: int = 0
     resume: str | None = None  # a run directory to continue

@@ -11,7 +11,7 @@ from anaphora.base.device import DEVICES
 from anaphora.settings.model.attention import PROJECTIONS
 from anaphora.settings.model.prediction import Prediction
 
-LOGGERS = ("tensorboard", "csv")
+LOGGERS = ("tensorboard", "csv", "wandb", "mlflow")
 LATEST_END = 2 / 3
 """Of a curriculum on values: the share of the steps from which on, at the latest, values are hidden states alone."""
 
@@ -148,7 +148,7 @@ class Trainer:
     precision: str | None = None  # 32, bf16-mixed or 16-mixed; by default bf16-mixed with device=cuda, else 32
     compile: bool = False
     progress: bool = True
-    loggers: list[str] = field(default_factory=lambda: ["tensorboard"])  # of the curves: `tensorboard`, `csv`
+    loggers: list[str] = field(default_factory=lambda: ["tensorboard"])  # `tensorboard`, `csv`, `wandb`, `mlflow`
     pictures: int = 8  # steps of a run at which TensorBoard gets pictures of sentences, and answers; 0: none
     limit_steps: int | None = None  # smoke runs: stop after so many steps
     limit_items: int | None = None  # smoke runs: so many items of each split

@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-import math
-import os
-import subprocess
-import sys
-import time
 from collections.abc import Sequence
-from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,16 +15,16 @@ from anaphora.report.figures.files import save_figure
 from anaphora.runs.directory import RunFiles
 from anaphora.runs.reuse import same_settings
 from anaphora.settings.commands.study import StudyPlan
-from anaphora.settings.run import Config
 from anaphora.settings.stored import read
 from anaphora.studies.grid import Job, cells_of, jobs_of
 from anaphora.studies.index import INDEX, read_studies, write_study_index
+from anaphora.studies.jobs.local import run_in_processes
+from anaphora.studies.jobs.progress import StudyProgress
+from anaphora.studies.jobs.slurm import SubmititCluster, check_cluster, run_on_cluster
+from anaphora.studies.jobs.worker import train_and_measure
 from anaphora.studies.page import draw_study_figures, write_study_page
-from anaphora.studies.records import FAILURE_FILE, Query, read_record
+from anaphora.studies.records import Query, read_record
 from anaphora.studies.summary import summarise, table_rows, terminal_report
-from anaphora.studies.worker import encode_job, train_and_measure
-
-_POLL_SECONDS = 0.2  # between two checks of the processes
 
 
 def run_study(plan: StudyPlan, folder: Path) -> dict[str, Any]:
@@ -44,14 +38,18 @@ def run_study(plan: StudyPlan, folder: Path) -> dict[str, Any]:
         What `study.json` holds.
 
     Raises:
-        UserError: a cell's overrides are wrong or name a device that is not there (before anything runs), a directory
-            holds a run of other settings, or the first run shows that the study would take longer than `minutes`.
+        UserError: a cell's overrides are wrong or name a device or a cluster that is not there (before anything runs),
+            a directory holds a run of other settings, or the first run shows that the study would take longer than
+            `minutes`.
     """
     cells = cells_of(plan, folder)
     jobs = jobs_of(plan, cells)
     untrained = [job for job in jobs if not RunFiles(job.directory).weights.exists()]
-    for device in {job.config.trainer.device for job in untrained if plan.train}:
-        torch_device(device)
+    if plan.executor == "here":
+        for device in {job.config.trainer.device for job in untrained if plan.train}:
+            torch_device(device)
+    else:
+        check_cluster()
     query = Query.from_plan(plan)
     _check_directories(jobs)
     root = Path(plan.output) / plan.name
@@ -84,130 +82,33 @@ def write_study(plan: StudyPlan, study: dict[str, Any]) -> None:
 
 
 def run_jobs(plan: StudyPlan, jobs: Sequence[Job], query: Query) -> None:
-    """Do every run of a study, one after the other or several side by side, and report the progress."""
-    progress = _StudyProgress(plan, jobs, query)
-    threads = plan.threads or max(1, (os.cpu_count() or 1) // plan.side_by_side)
-    if plan.side_by_side > 1:
-        _run_in_processes(plan, jobs, query, threads, progress)
-        return
+    """Do every run of a study, in this process, in several of this machine, or on a cluster; report the progress."""
+    progress = StudyProgress(plan, jobs, query)
+    logs = Path(plan.output) / plan.name / "logs"
+    try:
+        if plan.executor == "slurm":
+            run_on_cluster(jobs, query, plan, SubmititCluster(plan, logs), progress)
+        elif plan.side_by_side > 1:
+            run_in_processes(jobs, query, plan, logs, progress)
+        else:
+            _run_in_this_process(jobs, query, plan, progress)
+    finally:
+        progress.write_page(over=True)
+
+
+def _run_in_this_process(jobs: Sequence[Job], query: Query, plan: StudyPlan, progress: StudyProgress) -> None:
     import torch
 
     before = torch.get_num_threads()
     torch.set_num_threads(plan.threads or before)
     try:
         for job in jobs:
-            fresh = not RunFiles(job.directory).config.exists()
-            started = time.perf_counter()
+            progress.begin(job)
+            progress.write_page()
             train_and_measure(job.config, query, plan.train)
-            progress.done(job, time.perf_counter() - started, fresh)
+            progress.end(job)
     finally:
         torch.set_num_threads(before)
-
-
-def _run_in_processes(
-    plan: StudyPlan, jobs: Sequence[Job], query: Query, threads: int, progress: _StudyProgress
-) -> None:
-    waiting = list(reversed(jobs))
-    running: dict[subprocess.Popen[str], tuple[Job, float, bool]] = {}
-    logs = Path(plan.output) / plan.name / "logs"
-    logs.mkdir(parents=True, exist_ok=True)
-    try:
-        while waiting or running:
-            while waiting and len(running) < plan.side_by_side:
-                job = waiting.pop()
-                fresh = not RunFiles(job.directory).config.exists()
-                running[_start_process(job, query, plan.train, threads, logs)] = (job, time.perf_counter(), fresh)
-            for process in [process for process in running if process.poll() is not None]:
-                job, started, fresh = running.pop(process)
-                if process.returncode:
-                    write_json(
-                        job.directory / FAILURE_FILE, {"error": f"its process ended with status {process.returncode}"}
-                    )
-                progress.done(job, time.perf_counter() - started, fresh)
-            time.sleep(_POLL_SECONDS)
-    finally:
-        with ExitStack() as ended:
-            for process in running:
-                ended.callback(process.wait)
-                process.terminate()
-
-
-def _start_process(job: Job, query: Query, train: bool, threads: int, logs: Path) -> subprocess.Popen[str]:
-    config = replace(job.config, trainer=replace(job.config.trainer, progress=False))
-    environment = {**os.environ, "OMP_NUM_THREADS": str(threads)}
-    with (logs / f"{job.cell}_seed_{job.seed}.log").open("w", encoding="utf-8") as log:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "anaphora.studies.worker"],
-            stdin=subprocess.PIPE, stdout=log, stderr=log, text=True, env=environment,
-        )  # fmt: skip
-    # It stays open: the process ends when it closes.
-    assert process.stdin is not None
-    process.stdin.write(encode_job(config, query, train, threads))
-    process.stdin.flush()
-    return process
-
-
-class _StudyProgress:
-    """Reports after every run how far the study is and how long it may take, and stops one that would take too long.
-
-    The time left is that of the steps of training left, at the pace of the runs that were trained from their start.
-    """
-
-    def __init__(self, plan: StudyPlan, jobs: Sequence[Job], query: Query) -> None:
-        self.plan, self.query, self.count = plan, query, len(jobs)
-        self.steps_left = sum(map(steps_of, (job.config for job in jobs)))
-        self.finished = 0
-        self.timed_steps, self.timed_seconds = 0, 0.0
-        self.begun = time.perf_counter()
-        console.print(f"study {plan.name}: {len(jobs)} runs, {plan.side_by_side} at a time", soft_wrap=True)
-
-    def done(self, job: Job, seconds: float, fresh: bool) -> None:
-        self.finished += 1
-        self.steps_left -= steps_of(job.config)
-        record = read_record(job, self.query)
-        first = False
-        if fresh and record.status == "finished":
-            first = not self.timed_steps
-            self.timed_steps += steps_of(job.config)
-            self.timed_seconds += seconds
-        left = self._seconds_left()
-        remaining = "" if left is None or not self.steps_left else f"; about {format_duration(left)} left"
-        outcome = record.status if record.status != "failed" else f"failed: {record.error}"
-        console.print(
-            f"{self.finished} of {self.count}  {job.cell}, seed {job.seed}: {outcome} "
-            f"({format_duration(seconds)}){remaining}",
-            soft_wrap=True,
-        )
-        if first and left is not None and self.plan.minutes is not None:
-            self._stop_in_time(left)
-
-    def _seconds_left(self) -> float | None:
-        if not self.timed_steps:
-            return None
-        return self.steps_left * self.timed_seconds / self.timed_steps / self.plan.side_by_side
-
-    def _stop_in_time(self, left: float) -> None:
-        whole = (time.perf_counter() - self.begun + left) / 60
-        assert self.plan.minutes is not None
-        if whole > self.plan.minutes:
-            raise UserError(
-                f"study {self.plan.name}: by the time of its first run it would take {math.ceil(whole)} minutes, "
-                f"more than minutes={self.plan.minutes:g}; raise that, or take fewer seeds or steps. What has "
-                "finished stays"
-            )
-
-
-def steps_of(config: Config) -> int:
-    """How many steps a run trains."""
-    return min(config.optimizer.steps, config.trainer.limit_steps or config.optimizer.steps)
-
-
-def format_duration(seconds: float) -> str:
-    """A length of time in seconds, minutes or hours."""
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    minutes = seconds / 60
-    return f"{minutes:.0f} min" if minutes < 90 else f"{minutes / 60:.1f} h"
 
 
 def _check_results(plan: StudyPlan, root: Path, jobs: Sequence[Job], anew: Sequence[Job], query: Query) -> None:

@@ -3,21 +3,49 @@
 from __future__ import annotations
 
 import csv
+import importlib.util
+import json
+import os
+import uuid
 from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
+from pytorch_lightning import loggers as loggers_of_lightning
 from pytorch_lightning.loggers import CSVLogger, Logger
 
 from anaphora.base.errors import UserError, one_line
+from anaphora.base.files import write_json
 from anaphora.runs.directory import RunFiles
 from anaphora.training.tensorboard.board import RunTensorBoardLogger
 
+SERVICES = ("wandb", "mlflow")
+"""Loggers that need a package of their own name."""
+SERVICE_FILE = "services.json"
+"""In `curves/` of a run: its id at each service, by which a resumed run goes on with its curves there."""
+PROJECT = "anaphora"
+
+
+def check_loggers(names: Sequence[str]) -> None:
+    """Refuse a logger whose package is not there.
+
+    Raises:
+        UserError: naming the package to install.
+    """
+    for name in names:
+        if name in SERVICES and importlib.util.find_spec(name) is None:
+            raise UserError(f"trainer.loggers ({name!r}) needs a package: pip install {name}")
+
 
 def build_loggers(layout: RunFiles, names: Sequence[str], resumed: bool) -> list[Logger]:
-    """The loggers of a run; those of a resumed run go on with its curves where its checkpoint stands."""
+    """The loggers of a run; those of a resumed run go on with its curves where its checkpoint stands.
+
+    W&B and MLflow keep what an interrupted run wrote beyond its checkpoint. Where their curves go is said by the
+    variables that they read themselves, such as WANDB_MODE and MLFLOW_TRACKING_URI; by default MLflow's database lies
+    beside the run.
+    """
     resumed_at = checkpoint_step(layout) if resumed else None
     loggers: list[Logger] = []
     for name in names:
@@ -26,7 +54,45 @@ def build_loggers(layout: RunFiles, names: Sequence[str], resumed: bool) -> list
                 loggers.append(RunTensorBoardLogger(layout.directory, resumed_at))
             case "csv":
                 loggers.append(RunCSVLogger(layout.directory, resumed_at))
+            case "wandb":
+                loggers.append(_wandb_logger(layout, resumed))
+            case "mlflow":
+                loggers.append(_mlflow_logger(layout, resumed))
     return loggers
+
+
+def _wandb_logger(layout: RunFiles, resumed: bool) -> Logger:
+    identity = (_service_ids(layout) if resumed else {}).get("wandb") or uuid.uuid4().hex[:8]
+    _keep_service_id(layout, "wandb", identity)
+    return loggers_of_lightning.WandbLogger(
+        name=layout.directory.name,
+        save_dir=layout.directory,
+        project=os.environ.get("WANDB_PROJECT", PROJECT),
+        id=identity,
+        resume="allow",
+    )
+
+
+def _mlflow_logger(layout: RunFiles, resumed: bool) -> Logger:
+    logger = loggers_of_lightning.MLFlowLogger(
+        experiment_name=os.environ.get("MLFLOW_EXPERIMENT_NAME", PROJECT),
+        run_name=layout.directory.name,
+        run_id=(_service_ids(layout) if resumed else {}).get("mlflow"),
+        tracking_uri=os.environ.get("MLFLOW_TRACKING_URI", f"sqlite:///{layout.directory.parent.absolute()}/mlflow.db"),
+    )
+    identity = logger.run_id
+    assert identity is not None
+    _keep_service_id(layout, "mlflow", identity)
+    return logger
+
+
+def _service_ids(layout: RunFiles) -> dict[str, str]:
+    path = layout.directory / "curves" / SERVICE_FILE
+    return dict(json.loads(path.read_text(encoding="utf-8"))) if path.exists() else {}
+
+
+def _keep_service_id(layout: RunFiles, service: str, identity: str) -> None:
+    write_json(layout.directory / "curves" / SERVICE_FILE, {**_service_ids(layout), service: identity})
 
 
 class RunCSVLogger(CSVLogger):

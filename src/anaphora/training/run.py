@@ -35,7 +35,7 @@ from anaphora.training.items import (
     prepare_examples,
     prepare_texts,
 )
-from anaphora.training.loggers import build_loggers, curves_file, read_curves
+from anaphora.training.loggers import build_loggers, check_loggers, curves_file, read_curves
 from anaphora.training.module import DivergedError, TrainingModule
 from anaphora.training.ranks import (
     check_same_on_every_rank,
@@ -70,6 +70,7 @@ def train(config: Config) -> TrainingResult:
     with joined(processes, device), ExitStack() as until_the_end:
 
         def claim() -> _Claim:
+            check_loggers(config.trainer.loggers)
             claimed = _claim_of(config)
             claimed.check_directory()
             until_the_end.enter_context(locked_run(claimed.layout.directory))

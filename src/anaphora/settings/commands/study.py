@@ -48,6 +48,32 @@ class VerdictRule:
 
 
 @dataclass(kw_only=True)
+class Slurm:
+    """What each run of a study asks of a Slurm cluster, where `executor=slurm`."""
+
+    minutes: int = 60  # of one run; a run that is cut off there is queued again and goes on
+    timeouts: int = 3  # how many times, until it counts as failed
+    memory: float | None = 4  # in GB
+    gpus: int = 0  # of each run
+    partition: str | None = None  # by default the cluster's own
+    account: str | None = None  # to which its time is charged
+    setup: list[str] = field(default_factory=list)  # lines of shell before a run, for instance ["module load cuda"]
+    more: list[str] = field(default_factory=list)  # other options of sbatch, for instance ["qos=long","exclusive"]
+
+    def __post_init__(self) -> None:
+        at_least("slurm.minutes", self.minutes, 1)
+        at_least("slurm.timeouts", self.timeouts, 0)
+        at_least("slurm.gpus", self.gpus, 0)
+        if self.memory is not None and self.memory <= 0:
+            raise UserError(f"slurm.memory ({self.memory}) must be positive")
+        for option in self.more:
+            if not re.fullmatch(r"[a-z][a-z-]*(=.+)?", option):
+                raise UserError(
+                    f"slurm.more ({option!r}) must be an option of sbatch without its dashes: name=value, or name"
+                )
+
+
+@dataclass(kw_only=True)
 class StudyPlan:
     """A study over many runs: every cell is a recipe, trained once a seed and measured."""
 
@@ -62,8 +88,12 @@ class StudyPlan:
     rules: list[VerdictRule] = field(default_factory=list)  # the claim holds where all of them do
     solved: float = 0.98  # task accuracy from which on alignment is compared
     minutes: float | None = None  # stop where the first run shows that all would take longer
-    side_by_side: int = 1  # runs at a time, each in a process of its own where more than one
-    threads: int | None = None  # of each run; by default what torch chooses, or the cores shared out
+    executor: str = "here"  # where runs are trained: `here`, or `slurm` for jobs of a cluster
+    slurm: Slurm = field(default_factory=Slurm)  # what those jobs ask for
+    side_by_side: int = (
+        1  # runs at a time, each in a process of its own where more than one; jobs at a time on a cluster
+    )
+    threads: int | None = None  # of each run; by default what torch chooses, or the cores shared out; 1 on a cluster
     only: list[str] = field(default_factory=list)  # cells to train and measure; none named: all
     train: bool = True  # false: measure and show what has finished, train nothing
     more: list[str] = field(default_factory=list)  # overrides behind every cell's own, for instance ['trainer=smoke']
@@ -83,6 +113,7 @@ class StudyPlan:
         one_of("split", self.split, ("train", "dev", "test"))
         for name in self.formats:
             one_of("formats", name, ("png", "svg", "pdf"))
+        one_of("executor", self.executor, ("here", "slurm"))
         at_least("side_by_side", self.side_by_side, 1)
         for name in ("threads", "items"):
             value = getattr(self, name)

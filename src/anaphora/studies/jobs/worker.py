@@ -1,4 +1,4 @@
-"""One run of a study, in this process or, as `python -m anaphora.studies.worker`, in one of its own.
+"""One run of a study, in this process or, as `python -m anaphora.studies.jobs.worker`, in one of its own.
 
 The process reads its job from standard input, and ends at once when that closes: the process that started it is gone,
 and every file is whole.
@@ -12,7 +12,7 @@ import sys
 import tempfile
 import threading
 import traceback
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TextIO
 
@@ -39,6 +39,7 @@ def train_and_measure(config: Config, query: Query, train: bool) -> None:
     if not train and not RunFiles(directory).weights.exists():
         return
     failure = directory / FAILURE_FILE
+    failure.unlink(missing_ok=True)  # of the last attempt
     try:
         if query.of_runs:
             run = load_or_train(config, "choose another output= or name=", report=lambda _: None)
@@ -51,22 +52,27 @@ def train_and_measure(config: Config, query: Query, train: bool) -> None:
         if not isinstance(error, UserError):
             traceback.print_exc()
         write_json(failure, {"error": one_line(error)})
-    else:
-        failure.unlink(missing_ok=True)
 
 
 def encode_job(config: Config, query: Query, train: bool, threads: int) -> str:
-    """A job for a process of its own: one line of JSON."""
+    """A job for a process of its own or for another machine, where nobody watches a progress bar: one line of JSON."""
+    config = replace(config, trainer=replace(config.trainer, progress=False))
     plain = {"settings": dumps(config), "query": asdict(query), "train": train, "threads": threads}
     return json.dumps(plain) + "\n"
 
 
 def run_job(stream: TextIO) -> None:
-    """Do the job of one line of JSON, and end this process when the stream closes."""
+    """Do the job of one line, and end this process when the stream closes."""
+    encoded = stream.readline()
+    threading.Thread(target=_exit_when_closed, args=(stream,), daemon=True).start()
+    run_encoded(encoded)
+
+
+def run_encoded(encoded: str) -> None:
+    """Do a job of `encode_job` in this process."""
     import torch
 
-    content = json.loads(stream.readline())
-    threading.Thread(target=_exit_when_closed, args=(stream,), daemon=True).start()
+    content = json.loads(encoded)
     torch.set_num_threads(content["threads"])
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "config.yaml"

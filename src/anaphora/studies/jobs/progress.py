@@ -1,0 +1,189 @@
+"""How far a study is: a line in the terminal after each run, and a page that is rewritten while runs go on."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from anaphora.base.console import console
+from anaphora.base.errors import UserError
+from anaphora.base.files import write_json, write_text
+from anaphora.report.numbers import NOT_MEASURED
+from anaphora.report.page.elements import NoteElement, Section, TableElement
+from anaphora.report.page.offline import font_placeholder, read_asset, template_environment
+from anaphora.runs.directory import RunFiles
+from anaphora.settings.commands.study import StudyPlan
+from anaphora.settings.run import Config
+from anaphora.studies.grid import Job
+from anaphora.studies.records import FAILURE_FILE, Query, RunRecord, read_record
+from anaphora.training.loggers import checkpoint_step
+
+PAGE = "progress.html"
+PAGE_SECONDS = 10.0
+"""How often the page is rewritten while nothing ends, and how often a browser loads it again."""
+
+
+class StudyProgress:
+    """Reports how far the study is and how long it may take, and stops one that would take too long.
+
+    The time left is that of the steps of training left, at the pace of the runs that were trained from their start.
+
+    Attributes:
+        page: the file that shows every run: waiting, running, finished, or failed with its reason.
+    """
+
+    def __init__(self, plan: StudyPlan, jobs: Sequence[Job], query: Query) -> None:
+        self.plan, self.jobs, self.query = plan, jobs, query
+        self.page = Path(plan.output) / plan.name / PAGE
+        self.steps_left = sum(map(steps_of, (job.config for job in jobs)))
+        self.finished = 0
+        self.timed_steps, self.timed_seconds = 0, 0.0
+        self.begun = time.perf_counter()
+        self._records = {job.directory: read_record(job, query) for job in jobs}
+        self._running: dict[Path, tuple[float, bool]] = {}  # since when, and whether from its start
+        self._page_written = -math.inf
+        console.print(f"study {plan.name}: {len(jobs)} runs, {plan.side_by_side} at a time", soft_wrap=True)
+        console.print(f"progress  {self.page}", soft_wrap=True)
+        self.write_page()
+
+    def begin(self, job: Job) -> None:
+        """A run begins, or is seen to have begun."""
+        fresh = not RunFiles(job.directory).config.exists()
+        self._running.setdefault(job.directory, (time.perf_counter(), fresh))
+
+    def end(self, job: Job, error: str = "") -> None:
+        """A run has ended.
+
+        Args:
+            job: the run.
+            error: how its process ended, where that may not have told the reason itself.
+
+        Raises:
+            UserError: it was the first, and by its time all would take longer than `minutes`.
+        """
+        begun, fresh = self._running.pop(job.directory, (time.perf_counter(), False))
+        seconds = time.perf_counter() - begun
+        record = read_record(job, self.query)
+        if error and record.status in ("unfinished", "not begun"):
+            write_json(job.directory / FAILURE_FILE, {"error": error})
+            record = read_record(job, self.query)
+        self._records[job.directory] = record
+        self.finished += 1
+        self.steps_left -= steps_of(job.config)
+        first = False
+        if fresh and record.status == "finished":
+            first = not self.timed_steps
+            self.timed_steps += steps_of(job.config)
+            self.timed_seconds += seconds
+        left = self._seconds_left()
+        remaining = "" if left is None or not self.steps_left else f"; about {format_duration(left)} left"
+        outcome = record.status if record.status != "failed" else f"failed: {record.error}"
+        console.print(
+            f"{self.finished} of {len(self.jobs)}  {job.cell}, seed {job.seed}: {outcome} "
+            f"({format_duration(seconds)}){remaining}",
+            soft_wrap=True,
+        )
+        self.write_page()
+        if first and left is not None and self.plan.minutes is not None:
+            self._stop_in_time(left)
+
+    def update_page(self) -> None:
+        """Write the page again where that has not been done for a while."""
+        if time.perf_counter() - self._page_written >= PAGE_SECONDS:
+            self.write_page()
+
+    def write_page(self, over: bool = False) -> None:
+        """Write the page.
+
+        Args:
+            over: for the last time, so that a browser need not load it again.
+        """
+        left = self._seconds_left()
+        failed = [job for job in self.jobs if self._record(job).status == "failed"]
+        finished = sum(record.status == "finished" for record in self._records.values())
+        html = template_environment().get_template("study.html.j2").render(
+            title=f"Progress of the study {self.plan.name}",
+            lead=self.plan.question,
+            opening="Written for the last time. Results are in study.html beside this page; the same command does "
+            "what is left." if over else None,
+            facts=[
+                ("finished", f"{finished} of {len(self.jobs)}"),
+                ("failed", str(len(failed))),
+                ("running", str(len(self._running))),
+                ("about left", NOT_MEASURED if left is None else format_duration(left)),
+                ("written", time.strftime("%Y-%m-%d %H:%M:%S")),
+            ],
+            sections=[
+                Section(
+                    name="failures",
+                    title="What failed, and why",
+                    explanation="The others go on. The same command tries these again.",
+                    elements=[NoteElement(text=f"{_title(job)}: {self._record(job).error}") for job in failed],
+                    missing="Nothing so far.",
+                ),
+                Section(
+                    name="runs",
+                    title="Every run",
+                    explanation="Steps are those of the last checkpoint, from which a run that is stopped goes on.",
+                    elements=[self._table()],
+                ),
+            ],
+            pictures={},
+            refresh=None if over else round(PAGE_SECONDS),
+            style=read_asset("report.css"),
+            font_mark=font_placeholder(),  # stays empty: fonts are not worth their time on a page of minutes
+        )  # fmt: skip
+        write_text(self.page, html)
+        self._page_written = time.perf_counter()
+
+    def _record(self, job: Job) -> RunRecord:
+        return self._records[job.directory]
+
+    def _table(self) -> TableElement:
+        rows = []
+        for job in self.jobs:
+            state, steps = self._record(job).status, steps_of(job.config)
+            done = steps if state == "finished" else 0
+            if job.directory in self._running:
+                since, _ = self._running[job.directory]
+                state = f"running for {format_duration(time.perf_counter() - since)}"
+            if state != "finished":
+                with contextlib.suppress(Exception):  # a damaged checkpoint is the run's own failure, not the page's
+                    done = checkpoint_step(RunFiles(job.directory))
+            rows.append([_title(job), state, f"{done:,} of {steps:,}"])
+        return TableElement(title="Runs", columns=["run", "state", "steps"], rows=rows, texts=2)
+
+    def _seconds_left(self) -> float | None:
+        if not self.timed_steps:
+            return None
+        return self.steps_left * self.timed_seconds / self.timed_steps / self.plan.side_by_side
+
+    def _stop_in_time(self, left: float) -> None:
+        whole = (time.perf_counter() - self.begun + left) / 60
+        assert self.plan.minutes is not None
+        if whole > self.plan.minutes:
+            raise UserError(
+                f"study {self.plan.name}: by the time of its first run it would take {math.ceil(whole)} minutes, "
+                f"more than minutes={self.plan.minutes:g}; raise that, or take fewer seeds or steps. What has "
+                "finished stays"
+            )
+
+
+def steps_of(config: Config) -> int:
+    """How many steps a run trains."""
+    return min(config.optimizer.steps, config.trainer.limit_steps or config.optimizer.steps)
+
+
+def format_duration(seconds: float) -> str:
+    """A length of time in seconds, minutes or hours."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes = seconds / 60
+    return f"{minutes:.0f} min" if minutes < 90 else f"{minutes / 60:.1f} h"
+
+
+def _title(job: Job) -> str:
+    return f"{job.cell}, seed {job.seed}"

@@ -1,0 +1,277 @@
+"""Runs of a study as jobs of a cluster, their progress, and what happens where one is cut short."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import signal
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from anaphora.base.errors import UserError
+from anaphora.commands import study as command
+from anaphora.runs import requeue
+from anaphora.runs.directory import RunFiles
+from anaphora.runs.requeue import until_requeued
+from anaphora.settings.commands.study import Slurm, StudyPlan
+from anaphora.settings.run import Config
+from anaphora.settings.stored import dumps
+from anaphora.studies.grid import Job
+from anaphora.studies.jobs import slurm
+from anaphora.studies.jobs.progress import StudyProgress
+from anaphora.studies.jobs.worker import encode_job
+from anaphora.studies.records import MEASURED_FILE, Query, read_record
+
+QUERY = Query(("scores",), "test", None)
+Tiny = Callable[..., Config]
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> StudyPlan:
+    return StudyPlan(name="small", question="Does it?", prediction="It does.", seeds=[0, 1, 2], output=str(tmp_path))
+
+
+@pytest.fixture
+def jobs(plan: StudyPlan, tiny: Tiny) -> list[Job]:
+    """Three runs of which nothing is there yet."""
+    folder = Path(plan.output) / plan.name / "base"
+    config = tiny(folder, "optimizer.steps=120", "validation.every=10")
+    return [
+        Job("base", seed, replace(config, seed=seed, name=f"seed_{seed}"), folder / f"seed_{seed}")
+        for seed in plan.seeds
+    ]
+
+
+def finish(job: Job) -> None:
+    """Leave in a run's directory what its measuring leaves there."""
+    content = {"query": QUERY.to_dict(), "head": None, "train_seconds": 1.0, "groups": {}}
+    job.directory.mkdir(parents=True, exist_ok=True)
+    (job.directory / MEASURED_FILE).write_text(json.dumps(content))
+
+
+class QueuedJob:
+    """A job that was submitted; it ends at the second look, having done what its run's seed stands for."""
+
+    def __init__(self, job_id: str, run: Job, outcome: str) -> None:
+        self.job_id, self.run, self.outcome = job_id, run, outcome
+        self.paths = type("Paths", (), {"stderr": Path("logs") / f"{job_id}.err"})
+        self.looks, self.cancelled = 0, False
+
+    @property
+    def state(self) -> str:
+        return self.outcome if self.looks > 1 else "RUNNING"
+
+    def done(self) -> bool:
+        self.looks += 1
+        if self.looks == 2 and self.outcome == "COMPLETED":
+            finish(self.run)
+        return self.looks > 1
+
+    def cancel(self, check: bool) -> None:
+        self.cancelled = True
+
+
+class Queue:
+    """A cluster that takes jobs and numbers them."""
+
+    def __init__(self, runs: Sequence[Job], outcomes: Sequence[str]) -> None:
+        self.runs = {run.directory: (run, outcome) for run, outcome in zip(runs, outcomes, strict=True)}
+        self.jobs: dict[str, QueuedJob] = {}
+
+    def submit(self, calls: Sequence[slurm.StudyJob]) -> Sequence[QueuedJob]:
+        submitted = []
+        for call in calls:
+            settings = json.loads(call.encoded)["settings"]
+            run, outcome = next(one for one in self.runs.values() if dumps(quiet(one[0].config)) == settings)
+            job = QueuedJob(f"7_{len(self.jobs)}", run, outcome)
+            self.jobs[job.job_id] = job
+            submitted.append(job)
+        return submitted
+
+    def find(self, job_id: str) -> QueuedJob:
+        return self.jobs[job_id]
+
+
+def quiet(config: Config) -> Config:
+    return replace(config, trainer=replace(config.trainer, progress=False))
+
+
+@pytest.fixture
+def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(slurm, "_POLL_SECONDS", 0.0)
+
+
+@pytest.mark.usefixtures("_no_waiting")
+def test_a_job_that_the_cluster_ends_is_a_failure_with_its_state_and_the_others_go_on(
+    plan: StudyPlan, jobs: list[Job], capsys: pytest.CaptureFixture[str]
+) -> None:
+    queue = Queue(jobs, ["COMPLETED", "OUT_OF_MEMORY", "COMPLETED"])
+    progress = StudyProgress(plan, jobs, QUERY)
+    slurm.run_on_cluster(jobs, QUERY, plan, queue, progress)
+    records = [read_record(job, QUERY) for job in jobs]
+    assert [record.status for record in records] == ["finished", "failed", "finished"]
+    assert records[1].error == "job 7_1 (OUT_OF_MEMORY) left no result; logs/7_1.err"
+    assert "2 of 3  base, seed 1: failed: job 7_1 (OUT_OF_MEMORY)" in capsys.readouterr().out
+    page = progress.page.read_text(encoding="utf-8")
+    assert "base, seed 1: job 7_1 (OUT_OF_MEMORY) left no result" in page and "2 of 3" in page
+
+
+@pytest.mark.usefixtures("_no_waiting")
+def test_a_study_begun_again_waits_for_jobs_at_work_and_submits_the_others(plan: StudyPlan, jobs: list[Job]) -> None:
+    queue = Queue(jobs, ["COMPLETED", "FAILED", "COMPLETED"])
+    slurm.run_on_cluster(jobs[:2], QUERY, plan, queue, StudyProgress(plan, jobs[:2], QUERY))
+    queue.jobs["7_0"].looks = 0  # of three runs one is at work, one has failed, one was never submitted
+    slurm.run_on_cluster(jobs, QUERY, plan, queue, StudyProgress(plan, jobs, QUERY))
+    assert [queue.jobs[name].run.seed for name in ("7_0", "7_1", "7_2", "7_3")] == [0, 1, 1, 2]
+    assert queue.jobs["7_0"].looks > 1 and len(queue.jobs) == 4
+
+
+@pytest.mark.usefixtures("_no_waiting")
+def test_a_study_that_would_take_too_long_cancels_its_jobs(plan: StudyPlan, jobs: list[Job]) -> None:
+    queue = Queue(jobs, ["COMPLETED"] * 3)
+    short = replace(plan, minutes=1e-9)
+    with pytest.raises(UserError, match="more than minutes=1e-09"):
+        slurm.run_on_cluster(jobs, QUERY, short, queue, StudyProgress(short, jobs, QUERY))
+    assert [job.cancelled for job in queue.jobs.values()] == [False, True, True]
+
+
+def test_the_page_shows_what_runs_and_is_loaded_again_until_it_is_written_for_the_last_time(
+    plan: StudyPlan, jobs: list[Job], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    progress = StudyProgress(plan, jobs, QUERY)
+    progress.begin(jobs[0])
+    progress.update_page()  # written a moment ago
+    assert "running for" not in progress.page.read_text(encoding="utf-8")
+    monkeypatch.setattr(progress, "_page_written", -math.inf)
+    progress.update_page()
+    page = progress.page.read_text(encoding="utf-8")
+    assert "running for 0 s" in page and "0 of 120" in page and 'http-equiv="refresh"' in page
+    finish(jobs[0])
+    progress.end(jobs[0])
+    progress.write_page(over=True)
+    page = progress.page.read_text(encoding="utf-8")
+    assert "running for" not in page and "120 of 120" in page and 'http-equiv="refresh"' not in page
+
+
+def test_every_setting_of_a_job_reaches_the_cluster(plan: StudyPlan) -> None:
+    asked = Slurm(
+        minutes=90, memory=8, gpus=1, partition="short", account="us", setup=["module load x"], more=["qos=long"]
+    )
+    parameters = slurm.slurm_parameters(replace(plan, slurm=asked, side_by_side=64, threads=2))
+    assert parameters == {
+        "name": "small", "timeout_min": 90, "mem_gb": 8, "cpus_per_task": 2, "gpus_per_node": 1, "tasks_per_node": 1,
+        "slurm_array_parallelism": 64, "slurm_partition": "short", "slurm_account": "us",
+        "slurm_setup": ["module load x"], "slurm_additional_parameters": {"qos": "long"},
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"executor": "cloud"}, r"executor \('cloud'\) must be one of here, slurm"),
+        ({"slurm": {"minutes": 0}}, r"slurm.minutes \(0\) must be at least 1"),
+        ({"slurm": {"memory": 0}}, r"slurm.memory \(0\) must be positive"),
+        ({"slurm": {"more": ["--qos=long"]}}, r"slurm.more \('--qos=long'\) must be an option of sbatch without"),
+    ],
+)
+def test_an_impossible_request_is_refused(changes: dict[str, Any], message: str, plan: StudyPlan) -> None:
+    with pytest.raises(UserError, match=message):
+        replace(plan, executor=changes.get("executor", "slurm"), slurm=Slurm(**changes.get("slurm", {})))
+
+
+def test_a_machine_without_slurm_is_told_before_anything_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(UserError, match=r"executor=slurm needs submitit: pip install 'anaphora\[cluster\]'"):
+        slurm.check_cluster()
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: name)
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(UserError, match="needs Slurm's sbatch on this machine"):
+        slurm.check_cluster()
+
+
+def stop(cause: BaseException) -> None:
+    """End as training does where it is told to."""
+    try:
+        raise cause
+    except SystemExit:
+        raise KeyboardInterrupt from None
+
+
+def test_a_job_that_is_cut_short_ends_as_the_cluster_wants_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    waited: list[float] = []
+    monkeypatch.setattr("anaphora.runs.requeue.time.sleep", waited.append)
+    with pytest.raises(KeyboardInterrupt), until_requeued():
+        stop(SystemExit(-1))  # an interrupt here, where no job is
+    monkeypatch.setenv("SUBMITIT_EXECUTOR", "slurm")
+    with pytest.raises(SystemExit), until_requeued():
+        stop(SystemExit(-1))  # submitit has queued it again
+    assert waited == []
+    with pytest.raises(KeyboardInterrupt), until_requeued():
+        stop(SystemExit())  # Lightning at SIGTERM
+    assert waited == [requeue.GRACE_SECONDS]
+
+
+def test_runs_that_failed_are_listed_at_the_end_with_exit_status_1(
+    script: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = [{"seed": 0, "status": "finished", "error": ""}, {"seed": 1, "status": "failed", "error": "no memory"}]
+    summary = {"cells": [{"name": "base", "runs": runs}, {"name": "slot", "runs": runs}]}
+    monkeypatch.setattr(command, "run_study", lambda *_: summary)
+    status, _, err = script("study", "study=emergence_small", "only=[base]")
+    assert (status, err) == (1, "error: 1 of 2 runs failed: base, seed 1 (no memory)\n")
+
+
+def test_jobs_reach_sbatch_as_one_array(plan: StudyPlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("submitit")
+    for name, text in (("srun", ""), ("sbatch", f'cp "$1" {tmp_path}/script\necho "Submitted batch job 7"')):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    slurm.check_cluster()
+    asked = Slurm(
+        minutes=90, gpus=1, partition="short", account="us", setup=["module load x"], more=["exclusive", "nice=7"]
+    )
+    cluster = slurm.SubmititCluster(replace(plan, slurm=asked, side_by_side=2), tmp_path / "logs")
+    assert [job.job_id for job in cluster.submit([slurm.StudyJob("{}")] * 3)] == ["7_0", "7_1", "7_2"]
+    script = (tmp_path / "script").read_text()
+    for line in ("array=0-2%2", "time=90", "mem=4GB", "partition=short", "account=us", "gpus-per-node=1",
+                 "job-name=small", "cpus-per-task=1", "exclusive", "nice=7"):  # fmt: skip
+        assert f"#SBATCH --{line}\n" in script
+    assert "module load x" in script
+    assert cluster.find("7_1").job_id == "7_1"
+
+
+def test_a_preempted_run_is_queued_again_and_ends_with_the_weights_of_an_unbroken_one(
+    plan: StudyPlan, jobs: list[Job], tmp_path: Path
+) -> None:
+    pytest.importorskip("submitit")
+    cluster = slurm.SubmititCluster(plan, tmp_path / "logs", kind="local")
+    unbroken, broken = jobs[0], replace(jobs[0], directory=tmp_path / "broken" / "seed_0")
+    broken = replace(broken, config=replace(broken.config, output=str(tmp_path / "broken")))
+    first, second = cluster.submit(
+        [slurm.StudyJob(encode_job(job.config, QUERY, True, 1)) for job in (unbroken, broken)]
+    )
+    checkpoint = RunFiles(broken.directory).last_checkpoint
+    until(checkpoint.exists)
+    (process,) = Path(f"/proc/{second.job_id}/task/{second.job_id}/children").read_text().split()
+    os.kill(int(process), signal.SIGTERM)  # as Slurm does some time before it preempts
+    time.sleep(0.5)
+    os.kill(int(process), signal.SIGUSR2)  # submitit's signal
+    until(lambda: first.done() and second.done())
+    log = second.paths.stdout.read_text() + second.paths.stderr.read_text()
+    assert "Requeued job" in log
+    assert read_record(broken, QUERY).status == "finished", log
+    assert RunFiles(broken.directory).weights.read_bytes() == RunFiles(unbroken.directory).weights.read_bytes()
+
+
+def until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it takes too long"
+        time.sleep(0.05)
