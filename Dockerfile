@@ -1,16 +1,18 @@
 # Anaphora in a container, on the processor:
 #   docker build -t anaphora .
 #   docker run --rm -v "$PWD/outputs:/home/user/outputs" anaphora demo
-# On an NVIDIA GPU: the name of a CUDA build of torch (see pytorch.org), and the container sees the GPU:
-#   docker build -t anaphora-gpu --build-arg TORCH=cu130 .
-#   docker run --rm --gpus all -v "$PWD/outputs:/home/user/outputs" anaphora-gpu train experiment=demo trainer=gpu
+# pip's own torch brings CUDA on Linux. A smaller one, for the processor alone, comes from the index that the installation
+# page of pytorch.org names:
+#   docker build -t anaphora --build-arg TORCH_INDEX=... .
+# On an NVIDIA GPU the container must see it:
+#   docker run --rm --gpus all -v "$PWD/outputs:/home/user/outputs" anaphora train experiment=demo trainer=gpu
 FROM python:3.11-slim
-ARG TORCH=cpu
+ARG TORCH_INDEX=
 WORKDIR /anaphora
 
 # The lock file first: its layer stays while the code changes. It takes the torch that is there.
 COPY requirements.lock ./
-RUN pip install --no-cache-dir --index-url "https://download.pytorch.org/whl/${TORCH}" "$(grep '^torch==' requirements.lock)" \
+RUN pip install --no-cache-dir ${TORCH_INDEX:+--index-url "$TORCH_INDEX"} "$(grep '^torch==' requirements.lock)" \
     && pip install --no-cache-dir --requirement requirements.lock
 
 COPY pyproject.toml README.md LICENSE ./
