@@ -62,7 +62,7 @@ def test_runs_that_are_not_the_folds_of_one_corpus_are_refused(
     folds: list[Path], finished: Path, tiny: Callable[..., Any], plain: Path, tmp_path: Path
 ) -> None:
     def message(*runs: Path, **others: Any) -> str:
-        with pytest.raises(UserError) as refused:
+        with pytest.raises(ValueError, match=r".") as refused:
             cross_validate(CrossValidation(runs=[str(one) for one in runs], **others))
         return str(refused.value)
 

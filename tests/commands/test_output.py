@@ -14,6 +14,7 @@ from anaphora.runs.directory import RunFiles
 Script = Callable[..., tuple[int, str, str]]
 FOLDERS = {
     "antecedents": ("run={run}",),
+    "atlas": ("runs=[{run}]",),
     "corpus": ("data=jsonl", "data.path={run}/config.yaml"),
     "evaluate": ("run={run}",),
     "export": ("run={run}",),
@@ -30,12 +31,12 @@ FOLDERS = {
 FILES = {
     "attention": ("run={run}", "text=Anna"),
     "benchmark": (),
-    "compare": ("runs=[{run},{run}/other]",),
+    "compare": ("runs=[{run}]",),
     "cross_validate": ("runs=[{run}]",),
     "explain": ("run={run}", "text=Anna", "form=page"),
-    "gap": ("runs=[{run}]", "data=gap", "data.path=gap"),
+    "gap": ("runs=[{run}]", "data=gap", "data.path={here}"),
     "labels": ("runs=[{run}]",),
-    "transfer": ("runs=[{run}]", "data=jsonl", "data.path=items.jsonl"),
+    "transfer": ("runs=[{run}]", "data=jsonl", "data.path={here}/items.jsonl"),
 }
 """The same where `output` is a file."""
 
@@ -71,7 +72,9 @@ def test_an_output_that_cannot_be_written_is_one_line_before_the_work(
     suffix = ".html" if name == "attention" else ""
     (tmp_path / "file").write_text("mine")
     os.mkfifo(tmp_path / f"pipe{suffix}")
-    arguments = [word.format(run=own_run) for word in (FOLDERS | FILES)[name]]
+    for data in ("gap-development.tsv", "gap-validation.tsv", "items.jsonl"):
+        (tmp_path / data).touch()
+    arguments = [word.format(run=own_run, here=tmp_path) for word in (FOLDERS | FILES)[name]]
     for place in (tmp_path / "file" / f"x{suffix}", tmp_path / f"pipe{suffix}"):
         status, _, err = script(name, f"output={place}", *arguments)
         assert (status, err.count("\n")) == (2, 1), err
@@ -107,7 +110,7 @@ def test_a_run_that_cannot_be_written_is_scored_elsewhere(own_run: Path, tmp_pat
 def test_damaged_scores_are_mended_by_scoring(own_run: Path, script: Script) -> None:
     RunFiles(own_run).metrics.write_text("{}")
     status, _, err = script("explain", f"run={own_run}", "text=Anna")
-    assert (status, err.count("\n")) == (2, 1) and "metrics.json: split: the key is missing; delete" in err
+    assert (status, err.count("\n")) == (2, 1) and "metrics.json: head: the key is missing; delete" in err
     status, out, err = script("score_attention", f"run={own_run}", "untrained=0")
     assert status == 0, err
     assert "it is measured anew" in out

@@ -129,7 +129,7 @@ def test_ones_own_matrices_are_explained(tmp_path: Path, script: Script) -> None
         (("example=by_hand", "layer=1"), "layer goes with a run"),
         (("example=by_hand", "head=1"), "head (1) must be below heads (1)"),
         (("example=by_hand", "row=D"), "row ('D') must be one of A, B, C"),
-        (("example=by_hand", "run=/nowhere"), "by_hand has none"),
+        (("example=by_hand", "run={run}"), "by_hand has none"),
         (("example=by_hand", "pronoun=she"), "pronoun goes with text"),
         (("text=she", "candidates=[a]"), "candidates go with a pronoun"),
         (("matrices=/nowhere.yaml",), "/nowhere.yaml: there is no such file"),
@@ -138,9 +138,10 @@ def test_ones_own_matrices_are_explained(tmp_path: Path, script: Script) -> None
     ],
 )
 def test_a_wrong_question_is_one_line_and_exit_status_2(
-    arguments: tuple[str, ...], message: str, script: Script
+    arguments: tuple[str, ...], message: str, tmp_path: Path, script: Script
 ) -> None:
-    status, out, err = script("explain", *arguments)
+    (tmp_path / "config.yaml").touch()
+    status, out, err = script("explain", *(word.format(run=tmp_path) for word in arguments))
     assert (status, out) == (2, "")
     assert err.startswith("error: ") and err.count("\n") == 1 and message in err
 

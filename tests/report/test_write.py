@@ -117,7 +117,7 @@ def test_a_write_that_fails_leaves_the_old_files(
         return write(self, data)
 
     monkeypatch.setattr(Path, "write_bytes", fail_on_svg)
-    with pytest.raises(OSError, match="disk full"):
+    with pytest.raises(UserError, match=r"row.svg: cannot be written \(disk full\)"):
         save_figure(figure, tmp_path / "row")
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"row.png": b"old"}
 

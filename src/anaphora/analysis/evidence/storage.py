@@ -35,8 +35,12 @@ def find_head(directory: Path, split: str = "test") -> Head | None:
     Raises:
         UserError: the file that names it is damaged.
     """
-    evidence = read_evidence(directory, split)
-    return None if evidence is None else evidence.head.position
+    path = metrics_path(directory, split)
+    try:
+        head = read_json(path, {"head": {"layer": int, "head": int}}, _way_out(directory))["head"]
+    except FileNotFoundError:
+        return None
+    return Head(head["layer"], head["head"])
 
 
 def chosen_head(run: Run) -> Head | None:
