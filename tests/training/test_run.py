@@ -285,6 +285,7 @@ def test_early_stopping_stops(tiny: Tiny, tmp_path: Path) -> None:
         "task.masked_lm=0.3",
         "task.supervision.weight=1",
         "vocabulary.min_count=20",
+        "vocabulary.dropout=0.5",
         "batching.kind=buckets",
         "batching.tokens=64",
         "batching.window=8",

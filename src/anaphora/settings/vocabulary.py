@@ -22,9 +22,13 @@ class WordVocabulary(Vocabulary):
 
     kind: str = "word"
     min_count: int = 2  # a word that occurs less often is split into known subwords
+    # Above 0 words without a place in the training texts are left out, and of the rarer words each training text has
+    # this share in subwords, as unknown words are: the model learns to read them.
+    dropout: float = 0.0
 
     def __post_init__(self) -> None:
         checks.at_least("vocabulary.min_count", self.min_count, 1)
+        checks.between("vocabulary.dropout", self.dropout, 0, 1)
 
 
 @dataclass(kw_only=True)

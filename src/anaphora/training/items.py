@@ -21,10 +21,12 @@ from anaphora.data.store import Corpus
 from anaphora.data.store import load as load_corpus
 from anaphora.data.text import evenly_sampled
 from anaphora.data.tokens import vocabulary
+from anaphora.data.tokens.dropout import DroppingTokenizer
 from anaphora.data.tokens.tokenizer import Tokenizer
 from anaphora.settings.data import TextCorpus
 from anaphora.settings.model.prediction import Label, NoPrediction, slots_of
 from anaphora.settings.run import Config
+from anaphora.settings.vocabulary import WordVocabulary
 from anaphora.training.losses import share_of_rank
 
 
@@ -63,7 +65,8 @@ def prepare_texts(config: Config, known: Tokenizer | None) -> TrainingData:
             )
         config = replace(config, task=replace(config.task, prediction=replace(prediction, labels=labels)))
     longest = config.batching.row_tokens
-    encoded, validation = (EncodedTexts(split, tokenizer, longest, labels) for split in (training, development))
+    encoded = EncodedTexts(training, _training_tokenizer(config, tokenizer), longest, labels)
+    validation = EncodedTexts(development, tokenizer, longest, labels)
     validation.subsample(config.validation.items)
     return TrainingData(config, tokenizer, encoded, validation)
 
@@ -78,7 +81,13 @@ def prepare_examples(config: Config, known: Tokenizer | None) -> TrainingData:
     check_antecedents(config, [*training, *development])
     tokenizer = known or vocabulary.build(config.vocabulary, [example.text for example in training], corpus.words)
     validation = EncodedSplit(sample_quads(development, config.validation.items), tokenizer)
-    return TrainingData(config, tokenizer, EncodedSplit(training, tokenizer), validation)
+    return TrainingData(config, tokenizer, EncodedSplit(training, _training_tokenizer(config, tokenizer)), validation)
+
+
+def _training_tokenizer(config: Config, tokenizer: Tokenizer) -> Tokenizer:
+    """The tokenizer that reads training texts: where the settings say so it cuts known words now and then."""
+    share = config.vocabulary.dropout if isinstance(config.vocabulary, WordVocabulary) else 0.0
+    return DroppingTokenizer(tokenizer, share, config.seed) if share else tokenizer
 
 
 class TrainingDataModule(lightning.LightningDataModule):

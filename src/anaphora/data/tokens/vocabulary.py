@@ -23,6 +23,7 @@ from anaphora.settings import vocabulary as vocabulary_settings
 from anaphora.settings.extensions import extensible
 
 _UNKNOWN_TOKEN = SPECIAL_TOKENS[UNKNOWN]
+_TOKEN_SCORE = -100.0
 
 
 @extensible(Tokenizer)
@@ -35,8 +36,8 @@ def build(settings: vocabulary_settings.Vocabulary, texts: Iterable[str], words:
         words: words known beforehand, such as the corpus's own Chinese segmentation.
     """
     match settings:
-        case vocabulary_settings.WordVocabulary(min_count=min_count):
-            return word_vocabulary(texts, words, min_count)
+        case vocabulary_settings.WordVocabulary(min_count=min_count, dropout=dropout):
+            return word_vocabulary(texts, words, min_count, only_seen=dropout > 0)
         case vocabulary_settings.CharacterVocabulary(min_count=min_count):
             return character_vocabulary(texts, min_count)
         case vocabulary_settings.WordPiece(size=size):
@@ -46,7 +47,9 @@ def build(settings: vocabulary_settings.Vocabulary, texts: Iterable[str], words:
     raise UserError(f"vocabulary.kind ({settings.kind!r}) is not one that can be built")
 
 
-def word_vocabulary(texts: Iterable[str], words: Iterable[str] = (), min_count: int = 2) -> Tokenizer:
+def word_vocabulary(
+    texts: Iterable[str], words: Iterable[str] = (), min_count: int = 2, *, only_seen: bool = False
+) -> Tokenizer:
     """Words where the training text had them, their longest known subwords elsewhere.
 
     A run of characters is split into the fewest known subwords, a unigram model (Kudo 2018) with one price for all;
@@ -56,22 +59,37 @@ def word_vocabulary(texts: Iterable[str], words: Iterable[str] = (), min_count: 
         texts: the training texts.
         words: words known beforehand.
         min_count: a word that occurs less often is split into known subwords.
+        only_seen: whether to leave out words that no training text is split into, whose vectors nothing would train.
     """
     normalizer = _normalizer()
-    counts = _word_counts(texts, _splitter())
+    stretches = _stretch_counts(texts)
+    counts = _word_counts(stretches, _splitter())
     known = {word for word, count in counts.items() if count >= min_count and not CHINESE_CHARACTER.match(word)}
     known |= {normalizer.normalize_str(word) for word in words}
     characters = {character for word in (*counts, *known) for character in word}
-    vocabulary = [*SPECIAL_TOKENS, *sorted((known | characters) - {"", *SPECIAL_TOKENS})]
+    tokenizer = _fewest_subwords(known | characters, counts)
+    if not only_seen:
+        return tokenizer
+    counts = _token_counts(tokenizer, stretches)
+    return _fewest_subwords((known & counts.keys()) | characters, counts)
+
+
+def share_of_tokens(score: float) -> float:
+    """A token's share of all tokens of the training texts, from its score in a vocabulary of words."""
+    return math.exp(score - _TOKEN_SCORE)
+
+
+def _fewest_subwords(tokens: set[str], counts: Counter[str]) -> Tokenizer:
+    vocabulary = [*SPECIAL_TOKENS, *sorted(tokens - {"", *SPECIAL_TOKENS})]
     total = sum(counts.values()) + len(vocabulary)
     # Every token costs the same large amount, so the fewest tokens win; frequency only breaks ties.
-    costs = [(token, -100.0 + math.log((counts[token] + 1) / total)) for token in vocabulary]
-    return _tokenizer(models.Unigram(costs, unk_id=UNKNOWN, byte_fallback=False), _splitter())
+    scores = [(token, _TOKEN_SCORE + math.log((counts[token] + 1) / total)) for token in vocabulary]
+    return _tokenizer(models.Unigram(scores, unk_id=UNKNOWN, byte_fallback=False), _splitter())
 
 
 def character_vocabulary(texts: Iterable[str], min_count: int = 2) -> Tokenizer:
     """Single characters; one that occurs less than `min_count` times is [UNK]."""
-    counts = _character_counts(_word_counts(texts, _splitter()))
+    counts = _character_counts(_word_counts(_stretch_counts(texts), _splitter()))
     known = sorted(character for character, count in counts.items() if count >= min_count)
     numbers = {token: number for number, token in enumerate([*SPECIAL_TOKENS, *known])}
     return _tokenizer(models.BPE(vocab=numbers, merges=[], unk_token=_UNKNOWN_TOKEN), _splitter())
@@ -82,7 +100,7 @@ def wordpiece_vocabulary(texts: Iterable[str], size: int) -> Tokenizer:
     splitter = pre_tokenizers.Sequence(
         [_splitter(), pre_tokenizers.Split(Regex(f"[{CHINESE_RANGES}]"), behavior="isolated")]
     )
-    counts = _word_counts(texts, splitter)
+    counts = _word_counts(_stretch_counts(texts), splitter)
     alphabet = _alphabet(counts, size)
     # The library numbers marked characters in the order of a hash table, another one in every process, and the numbers
     # break ties between pairs: listed beforehand, they have an order.
@@ -94,7 +112,7 @@ def wordpiece_vocabulary(texts: Iterable[str], size: int) -> Tokenizer:
 
 def bpe_vocabulary(texts: Iterable[str], size: int) -> Tokenizer:
     """Byte-pair encoding (Sennrich et al. 2016, section 3.2) over characters, within words and within Chinese runs."""
-    counts = _word_counts(texts, _splitter())
+    counts = _word_counts(_stretch_counts(texts), _splitter())
     trainer = trainers.BpeTrainer(**_trainer_options(size, _alphabet(counts, size), []))
     return _trained(Backend(models.BPE(unk_token=_UNKNOWN_TOKEN)), trainer, counts, _splitter())
 
@@ -141,12 +159,25 @@ def _splitter() -> pre_tokenizers.PreTokenizer:
     return pre_tokenizers.Split(Regex(WORD_PATTERN), behavior="removed", invert=True)
 
 
-def _word_counts(texts: Iterable[str], splitter: pre_tokenizers.PreTokenizer) -> Counter[str]:
-    """How often each word stands in the texts; every different stretch of them is split once."""
-    normalizer = _normalizer()
+def _stretch_counts(texts: Iterable[str]) -> Counter[str]:
     stretches: Counter[str] = Counter()
     for text in texts:
         stretches.update(independent_stretches(text))
+    return stretches
+
+
+def _token_counts(tokenizer: Tokenizer, stretches: Counter[str]) -> Counter[str]:
+    """How often each token stands in the texts that have these stretches."""
+    counts: Counter[str] = Counter()
+    for tokens, count in zip(tokenizer.encode_batch(list(stretches)), stretches.values(), strict=True):
+        for number in tokens.ids:
+            counts[tokenizer.token(number)] += count
+    return counts
+
+
+def _word_counts(stretches: Counter[str], splitter: pre_tokenizers.PreTokenizer) -> Counter[str]:
+    """How often each word stands in the texts that have these stretches."""
+    normalizer = _normalizer()
     counts: Counter[str] = Counter()
     for stretch, count in stretches.items():
         for word, _ in splitter.pre_tokenize_str(normalizer.normalize_str(stretch)):
