@@ -12,7 +12,7 @@ from anaphora.analysis.causal.subjects import ABLATION_MODES, Edges
 from anaphora.analysis.scores.heads import Head
 from anaphora.base.errors import UserError
 from anaphora.data.own_sentence import example_from_query
-from anaphora.hf.answers import asked_items, why_no_answer
+from anaphora.hf.answers import answerable_questions, why_no_answer
 from anaphora.hf.reader import open_model
 from anaphora.hf.subject import TransformersSubject
 
@@ -119,7 +119,7 @@ def test_a_dropped_value_is_what_a_bert_of_one_layer_computes_by_hand() -> None:
 
 def test_a_mask_stands_for_every_token_of_a_candidate() -> None:
     model = open_model(tiny_language_model("bert"), tokenizer())
-    (item,) = asked_items(model, EXAMPLES[1:2])
+    (item,) = answerable_questions(model, EXAMPLES[1:2])
     masks = [reading.tokens.ids.count(tokenizer().mask_token_id) for reading in item.readings]
     words = [model.tokenize(words) for words in ("the old man", "park")]
     assert masks == [len(own.ids) - 2 for own in words]
@@ -133,7 +133,7 @@ def test_a_mask_stands_for_every_token_of_a_candidate() -> None:
 
 def test_a_decoder_completes_a_prompt_with_the_candidate() -> None:
     model = open_model(tiny_language_model("gpt2"), tokenizer())
-    (item,) = asked_items(model, EXAMPLES[:1])
+    (item,) = answerable_questions(model, EXAMPLES[:1])
     assert item.tokens.spans[-1] == (37, 38)  # nothing behind the sentence
     for reading, name in zip(item.readings, ("Anna", "Emma"), strict=True):
         assert reading.tokens.ids == model.tokenize(f'{item.example.text} The word "she" refers to {name}').ids
@@ -160,8 +160,8 @@ def test_masking_the_pronoun_leaves_out_items_whose_cue_it_is() -> None:
         replace(example_from_query(f"Anna met Tom before {word} left.", word, ["Anna", "Tom"], name), minimal_pair="1")
         for word, name in (("she", "Anna"), ("he", "Tom"))
     ]
-    assert asked_items(open_model(tiny_language_model("bert"), tokenizer()), pair) == []
-    assert len(asked_items(open_model(tiny_language_model("gpt2"), tokenizer()), pair)) == 2
+    assert answerable_questions(open_model(tiny_language_model("bert"), tokenizer()), pair) == []
+    assert len(answerable_questions(open_model(tiny_language_model("gpt2"), tokenizer()), pair)) == 2
     with pytest.raises(UserError, match="BertForMaskedLM: it can be asked none of the 2 items"):
         TransformersSubject(open_model(tiny_language_model("bert"), tokenizer()), pair)
 

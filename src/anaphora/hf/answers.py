@@ -64,7 +64,7 @@ class Reading:
 
 
 @dataclass(frozen=True, eq=False)
-class AskedItem:
+class Question:
     """An item with all that the model reads about it.
 
     Attributes:
@@ -89,7 +89,7 @@ def why_no_answer(model: TransformersModel) -> str | None:
     return None
 
 
-def asked_items(model: TransformersModel, examples: Sequence[Example]) -> list[AskedItem]:
+def answerable_questions(model: TransformersModel, examples: Sequence[Example]) -> list[Question]:
     """The items that a model can be asked, in their order.
 
     Left out are items whose text with the answer does not fit the model or is cut into other tokens and, where the
@@ -98,7 +98,7 @@ def asked_items(model: TransformersModel, examples: Sequence[Example]) -> list[A
     pronouns: defaultdict[str, set[str]] = defaultdict(set)
     for example in examples:
         pronouns[example.minimal_pair].add(_pronoun(example))
-    asked: list[AskedItem] = []
+    questions: list[Question] = []
     for example in examples:
         own = model.tokenize(example.text)
         pronoun = own.covering(example.pronoun)
@@ -107,10 +107,10 @@ def asked_items(model: TransformersModel, examples: Sequence[Example]) -> list[A
         if not pronoun or (is_cue and not model.is_decoder):
             continue
         own = _without_end(own) if model.is_decoder else _masked(model, own, pronoun)
-        readings = _readings(model, example, own, pronoun, len(asked))
+        readings = _readings(model, example, own, pronoun, len(questions))
         if readings is not None:
-            asked.append(AskedItem(example, own, readings))
-    return asked
+            questions.append(Question(example, own, readings))
+    return questions
 
 
 def _readings(

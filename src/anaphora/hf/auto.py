@@ -105,8 +105,8 @@ class AnaphoraModel(PreTrainedModel):
         assert isinstance(value, nn.Embedding)
         self.encoder.tokens = value
 
-    def _wanted(self, asked: bool | None, name: str) -> bool:
-        return bool(getattr(self.config, name) if asked is None else asked)
+    def _wanted(self, argument: bool | None, name: str) -> bool:
+        return bool(getattr(self.config, name) if argument is None else argument)
 
     def _encoder_input(
         self, input_ids: Tensor, attention_mask: Tensor | None, pronoun_mask: Tensor | None

@@ -28,7 +28,7 @@ from anaphora.analysis.causal.subjects import ABLATION_MODES, Edges, Scores, res
 from anaphora.analysis.scores.heads import Head
 from anaphora.base.errors import UserError
 from anaphora.data.example import Example
-from anaphora.hf.answers import Reading, asked_items, why_no_answer
+from anaphora.hf.answers import Reading, answerable_questions, why_no_answer
 from anaphora.hf.interface import AttentionTap
 from anaphora.hf.reader import TransformersModel
 
@@ -53,7 +53,7 @@ class TransformersSubject:
 
     Args:
         model: it has an output layer over the vocabulary and is read where it computes its attention.
-        examples: items; those that the model cannot be asked are left out (`answers.asked_items`).
+        examples: items; those that the model cannot be asked are left out (`answers.answerable_questions`).
 
     Raises:
         UserError: the model answers nothing, or can be asked none of the items.
@@ -62,13 +62,14 @@ class TransformersSubject:
     def __init__(self, model: TransformersModel, examples: Sequence[Example]) -> None:
         if reason := why_no_answer(model):
             raise UserError(reason)
-        items = asked_items(model, examples)
-        if not items:
+        questions = answerable_questions(model, examples)
+        if not questions:
             raise UserError(f"{model.name}: it can be asked none of the {len(examples)} items")
-        self.examples, self.tokens = [item.example for item in items], [item.tokens for item in items]
+        self.examples = [question.example for question in questions]
+        self.tokens = [question.tokens for question in questions]
         self._model = model
-        self._readings = [reading for item in items for reading in item.readings]
-        self._of_item = _numbers_by_item(self._readings, len(items))
+        self._readings = [reading for question in questions for reading in question.readings]
+        self._of_item = _numbers_by_item(self._readings, len(questions))
         self._batches = list(_batches(self._readings))
         self._candidates = max(len(example.candidates) for example in self.examples)
         self._means: dict[Head, Tensor] | None = None

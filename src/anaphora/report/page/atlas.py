@@ -169,16 +169,16 @@ def rows_figure(entries: Sequence[AtlasEntry], language: str = DEFAULT) -> Figur
     marks: Marks = {}
     for entry in entries:
         for code, whole in entry.evidence.languages.items():
-            found = marks.setdefault((entry.model, language_name(code, language)), [])
+            of_language = marks.setdefault((entry.model, language_name(code, language)), [])
             shortcut = _best_shortcut(whole)
             for value, colour in ((whole.chance, style.MUTED), (shortcut and shortcut[1], style.DISTRACTOR)):
                 if value is not None:
-                    found.append(Mark(value, None, colour, "tick"))
+                    of_language.append(Mark(value, None, colour, "tick"))
             if whole.candidate_accuracy is not None:
                 ends = whole.intervals.candidate_accuracy
-                found.append(Mark(whole.candidate_accuracy, ends, style.ANTECEDENT, "D"))
+                of_language.append(Mark(whole.candidate_accuracy, ends, style.ANTECEDENT, "D"))
             if (task := _task_accuracy(entry.evidence, code, ALL)) is not None:
-                found.append(Mark(task, None, style.INK, "o"))
+                of_language.append(Mark(task, None, style.INK, "o"))
     return panel_figure(
         phrase("atlas", "rows_figure", language),
         [(entry.model, False) for entry in entries],

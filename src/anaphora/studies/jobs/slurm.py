@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import json
 import shutil
 import time
 from collections.abc import Sequence
@@ -12,7 +11,7 @@ from typing import Any, Protocol
 
 from anaphora.base.console import console
 from anaphora.base.errors import UserError
-from anaphora.base.files import write_json
+from anaphora.base.files import read_json, write_json
 from anaphora.runs.requeue import until_requeued
 from anaphora.settings.commands.study import StudyPlan
 from anaphora.studies.grid import Job
@@ -170,7 +169,7 @@ def run_on_cluster(
 
 def _submit(jobs: Sequence[Job], query: Query, plan: StudyPlan, cluster: Cluster) -> list[ClusterJob]:
     record = Path(plan.output) / plan.name / "logs" / SUBMITTED_FILE
-    ids: dict[str, str] = json.loads(record.read_text(encoding="utf-8")) if record.exists() else {}
+    ids: dict[str, str] = read_json(record, {str: str}, "delete the file") if record.exists() else {}
     by_run: dict[str, ClusterJob] = {}
     for name in {_name(job) for job in jobs} & ids.keys():
         earlier = cluster.find(ids[name])
