@@ -15,15 +15,12 @@ import secrets
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from filelock import has_fcntl, lock_descriptor
 
 from anaphora.base.console import console
 from anaphora.base.errors import UserError
-
-if TYPE_CHECKING:
-    import pyarrow
 
 DRAFT_PREFIX = ".anaphora-draft-"
 """How the names of drafts begin, of files and of directories."""
@@ -99,17 +96,6 @@ def write_csv(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
     writer.writeheader()
     writer.writerows(rows)
     write_text(path, buffer.getvalue())
-
-
-def write_parquet(path: Path, table: pyarrow.Table, descriptions: Mapping[str, str]) -> None:
-    """Write a table as Parquet, whole or not at all; in the file stands what each column means."""
-    import pyarrow
-    from pyarrow import parquet
-
-    fields = [field.with_metadata({"description": descriptions[field.name]}) for field in table.schema]
-    described = pyarrow.table(table.columns, schema=pyarrow.schema(fields, metadata=table.schema.metadata))
-    with atomic_write(path) as draft:
-        parquet.write_table(described, draft, compression="zstd")
 
 
 def parse_json(text: str, where: str, *, of_file: bool = False, constant: Callable[[str], Any] | None = None) -> Any:

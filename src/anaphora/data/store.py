@@ -19,12 +19,13 @@ from typing import TYPE_CHECKING, Any
 
 from anaphora.base.code import code_digest
 from anaphora.base.errors import UserError, one_line
-from anaphora.base.files import atomic_directory, check_writable, read_json, write_json, write_parquet
+from anaphora.base.files import atomic_directory, check_writable, read_json, write_json
 from anaphora.base.tensors import file_digest
 from anaphora.data import contamination
 from anaphora.data.corpora.division import ReadingReport, fold_numbers, group_key
 from anaphora.data.corpora.registry import Splits, source_for
 from anaphora.data.example import SPLITS, Example
+from anaphora.data.parquet import write_parquet
 from anaphora.data.records import columns_of, decoded, schema_of
 from anaphora.data.text import Text
 from anaphora.settings import data as data_settings

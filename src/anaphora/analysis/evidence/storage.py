@@ -17,8 +17,9 @@ from anaphora.analysis.scores.heads import Head, existing_head
 from anaphora.analysis.scores.strata import SCORE_COLUMNS, heads_frame, scores_table, template_rows
 from anaphora.base.console import console
 from anaphora.base.errors import UserError
-from anaphora.base.files import read_json, write_csv, write_json, write_parquet, write_text
+from anaphora.base.files import read_json, write_csv, write_json, write_text
 from anaphora.data.example import SPLITS
+from anaphora.data.parquet import write_parquet
 from anaphora.runs.directory import Run
 from anaphora.settings.model.attention import heads_of
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -50,17 +51,42 @@ def capture(model: PronounModel, data: EncodedSplit, batching: Batching, predict
     """Capture the rows and answers of every item; sorted by length inside, in the split's order outside."""
     records: list[AttentionRecord | None] = [None] * len(data)
     candidates = np.full(len(data), NO_CANDIDATE, dtype=np.int64)
+    for batch in captured_batches(model, data, batching, prediction):
+        for item, record in zip(batch.items.tolist(), batch.records, strict=True):
+            records[item] = record
+        if batch.candidates is not None:
+            candidates[batch.items] = batch.candidates
+    answers = Answers.about(data.examples, candidates) if answers_pronouns(prediction) else None
+    return Capture([record for record in records if record is not None], answers)
+
+
+class CapturedBatch(NamedTuple):
+    """The rows and answers of the n items of one batch.
+
+    Attributes:
+        items: (n,) their numbers in the split.
+        records: their n rows.
+        candidates: (n,) the answers; None where the model answers nothing about pronouns.
+    """
+
+    items: NDArray[np.int64]
+    records: list[AttentionRecord]
+    candidates: CandidateNumbers | None
+
+
+def captured_batches(
+    model: PronounModel, data: EncodedSplit, batching: Batching, prediction: Prediction
+) -> Iterator[CapturedBatch]:
+    """Capture one batch after the other, sorted by length; what is held of a batch is the caller's choice."""
     for batch in evaluation_batches(data, batching, slots_of(prediction)):
         rows, named = _capture_batch(model, batch.to(model.device), prediction)
         starts = _first_columns(batch)
+        records = []
         for place, item in enumerate(batch.items.tolist()):
             tokens, example = data.tokens[item], data.examples[item]
             row = rows[place, :, :, starts[place] : starts[place] + len(tokens.ids)]
-            records[item] = AttentionRecord(example, tokens.spans, tokens.words, row)
-        if named is not None:
-            candidates[batch.items.numpy()] = named
-    answers = Answers.about(data.examples, candidates) if answers_pronouns(prediction) else None
-    return Capture([record for record in records if record is not None], answers)
+            records.append(AttentionRecord(example, tokens.spans, tokens.words, row))
+        yield CapturedBatch(batch.items.numpy(), records, named)
 
 
 def predict_answers(

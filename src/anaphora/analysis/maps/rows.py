@@ -1,9 +1,16 @@
-"""Attention rows as a table that other tools read: Parquet, one line for each item, layer, head and token."""
+"""Attention rows as a table that other tools read: Parquet, a row for each word that attends, written as they come.
+
+L layers, H heads, T tokens. Weights are stored as float16 shares of the largest weight of their row, which keeps the
+eleventh bit of every weight down to 1/16,000 of it; that largest weight is the row's scale.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,62 +18,151 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.analysis.maps.record import AttentionRecord
-from anaphora.base.files import write_parquet, write_text
-from anaphora.data.example import to_record
+from anaphora.base.files import atomic_write
+from anaphora.data.example import Span, to_record
+from anaphora.data.parquet import parquet_parts
 
 if TYPE_CHECKING:
     import pyarrow
 
 COLUMNS = {
     "item": "number of the item in its split",
-    "layer": "layer, from 0",
-    "head": "head of the layer, from 0",
-    "token": "position of the attended token; 0 is [CLS]",
-    "start": "first character of the token in the text",
-    "end": "character after the token's last; equal to start for [CLS]",
-    "weight": "share of the pronoun's attention; a row of one item, layer and head sums to 1",
+    "query_start": "first character of the word that attends; the pronoun's, where the item has one",
+    "query_end": "the character after its last",
+    "layers": "L, the number of layers",
+    "heads": "H, the number of heads of a layer",
+    "starts": "for each of T tokens its first character in the text",
+    "ends": "the character after its last; equal to its start for a special token such as [CLS]",
+    "weights": "L x H x T shares of the attention, layer by layer and head by head, each divided by its row's scale",
+    "scales": "L x H largest weights of the rows; the weights of a row times its scale sum to 1",
 }
 """What the columns of the table mean; stored in the file too."""
 
-
-def write_attention_rows(path: Path, records: Sequence[AttentionRecord]) -> None:
-    """Write rows as Parquet, and the items beside it as JSON lines (`<stem>_items.jsonl`); each whole or not at all."""
-    write_parquet(path, attention_table(records), COLUMNS)
-    items = (
-        json.dumps({"item": number, **to_record(record.example)}, ensure_ascii=False)
-        for number, record in enumerate(records)
-    )
-    write_text(path.with_name(f"{path.stem}_items.jsonl"), "\n".join(items) + "\n")
+_PART = 1024  # rows of a table that is written at once
 
 
-def attention_table(records: Sequence[AttentionRecord]) -> pyarrow.Table:
-    """The rows of all records; columns as in `COLUMNS`."""
+@dataclass(frozen=True, eq=False)
+class QueryRow:
+    """What one word attends to in every layer and head.
+
+    Attributes:
+        item: number of its text.
+        query: the characters of the word that attends.
+        spans: T character spans of the attended tokens; (0, 0) marks a special token.
+        weights: (L, H, T), the mean over the word's own tokens; each row sums to 1, or is all 0 for an ablated head.
+    """
+
+    item: int
+    query: Span
+    spans: Sequence[Span]
+    weights: NDArray[np.float32]
+
+    @classmethod
+    def of_record(cls, item: int, record: AttentionRecord) -> QueryRow:
+        """The pronoun's row."""
+        return cls(item, record.example.pronoun, record.spans, record.weights)
+
+
+@dataclass(frozen=True)
+class RowWriter:
+    """Writes rows and the items that they are of, a part at a time."""
+
+    write_table: Any
+    write_text: Any
+
+    def write(self, rows: Sequence[QueryRow], items: Iterable[Mapping[str, Any]]) -> None:
+        """Write a part.
+
+        Args:
+            rows: become a row group.
+            items: what each item holds; a line of JSON each.
+        """
+        for item in items:
+            self.write_text(json.dumps(item, ensure_ascii=False) + "\n")
+        if rows:
+            self.write_table(attention_table(rows))
+
+
+@contextmanager
+def attention_file(path: Path, about: Mapping[str, Any] | None = None) -> Iterator[RowWriter]:
+    """A file of attention rows and, beside it, one of their items (`<stem>_items.jsonl`), which are there at the end.
+
+    Args:
+        path: of the rows; they come last, so that where they are, the items are.
+        about: what the rows are of; `data.parquet.parquet_about` reads it.
+    """
+    with (
+        parquet_parts(path, attention_schema(), COLUMNS, about, incompressible=("weights", "scales")) as write_table,
+        atomic_write(items_path(path)) as draft,
+        draft.open("w", encoding="utf-8") as lines,
+    ):
+        yield RowWriter(write_table, lines.write)
+
+
+def items_path(path: Path) -> Path:
+    """Where the items of a file of rows stand."""
+    return path.with_name(f"{path.stem}_items.jsonl")
+
+
+def write_attention_rows(path: Path, records: Iterable[AttentionRecord]) -> None:
+    """Write the pronouns' rows as Parquet, and the items beside it as JSON lines; each whole or not at all."""
+    numbered = enumerate(records)
+    with attention_file(path) as file:
+        while part := list(islice(numbered, _PART)):
+            rows = [QueryRow.of_record(number, record) for number, record in part]
+            file.write(rows, ({"item": number, **to_record(record.example)} for number, record in part))
+
+
+def attention_schema() -> pyarrow.Schema:
+    """The types of `COLUMNS`."""
     import pyarrow
 
-    sizes = [record.weights.size for record in records]
-    item = np.repeat(np.arange(len(records), dtype=np.int32), sizes)
-    layer, head, token, start, end = (np.empty(sum(sizes), dtype=np.int16) for _ in range(5))
-    start, end = start.astype(np.int32), end.astype(np.int32)
-    weight = np.empty(sum(sizes), dtype=np.float32)
-    first = 0
-    for record in records:
-        layers, heads, tokens = record.weights.shape
-        rows = slice(first, first + record.weights.size)
-        layer[rows] = np.repeat(np.arange(layers), heads * tokens)
-        head[rows] = np.tile(np.repeat(np.arange(heads), tokens), layers)
-        token[rows] = np.tile(np.arange(tokens), layers * heads)
-        spans = np.asarray(record.spans, dtype=np.int32)
-        start[rows] = np.tile(spans[:, 0], layers * heads)
-        end[rows] = np.tile(spans[:, 1], layers * heads)
-        weight[rows] = record.weights.reshape(-1)
-        first += record.weights.size
-    arrays: dict[str, NDArray[Any]] = {
-        "item": item,
-        "layer": layer,
-        "head": head,
-        "token": token,
-        "start": start,
-        "end": end,
-        "weight": weight,
+    types = {
+        "item": pyarrow.int32(),
+        "query_start": pyarrow.int32(),
+        "query_end": pyarrow.int32(),
+        "layers": pyarrow.int16(),
+        "heads": pyarrow.int16(),
+        "starts": pyarrow.list_(pyarrow.int32()),
+        "ends": pyarrow.list_(pyarrow.int32()),
+        "weights": pyarrow.list_(pyarrow.float16()),
+        "scales": pyarrow.list_(pyarrow.float32()),
     }
-    return pyarrow.table(arrays)
+    return pyarrow.schema([(name, types[name]) for name in COLUMNS])
+
+
+def attention_table(rows: Sequence[QueryRow]) -> pyarrow.Table:
+    """Rows as a table; columns as in `COLUMNS`."""
+    import pyarrow
+
+    spans = np.concatenate([np.asarray(row.spans, dtype=np.int32).reshape(-1, 2) for row in rows])
+    scaled = [_scaled(row.weights) for row in rows]
+    queries = np.array([row.query for row in rows], dtype=np.int32)
+    shapes = np.array([row.weights.shape for row in rows], dtype=np.int64)  # (n, 3): L, H, T
+    columns: dict[str, Any] = {
+        "item": np.array([row.item for row in rows], dtype=np.int32),
+        "query_start": queries[:, 0],
+        "query_end": queries[:, 1],
+        "layers": shapes[:, 0].astype(np.int16),
+        "heads": shapes[:, 1].astype(np.int16),
+        "starts": _lists(spans[:, 0], shapes[:, 2]),
+        "ends": _lists(spans[:, 1], shapes[:, 2]),
+        "weights": _lists(np.concatenate([weights.reshape(-1) for weights, _ in scaled]), shapes.prod(axis=1)),
+        "scales": _lists(np.concatenate([scales.reshape(-1) for _, scales in scaled]), shapes[:, :2].prod(axis=1)),
+    }
+    return pyarrow.table(columns, schema=attention_schema())
+
+
+def _scaled(weights: NDArray[np.float32]) -> tuple[NDArray[np.float16], NDArray[np.float32]]:
+    """Weights as shares of their row's largest, and those: (L, H, T) -> (L, H, T), (L, H)."""
+    scales = weights.max(axis=2).astype(np.float32)
+    shares = np.divide(weights, scales[..., None], out=np.zeros_like(weights), where=scales[..., None] > 0)
+    return shares.astype(np.float16), scales
+
+
+def _lists(values: NDArray[Any], sizes: NDArray[np.int64]) -> pyarrow.Array:
+    """Lists of these sizes, which stand one after the other in an array."""
+    import pyarrow
+
+    offsets = np.concatenate(([0], sizes.cumsum())).astype(np.int32)
+    return pyarrow.ListArray.from_arrays(pyarrow.array(offsets), pyarrow.array(values))
