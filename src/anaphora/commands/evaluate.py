@@ -8,9 +8,10 @@ from typing import Any
 
 from rich.table import Table
 
+from anaphora.analysis.evidence.headline import score_split
 from anaphora.analysis.maps.answers import correctness
-from anaphora.analysis.maps.capture import capture, predict_answers
-from anaphora.analysis.scores.heads import Head, score_records
+from anaphora.analysis.maps.capture import predict_answers
+from anaphora.analysis.scores.heads import Head
 from anaphora.analysis.scores.strata import template_rows
 from anaphora.analysis.tasks import labels as classification
 from anaphora.base.console import console
@@ -42,9 +43,8 @@ def evaluate_examples(run: Run, settings: Analysis, folder: Path) -> None:
     data, batching, prediction = encode(run, material.measured), run.config.batching, run.config.task.prediction
     rows: list[dict[str, Any]] = []
     if run.model.encoder.has_maps:
-        captured = capture(run.model, data, batching, prediction)
-        answers, correct = captured.answers, captured.correct
-        scores = score_records(captured.records)
+        scores, answers = score_split(run.model, data, batching, prediction)
+        correct = correctness(answers, len(data))
         rows = template_rows(scores, requested or Head(0, 0), correct[scores.kept])
     else:
         answers = predict_answers(run.model, data, batching, prediction)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -62,11 +62,20 @@ def held_output(output: str | None, default: Path) -> Iterator[Path]:
         yield folder
 
 
-def headline_of(run: Run, settings: Analysis, status: Status) -> Headline:
-    """The head that development chooses, or the one that a command names, measured on the split that it names."""
+def headline_of(
+    run: Run, settings: Analysis, status: Status, measure: Callable[..., Headline] = measure_headline
+) -> Headline:
+    """The head that development chooses, or the one that a command names, measured on the split that it names.
+
+    Args:
+        run: whose heads.
+        settings: of the command.
+        status: where progress is shown.
+        measure: `measure_headline`, or `score_headline` where no rows are needed afterwards.
+    """
     requested = requested_head(settings, run)
     splits = evaluation_splits(run, settings.split, settings.data, settings.items)
-    return measure_headline(
+    return measure(
         run,
         splits.training,
         splits.development,

@@ -4,21 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.analysis.evidence.schema.evidence import VERSION, EncoderFacts, Evidence
-from anaphora.analysis.maps.answers import CandidateNumbers
-from anaphora.analysis.maps.capture import Capture, capture, capture_run
+from anaphora.analysis.maps.answers import NO_CANDIDATE, Answers, CandidateNumbers
+from anaphora.analysis.maps.capture import Capture, answers_pronouns, capture_run, captured_batches
+from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.analysis.scores.baselines import accuracy
-from anaphora.analysis.scores.heads import Head, HeadScores, choose_head, score_records
+from anaphora.analysis.scores.heads import DROP_REASONS, Head, HeadScores, choose_head, score_records
 from anaphora.analysis.scores.levels import composition_shortcuts, level_scores
 from anaphora.analysis.scores.strata import summarise
 from anaphora.data.batches.encoded import EncodedSplit
 from anaphora.data.example import Example, sample_quads
 from anaphora.runs.directory import Run, training_record
-from anaphora.settings.model.prediction import reads_candidates
+from anaphora.settings.batching import Batching
+from anaphora.settings.model.prediction import Prediction, reads_candidates
+
+if TYPE_CHECKING:
+    from anaphora.model.pronoun_model import PronounModel
 
 FIRST_UNTRAINED_SEED = 1_000_000
 """Untrained models begin here, so that none of them is the start of a run of a usual seed."""
@@ -35,7 +41,7 @@ class Measurement:
         head: chosen on the development split.
         development: every head's scores there.
         measured: every head's scores on the split that is reported.
-        capture: the rows and answers behind `measured`.
+        capture: the rows and answers behind `measured`; without rows where the scores alone were kept.
         baselines: (N,) correctness of each policy that looks at no attention.
         untrained: (R, N) correctness of the head that each of R untrained models chose on the development split, NaN
             on items that it was not measured on.
@@ -54,7 +60,8 @@ class Measurement:
     @property
     def task_correct(self) -> NDArray[np.float64]:
         """(N,) whether the model's own answer is right, for the items that are measured."""
-        return self.capture.correct[self.measured.kept]
+        answers, kept = self.capture.answers, self.measured.kept
+        return np.full(len(kept), np.nan) if answers is None else answers.correct[kept]
 
     @property
     def task_answers(self) -> CandidateNumbers | None:
@@ -128,12 +135,73 @@ def measure_headline(
         chosen: a head fixed beforehand instead.
         progress: is called with the name of each stage.
     """
+    return _headline(run, training, development, measured, split, untrained, chosen, progress, _scores_with_rows)
+
+
+def score_headline(
+    run: Run,
+    training: Sequence[Example] | None,
+    development: Sequence[Example],
+    measured: Sequence[Example],
+    split: str,
+    untrained: int,
+    chosen: Head | None = None,
+    progress: Progress = no_progress,
+) -> Headline:
+    """The same numbers for items whose rows do not fit the memory: none of them is kept once it is scored."""
+    return _headline(run, training, development, measured, split, untrained, chosen, progress, _scores_alone)
+
+
+def _scores_with_rows(run: Run, examples: Sequence[Example]) -> tuple[HeadScores, Capture]:
+    captured = capture_run(run, examples)
+    return score_records(captured.records), captured
+
+
+def _scores_alone(run: Run, examples: Sequence[Example]) -> tuple[HeadScores, Capture]:
+    scores, answers = score_split(
+        run.model, EncodedSplit(examples, run.tokenizer), run.config.batching, run.config.task.prediction
+    )
+    return scores, Capture([], answers)
+
+
+def score_split(
+    model: PronounModel, data: EncodedSplit, batching: Batching, prediction: Prediction
+) -> tuple[HeadScores, Answers | None]:
+    """Every head's scores on a split, and the model's answers; the rows of a batch are let go once they are scored."""
+    numbers: list[int] = []
+    candidates = np.full(len(data), NO_CANDIDATE, dtype=np.int64)
+
+    def records() -> Iterator[AttentionRecord]:
+        for batch in captured_batches(model, data, batching, prediction):
+            numbers.extend(batch.items.tolist())
+            if batch.candidates is not None:
+                candidates[batch.items] = batch.candidates
+            yield from batch.records
+
+    by_length = score_records(records())
+    items = np.array(numbers, dtype=np.int64)[by_length.kept]
+    order = np.argsort(items)
+    dropped = {reason: by_length.dropped[reason] for reason in DROP_REASONS if reason in by_length.dropped}
+    scores = replace(by_length.select(order), kept=items[order], dropped=dropped)
+    return scores, Answers.about(data.examples, candidates) if answers_pronouns(prediction) else None
+
+
+def _headline(
+    run: Run,
+    training: Sequence[Example] | None,
+    development: Sequence[Example],
+    measured: Sequence[Example],
+    split: str,
+    untrained: int,
+    chosen: Head | None,
+    progress: Progress,
+    score_measured: Callable[[Run, Sequence[Example]], tuple[HeadScores, Capture]],
+) -> Headline:
     progress("development split")
-    dev_scores = score_records(capture_run(run, development).records)
+    dev_scores, _ = _scores_alone(run, development)
     head = chosen or choose_head(dev_scores)
     progress(f"{split} split")
-    measured_capture = capture_run(run, measured)
-    scores = score_records(measured_capture.records)
+    scores, measured_capture = score_measured(run, measured)
     baselines: dict[str, NDArray[np.float64]] = {}
     shortcuts: dict[str, NDArray[np.float64]] = {}
     if training is not None:
@@ -199,7 +267,5 @@ def _untrained_scores(
 ) -> tuple[HeadScores, HeadScores]:
     model = run.untrained_model(seed)
     batching, prediction = run.config.batching, run.config.task.prediction
-    first, second = (
-        score_records(capture(model, data, batching, prediction).records) for data in (development, measured)
-    )
+    first, second = (score_split(model, data, batching, prediction)[0] for data in (development, measured))
     return first, second

@@ -36,6 +36,7 @@ NO_ANTECEDENT = "no antecedent"
 TOO_FEW_CANDIDATES = "fewer than two candidates"
 NO_DISTRACTOR = "every candidate is an antecedent"
 CANDIDATE_WITHOUT_TOKEN = "a candidate without a token"
+DROP_REASONS = (NO_ANTECEDENT, TOO_FEW_CANDIDATES, NO_DISTRACTOR, CANDIDATE_WITHOUT_TOKEN)
 
 _BATCH_WEIGHTS = 4_000_000  # weights laid end to end at once: 16 MB, whatever the sentences' lengths
 
