@@ -19,14 +19,14 @@ from anaphora.data.own_sentence import example_from_query
 from anaphora.runs.directory import Run, locked_run
 from anaphora.runs.items import evaluation_splits
 from anaphora.runs.presence import run_directories
-from anaphora.settings.commands.analysis import Analysis
+from anaphora.settings.commands.analysis import Analysis, RunQuery
 from anaphora.settings.model.attention import heads_of
 
 if TYPE_CHECKING:
     from anaphora.hf.reader import TransformersModel
 
 
-def sentence_of(settings: Analysis) -> Example:
+def sentence_of(settings: RunQuery) -> Example:
     """The sentence that a command names, with its pronoun and candidates."""
     assert settings.text is not None
     assert settings.pronoun is not None

@@ -128,12 +128,22 @@ def in_text_order(
 
 def sample_quads(examples: Sequence[Example], most: int) -> list[Example]:
     """About so many examples, taken as whole quads at equal distances, so that every design cell stays."""
-    quads: dict[str, list[Example]] = {}
-    for number, example in enumerate(examples):
-        quads.setdefault(example.group or f"alone {number}", []).append(example)
-    names = list(quads)
-    kept = min(len(names), max(1, len(names) * most // max(1, len(examples))))
-    return [example for number in range(kept) for example in quads[names[number * len(names) // kept]]]
+    return [examples[number] for number in sample_groups([example.group for example in examples], most)]
+
+
+def sample_groups(groups: Sequence[str], most: int) -> list[int]:
+    """The numbers of about so many items, taken as whole groups at equal distances; "" is a group of one item."""
+    members = list(items_by_group(groups).values())
+    kept = min(len(members), max(1, len(members) * most // max(1, len(groups))))
+    return [item for number in range(kept) for item in members[number * len(members) // kept]]
+
+
+def items_by_group(groups: Sequence[str]) -> dict[str, list[int]]:
+    """The numbers of the items of each group, in the order in which groups begin; "" is a group of one item."""
+    members: dict[str, list[int]] = {}
+    for number, group in enumerate(groups):
+        members.setdefault(group or f"alone {number}", []).append(number)
+    return members
 
 
 def to_record(example: Example) -> dict[str, Any]:

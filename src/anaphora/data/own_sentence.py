@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from anaphora.base.errors import UserError
 from anaphora.base.language import CHINESE_CHARACTER, language_of
@@ -62,8 +62,14 @@ def find_span(text: str, words: str, setting: str) -> Span:
         if not 0 <= start < end <= len(text):
             raise UserError(f"{setting} ({words}) is outside the text, which has {len(text)} characters")
         return start, end
-    boundary = "" if CHINESE_CHARACTER.search(words) else r"\b"
-    occurrence = re.search(f"{boundary}{re.escape(words)}{boundary}", text, re.IGNORECASE)
+    occurrence = next(occurrences(text, words), None)
     if occurrence is None:
         raise UserError(f"{setting} ({words!r}) is not in the text {text!r}; give a word of it, or characters as 0:4")
-    return occurrence.span()
+    return occurrence
+
+
+def occurrences(text: str, words: str) -> Iterator[Span]:
+    """Wherever some words stand in a text: as whole words in any case in English, anywhere in Chinese."""
+    boundary = "" if CHINESE_CHARACTER.search(words) else r"\b"
+    for occurrence in re.finditer(f"{boundary}{re.escape(words)}{boundary}", text, re.IGNORECASE):
+        yield occurrence.span()

@@ -86,6 +86,19 @@ def _record(item: Example | Text) -> dict[str, Any]:
     return {**to_record(item), "factors": json.dumps(dict(item.factors), ensure_ascii=False)}
 
 
+def rows_of(table: pyarrow.Table, numbers: Sequence[int]) -> pyarrow.Table:
+    """Some rows of a table, in ascending order; of a table on the disk no more is read than these."""
+    import pyarrow
+
+    runs: list[list[int]] = []  # first row and the one after the last
+    for number in numbers:
+        if runs and runs[-1][1] == number:
+            runs[-1][1] += 1
+        else:
+            runs.append([number, number + 1])
+    return pyarrow.concat_tables([table.slice(0, 0), *(table.slice(first, end - first) for first, end in runs)])
+
+
 def decoded(table: pyarrow.Table) -> list[Example]:
     """Examples from a stored table; lists are rebuilt from Arrow's flat values, ten times faster than cell by cell."""
     if not len(table):

@@ -17,6 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from anaphora.base.code import code_digest
 from anaphora.base.errors import UserError, one_line
 from anaphora.base.files import atomic_directory, check_writable, read_json, write_json
@@ -26,7 +29,7 @@ from anaphora.data.corpora.division import ReadingReport, fold_numbers, group_ke
 from anaphora.data.corpora.registry import Splits, source_for
 from anaphora.data.example import SPLITS, Example
 from anaphora.data.parquet import write_parquet
-from anaphora.data.records import columns_of, decoded, schema_of
+from anaphora.data.records import columns_of, decoded, rows_of, schema_of
 from anaphora.data.text import Text
 from anaphora.settings import data as data_settings
 from anaphora.settings.extensions import PARTS, extensible, source_of
@@ -49,8 +52,8 @@ class Corpus:
     report: ReadingReport
     fingerprint: str
 
-    def examples(self, split: str) -> list[Example]:
-        """The examples of a split ("train", "dev", "test"), checked anew.
+    def examples(self, split: str, numbers: Sequence[int] | None = None) -> list[Example]:
+        """The examples of a split ("train", "dev", "test"), or those of these numbers, checked anew.
 
         Raises:
             UserError: there is no such split, or the corpus is of texts.
@@ -58,10 +61,10 @@ class Corpus:
         table = self._table(split)
         if "pronoun" not in table.column_names:
             raise UserError("this corpus holds texts without pronoun questions")
-        return decoded(table)
+        return decoded(table if numbers is None else rows_of(table, numbers))
 
-    def texts(self, split: str) -> list[Text]:
-        """The texts of a split, of a corpus without pronoun questions.
+    def texts(self, split: str, numbers: Sequence[int] | None = None) -> list[Text]:
+        """The texts of a split, or those of these numbers, of a corpus without pronoun questions.
 
         Raises:
             UserError: there is no such split, or the corpus is of pronouns.
@@ -69,8 +72,20 @@ class Corpus:
         table = self._table(split)
         if "pronoun" in table.column_names:
             raise UserError("this corpus holds pronoun questions, and no plain or labelled texts")
-        columns = table.to_pydict()
+        columns = (table if numbers is None else rows_of(table, numbers)).to_pydict()
         return [Text(**dict(zip(columns, row, strict=True))) for row in zip(*columns.values(), strict=True)]
+
+    def groups(self, split: str) -> list[str]:
+        """The group of every item of a split."""
+        groups: list[str] = self._table(split).column("group").to_pylist()
+        return groups
+
+    def characters(self, split: str) -> NDArray[np.int64]:
+        """How many characters the text of every item of a split has, without reading it."""
+        from pyarrow import compute
+
+        lengths = compute.utf8_length(self._table(split).column("text"))
+        return lengths.to_numpy().astype(np.int64)
 
     def write_items(self, folder: Path, descriptions: Mapping[str, str]) -> list[str]:
         """Write each split that is not empty as Parquet, and give the names of those that are written."""

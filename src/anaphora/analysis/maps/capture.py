@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +15,7 @@ from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.base.batch import Batch, EncoderInput
 from anaphora.data.batches.batching import encode_plain_text, evaluation_batches, single_batch
 from anaphora.data.batches.encoded import EncodedSplit
+from anaphora.data.batches.text_queries import EncodedChunks
 from anaphora.data.example import Example
 from anaphora.data.tokens.tokenizer import TokenizedText, Tokenizer
 from anaphora.model.prediction import EncoderOutput, group_mean
@@ -87,6 +88,31 @@ def captured_batches(
             row = rows[place, :, :, starts[place] : starts[place] + len(tokens.ids)]
             records.append(AttentionRecord(example, tokens.spans, tokens.words, row))
         yield CapturedBatch(batch.items.numpy(), records, named)
+
+
+def captured_words(
+    model: PronounModel, data: EncodedChunks, batching: Batching
+) -> Iterator[tuple[int, NDArray[np.float32]]]:
+    """The rows of the Q words that attend in each chunk of text: its number and (Q, L, H, T), shortest chunks first.
+
+    Raises:
+        UserError: the model reads a pronoun as a second sequence.
+    """
+    model.check_without_query()
+    for batch in evaluation_batches(data, replace(batching, kind="buckets"), 0):
+        items, length = batch.items.numpy(), batch.ids.shape[1]
+        counts = data.word_counts[items]
+        ends = counts.cumsum()
+        words, owners, _ = data.query_words.take(items)
+        with torch.inference_mode():
+            batch = batch.to(model.device)
+            tokens = EncoderInput(batch.inputs, batch.positions, batch.segments)
+            queries = (batch.query_positions // length, batch.query_positions % length)
+            _, rows = model.encoder.forward_with_rows(tokens, queries, batch.masked_positions)  # none is masked
+            word_of = torch.from_numpy(words + (ends - counts)[owners]).to(model.device)
+            by_word = group_mean(rows.transpose(0, 1), word_of, int(ends[-1])).float().cpu().numpy()
+        for item, count, end in zip(items.tolist(), counts.tolist(), ends.tolist(), strict=True):
+            yield item, by_word[end - count : end, ..., : len(data.tokens[item].ids)]
 
 
 def predict_answers(

@@ -122,7 +122,7 @@ def _encode(texts: Sequence[str], tokenizer: Tokenizer, longest: int, first_only
         tokens, starts = ids.take(chosen)[0], begins.take(chosen)[0]
         words = np.where(starts < 0, -1, np.cumsum(starts == 1, dtype=np.int32) - 1).astype(np.int32)
         special = len(opening) + len(closing)
-        for first, last in _chunk_bounds(np.flatnonzero(starts), len(tokens), longest - special):
+        for first, last in chunk_bounds(np.flatnonzero(starts), len(tokens), longest - special):
             every_id += [opening, tokens[first:last], closing]
             every_word += [np.full_like(opening, -1), words[first:last], np.full_like(closing, -1)]
             lengths.append(last - first + special)
@@ -160,8 +160,14 @@ def _tokenize_each(different: list[str], tokenizer: Tokenizer) -> tuple[RaggedAr
     return RaggedArray.joined(flat, sizes), RaggedArray.joined(begins, sizes)
 
 
-def _chunk_bounds(starts: Indices, total: int, longest: int) -> Iterator[tuple[int, int]]:
-    """First and past-the-last token of each chunk; at least one, which is empty where there is no token."""
+def chunk_bounds(starts: Indices, total: int, longest: int) -> Iterator[tuple[int, int]]:
+    """First and past-the-last token of each chunk; at least one, which is empty where there is no token.
+
+    Args:
+        starts: where words begin; chunks are cut there where they can be.
+        total: tokens of the text.
+        longest: tokens of a chunk at most.
+    """
     first = 0
     while total - first > longest:
         # The last word that begins in the chunk stands whole in the next one, unless it fills a chunk alone.

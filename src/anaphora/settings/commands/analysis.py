@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
 from omegaconf import MISSING
@@ -26,8 +27,8 @@ class Protocol:
 
 
 @dataclass(kw_only=True)
-class Analysis:
-    """A question to a stored run."""
+class RunQuery:
+    """A run, and the items of a split or the one sentence that it reads."""
 
     run: str = "outputs/demo"  # the run directory, a folder of pretrained weights, or hf://owner/name
     data: Data | None = None  # other data than the run's own, for instance data=jsonl data.path=items.jsonl
@@ -38,28 +39,70 @@ class Analysis:
     language: str | None = None  # of the text; told from its characters by default
     split: str = "test"
     items: int | None = None  # at most so many items of the split
-    layer: int | None = None  # by default the head chosen on the development split
-    head: int | None = None
     output: str | None = None  # where the files go; by default into the run directory
-    formats: list[str] = field(default_factory=lambda: ["png", "svg", "pdf"])
-    untrained: int = 20  # untrained models of the control
     trainer: Device = field(default_factory=Device)  # where it computes
 
     def __post_init__(self) -> None:
         one_of("split", self.split, ("train", "dev", "test"))
+        if self.items is not None:
+            at_least("items", self.items, 1)
+        if self.antecedent is not None and self.antecedent not in self.candidates:
+            raise ValueError(f"antecedent ({self.antecedent!r}) must be one of candidates ({self.candidates})")
+
+
+@dataclass(kw_only=True)
+class Analysis(RunQuery):
+    """A question to a stored run."""
+
+    layer: int | None = None  # by default the head chosen on the development split
+    head: int | None = None
+    formats: list[str] = field(default_factory=lambda: ["png", "svg", "pdf"])
+    untrained: int = 20  # untrained models of the control
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
         for name in self.formats:
             one_of("formats", name, ("png", "svg", "pdf"))
         if not self.formats:
             raise ValueError("formats ([]) must name at least one of png, svg, pdf")
-        if self.items is not None:
-            at_least("items", self.items, 1)
         at_least("untrained", self.untrained, 0)
         if (self.text is None) != (self.pronoun is None):
             raise ValueError("text and pronoun go together: give both, or neither to use data")
         if (self.layer is None) != (self.head is None):
             raise ValueError("layer and head go together: give both, or neither for the head chosen on development")
-        if self.antecedent is not None and self.antecedent not in self.candidates:
-            raise ValueError(f"antecedent ({self.antecedent!r}) must be one of candidates ({self.candidates})")
+
+
+@dataclass(kw_only=True)
+class Extraction(RunQuery):
+    """What to write of the attention of a run: the rows of pronouns, or of the words of plain text."""
+
+    words: list[str] = field(default_factory=list)  # of texts without pronoun questions, those that attend; else all
+    shard: str | None = None  # "2/8" is the second of eight parts of the split, groups kept whole; each its own folder
+    memory: int = 64  # MiB of attention weights that are held at a time; a row group of the file at most
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        at_least("memory", self.memory, 1)
+        if self.shard is not None:
+            written = re.fullmatch(r"([1-9]\d{0,8})/([1-9]\d{0,8})", self.shard)
+            if written is None or int(written[1]) > int(written[2]):
+                raise ValueError(f"shard ({self.shard!r}) must be i/n with i from 1 to n, as in 2/8")
+            if self.text is not None:
+                raise ValueError(f"shard ({self.shard}) is a part of a split, and text is one sentence")
+        if self.pronoun is not None and self.text is None:
+            raise ValueError(f"pronoun ({self.pronoun!r}) goes with text")
+        if self.candidates and self.pronoun is None:
+            raise ValueError(f"candidates ({self.candidates}) go with pronoun")
+        if self.words and self.pronoun is not None:
+            raise ValueError(f"words ({self.words}) go with a text without pronoun")
+        if any(not word.strip() for word in self.words):
+            raise ValueError(f"words ({self.words}) must name words")
+
+    @property
+    def part(self) -> tuple[int, int]:
+        """Which part of how many, from 1: (1, 1) is all."""
+        number, count = (self.shard or "1/1").split("/")
+        return int(number), int(count)
 
 
 @dataclass(kw_only=True)

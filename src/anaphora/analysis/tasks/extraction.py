@@ -1,0 +1,258 @@
+"""Attention rows of many items, a few at a time, whatever their number: planned, read, captured and scored.
+
+Batches are planned before shards are dealt out, so an item is computed beside the same others however many shards
+there are, and its numbers are the same to the last bit.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import batched
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anaphora.analysis.maps.capture import capture, captured_words
+from anaphora.analysis.maps.rows import QueryRow
+from anaphora.analysis.scores.heads import score_records
+from anaphora.analysis.scores.strata import scores_table
+from anaphora.base.errors import UserError
+from anaphora.data.batches.text_queries import EncodedChunks, QueriedChunk, queried_chunks
+from anaphora.data.example import Example, items_by_group, sample_groups, to_record
+from anaphora.data.store import load as load_corpus
+from anaphora.data.text import Text
+from anaphora.runs.directory import Run
+from anaphora.runs.items import encode
+from anaphora.settings.data import Data, TextCorpus
+from anaphora.settings.model.attention import heads_of
+from anaphora.settings.model.encoder import check_length
+
+if TYPE_CHECKING:
+    import pyarrow
+
+PART_ITEMS = 512
+"""Items that are read and tokenized at a time; a part of a split that one shard takes has at least as many."""
+PART_CHARACTERS = 400_000
+"""A part has fewer items where their texts are longer than this together."""
+_SAMPLE = 64  # items whose lengths tell about those of all
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The items of a split that are extracted, which are read when they are needed.
+
+    Attributes:
+        groups: of each of N items.
+        characters: (N,) of their texts.
+        read: the items of some ascending numbers.
+        fingerprint: of the corpus; empty for a sentence of one's own.
+    """
+
+    groups: list[str]
+    characters: NDArray[np.int64]
+    read: Callable[[Sequence[int]], Sequence[Example | Text]]
+    fingerprint: str = ""
+
+    def __len__(self) -> int:
+        return len(self.groups)
+
+    def limited(self, most: int | None) -> Selection:
+        """At most so many of them, as whole groups, evenly spread; all of them for None."""
+        if most is None:
+            return self
+        kept = sample_groups(self.groups, most)
+        return replace(
+            self,
+            groups=[self.groups[number] for number in kept],
+            characters=self.characters[kept],
+            read=lambda numbers: _read_sorted(self.read, [kept[number] for number in numbers]),
+        )
+
+    def parts(self) -> list[list[int]]:
+        """All items as whole groups in parts of about `PART_ITEMS`, the items of each in ascending order."""
+        parts: list[list[int]] = [[]]
+        characters = 0
+        for members in items_by_group(self.groups).values():
+            if len(parts[-1]) >= PART_ITEMS or characters >= PART_CHARACTERS:
+                parts.append([])
+                characters = 0
+            parts[-1] += members
+            characters += int(self.characters[members].sum())
+        return [sorted(part) for part in parts]
+
+    def shard(self, number: int, count: int) -> list[list[int]]:
+        """The parts of one of several shards, counted from 1.
+
+        Raises:
+            UserError: there are fewer parts than shards.
+        """
+        parts = self.parts()
+        if count > len(parts):
+            raise UserError(
+                f"shard ({number}/{count}): these {len(self)} items make {len(parts)} parts of whole groups; "
+                f"take at most {len(parts)} shards"
+            )
+        return parts[len(parts) * (number - 1) // count : len(parts) * number // count]
+
+
+def _read_sorted(
+    read: Callable[[Sequence[int]], Sequence[Example | Text]], numbers: Sequence[int]
+) -> list[Example | Text]:
+    """Items in the order of some numbers, of a function that reads them in ascending order."""
+    ascending = sorted(numbers)
+    items = dict(zip(ascending, read(ascending), strict=True))
+    return [items[number] for number in numbers]
+
+
+def select_items(data: Data, split: str, most: int | None) -> Selection:
+    """The items of a split of a corpus.
+
+    Raises:
+        UserError: the corpus cannot be read, or the split is empty.
+    """
+    corpus = load_corpus(data)
+    read = corpus.texts if isinstance(data, TextCorpus) else corpus.examples
+    groups = corpus.groups(split)
+    if not groups:
+        raise UserError(f"split ({split}) holds no {'texts' if isinstance(data, TextCorpus) else 'items'}")
+    selection = Selection(
+        groups, corpus.characters(split), lambda numbers: list(read(split, numbers)), corpus.fingerprint
+    )
+    return selection.limited(most)
+
+
+def single_item(item: Example | Text) -> Selection:
+    """One sentence of one's own."""
+    return Selection([""], np.array([len(item.text)]), lambda numbers: [item] * len(numbers))
+
+
+@dataclass(frozen=True)
+class ExtractedBatch:
+    """What is written at once.
+
+    Attributes:
+        items: what each item holds, with its number.
+        rows: of the pronouns, or of the words that attend.
+        scores: as `scores_table` has them, of the items that can be scored; None for texts.
+    """
+
+    items: list[dict[str, Any]]
+    rows: list[QueryRow]
+    scores: pyarrow.Table | None
+
+
+@dataclass(frozen=True)
+class Extractor:
+    """Reads items and captures their rows.
+
+    Attributes:
+        run: whose attention.
+        selection: the items.
+        words: of texts, those that attend; all of them where none is named.
+        chunk_tokens: of texts, tokens that the model reads at once at most.
+        most_weights: attention weights that are held at a time, of all layers and heads.
+    """
+
+    run: Run
+    selection: Selection
+    words: Sequence[str]
+    chunk_tokens: int
+    most_weights: int
+
+    def batches(self, parts: Sequence[Sequence[int]]) -> Iterator[ExtractedBatch]:
+        """The rows of some items, a batch at a time, in the order of the parts.
+
+        Raises:
+            UserError: an item is too long for the model, or has nothing that attends.
+        """
+        for part in parts:
+            for numbers in batched(part, PART_ITEMS):
+                items = self.selection.read(numbers)
+                examples = [item for item in items if isinstance(item, Example)]
+                if examples:
+                    yield from self._of_pronouns(numbers, examples)
+                else:
+                    yield from self._of_words(numbers, [item for item in items if isinstance(item, Text)])
+
+    def _of_pronouns(self, numbers: Sequence[int], examples: Sequence[Example]) -> Iterator[ExtractedBatch]:
+        data = encode(self.run, examples)
+        pieces = self._pieces(data.ids.lengths.tolist())
+        for piece in pieces:
+            own = data if len(pieces) == 1 else encode(self.run, [examples[place] for place in piece])
+            captured = capture(self.run.model, own, self.run.config.batching, self.run.config.task.prediction)
+            records = [(numbers[place], record) for place, record in zip(piece, captured.records, strict=True)]
+            scores = score_records(captured.records)
+            kept = np.array(numbers)[list(piece)][scores.kept]
+            yield ExtractedBatch(
+                items=[{"item": number, **to_record(record.example)} for number, record in records],
+                rows=[QueryRow.of_record(number, record) for number, record in records],
+                scores=scores_table(replace(scores, kept=kept), captured.correct[scores.kept]),
+            )
+
+    def _of_words(self, numbers: Sequence[int], texts: Sequence[Text]) -> Iterator[ExtractedBatch]:
+        chunks = self._chunks(texts)
+        items = [{"item": number, **_text_record(text)} for number, text in zip(numbers, texts, strict=True)]
+        for piece in self._pieces([chunk.weights for chunk in chunks]):
+            own = [chunks[place] for place in piece]
+            weights: list[NDArray[np.float32] | None] = [None] * len(own)
+            encoded = EncodedChunks(own, self.run.tokenizer.size)
+            for place, by_word in captured_words(self.run.model, encoded, self.run.config.batching):
+                weights[place] = by_word
+            rows = [
+                QueryRow(numbers[chunk.text], query, chunk.tokens.spans, row)
+                for chunk, by_word in zip(own, weights, strict=True)
+                for query, row in zip(chunk.queries, () if by_word is None else by_word, strict=True)
+            ]
+            yield ExtractedBatch(items, rows, None)
+            items = []  # each stands once, before its first row
+        if items:
+            yield ExtractedBatch(items, [], None)
+
+    def _chunks(self, texts: Sequence[Text]) -> list[QueriedChunk]:
+        check_length(self.run.config.model, self.chunk_tokens)
+        return queried_chunks([text.text for text in texts], self.run.tokenizer, self.chunk_tokens, self.words)
+
+    def _pieces(self, head_weights: Sequence[int]) -> list[list[int]]:
+        """Consecutive items in pieces of at most `most_weights`, or one item each, by the weights that a head has."""
+        layers, heads = self.shape
+        pieces: list[list[int]] = []
+        held = 0
+        for place, weights in enumerate(head_weights):
+            held += weights * layers * heads
+            if not pieces or held > self.most_weights:
+                pieces.append([])
+                held = weights * layers * heads
+            pieces[-1].append(place)
+        return pieces
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Layers and heads."""
+        return self.run.config.model.layers, heads_of(self.run.config.model.attention)
+
+    def estimate(self, parts: Sequence[Sequence[int]]) -> tuple[int, int]:
+        """About how many rows some items have, and bytes on the disk, by the lengths of a few of them."""
+        numbers = [number for part in parts for number in part]
+        sample = [numbers[place * len(numbers) // _SAMPLE] for place in range(_SAMPLE)]
+        sample = list(dict.fromkeys(sample))
+        items = [self.selection.read([number])[0] for number in sample]
+        share = float(self.selection.characters[numbers].sum() / self.selection.characters[sample].sum())
+        examples = [item for item in items if isinstance(item, Example)]
+        if examples:
+            lengths = encode(self.run, examples).ids.lengths.tolist()
+            counts = [(1, length) for length in lengths]
+        else:
+            chunks = self._chunks([item for item in items if isinstance(item, Text)])
+            counts = [(len(chunk.queries), len(chunk.tokens.ids)) for chunk in chunks]
+        layers, heads = self.shape
+        rows = len(numbers) if examples else round(share * sum(queries for queries, _ in counts))
+        # Two bytes a weight and four a scale; the characters of a token take about two once they are compressed.
+        size = sum(queries * (length * (2 * layers * heads + 2) + 4 * layers * heads) for queries, length in counts)
+        return rows, round(share * size)
+
+
+def _text_record(text: Text) -> dict[str, Any]:
+    return {name: value for name, value in dataclasses.asdict(text).items() if value}
