@@ -30,8 +30,12 @@ def test_a_table_without_special_tokens(own_run: Path, script: Callable[..., Any
         "attention", f"run={own_run}", "text='Anna met Tom.'", "special=false", f"output={tmp_path / 'maps.parquet'}"
     )
     table = pandas.read_parquet(tmp_path / "maps.parquet")
-    assert table.groupby(["item", "layer", "head"])["weight"].sum().round(4).eq(1).all()
-    assert table["start"].ne(table["end"]).all()
+    words = [range(start, end) for start, end in zip(table["starts"][0], table["ends"][0], strict=True)]
+    assert ["Anna met Tom."[word.start : word.stop] for word in words] == ["Anna", "met", "Tom", "."]
+    for row in table.to_dict("records"):
+        weights = row["weights"].astype("float32").reshape(row["layers"], row["heads"], -1)
+        sums = weights.sum(axis=2) * row["scales"].reshape(weights.shape[:2])
+        assert sums.round(2).min() == sums.round(2).max() == 1
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,8 @@ def no_work(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("the work has begun")
 
-    for place in ("runs.items", "commands.antecedents", "commands.corpus", "commands.evaluate", "studies.measures"):
+    commands = ("commands.antecedents", "commands.corpus", "commands.evaluate")
+    for place in ("runs.items", "analysis.tasks.extraction", *commands, "studies.measures"):
         monkeypatch.setattr(f"anaphora.{place}.load_corpus", refuse)
     monkeypatch.setattr("anaphora.commands.export.to_bert", refuse)
     monkeypatch.setattr("anaphora.training.run.prepare_examples", refuse)

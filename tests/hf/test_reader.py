@@ -228,8 +228,11 @@ def test_saved_rows_are_those_of_all_words(folder: Path, tmp_path: Path) -> None
     maps = anaphora.attention(folder, TEXTS[2], by="token")
     table = pandas.read_parquet(maps.save(tmp_path / "maps.parquet"))
     words = [place for place, (start, end) in enumerate(maps.spans) if start < end]
-    assert list(table.columns) == ["item", "layer", "head", "token", "start", "end", "weight"]
-    one = table[(table["item"] == 2) & (table["layer"] == 1) & (table["head"] == 3)]
-    assert np.allclose(one["weight"], maps.weights[1, 3, words[2]])
+    assert table["item"].eq(0).all() and len(table) == len(words)
+    third = table.iloc[2]
+    assert (third["query_start"], third["query_end"]) == maps.spans[words[2]]
+    shares = third["weights"].astype(np.float32).reshape(third["layers"], third["heads"], -1)
+    weight = shares[1, 3] * third["scales"].reshape(shares.shape[:2])[1, 3]
+    assert np.allclose(weight, maps.weights[1, 3, words[2]], rtol=1e-3)
     with pytest.raises(UserError, match=r"must end in \.parquet"):
         maps.save(tmp_path / "maps.csv")

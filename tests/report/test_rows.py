@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,7 @@ from pyarrow import parquet
 
 from anaphora.analysis.maps import rows as module
 from anaphora.analysis.maps.record import AttentionRecord, from_arrays
-from anaphora.analysis.maps.rows import COLUMNS, attention_table, write_attention_rows
+from anaphora.analysis.maps.rows import COLUMNS, QueryRow, attention_table, write_attention_rows
 from anaphora.data.example import from_record
 
 
@@ -26,14 +27,26 @@ RECORDS = [record("甲乙遇她", 0), record("甲乙丙丁遇她", 1)]
 
 
 def test_each_weight_stands_at_its_own_item_layer_head_and_token() -> None:
-    frame = attention_table(RECORDS).to_pandas()
-    assert len(frame) == sum(one.weights.size for one in RECORDS)
-    for number, one in enumerate(RECORDS):
-        for layer, head in np.ndindex(2, 3):
-            row = frame[(frame["item"] == number) & (frame["layer"] == layer) & (frame["head"] == head)]
-            assert row["token"].tolist() == list(range(len(one.spans)))
-            assert list(zip(row["start"], row["end"], strict=True)) == list(one.spans)
-            np.testing.assert_array_equal(row["weight"], one.weights[layer, head])
+    table = attention_table([QueryRow.of_record(number, one) for number, one in enumerate(RECORDS)])
+    assert table.column_names == list(COLUMNS)
+    assert len(table) == len(RECORDS)
+    for number, (row, one) in enumerate(zip(table.to_pylist(), RECORDS, strict=True)):
+        assert row["item"] == number
+        assert (row["query_start"], row["query_end"]) == one.example.pronoun
+        assert list(zip(row["starts"], row["ends"], strict=True)) == list(one.spans)
+        assert (row["layers"], row["heads"]) == one.weights.shape[:2]
+        shares = np.array(row["weights"], dtype=np.float32).reshape(one.weights.shape)
+        assert shares.max(axis=2).tolist() == [[1, 1, 1], [1, 1, 1]]
+        weights = shares * np.reshape(row["scales"], (2, 3, 1))
+        np.testing.assert_allclose(weights, one.weights, rtol=2**-11, atol=1e-8)
+
+
+def test_a_row_of_zeros_and_a_tiny_weight_are_kept() -> None:
+    weights = np.array([[[0, 0, 0], [1 - 2e-4, 1e-4, 1e-4]]], dtype=np.float32)
+    row = attention_table([QueryRow(3, (0, 1), ((0, 0), (0, 1), (1, 2)), weights)]).to_pylist()[0]
+    assert row["weights"][:3] == [0, 0, 0]
+    assert row["scales"][0] == 0
+    np.testing.assert_allclose(np.array(row["weights"][3:]) * row["scales"][1], weights[0, 1], rtol=2**-10)
 
 
 def test_the_file_explains_its_columns_and_lies_beside_its_items(tmp_path: Path) -> None:
@@ -46,16 +59,24 @@ def test_the_file_explains_its_columns_and_lies_beside_its_items(tmp_path: Path)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["test.parquet", "test_items.jsonl"]
 
 
-def test_a_failed_write_leaves_the_old_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_part_at_a_time_is_the_whole_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_PART", 1)
+    write_attention_rows(tmp_path / "test.parquet", iter(RECORDS))
+    assert parquet.ParquetFile(tmp_path / "test.parquet").num_row_groups == 2
+    whole = attention_table([QueryRow.of_record(number, one) for number, one in enumerate(RECORDS)])
+    assert parquet.read_table(tmp_path / "test.parquet").to_pylist() == whole.to_pylist()
+
+
+def test_a_failed_write_leaves_the_old_table(tmp_path: Path) -> None:
     path = tmp_path / "test.parquet"
     write_attention_rows(path, RECORDS)
     before = path.read_bytes()
 
-    def broken(records: object) -> None:
+    def broken() -> Iterator[AttentionRecord]:
+        yield RECORDS[1]
         raise MemoryError
 
-    monkeypatch.setattr(module, "attention_table", broken)
     with pytest.raises(MemoryError):
-        write_attention_rows(path, RECORDS[:1])
+        write_attention_rows(path, broken())
     assert path.read_bytes() == before
     assert sorted(each.name for each in tmp_path.iterdir()) == ["test.parquet", "test_items.jsonl"]

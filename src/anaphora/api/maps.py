@@ -134,30 +134,24 @@ class Attention:
         )
 
     def save(self, path: str | Path) -> Path:
-        """Write the rows of all words as Parquet, in the columns of scripts/extract_attention.py; `item` is the word.
+        """Write the rows of all words as Parquet, in the columns of scripts/extract_attention.py; the item is number 0.
 
-        The words themselves stand beside it as JSON lines (`<stem>_items.jsonl`). Special tokens have no rows of their
-        own there, but columns.
+        The text stands beside it as JSON lines (`<stem>_items.jsonl`). Special tokens have no rows of their own there,
+        but columns.
         """
-        from anaphora.analysis.maps.record import AttentionRecord
-        from anaphora.analysis.maps.rows import write_attention_rows
+        from anaphora.analysis.maps.rows import QueryRow, attention_file
         from anaphora.base.language import language_of
 
-        path, language = Path(path), language_of(self.text)
+        path = Path(path)
         if path.suffix != ".parquet":
             raise UserError(f"path ({path}) must end in .parquet")
-        numbers = _numbers(self.spans)
-        records = [
-            AttentionRecord(
-                Example(text=self.text, language=language, pronoun=span, candidates=(), antecedents=()),
-                self.spans,
-                numbers,
-                self.weights[:, :, place],
-            )
+        rows = [
+            QueryRow(0, span, self.spans, self.weights[:, :, place])
             for place, span in enumerate(self.spans)
             if span[0] < span[1]
         ]
-        write_attention_rows(path, records)
+        with attention_file(path) as file:
+            file.write(rows, [{"item": 0, "text": self.text, "language": language_of(self.text)}])
         return path
 
     def page(self, path: str | Path | None = None) -> AttentionPage:
@@ -330,15 +324,6 @@ def labelled_attention(
         spans = _word_spans(tokens.spans, tokens.words)
     words = tuple(text[start:end] if start < end else SPECIAL for start, end in spans)
     return Attention(text, words, tuple(spans), maps, chosen, model, is_decoder, example)
-
-
-def _numbers(spans: Sequence[tuple[int, int]]) -> tuple[int, ...]:
-    """Every word's number, -1 for a special token."""
-    numbers, current = [], -1
-    for start, end in spans:
-        current += start < end
-        numbers.append(current if start < end else -1)
-    return tuple(numbers)
 
 
 def _positions_of(mention: str | int, text: str, words: Sequence[str], spans: Sequence[tuple[int, int]]) -> list[int]:

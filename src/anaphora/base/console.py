@@ -19,3 +19,19 @@ def print_table(table: Table) -> None:
         console.print(table)
     finally:
         console.width = width
+
+
+def format_duration(seconds: float) -> str:
+    """A length of time in seconds, minutes or hours."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes = seconds / 60
+    return f"{minutes:.0f} min" if minutes < 90 else f"{minutes / 60:.1f} h"
+
+
+def format_bytes(count: float) -> str:
+    """A number of bytes in the largest unit of which there are more than one and a half."""
+    for unit, size in (("GB", 1e9), ("MB", 1e6)):
+        if count >= 1.5 * size:
+            return f"{count / size:.1f} {unit}" if count < 10 * size else f"{count / size:,.0f} {unit}"
+    return f"{count / 1e3:,.0f} kB"

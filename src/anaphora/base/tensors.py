@@ -35,7 +35,7 @@ def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]], files: Mapping[
         files: digests of further files without which the arrays mean something else, by name.
     """
     # In one entry: the format does not keep the order of several, and equal arrays give equal bytes.
-    digests = json.dumps({_ARRAYS: _digest(arrays), **(files or {})}, sort_keys=True)
+    digests = json.dumps({_ARRAYS: arrays_digest(arrays), **(files or {})}, sort_keys=True)
     content = save({name: np.ascontiguousarray(values) for name, values in arrays.items()}, {_DIGESTS: digests})
     with atomic_write(path) as draft:
         # The library's own writing to a file leaves another file than the draft, with permissions of its own.
@@ -64,12 +64,13 @@ def read_arrays(path: Path, way_out: str = "") -> tuple[dict[str, NDArray[Any]],
         raise UserError(f"{path}: broken or cut off ({error}){advice}") from None
     except TypeError as error:  # such as bfloat16
         raise UserError(f"{path}: its numbers are of another type ({error}){advice}") from None
-    if not isinstance(digests, dict) or (digests and digests.pop(_ARRAYS, None) != _digest(arrays)):
+    if not isinstance(digests, dict) or (digests and digests.pop(_ARRAYS, None) != arrays_digest(arrays)):
         raise UserError(f"{path}: damaged: what it holds is not what was written{advice}")
     return arrays, digests
 
 
-def _digest(arrays: Mapping[str, NDArray[Any]]) -> str:
+def arrays_digest(arrays: Mapping[str, NDArray[Any]]) -> str:
+    """SHA-256 of arrays, their names, types and shapes."""
     total = hashlib.sha256()
     for name in sorted(arrays):
         values = np.ascontiguousarray(arrays[name])

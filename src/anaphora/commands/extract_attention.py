@@ -1,27 +1,165 @@
-"""The pronouns' attention rows as Parquet."""
+"""The attention rows of pronouns, or of the words of plain text, as Parquet."""
 
 from __future__ import annotations
 
-from anaphora.analysis.maps.capture import capture
-from anaphora.analysis.maps.rows import write_attention_rows
-from anaphora.base.console import console
+import sys
+import time
+from collections.abc import Mapping
+from contextlib import nullcontext
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from anaphora.analysis.maps.rows import attention_file, items_path
+from anaphora.analysis.scores.strata import SCORE_COLUMNS, scores_schema
+from anaphora.analysis.tasks.extraction import Extractor, Selection, select_items, single_item
+from anaphora.base.console import console, format_bytes, format_duration
+from anaphora.base.errors import UserError
+from anaphora.base.language import language_of
 from anaphora.commands.shared import held_output, sentence_of
-from anaphora.runs.directory import load
-from anaphora.runs.items import encode, evaluation_splits
-from anaphora.settings.commands.analysis import Analysis
+from anaphora.data.parquet import parquet_about, parquet_parts
+from anaphora.data.text import Text
+from anaphora.runs.digests import analysis_code_digest, model_digest
+from anaphora.runs.directory import Run, load
+from anaphora.settings.commands.analysis import Extraction
+from anaphora.settings.data import Data, TextCorpus
+
+_WEIGHT_BYTES = 4
 
 
-def extract(settings: Analysis) -> None:
-    """Write the pronouns' rows of every layer and head as Parquet."""
+def extract(settings: Extraction) -> None:
+    """Write the rows of every layer and head as Parquet, those of pronouns with their scores, a batch at a time."""
+    if settings.data is not None:
+        _check_words(settings, settings.data)
     run = load(settings.run, settings.trainer)
-    with held_output(settings.output, run.directory / "attention") as folder:
-        if settings.text is not None:
-            examples, name = [sentence_of(settings)], "sentence"
-        else:
-            material = evaluation_splits(run, settings.split, settings.data, settings.items)
-            examples, name = material.measured, material.split
-        captured = capture(run.model, encode(run, examples), run.config.batching, run.config.task.prediction)
-        path = folder / f"{name}.parquet"
-        write_attention_rows(path, captured.records)
-    layers, heads, _ = captured.records[0].weights.shape
-    console.print(f"{len(captured.records)} items x {layers} layers x {heads} heads: {path}", soft_wrap=True)
+    progress = _Progress()
+    number, count = settings.part
+    place = Path(settings.output) if settings.output else run.directory / "attention"
+    with held_output(None, place / f"shard_{number}_of_{count}" if settings.shard else place) as folder:
+        path = folder / f"{'sentence' if settings.text is not None else settings.split}.parquet"
+        _extract(run, _selection(run, settings), path, settings, progress)
+
+
+def _selection(run: Run, settings: Extraction) -> Selection:
+    if settings.text is not None and settings.pronoun is None:
+        return single_item(Text(text=settings.text, language=settings.language or language_of(settings.text)))
+    if settings.text is not None:
+        return single_item(sentence_of(settings))
+    data = settings.data or run.config.data
+    _check_words(settings, data)
+    return select_items(data, settings.split, settings.items or run.config.trainer.limit_items)
+
+
+def _check_words(settings: Extraction, data: Data) -> None:
+    """Refuse settings of plain text where the items ask about pronouns.
+
+    Raises:
+        UserError: naming the setting and the data.
+    """
+    for name in ("words", "chunk_tokens"):
+        value = getattr(settings, name)
+        if value and settings.text is None and not isinstance(data, TextCorpus):
+            raise UserError(f"{name} ({value}) goes with texts; in data={data.kind} the pronouns of the items attend")
+
+
+def _extract(run: Run, selection: Selection, path: Path, settings: Extraction, progress: _Progress) -> None:
+    parts = selection.shard(*settings.part)
+    extractor = Extractor(
+        run,
+        selection,
+        settings.words,
+        settings.chunk_tokens or run.config.batching.row_tokens,
+        settings.memory * 2**20 // _WEIGHT_BYTES,
+    )
+    about = _about(run, selection, extractor, settings)
+    scores_path = path.with_name(f"{path.stem}_scores.parquet")
+    of_texts = isinstance(selection.read([0])[0], Text)
+    files = [items_path(path)] if of_texts or settings.text is not None else [items_path(path), scores_path]
+    if about is not None and parquet_about(path) == about and all(each.exists() for each in files):
+        console.print(f"{path}: written already, from the same items and weights", soft_wrap=True)
+        return
+    total = sum(map(len, parts))
+    rows, size = extractor.estimate(parts)
+    layers, heads = extractor.shape
+    console.print(f"{total:,} items, about {rows:,} rows of {layers} layers x {heads} heads: {format_bytes(size)}")
+    progress.begin(total)
+    scores = parquet_parts(scores_path, scores_schema(), SCORE_COLUMNS) if scores_path in files else nullcontext()
+    written = 0
+    with console.status("extracting") as status, attention_file(path, about) as file, scores as write_scores:
+        for batch in extractor.batches(parts):
+            file.write(batch.rows, batch.items)
+            if write_scores is not None and batch.scores is not None:
+                write_scores(batch.scores)
+            written += len(batch.rows)
+            status.update(progress.after(len(batch.items)))
+        if not written and not settings.shard:
+            raise UserError(f"words ({settings.words}) stand in none of the {total:,} texts")
+    console.print(
+        f"{total:,} items, {written:,} rows of {layers} layers x {heads} heads: {path} "
+        f"({format_bytes(path.stat().st_size)}, {format_duration(progress.seconds())}{progress.memory()})",
+        soft_wrap=True,
+    )
+
+
+def _about(run: Run, selection: Selection, extractor: Extractor, settings: Extraction) -> Mapping[str, Any] | None:
+    """What decides which numbers the file holds; None for a sentence, which takes no time."""
+    if not selection.fingerprint:
+        return None
+    return {
+        "weights": model_digest(run),
+        "code": analysis_code_digest(),
+        "data": selection.fingerprint,
+        "split": settings.split,
+        "items": len(selection),
+        "shard": settings.shard,
+        "words": list(extractor.words),
+        "chunk_tokens": extractor.chunk_tokens,
+    }
+
+
+class _Progress:
+    """How far an extraction is, how long it may take, and how much memory it took."""
+
+    def __init__(self) -> None:
+        self.bytes_before = _resident_bytes()
+        self.begin(0)
+
+    def begin(self, total: int) -> None:
+        """The first of so many items is next."""
+        self.total, self.done, self.begun = total, 0, time.perf_counter()
+
+    def after(self, items: int) -> str:
+        """What to show after so many more items."""
+        self.done += items
+        left = self.seconds() / max(self.done, 1) * (self.total - self.done)
+        return f"extracting: {self.done:,} of {self.total:,} items, about {format_duration(left)} left"
+
+    def seconds(self) -> float:
+        """Since it began."""
+        return time.perf_counter() - self.begun
+
+    def memory(self) -> str:
+        """At most how much memory was taken above what imports and the model had taken, where the system tells."""
+        peak = _peak_bytes()
+        if not self.bytes_before or not peak:
+            return ""
+        return f", at most {max(0, peak - self.bytes_before) / 2**20:,.0f} MiB of memory above the model's"
+
+
+def _resident_bytes() -> int:
+    """The memory that this process has now; 0 where the system does not tell."""
+    pages = Path("/proc/self/statm")
+    if not pages.exists():
+        return 0
+    import resource
+
+    return int(pages.read_text(encoding="ascii").split()[1]) * resource.getpagesize()
+
+
+def _peak_bytes() -> int:
+    """The most memory that this process ever had; 0 where the system does not tell."""
+    if not find_spec("resource"):
+        return 0
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)

@@ -96,7 +96,9 @@ def rows_of(table: pyarrow.Table, numbers: Sequence[int]) -> pyarrow.Table:
             runs[-1][1] += 1
         else:
             runs.append([number, number + 1])
-    return pyarrow.concat_tables([table.slice(0, 0), *(table.slice(first, end - first) for first, end in runs)])
+    there = pyarrow.concat_tables([table.slice(0, 0), *(table.slice(first, end - first) for first, end in runs)])
+    # A slice keeps the values of the whole table behind it, which `decoded` would go through.
+    return there.take(list(range(len(there))))
 
 
 def decoded(table: pyarrow.Table) -> list[Example]:

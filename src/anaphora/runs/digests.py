@@ -7,8 +7,8 @@ import hashlib
 import torch
 
 from anaphora.base.code import code_digest
-from anaphora.base.tensors import file_digest
-from anaphora.runs.directory import Run, RunFiles
+from anaphora.base.tensors import arrays_digest, file_digest
+from anaphora.runs.directory import Run, RunFiles, distinct_tensors
 
 
 def analysis_code_digest(*more: str) -> str:
@@ -23,3 +23,8 @@ def analysis_code_digest(*more: str) -> str:
 def weights_digest(run: Run) -> str:
     """A digest of a run's weights."""
     return file_digest(RunFiles(run.directory).weights)[:16]
+
+
+def model_digest(run: Run) -> str:
+    """A digest of the numbers of a run's weights, wherever they were read from."""
+    return arrays_digest({name: tensor.numpy() for name, tensor in distinct_tensors(run.model).items()})[:16]

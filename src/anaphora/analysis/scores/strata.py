@@ -147,7 +147,15 @@ def scores_table(scores: HeadScores, task_correct: NDArray[np.floating]) -> pyar
         "task_correct": pyarrow.array(np.repeat(task_correct.astype(np.float32), each), from_pandas=True),
     }
     measures = {name: getattr(scores, name).reshape(-1) for name in MEASURES}
-    return pyarrow.table(columns | measures)
+    return pyarrow.table(columns | measures, schema=scores_schema())
+
+
+def scores_schema() -> pyarrow.Schema:
+    """The types of `SCORE_COLUMNS`."""
+    import pyarrow
+
+    types = {"item": pyarrow.int32(), "language": pyarrow.string(), "layer": pyarrow.int16(), "head": pyarrow.int16()}
+    return pyarrow.schema([(name, types.get(name, pyarrow.float32())) for name in SCORE_COLUMNS])
 
 
 @dataclass(frozen=True)

@@ -77,12 +77,15 @@ class Extraction(RunQuery):
     """What to write of the attention of a run: the rows of pronouns, or of the words of plain text."""
 
     words: list[str] = field(default_factory=list)  # of texts without pronoun questions, those that attend; else all
+    chunk_tokens: int | None = None  # of such a text, read at once; by default the run's batching.row_tokens
     shard: str | None = None  # "2/8" is the second of eight parts of the split, groups kept whole; each its own folder
     memory: int = 64  # MiB of attention weights that are held at a time; a row group of the file at most
 
     def __post_init__(self) -> None:
         super().__post_init__()
         at_least("memory", self.memory, 1)
+        if self.chunk_tokens is not None:
+            at_least("chunk_tokens", self.chunk_tokens, 2)
         if self.shard is not None:
             written = re.fullmatch(r"([1-9]\d{0,8})/([1-9]\d{0,8})", self.shard)
             if written is None or int(written[1]) > int(written[2]):
@@ -93,8 +96,9 @@ class Extraction(RunQuery):
             raise ValueError(f"pronoun ({self.pronoun!r}) goes with text")
         if self.candidates and self.pronoun is None:
             raise ValueError(f"candidates ({self.candidates}) go with pronoun")
-        if self.words and self.pronoun is not None:
-            raise ValueError(f"words ({self.words}) go with a text without pronoun")
+        for name in ("words", "chunk_tokens"):
+            if getattr(self, name) and self.pronoun is not None:
+                raise ValueError(f"{name} ({getattr(self, name)}) goes with a text without pronoun")
         if any(not word.strip() for word in self.words):
             raise ValueError(f"words ({self.words}) must name words")
 

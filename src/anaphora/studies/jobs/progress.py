@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from anaphora.base.console import console
+from anaphora.base.console import console, format_bytes, format_duration
 from anaphora.base.errors import UserError
 from anaphora.base.files import write_json, write_text
 from anaphora.report.numbers import NOT_MEASURED
@@ -175,14 +175,6 @@ class StudyProgress:
 def steps_of(config: Config) -> int:
     """How many steps a run trains."""
     return min(config.optimizer.steps, config.trainer.limit_steps or config.optimizer.steps)
-
-
-def format_duration(seconds: float) -> str:
-    """A length of time in seconds, minutes or hours."""
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    minutes = seconds / 60
-    return f"{minutes:.0f} min" if minutes < 90 else f"{minutes / 60:.1f} h"
 
 
 def _title(job: Job) -> str:
