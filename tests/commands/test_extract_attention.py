@@ -141,7 +141,7 @@ def test_parts_hold_whole_groups_and_every_item_once() -> None:
         assert selection.shard(2, 2) == [[1, 2], [4, 5, 6, 7]]
         patched.setattr(extraction, "PART_CHARACTERS", 10)
         assert selection.parts()[1:] == [[1], [2], [4], [5, 6, 7]]
-        assert selection.limited(3).groups == ["a", "a", ""]
+        assert selection.limited(4).groups == ["a", "a", ""]
     with pytest.raises(UserError, match="take at most 1 shards"):
         selection.shard(1, 2)
 

@@ -13,18 +13,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
+from anaphora.base.console import format_bytes
 from anaphora.base.errors import UserError
 from anaphora.commands import study as command
+from anaphora.model.pronoun_model import PronounModel
 from anaphora.runs import requeue
 from anaphora.runs.directory import RunFiles
 from anaphora.runs.requeue import until_requeued
 from anaphora.settings.commands.study import Slurm, StudyPlan
 from anaphora.settings.run import Config
 from anaphora.settings.stored import dumps
+from anaphora.settings.vocabulary import WordPiece
 from anaphora.studies.grid import Job
 from anaphora.studies.jobs import slurm
-from anaphora.studies.jobs.progress import StudyProgress
+from anaphora.studies.jobs.progress import StudyProgress, weights_bytes
 from anaphora.studies.jobs.worker import encode_job
 from anaphora.studies.records import MEASURED_FILE, Query, read_record
 
@@ -275,3 +279,23 @@ def until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
     while not condition():
         assert time.monotonic() < end, "it takes too long"
         time.sleep(0.05)
+
+
+def test_the_disk_that_weights_will_take_is_told_before_a_study_begins(
+    plan: StudyPlan, jobs: list[Job], capsys: pytest.CaptureFixture[str]
+) -> None:
+    finish(jobs[0])
+    RunFiles(jobs[0].directory).weights.touch()
+    StudyProgress(plan, jobs, QUERY)
+    known = replace(jobs[1].config, vocabulary=WordPiece(size=100))
+    size = weights_bytes(known)
+    with torch.device("meta"):
+        model = PronounModel(known.model, known.task.prediction, 100)
+    assert size == pytest.approx(4 * sum(weight.numel() for weight in model.parameters()), rel=0.1)
+    each = weights_bytes(jobs[1].config)
+    assert (
+        f"about {format_bytes(2 * each)} for the weights of the 2 runs that are left, and at most "
+        f"{format_bytes(4 * plan.side_by_side * each)} more while they train"
+    ) in " ".join(capsys.readouterr().out.split())
+    StudyProgress(replace(plan, train=False), jobs, QUERY)
+    assert "disk" not in capsys.readouterr().out

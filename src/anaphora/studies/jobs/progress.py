@@ -16,7 +16,9 @@ from anaphora.report.page.elements import NoteElement, Section, TableElement
 from anaphora.report.page.offline import font_placeholder, read_asset, template_environment
 from anaphora.runs.directory import RunFiles
 from anaphora.settings.commands.study import StudyPlan
+from anaphora.settings.model.encoder import about_weights
 from anaphora.settings.run import Config
+from anaphora.settings.vocabulary import SubwordVocabulary
 from anaphora.studies.grid import Job
 from anaphora.studies.records import FAILURE_FILE, Query, RunRecord, read_record
 from anaphora.training.loggers import checkpoint_step
@@ -24,6 +26,10 @@ from anaphora.training.loggers import checkpoint_step
 PAGE = "progress.html"
 PAGE_SECONDS = 10.0
 """How often the page is rewritten while nothing ends, and how often a browser loads it again."""
+
+
+_CHECKPOINT_COPIES = 4  # the last weights, two numbers of the optimizer for each, and the best weights
+_USUAL_VOCABULARY = 5_000  # tokens, where the text decides how many; about those of the built-in corpus
 
 
 class StudyProgress:
@@ -46,6 +52,8 @@ class StudyProgress:
         self._running: dict[Path, tuple[float, bool]] = {}  # since when, and whether from its start
         self._page_written = -math.inf
         console.print(f"study {plan.name}: {len(jobs)} runs, {plan.side_by_side} at a time", soft_wrap=True)
+        if plan.train and query.of_runs:
+            console.print(f"disk      {_disk_needed(jobs, plan.side_by_side)}", soft_wrap=True)
         console.print(f"progress  {self.page}", soft_wrap=True)
         self.write_page()
 
@@ -170,6 +178,26 @@ class StudyProgress:
                 f"more than minutes={self.plan.minutes:g}; raise that, or take fewer seeds or steps. What has "
                 "finished stays"
             )
+
+
+def _disk_needed(jobs: Sequence[Job], side_by_side: int) -> str:
+    """About how much the weights of the runs that are left will take, and what is to be resumed from beside them."""
+    left = [weights_bytes(job.config) for job in jobs if not RunFiles(job.directory).weights.exists()]
+    training = _CHECKPOINT_COPIES * sum(sorted(left)[-side_by_side:])
+    return (
+        f"about {format_bytes(sum(left))} for the weights of the {len(left)} runs that are left, and at most "
+        f"{format_bytes(training)} more while they train"
+    )
+
+
+def weights_bytes(config: Config) -> int:
+    """About how large the file of a run's weights will be, by its settings, or by what it starts from."""
+    start = RunFiles(Path(config.start)).weights if config.start else None
+    if start is not None and start.exists():
+        return start.stat().st_size
+    known = config.vocabulary.size if isinstance(config.vocabulary, SubwordVocabulary) else _USUAL_VOCABULARY
+    matrices = 1 if config.model.tied_output else 2  # the embedding, and the output's own
+    return round(4 * (about_weights(config.model) + matrices * known * config.model.width))
 
 
 def steps_of(config: Config) -> int:
