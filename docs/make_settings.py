@@ -24,6 +24,7 @@ from anaphora.settings.commands.analysis import (
     AntecedentSelection,
     CrossValidation,
     Export,
+    Extraction,
     LabelTable,
     NameDecisions,
     Protocol,
@@ -74,7 +75,7 @@ MEANINGS = {
     "Trainer.progress": "show a progress bar",
     "NameDecisions.data": "as in training; `gap` by default",
     "NameDecisions.split": "the split that the fine-tuned runs are evaluated on: `train`, `dev` or `test`",
-    "Analysis.split": "`train`, `dev` or `test`",
+    "RunQuery.split": "`train`, `dev` or `test`",
     "Analysis.head": "goes with `layer`",
     "Report.split": "`train`, `dev` or `test`",
     "Report.formats": "of figures: `png`, `svg`, `pdf`",
@@ -147,7 +148,7 @@ def page() -> str:
         *_choices(),
     ]
     parts += ["", "The files lie in [configs](../configs); the demo is [one of them](../configs/experiment/demo.yaml)."]
-    parts += ["", "## Analysing a run: `evaluate`, `extract_attention`, `score_attention`, `plot_attention`", ""]
+    parts += ["", "## Analysing a run: `evaluate`, `score_attention`, `plot_attention`", ""]
     parts += _table(Analysis, "")
     parts += ["", "Other data are chosen as in training, for instance `data=jsonl data.path=items.jsonl`.", ""]
     parts += [
@@ -158,6 +159,7 @@ def page() -> str:
         *_table(Device, "trainer."),
         "",
     ]
+    parts += ["## Attention rows as a table: `scripts/extract_attention.py`", "", *_table(Extraction, ""), ""]
     parts += ["## The report: `scripts/report.py`", "", *_table(Report, ""), ""]
     parts += ["### `protocol`", "", _summary(Protocol), "", *_table(Protocol, "protocol."), ""]
     parts += [

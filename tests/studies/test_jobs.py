@@ -298,4 +298,4 @@ def test_the_disk_that_weights_will_take_is_told_before_a_study_begins(
         f"{format_bytes(4 * plan.side_by_side * each)} more while they train"
     ) in " ".join(capsys.readouterr().out.split())
     StudyProgress(replace(plan, train=False), jobs, QUERY)
-    assert "disk" not in capsys.readouterr().out
+    assert "runs that are left" not in capsys.readouterr().out

@@ -91,7 +91,11 @@ def _extract(run: Run, selection: Selection, path: Path, settings: Extraction, p
             if write_scores is not None and batch.scores is not None:
                 write_scores(batch.scores)
             written += len(batch.rows)
-            status.update(progress.after(len(batch.items)))
+            is_first = not progress.done
+            progress.done += len(batch.items)
+            status.update(f"extracting: {progress}")
+            if is_first and progress.done < total:
+                console.print(f"by the first of them: {progress}")  # where nobody sees the status
         if not written and not settings.shard:
             raise UserError(f"words ({settings.words}) stand in none of the {total:,} texts")
     console.print(
@@ -128,11 +132,9 @@ class _Progress:
         """The first of so many items is next."""
         self.total, self.done, self.begun = total, 0, time.perf_counter()
 
-    def after(self, items: int) -> str:
-        """What to show after so many more items."""
-        self.done += items
+    def __str__(self) -> str:
         left = self.seconds() / max(self.done, 1) * (self.total - self.done)
-        return f"extracting: {self.done:,} of {self.total:,} items, about {format_duration(left)} left"
+        return f"{self.done:,} of {self.total:,} items, about {format_duration(left)} left"
 
     def seconds(self) -> float:
         """Since it began."""

@@ -1,4 +1,4 @@
-"""Tables as Parquet files that say what their columns mean, written at once or a part at a time, whole or not at all."""
+"""Tables as Parquet files that say what their columns mean, written at once or in parts, whole or not at all."""
 
 from __future__ import annotations
 

@@ -84,8 +84,8 @@ class Corpus:
         """How many characters the text of every item of a split has, without reading it."""
         from pyarrow import compute
 
-        lengths = compute.utf8_length(self._table(split).column("text"))
-        return lengths.to_numpy().astype(np.int64)
+        lengths: NDArray[np.int64] = compute.utf8_length(self._table(split).column("text")).to_numpy().astype(np.int64)
+        return lengths
 
     def write_items(self, folder: Path, descriptions: Mapping[str, str]) -> list[str]:
         """Write each split that is not empty as Parquet, and give the names of those that are written."""
