@@ -273,6 +273,34 @@ class OntoGum(CoreferenceCorpus):
 
 
 @dataclass(kw_only=True)
+class Conll2012(CoreferenceCorpus):
+    """CoNLL-2012 (Pradhan et al. 2012): OntoNotes' .v4_gold_conll, any *_conll or .conll, .gz too, or a folder.
+
+    Of a folder that holds gold files only these are read. A file whose path names another language (english, chinese,
+    arabic) is passed over. Train, development and test in a file's name or in its folders tell the official splits.
+    """
+
+    kind: str = "conll2012"
+    language: str = "en"  # of the words, `en` or `zh`
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checks.one_of("data.language", self.language, LANGUAGES)
+
+
+@dataclass(kw_only=True)
+class CorefUd(CoreferenceCorpus):
+    """CorefUD (Nedoluzhko et al. 2022): a .conllu(.gz) file or a folder of them, in which names tell the splits."""
+
+    kind: str = "corefud"
+    language: str = "en"  # of the words, `en` or `zh`
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checks.one_of("data.language", self.language, LANGUAGES)
+
+
+@dataclass(kw_only=True)
 class TextCorpus(ExternalCorpus):
     """Texts without pronoun questions; the variants are the subclasses."""
 

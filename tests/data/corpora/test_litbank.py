@@ -18,7 +18,8 @@ from anaphora.data.corpora.coreference import (
     extents_of,
     passages,
 )
-from anaphora.data.corpora.litbank import NO_CHAIN, head_word
+from anaphora.data.corpora.head_words import head_word
+from anaphora.data.corpora.litbank import NO_CHAIN
 from anaphora.data.example import Example
 from anaphora.settings.data import LitBank
 

@@ -8,8 +8,7 @@ import pytest
 from anaphora.base.errors import UserError
 from anaphora.data import store
 from anaphora.data.corpora import ontogum
-from anaphora.data.corpora.coreference import FIRST_MENTION, SHARED_HEAD_WORD, extents_of
-from anaphora.data.corpora.ontogum import NO_SPLIT, UNBALANCED
+from anaphora.data.corpora.coreference import FIRST_MENTION, NO_SPLIT, SHARED_HEAD_WORD, UNBALANCED, extents_of
 from anaphora.data.example import Example
 from anaphora.settings.data import OntoGum
 

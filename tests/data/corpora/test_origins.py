@@ -55,7 +55,7 @@ def test_where_nothing_is_the_files_that_the_corpus_wants_are_named(name: str, t
 
 def test_the_files_that_the_page_names_are_those_of_the_message() -> None:
     listed = column("at `data.path`", "# Public corpora")
-    assert len(listed) == 13
+    assert len(listed) == 15
     for name, cell in listed.items():
         files = origin_of(SOURCES[name](path="x")).files
         assert [one for one in re.findall(r"`([^`]+)`", cell) if one not in files] == [], name

@@ -7,11 +7,16 @@ any of them is an antecedent.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import NamedTuple
 
-from anaphora.data.example import Example, Span
+from anaphora.base.errors import UserError
+from anaphora.base.language import language_of
+from anaphora.data.corpora.division import ReadingReport, split_by_group
+from anaphora.data.example import SPLITS, Example, Span
+from anaphora.settings.data import CoreferenceCorpus
 
 FORMS = ("pronoun", "proper", "nominal")
 """What a mention's head word is."""
@@ -19,6 +24,8 @@ FORMS = ("pronoun", "proper", "nominal")
 SHARED_HEAD_WORD = "its head word is that of a shorter mention"
 CROSSES_PASSAGES = "the end of a passage cuts it in two"
 FIRST_MENTION = "no mention of its entity stands before it in its passage"
+UNBALANCED = "a bracket without its partner"
+NO_SPLIT = "its document is in a file of none of the splits, as test2 is"
 
 
 class Mention(NamedTuple):
@@ -43,12 +50,14 @@ class Document:
     """Words, sentences and mentions of a text.
 
     Attributes:
-        name: of the document; its examples are never divided between splits.
+        name: of the document.
         words: W words.
         blank: W times whether a blank follows the word.
         sentences: the first word of every sentence.
         mentions: in any order.
         factors: what all its examples carry, such as corpus and genre.
+        language: of its words.
+        group: the documents that share it are never divided between splits; "" where this one stands alone.
     """
 
     name: str
@@ -57,6 +66,87 @@ class Document:
     sentences: Sequence[int]
     mentions: Sequence[Mention]
     factors: Mapping[str, str] = field(default_factory=dict)
+    language: str = "en"
+    group: str = ""
+
+
+class MentionBrackets:
+    """Brackets around mentions as they come, word by word.
+
+    Attributes:
+        spans: (first word, the one past the last, entity) of every mention that was closed.
+        unbalanced: how many brackets had no partner.
+    """
+
+    def __init__(self) -> None:
+        self.spans: list[tuple[int, int, str]] = []
+        self.unbalanced = 0
+        self._open: dict[str, list[int]] = {}
+
+    def open(self, entity: str, word: int) -> None:
+        """A mention begins with a word."""
+        self._open.setdefault(entity, []).append(word)
+
+    def close(self, entity: str, end: int) -> None:
+        """The latest open mention of an entity ends before the word `end`."""
+        if self._open.get(entity):
+            self.spans.append((self._open[entity].pop(), end, entity))
+        else:
+            self.unbalanced += 1
+
+    def end_sentence(self) -> None:
+        """Sentences close every mention, so that a lost bracket spoils no other sentence."""
+        self.unbalanced += sum(map(len, self._open.values()))
+        self._open = {}
+
+
+def check_language(document: Document, path: Path) -> None:
+    """Refuse a document in Chinese characters that is read as English, or the other way about.
+
+    Raises:
+        UserError: naming the file and the setting.
+    """
+    language = language_of("".join(document.words[:500]))
+    if document.words and language != document.language:
+        raise UserError(f"data.language ({document.language}): {path} is {language}, as {document.name} shows")
+
+
+Lost = list[tuple[str, str]]
+"""(where, reason) of what stands in a file and is no mention."""
+
+
+def read_documents(
+    settings: CoreferenceCorpus,
+    files: Sequence[Path],
+    official: Mapping[Path, str],
+    documents: Callable[[Path], Iterator[tuple[Document, Lost]]],
+) -> tuple[dict[str, list[Example]], ReadingReport]:
+    """The examples of some files by split, and the report, whose rows are mentions; a group is never divided.
+
+    Args:
+        settings: the passages' length and the shares.
+        files: what is read.
+        official: the split of the files that have one. Mentions of the others are dropped; where no file has
+            one, all are divided by the shares.
+        documents: a file -> its documents, each with what was lost in it.
+    """
+    dropped: Lost = []
+    splits: dict[str, list[Example]] = {split: [] for split in SPLITS}
+    unassigned: list[Example] = []
+    rows = 0
+    for path in files:
+        for document, lost in documents(path):
+            count = len(document.mentions) + len(lost)
+            rows += count
+            if official and path not in official:
+                dropped += [(document.name, NO_SPLIT)] * count
+                continue
+            dropped += lost
+            examples = splits[official[path]] if official else unassigned
+            examples += examples_of(document, settings.words, dropped)
+    if not official:
+        splits = split_by_group(unassigned, settings.dev_share, settings.test_share, settings.seed)
+    return splits, ReadingReport(rows, tuple(dropped))
 
 
 def passages(document: Document, most: int) -> Iterator[tuple[int, int]]:
@@ -151,11 +241,11 @@ def _passage_examples(
             continue
         yield Example(
             text=passage.text,
-            language="en",
+            language=document.language,
             pronoun=passage.head(mention),
             candidates=tuple(tuple(map(passage.head, mentions)) for mentions in entities.values()),
             antecedents=(list(entities).index(mention.entity),),
-            group=document.name,
+            group=document.group or document.name,
             factors={
                 **document.factors,
                 "document": document.name,

@@ -16,6 +16,7 @@ from pathlib import Path
 from anaphora.base.errors import UserError
 from anaphora.data.corpora.coreference import Document, Mention, examples_of
 from anaphora.data.corpora.division import Origin, ReadingReport, existing_path, files_below, read_lines, split_by_group
+from anaphora.data.corpora.head_words import head_word
 from anaphora.data.example import Example
 from anaphora.settings.data import LitBank
 
@@ -24,15 +25,6 @@ ORIGIN = Origin(files="a folder of <id>_<title>_brat.txt and .ann", licence="CC 
 BOOK_LIST_FORMATS = "a list of books, .jsonl, .jsonl.gz or .txt"
 NO_CHAIN = "in no chain: it describes another mention (copula or apposition)"
 _FORMS = {"PRON": "pronoun", "PROP": "proper", "NOM": "nominal"}
-_PREPOSITIONS = (
-    "of in on at by for from with without to into upon over under above below behind before after between among near "
-    "beside besides against about around across along through toward towards within beyond as like than"
-)
-_OTHERS = "who whom whose which that where when and or but nor he she they we you i it"
-_PUNCTUATION = ", ; : . ! ? ( [ -- – — ..."
-_AFTER_HEAD = frozenset(f"{_PREPOSITIONS} {_OTHERS} {_PUNCTUATION} itself himself herself themselves".split())
-"""What follows a head begins so: prepositions, relative words, conjunctions, subjects of a bare relative, and more."""
-_NO_WORD = re.compile(r"[^\w]+|['’]s?")
 
 
 def read(settings: LitBank) -> tuple[dict[str, list[Example]], ReadingReport]:
@@ -63,23 +55,6 @@ def files(settings: LitBank) -> dict[str, Path]:
     if settings.seen_in is None:
         return books
     return {**books, "seen_in": existing_path(settings.seen_in, BOOK_LIST_FORMATS, "data.seen_in")}
-
-
-def head_word(words: Sequence[str]) -> int:
-    """The place of a mention's head word: the last word before what follows a head, for there are no parses.
-
-    What follows a head begins, from the second word on, with a mark such as a comma, a preposition, a relative word, a
-    conjunction, a reflexive pronoun or the subject of a bare relative ("the roses she liked"). A final 's or quotation
-    mark is not the head.
-    """
-    end = len(words)
-    for place, word in enumerate(words[1:], start=1):
-        if word.lower() in _AFTER_HEAD:
-            end = place
-            break
-    while end > 1 and _NO_WORD.fullmatch(words[end - 1]):
-        end -= 1
-    return end - 1
 
 
 def _annotations(settings: LitBank) -> list[Path]:

@@ -11,6 +11,8 @@ from anaphora.base.errors import UserError
 from anaphora.data.controlled import corpus as controlled
 from anaphora.data.corpora import (
     cluewsc,
+    conll2012,
+    corefud,
     dpr,
     gap,
     knowref,
@@ -84,6 +86,8 @@ SOURCES: dict[type[data_settings.Data], Source] = {
     data_settings.Mandarinograd: Source(mandarinograd.read, mandarinograd.ORIGIN),
     data_settings.LitBank: Source(litbank.read, litbank.ORIGIN, files=litbank.files),
     data_settings.OntoGum: Source(ontogum.read, ontogum.ORIGIN),
+    data_settings.Conll2012: Source(conll2012.read, conll2012.ORIGIN, files=conll2012.files),
+    data_settings.CorefUd: Source(corefud.read, corefud.ORIGIN),
     data_settings.PlainText: Source(plain_text.read, plain_text.ORIGIN, files=plain_text.files, decontaminates=True),
     data_settings.SilverStandard: Source(silver.read, plain_text.ORIGIN, files=silver.files, decontaminates=True),
     data_settings.LabelledText: Source(labelled_text.read, labelled_text.ORIGINS["labelled_text"]),

@@ -1,0 +1,145 @@
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+from readings import everything, pairs_in_one_split, pronoun, right, words
+
+from anaphora.base.errors import UserError
+from anaphora.data import store
+from anaphora.data.corpora import conll2012
+from anaphora.data.corpora.coreference import FIRST_MENTION, NO_SPLIT, UNBALANCED
+from anaphora.settings.data import Conll2012
+
+ENGLISH = (
+    "Anna NNP (1|(3 | Bell NNP 1) | and CC - | Tom NNP (2)|3) | saw VBD - | the DT (4 | old JJ - | mill NN 4) "
+    "| -LRB- -LRB- - | again RB - | -RRB- -RRB- - | /. . -",
+    "She PRP (1) | liked VBD - | it PRP (4) | . . -",
+)
+CHINESE = (
+    "安娜 NR (1) | 看见 VV - | IBM NR (2 | 的 DEG - | 老 JJ - | 板 NN 2) | 。 PU -",
+    "她 PN (1) | 笑 VV - | 。 PU -",
+)
+
+
+def document(sentences: tuple[str, ...], name: str = "nw/mill/00/mill_0001", part: int = 0) -> str:
+    """An invented part: "word tag brackets" between strokes; the second sentence has an argument column more."""
+    rows = []
+    for number, sentence in enumerate(sentences):
+        for place, cells in enumerate(sentence.split(" | ")):
+            word, tag, coreference = cells.split()
+            predicates = "    *" * number
+            rows.append(f"{name}   {part}   {place}  {word}  {tag}  *  -  -  -  -  *{predicates}   {coreference}")
+        rows.append("")
+    return "\n".join((f"#begin document ({name}); part {part:03d}", *rows, "#end document", ""))
+
+
+def settings(path: Path, language: str = "en", test_share: float = 0.0) -> Conll2012:
+    return Conll2012(path=str(path), language=language, dev_share=0.0, test_share=test_share)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    file = tmp_path / "mill.v4_gold_conll"
+    file.write_text(document(ENGLISH))
+    return file
+
+
+def test_pronouns_have_earlier_mentions_of_their_entity_as_antecedents_and_the_others_as_candidates(path: Path) -> None:
+    splits, report = conll2012.read(settings(path))
+    she, it = everything(splits)
+    assert she.text == "Anna Bell and Tom saw the old mill ( again ) . She liked it ."
+    assert (pronoun(she), words(she), right(she)) == ("She", [["Bell"], ["Tom"], ["mill"]], ["Bell"])
+    assert (pronoun(it), words(it), right(it)) == ("it", [["Bell", "She"], ["Tom"], ["mill"]], ["mill"])
+    assert she.factors["form"] == "pronoun" and she.factors["genre"] == "nw"
+    assert report.rows == 6 and report.reasons[FIRST_MENTION] == 3
+
+
+def test_chinese_words_are_joined_and_the_last_noun_is_the_head(tmp_path: Path) -> None:
+    path = tmp_path / "mill_conll"
+    path.write_text(document(CHINESE), encoding="utf-8")
+    (she,) = everything(conll2012.read(settings(path, "zh"))[0])
+    assert (she.text, she.language) == ("安娜看见IBM的老板。她笑。", "zh")
+    assert (pronoun(she), words(she), right(she)) == ("她", [["安娜"], ["板"]], ["安娜"])
+    with pytest.raises(UserError, match=r"data\.language \(en\): .*mill_conll is zh"):
+        conll2012.read(settings(path))
+
+
+def test_parts_of_a_document_share_no_entity_and_one_split(tmp_path: Path) -> None:
+    path = tmp_path / "all.conll"
+    names = [f"nw/mill/00/mill_{number}" for number in range(6)]
+    path.write_text("".join(document(ENGLISH, name, part) for name in names for part in (0, 1)))
+    splits, _ = conll2012.read(settings(path, test_share=0.5))
+    assert {split: len({one.group for one in examples}) for split, examples in splits.items()} == {
+        "train": 3, "dev": 0, "test": 3,
+    }  # fmt: skip
+    assert pairs_in_one_split(splits)
+    assert all(len(one.candidates) == 3 for one in everything(splits))
+
+
+def test_folders_tell_the_official_splits_and_only_gold_files_of_the_language_are_read(tmp_path: Path) -> None:
+    for split, language, kind in (
+        *(("train", "english", "gold"), ("development", "english", "gold"), ("test", "english", "gold")),
+        *(("train", "english", "auto"), ("train", "chinese", "gold"), ("conll-2012-extra", "english", "gold")),
+    ):
+        folder = tmp_path / split / "data" / language / "annotations"
+        folder.mkdir(parents=True, exist_ok=True)
+        name = f"nw/{split}/{language}_{kind}"
+        with gzip.open(folder / f"mill.v4_{kind}_conll.gz", "wt") as file:
+            file.write(document(ENGLISH, name))
+    splits, report = conll2012.read(settings(tmp_path))
+    assert {split: {one.group for one in examples} for split, examples in splits.items()} == {
+        "train": {"conll2012/nw/train/english_gold"},
+        "dev": {"conll2012/nw/development/english_gold"},
+        "test": {"conll2012/nw/test/english_gold"},
+    }
+    assert (report.rows, report.reasons[NO_SPLIT]) == (4 * 6, 6)
+    corpus = store.load(settings(tmp_path))
+    assert all(corpus.examples(name) == splits[name] for name in splits)
+    with pytest.raises(UserError, match=r"no file _conll or \.conll in chinese is in this folder"):
+        conll2012.read(settings(tmp_path / "test", "zh"))
+
+
+def test_a_lost_bracket_is_counted_and_spoils_no_other_sentence(path: Path) -> None:
+    expected, report = conll2012.read(settings(path))
+    path.write_text(path.read_text().replace("again  RB  *  -  -  -  -  *   -", "again  RB  *  -  -  -  -  *   (9"))
+    splits, again = conll2012.read(settings(path))
+    assert splits == expected
+    assert again.reasons == {**report.reasons, UNBALANCED: 1}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("#begin document (nw", "#begin (nw", r"line 2: a word stands before '#begin document \(name\); part 000'"),
+        ("; part 000", "", r"line 1: '#begin document .* must be '#begin document \(name\); part 000'"),
+        ("#end document\n", "", r"'#end document' of conll2012/nw/mill/00/mill_0001/000 is missing"),
+        ("#end document\n", "#begin document (x); part 1\n", r"line 20: a document begins before '#end document' of"),
+        ("#end document\n", "#end document\n#end document\n", r"line 21: '#end document' without its"),
+        ("0   3  Tom", "0   4  Tom", r"line 5, word number: '4' must be 3"),
+        ("old  JJ  *  ", "old  JJ  ", r"line 8: 11 columns; CoNLL-2012 has 12 or more"),
+        ("old  JJ  *  ", "old  JJ  *  * ", r"line 8: 13 columns; the sentence began with 12"),
+        ("old", "[WORD]", r"line 8, word: \[WORD\] stands for a word"),
+        ("(2)|3)", "(2)|(x)", r"line 5, coreference: '\(2\)\|\(x\)' must be -, or of \(12, 12\) and \(12\)"),
+        ("(2)|3)", "(2)|3", r"line 5, coreference"),
+    ],
+)
+def test_a_broken_line_is_named(path: Path, old: str, new: str, message: str) -> None:
+    assert old in path.read_text()
+    path.write_text(path.read_text().replace(old, new, 1))
+    with pytest.raises(UserError, match=message) as error:
+        conll2012.read(settings(path))
+    assert str(path) in str(error.value) and "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("ending", ["\r\n", "\r"])
+def test_every_line_end_is_the_same_corpus(path: Path, ending: str) -> None:
+    expected = conll2012.read(settings(path))[0]
+    path.write_bytes(b"\xef\xbb\xbf" + document(ENGLISH).replace("\n", ending).encode())
+    assert conll2012.read(settings(path))[0] == expected
+
+
+def test_the_language_is_checked() -> None:
+    with pytest.raises(UserError, match=r"data\.language \('ar'\) must be one of en, zh"):
+        Conll2012(path=".", language="ar")
