@@ -30,6 +30,7 @@ from anaphora.settings.commands.analysis import (
     Protocol,
     Report,
     RunComparison,
+    SampleSize,
     TrainedControls,
     Transfer,
 )
@@ -179,6 +180,7 @@ def page() -> str:
     parts += ["## Labels of texts: `scripts/labels.py`", "", *_table(LabelTable, ""), ""]
     parts += ["## Step by step: `scripts/explain.py`", "", *_table(Explanation, ""), ""]
     parts += ["## Several runs: `scripts/compare.py`", "", *_table(RunComparison, "")]
+    parts += ["", "## Items and seeds: `scripts/sample_size.py`", "", *_table(SampleSize, "")]
     parts += ["", "## Speed: `scripts/benchmark.py`", "", *_table(Benchmark, "")]
     parts += ["", "`scale=smoke` is the smallest comparison that runs every step."]
     parts += ["", "## A published table again: `scripts/replicate.py`", "", *_table(Replication, ""), ""]

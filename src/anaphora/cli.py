@@ -34,6 +34,7 @@ from anaphora.settings.commands.analysis import (
     NameDecisions,
     Report,
     RunComparison,
+    SampleSize,
     TrainedControls,
     Transfer,
 )
@@ -96,6 +97,7 @@ COMMANDS: dict[str, Command] = {
     "plot_attention": Command("analysis", Analysis, "plot_attention:plot"),
     "replicate": Command("replicate", Replication, "replicate:replicate"),
     "report": Command("report", Report, "report:report"),
+    "sample_size": Command("sample_size", SampleSize, "sample_size:print_sample_sizes"),
     "score_attention": Command("analysis", Analysis, "score_attention:score_heads"),
     "serve": Command("serve", LivePage, "live:serve_page"),
     "study": Command("study", StudyPlan, "study:study"),

@@ -36,6 +36,7 @@ FILES = {
     "explain": ("run={run}", "text=Anna", "form=page"),
     "gap": ("runs=[{run}]", "data=gap", "data.path={here}"),
     "labels": ("runs=[{run}]",),
+    "sample_size": ("runs=[{run}]",),
     "transfer": ("runs=[{run}]", "data=jsonl", "data.path={here}/items.jsonl"),
 }
 """The same where `output` is a file."""
@@ -63,6 +64,7 @@ def no_work(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("anaphora.commands.attention.attention", refuse)
     monkeypatch.setattr("anaphora.commands.explain.build_walkthrough", refuse)
     monkeypatch.setattr("anaphora.commands.compare.stored_evidence", refuse)
+    monkeypatch.setattr("anaphora.commands.sample_size.scored_evidence", refuse)
 
 
 @pytest.mark.usefixtures("no_work")

@@ -214,6 +214,7 @@ OF_RUNS = {
     "gap": ("data.path=gap",),
     "labels": (),
     "report": (),
+    "sample_size": (),
     "transfer": ("data=jsonl", "data.path=items.jsonl"),
 }
 """Every script that takes several runs, and what it has to be given beside them."""

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from anaphora.analysis.evidence.comparison import compare_runs
 from anaphora.analysis.evidence.schema.evidence import Evidence
-from anaphora.analysis.evidence.storage import metrics_path, read_evidence
 from anaphora.base.console import console
 from anaphora.base.errors import UserError
 from anaphora.base.files import check_writable, write_csv
+from anaphora.commands.shared import scored_evidence
 from anaphora.report.terminal import comparison_table
 from anaphora.runs.presence import run_directories
 from anaphora.settings.commands.analysis import RunComparison
@@ -35,11 +35,4 @@ def stored_evidence(runs: Sequence[str]) -> list[Evidence]:
     """
     if len(runs) < 2:
         raise UserError(f"runs ({list(runs)}) must name at least two run directories")
-    evidence = []
-    for run in runs:
-        stored = read_evidence(Path(run), "test")
-        if stored is None:
-            path = metrics_path(Path(run), "test")
-            raise UserError(f"{path} is missing: score the run first with scripts/score_attention.py run={run}")
-        evidence.append(stored)
-    return evidence
+    return [scored_evidence(run, "test") for run in runs]

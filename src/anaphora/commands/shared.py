@@ -10,10 +10,13 @@ from typing import TYPE_CHECKING
 from rich.status import Status
 
 from anaphora.analysis.evidence.headline import Headline, measure_headline
+from anaphora.analysis.evidence.schema.evidence import Evidence
+from anaphora.analysis.evidence.storage import metrics_path, read_evidence
 from anaphora.analysis.scores.heads import Head, existing_head
 from anaphora.api.models import open_any
 from anaphora.api.runs import OpenRun
 from anaphora.base.device import Device
+from anaphora.base.errors import UserError
 from anaphora.data.example import Example
 from anaphora.data.own_sentence import example_from_query
 from anaphora.runs.directory import Run, locked_run
@@ -38,6 +41,21 @@ def sentence_of(settings: RunQuery) -> Example:
 def named_head(settings: Analysis) -> Head | None:
     """The head that a command names, whether a model has it or not."""
     return None if settings.layer is None or settings.head is None else Head(settings.layer, settings.head)
+
+
+def scored_evidence(run: str, split: str) -> Evidence:
+    """The stored evidence on a run.
+
+    Raises:
+        UserError: it has not been scored.
+    """
+    stored = read_evidence(Path(run), split)
+    if stored is None:
+        raise UserError(
+            f"{metrics_path(Path(run), split)} is missing: score the run first with "
+            f"scripts/score_attention.py run={run}" + (f" split={split}" if split != "test" else "")
+        )
+    return stored
 
 
 def requested_head(settings: Analysis, run: Run) -> Head | None:

@@ -274,6 +274,40 @@ class LabelTable:
 
 
 @dataclass(kw_only=True)
+class SampleSize:
+    """How many items and how many seeds show a difference, from the spread that was measured."""
+
+    runs: list[str] = field(default_factory=list)  # scored runs of one recipe, one a seed; one alone tells of items
+    study_folder: str | None = None  # of a study, or its study.json: the spread over seeds of every cell
+    spread: list[float] = field(default_factory=list)  # of a published table: lowest and highest in percent, and seeds
+    points: float = 5.0  # the difference to show, in percentage points
+    measure: str = "candidate_accuracy"  # or task_accuracy, of which the spread is taken
+    alpha: float = 0.05  # of the test, two-sided
+    power: float = 0.8  # how often the test shall show a difference that is there
+    split: str = "test"  # of the runs
+    output: str | None = None  # a CSV file
+
+    def __post_init__(self) -> None:
+        one_of("split", self.split, ("train", "dev", "test"))
+        one_of("measure", self.measure, ("candidate_accuracy", "task_accuracy"))
+        if not 0 < self.points <= 100:
+            raise ValueError(f"points ({self.points:g}) must be above 0 and at most 100")
+        for name, share in (("alpha", self.alpha), ("power", self.power)):
+            if not 0 < share < 1:
+                raise ValueError(f"{name} ({share:g}) must be above 0 and below 1")
+        if self.alpha >= self.power:
+            raise ValueError(f"alpha ({self.alpha:g}) must be below power ({self.power:g})")
+        if self.spread:
+            lowest, highest, seeds = self.spread if len(self.spread) == 3 else (1.0, 0.0, 0.0)
+            if not (0 <= lowest <= highest <= 100 and seeds >= 2 and seeds == int(seeds)):
+                raise ValueError(
+                    f"spread ({self.spread}) must be lowest, highest (in percent) and seeds, as [90.4,95.4,5]"
+                )
+        if not self.runs and self.study_folder is None and not self.spread:
+            raise ValueError("runs ([]) must name scored runs, study_folder a study, or spread a published range")
+
+
+@dataclass(kw_only=True)
 class RunComparison:
     """Runs to put side by side."""
 

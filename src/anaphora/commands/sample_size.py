@@ -1,0 +1,275 @@
+"""How many items and how many seeds show a difference, from the spread that was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pyarrow import ArrowException, parquet
+from rich import box
+from rich.table import Table
+
+from anaphora.analysis.scores.cells import cells, clusters
+from anaphora.analysis.tasks.sample_size import (
+    clustered_mean,
+    deviation_interval,
+    deviation_of_range,
+    items_needed,
+    seeds_needed,
+)
+from anaphora.base.console import console
+from anaphora.base.device import Device
+from anaphora.base.errors import UserError
+from anaphora.base.files import check_writable, read_json, write_csv
+from anaphora.commands.shared import scored_evidence
+from anaphora.data.example import Example
+from anaphora.report.numbers import NOT_MEASURED, format_count, format_number, format_percent
+from anaphora.runs.directory import load
+from anaphora.runs.items import evaluation_splits
+from anaphora.runs.presence import run_directories
+from anaphora.settings.commands.analysis import SampleSize
+from anaphora.settings.commands.study import BASE_CELL
+
+Row = dict[str, Any]
+
+_STUDY = {"cells": [{"name": str, "groups": {str: {str: {"measures": {str: {"values?": [(float, None)]}}}}}}]}
+"""What is read of a study.json."""
+
+
+def print_sample_sizes(settings: SampleSize) -> list[Row]:
+    """Print how many items and how many seeds a difference needs, and keep them as CSV where a file is named.
+
+    Returns:
+        The rows of both tables, told apart by "needed": "items" or "seeds".
+
+    Raises:
+        UserError: a run is not scored, scored on other items than its own, or of other data; the study is missing.
+    """
+    if settings.output:
+        check_writable(Path(settings.output))
+    runs = run_directories(settings.runs)
+    of_items = list(_item_rows(runs, settings)) if runs else []
+    of_seeds = [*_seed_rows(runs, settings)] if len(runs) > 1 else []
+    if settings.study_folder is not None:
+        of_seeds += _study_rows(settings)
+    if settings.spread:
+        of_seeds.append(_spread_row(settings))
+    if of_items:
+        console.print(_items_table(of_items, settings))
+    if of_seeds:
+        console.print(_seeds_table(of_seeds, settings))
+    if settings.output:
+        write_csv(Path(settings.output), of_items + of_seeds)
+        console.print(f"table {settings.output}", soft_wrap=True)
+    return of_items + of_seeds
+
+
+@dataclass(frozen=True)
+class _ItemScores:
+    """The (N,) scores of a run's chosen head, or of its answers, NaN where it has none, and the items."""
+
+    run: str
+    examples: list[Example]
+    values: NDArray[np.float64]
+
+
+def _item_rows(runs: Sequence[str], settings: SampleSize) -> Iterator[Row]:
+    first: _ItemScores | None = None
+    for name in runs:
+        scores = _item_scores(name, settings)
+        yield from _rows_of(Path(name).name, scores.examples, scores.values, settings, (1, 2))
+        if first is None:
+            first = scores
+            continue
+        if [one.text for one in first.examples] != [one.text for one in scores.examples]:
+            raise UserError(f"runs: {name} and {first.run} were scored on other items; name runs of the same data")
+        yield from _rows_of(
+            f"{Path(name).name} - {Path(first.run).name}", scores.examples, scores.values - first.values, settings, (1,)
+        )
+
+
+def _item_scores(name: str, settings: SampleSize) -> _ItemScores:
+    evidence = scored_evidence(name, settings.split)
+    path = Path(name) / "tables" / f"scores_{settings.split}.parquet"
+    again = f"score the run again with scripts/score_attention.py run={name} split={settings.split}"
+    column = "task_correct" if settings.measure == "task_accuracy" else "candidate_accuracy"
+    try:
+        table = parquet.read_table(
+            path,
+            columns=["item", "language", column],
+            filters=[("layer", "==", evidence.head.layer), ("head", "==", evidence.head.head)],
+        )
+    except FileNotFoundError:
+        raise UserError(f"{path} is missing: {again}") from None
+    except (ArrowException, OSError):
+        raise UserError(f"{path}: not a table of scores; {again}") from None
+    run = load(name, Device(device="cpu"))
+    examples = evaluation_splits(run, settings.split).measured
+    numbers, languages = table["item"].to_numpy(), table["language"].to_pylist()
+    others = UserError(f"{path} holds other items than the {settings.split} split of the run's own data; {again}")
+    if len(numbers) + sum(evidence.dropped.values()) != len(examples) or numbers.max(initial=-1) >= len(examples):
+        raise others
+    if [examples[number].language for number in numbers] != languages:
+        raise others
+    values = np.full(len(examples), np.nan)
+    values[numbers] = table[column].to_numpy(zero_copy_only=False)
+    return _ItemScores(name, examples, values)
+
+
+def _rows_of(
+    name: str, examples: Sequence[Example], values: NDArray[np.float64], settings: SampleSize, samples: Sequence[int]
+) -> Iterator[Row]:
+    labels = clusters(examples)
+    for language, kind, inside in cells(examples):
+        chosen = np.flatnonzero(inside & ~np.isnan(values))
+        if not chosen.size:
+            continue
+        spread = clustered_mean(values[chosen], [labels[item] for item in chosen])
+        needed = {
+            count: items_needed(spread, settings.points / 100, settings.alpha, settings.power, count)
+            for count in samples
+        }
+        yield {
+            "needed": "items",
+            "of": name,
+            "language": language,
+            "kind": kind,
+            "items": spread.items,
+            "clusters": spread.clusters,
+            "mean": spread.mean,
+            "design_effect": spread.design_effect,
+            "against_a_value": needed[1],
+            "each_of_two": needed.get(2),
+        }
+
+
+def _seed_rows(runs: Sequence[str], settings: SampleSize) -> Iterator[Row]:
+    evidence = [scored_evidence(name, settings.split) for name in runs]
+    for language, kinds in evidence[0].scores.items():
+        for kind in kinds:
+            stored = [one.scores.get(language, {}).get(kind) for one in evidence]
+            values = [getattr(cell, settings.measure) for cell in stored if cell is not None]
+            yield from _seed_row(f"{len(runs)} runs", language, kind, values, settings, (1, 2))
+
+
+def _study_rows(settings: SampleSize) -> list[Row]:
+    path = Path(str(settings.study_folder)).expanduser()
+    path = path / "study.json" if path.suffix != ".json" else path
+    try:
+        study = read_json(path, _STUDY, "run that study again, which writes it anew")
+    except FileNotFoundError:
+        raise UserError(f"study_folder ({settings.study_folder}): there is no {path}") from None
+    base = next((cell["groups"] for cell in study["cells"] if cell["name"] == BASE_CELL), {})
+    rows: list[Row] = []
+    for cell in study["cells"]:
+        for language, groups in cell["groups"].items():
+            for group in groups:
+                values = _values(cell["groups"], language, group, settings.measure)
+                rows += _seed_row(cell["name"], language, group, values, settings, (1, 2))
+                if cell["name"] == BASE_CELL:
+                    continue
+                pairs = zip(values, _values(base, language, group, settings.measure), strict=False)
+                differences = [one - other for one, other in pairs if one is not None and other is not None]
+                rows += _seed_row(f"{cell['name']} - {BASE_CELL}", language, group, differences, settings, (1,))
+    if not rows:
+        raise UserError(f"{path}: no cell has {settings.measure} of two seeds or more")
+    return rows
+
+
+def _values(groups: Mapping[str, Any], language: str, group: str, measure: str) -> list[float | None]:
+    values: list[float | None] = (
+        groups.get(language, {}).get(group, {}).get("measures", {}).get(measure, {"values": []})["values"]
+    )
+    return values
+
+
+def _seed_row(
+    name: str, language: str, kind: str, values: Sequence[float | None], settings: SampleSize, samples: Sequence[int]
+) -> Iterator[Row]:
+    """One row; none where fewer than two seeds have a value."""
+    known = [value for value in values if value is not None]
+    if len(known) < 2:
+        return
+    deviation, low, high = deviation_interval(known)
+
+    yield {
+        "needed": "seeds",
+        "of": name,
+        "language": language,
+        "kind": kind,
+        "seeds": len(known),
+        "mean": float(np.mean(known)),
+        "deviation": deviation,
+        "deviation_low": low,
+        "deviation_high": high,
+        **_seed_counts(deviation, settings, samples),
+        **{f"{name}_at_high": count for name, count in _seed_counts(high, settings, samples).items()},
+    }
+
+
+def _spread_row(settings: SampleSize) -> Row:
+    lowest, highest, seeds = settings.spread
+    deviation = deviation_of_range(lowest / 100, highest / 100, int(seeds))
+    row: Row = {"needed": "seeds", "of": f"{lowest:g} to {highest:g}", "seeds": int(seeds), "deviation": deviation}
+    return row | _seed_counts(deviation, settings, (1, 2))
+
+
+def _seed_counts(deviation: float, settings: SampleSize, samples: Sequence[int]) -> dict[str, int | None]:
+    counts = {
+        count: seeds_needed(deviation, settings.points / 100, settings.alpha, settings.power, count)
+        for count in samples
+    }
+    return {"against_a_value": counts[1], "each_of_two": counts.get(2)}
+
+
+def _items_table(rows: Sequence[Row], settings: SampleSize) -> Table:
+    table = _table(
+        f"items for {_goal(settings)}", ("items", "templates", "mean", "design effect", "one run", "each of two")
+    )
+    for row in rows:
+        table.add_row(
+            *(row["of"], row["language"], row["kind"], format_count(row["items"]), format_count(row["clusters"])),
+            format_percent(row["mean"]),
+            format_number(row["design_effect"], 1),
+            format_count(row["against_a_value"]),
+            format_count(row["each_of_two"]),
+        )
+    return table
+
+
+def _seeds_table(rows: Sequence[Row], settings: SampleSize) -> Table:
+    columns = ("seeds", "mean", "deviation [95 %]", "one recipe", "each of two")
+    table = _table(f"seeds for {_goal(settings)}; in brackets at the upper end of the deviation", columns)
+    for row in rows:
+        interval = (row["deviation_low"], row["deviation_high"]) if "deviation_low" in row else None
+        table.add_row(
+            *(row["of"], row.get("language", NOT_MEASURED), row.get("kind", NOT_MEASURED), format_count(row["seeds"])),
+            *(format_percent(row.get("mean")), format_percent(row["deviation"], interval)),
+            *(_with_high(row, name) for name in ("against_a_value", "each_of_two")),
+        )
+    return table
+
+
+def _with_high(row: Row, name: str) -> str:
+    if row[name] is None:
+        return NOT_MEASURED
+    high = f" ({format_count(row[f'{name}_at_high'])})" if f"{name}_at_high" in row else ""
+    return format_count(row[name]) + high
+
+
+def _goal(settings: SampleSize) -> str:
+    measure = settings.measure.replace("_", " ")
+    return f"{settings.points:g} points of {measure}, alpha {settings.alpha:g}, power {settings.power:g}"
+
+
+def _table(title: str, columns: Sequence[str]) -> Table:
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
+    for name in ("of", "language", "kind"):
+        table.add_column(name)
+    for name in columns:
+        table.add_column(name, justify="right")
+    return table
