@@ -163,7 +163,7 @@ def _study_rows(settings: SampleSize) -> list[Row]:
         study = read_json(path, _STUDY, "run that study again, which writes it anew")
     except FileNotFoundError:
         raise UserError(f"study_folder ({settings.study_folder}): there is no {path}") from None
-    base = next((cell["groups"] for cell in study["cells"] if cell["name"] == BASE_CELL), {})
+    base: Mapping[str, Any] = next((cell["groups"] for cell in study["cells"] if cell["name"] == BASE_CELL), {})
     rows: list[Row] = []
     for cell in study["cells"]:
         for language, groups in cell["groups"].items():

@@ -100,8 +100,8 @@ def deviation_interval(values: ArrayLike, level: float = 0.95) -> tuple[float, f
     numbers = np.asarray(values, dtype=np.float64)
     freedom = len(numbers) - 1
     deviation = float(numbers.std(ddof=1))
-    low, high = stats.chi2.ppf([(1 + level) / 2, (1 - level) / 2], freedom)
-    return deviation, deviation * math.sqrt(freedom / low), deviation * math.sqrt(freedom / high)
+    low, high = (math.sqrt(freedom / stats.chi2.ppf(tail, freedom)) for tail in ((1 + level) / 2, (1 - level) / 2))
+    return deviation, deviation * low, deviation * high
 
 
 def deviation_of_range(lowest: float, highest: float, seeds: int) -> float:
