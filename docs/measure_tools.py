@@ -26,20 +26,33 @@ SENTENCE = "The old doctor thanked the young nurse in the quiet hall because she
 REPEATS = 5
 MEASURES = ("anaphora page", "bertviz head_view", "bertviz model_view", "TransformerLens cache")
 LIVE = "anaphora live page"
-MODELS = {"MiniLM": "all-MiniLM-L6-v2, 6 x 12 heads", "base": "BERT-base, random weights, 12 x 12 heads"}
-RUN = "the demo's run"
+MODELS = {
+    "MiniLM": "all-MiniLM-L6-v2, 6 x 12 heads, 20 words",
+    "base": "BERT-base, random weights, 12 x 12 heads, 20 words",
+    "long": "the same, 200 words",
+}
+RUN = "the demo's run, 20 words"
 
 
 def main() -> None:
     """Measure everything and print the table as Markdown."""
     assert len(SENTENCE.split()) == 20
     folder, *runs = sys.argv[1:]
-    print(f"| what | model | seconds | memory, MB | size, MB |\n|{'---|' * 5}")
+    _write(f"| what | model | seconds | memory, MB | size, MB |\n|{'---|' * 5}")
     for model, described in MODELS.items():
         for what in (*MEASURES, LIVE):
-            print(_line(what, described, _in_own_process(what, model, folder)), flush=True)
+            _write(_line(what, described, _in_own_process(what, model, folder)))
     for run in runs:
-        print(_line(LIVE, RUN, _in_own_process(LIVE, RUN, run)), flush=True)
+        _write(_line(LIVE, RUN, _in_own_process(LIVE, RUN, run)))
+
+
+def _write(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+def _text(model: str) -> str:
+    return " ".join([SENTENCE] * 10) if model == "long" else SENTENCE
 
 
 def _line(what: str, model: str, numbers: dict[str, Any]) -> str:
@@ -90,7 +103,7 @@ def _page(model: str, folder: str) -> Callable[[], int]:
 
     def work() -> int:
         path.unlink(missing_ok=True)
-        anaphora.attention(loaded, SENTENCE, tokenizer=tokenizer).page(str(path))
+        anaphora.attention(loaded, _text(model), tokenizer=tokenizer).page(str(path))
         return path.stat().st_size
 
     return work
@@ -104,7 +117,9 @@ def _live_page(model: str, folder: str) -> Callable[[], int]:
     application = LiveApplication({"model": opened})
     server, address = serve(application, 0)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    question = {"model": "model", "text": SENTENCE, "pronoun": "she", "candidates": ["doctor", "nurse"]}
+    question: dict[str, Any] = {"model": "model", "text": _text(model)}
+    if model != "long":
+        question |= {"pronoun": "she", "candidates": ["doctor", "nurse"]}
     headers = {"Content-Type": "application/json", "X-Token": application.token}
     asked = urllib.request.Request(
         address.partition("?")[0] + "attention", data=json.dumps(question).encode(), headers=headers
@@ -124,7 +139,7 @@ def _bertviz(view: str, model: str, folder: str) -> Callable[[], int]:
     path = Path(tempfile.mkdtemp()) / "page.html"
 
     def work() -> int:
-        inputs = tokenizer(SENTENCE, return_tensors="pt")
+        inputs = tokenizer(_text(model), return_tensors="pt")
         maps = loaded(**inputs, output_attentions=True).attentions
         words = tokenizer.convert_ids_to_tokens(inputs["input_ids"][0])
         page = getattr(bertviz, view)(maps, words, html_action="return")
@@ -142,7 +157,7 @@ def _transformer_lens(model: str, folder: str) -> Callable[[], None]:
     bridge = TransformerBridge.boot_transformers(folder, hf_model=loaded, tokenizer=tokenizer)
 
     def work() -> None:
-        _, cache = bridge.run_with_cache(SENTENCE)
+        _, cache = bridge.run_with_cache(_text(model))
         weights = [value for name, value in cache.items() if name.endswith("hook_pattern")]
         assert len(weights) == loaded.config.num_hidden_layers, "no maps in the cache"
 
@@ -169,6 +184,6 @@ if __name__ == "__main__":
 
         with redirect_stdout(io.StringIO()), torch.no_grad():
             measured = measure_one(*sys.argv[2:])
-        print(json.dumps(measured))
+        _write(json.dumps(measured))
     else:
         main()

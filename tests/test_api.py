@@ -218,6 +218,18 @@ def test_every_notebook_runs_and_is_stored_without_output(
     assert isinstance(names["attention"], Attention)
 
 
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_installs_the_package_in_colab_and_nowhere_else(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = next(cell for cell in json.loads(path.read_text("utf-8"))["cells"] if cell["cell_type"] == "code")
+    commands: list[list[str]] = []
+    monkeypatch.setattr(subprocess, "run", lambda command, check: commands.append(command[-2:]))
+    exec("".join(first["source"]), {})
+    assert commands == []
+    monkeypatch.setitem(sys.modules, "google.colab", sys)
+    exec("".join(first["source"]), {})
+    assert commands == [["--quiet", "anaphora"], ["anaphora", "demo"]]
+
+
 def test_both_notebooks_do_the_same() -> None:
     assert [path.stem for path in NOTEBOOKS] == ["first_look_en", "first_look_zh"]
     kinds = [[cell["cell_type"] for cell in json.loads(path.read_text("utf-8"))["cells"]] for path in NOTEBOOKS]
