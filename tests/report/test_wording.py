@@ -17,3 +17,17 @@ def test_no_phrase_has_a_name_that_its_reader_takes_for_itself() -> None:
         for phrases in languages.values():
             for name, text in phrases.items():
                 assert not own & set(re.findall(r"{(\w+)", text)), f"{section}.{name}"
+
+
+def test_the_explorer_says_every_phrase_that_it_has_in_both_languages_and_no_other() -> None:
+    templates = Path(wording.__file__).parent / "page" / "templates"
+    script = (templates / "report.js").read_text(encoding="utf-8")
+    spoken = {name for call in re.findall(r"\bsay\(([^)]*)", script) for name in re.findall(r'"(\w+)"', call)}
+    written = set(re.findall(r"{{ words\.(\w+) }}", (templates / "page.html.j2").read_text(encoding="utf-8")))
+    assert spoken and written
+    for language, phrases in TABLE["explorer"].items():
+        assert set(phrases) == spoken | written, language
+    filled = [
+        {name: set(re.findall(r"{(\w+)}", text)) for name, text in one.items()} for one in TABLE["explorer"].values()
+    ]
+    assert filled[0] == filled[1]

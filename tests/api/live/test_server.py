@@ -154,6 +154,21 @@ def test_the_page_asks_its_own_server_alone_and_escapes_text(
     assert phrases(language)["title"] in page
 
 
+def test_a_chinese_page_speaks_no_english(client: Client) -> None:
+    page = client.get("/?token=key&language=zh", base_url="http://127.0.0.1:8765").get_data(as_text=True)
+    shown = re.sub(r"<(script|style)\b.*?</\1>", "", page, flags=re.DOTALL)
+    texts = re.findall(r">([^<>]+)<", shown) + re.findall(r'(?:aria-label|placeholder|title)="([^"]*)"', shown)
+    known = {"English", "own", "bert", "Anna was helped by Emma because she was very weak."}
+    english = [text for one in texts if re.search("[A-Za-z]{3,}", text := one.strip()) and text not in known]
+    assert [text for text in english if not re.search("JavaScript|Enter", text)] == []
+    data = json.loads(page.partition('id="explorer-data">')[2].partition("</script>")[0])
+    assert (data["phrases"]["other"], data["maps"]["raw"], data["languages"]["en"]) == (
+        "其他候选词",
+        "原始权重",
+        "英语",
+    )
+
+
 def test_every_phrase_stands_in_both_languages() -> None:
     for name, text in phrases("en").items():
         assert set(re.findall(r"{(\w+)}", text)) == set(re.findall(r"{(\w+)}", phrases("zh")[name])), name

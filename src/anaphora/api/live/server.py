@@ -25,7 +25,13 @@ from anaphora.api.runs import OpenRun
 from anaphora.base.errors import UserError
 from anaphora.data.own_sentence import example_from_query
 from anaphora.report.figures.fonts import font_files
-from anaphora.report.page.offline import read_asset, script_json, template_environment, weight_colours
+from anaphora.report.page.offline import (
+    explorer_words,
+    read_asset,
+    script_json,
+    template_environment,
+    weight_colours,
+)
 from anaphora.report.wording import labels
 from anaphora.settings.commands.live import LANGUAGES
 
@@ -137,13 +143,15 @@ class LiveApplication:
             language=language,
             token=self.token,
             models=list(self.models),
+            explorer_phrases=labels("explorer", language),
+            kinds=labels("kinds", language),
             text=text,
             data=script_json(data),
             explorer=script_json(
                 {
                     "sentences": [opening["sentence"]],
                     "head": {} if chosen is None else {"layer": chosen[0], "head": chosen[1]},
-                    "maps": labels("maps"),
+                    **explorer_words(language),
                     **weight_colours(),
                 }
             ),

@@ -16,6 +16,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from anaphora.report.wording import DEFAULT, labels
+
 if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
@@ -68,6 +70,9 @@ def font_placeholder() -> Markup:
 def with_fonts(html: str, text: Iterable[str], weights: Sequence[int]) -> str:
     """A page with the faces of the characters of `text` in it, in the given weights."""
     return html.replace(_FONT_PLACEHOLDER, _font_faces(text, weights), 1)
+
+
+_EXPLORER_SECTIONS = {"phrases": "explorer", "maps": "maps", "languages": "languages"}
 
 
 def weight_colours() -> dict[str, Any]:
@@ -125,3 +130,8 @@ def _font_faces(text: Iterable[str], weights: Sequence[int]) -> str:
             f'src:url(data:font/woff;base64,{data}) format("woff")}}'
         )
     return "\n".join(rules)
+
+
+def explorer_words(language: str = DEFAULT) -> dict[str, dict[str, str]]:
+    """What the explorer says in a language: its phrases, and the names of maps and languages."""
+    return {name: labels(section, language) for name, section in _EXPLORER_SECTIONS.items()}

@@ -18,6 +18,7 @@ from anaphora.base.language import WIDE_CHARACTER
 from anaphora.report.page.elements import ReportRun, TableElement, figures_of
 from anaphora.report.page.glossary import GLOSSARY
 from anaphora.report.page.offline import (
+    explorer_words,
     font_placeholder,
     read_asset,
     script_json,
@@ -92,8 +93,10 @@ def write_report(
         pictures=pictures,
         glossary=GLOSSARY,
         sentences=len(sentences),
+        explorer_phrases=labels("explorer"),
+        kinds=labels("kinds"),
         explorer=script_json(
-            {"sentences": sentences, "head": to_json(runs[0].evidence.head), "maps": labels("maps"), **weight_colours()}
+            {"sentences": sentences, "head": to_json(runs[0].evidence.head), **explorer_words(), **weight_colours()}
         ),
         style=read_asset("report.css"),
         script=read_asset("report.js"),
@@ -127,8 +130,10 @@ def write_attention_page(
         text=whole["text"],
         language=whole["language"],
         sentences=1,
+        explorer_phrases=labels("explorer"),
+        kinds=labels("kinds"),
         decoder=decoder,
-        explorer=script_json({"sentences": [whole], "head": opening, "maps": labels("maps"), **weight_colours()}),
+        explorer=script_json({"sentences": [whole], "head": opening, **explorer_words(), **weight_colours()}),
         style=read_asset("report.css"),
         script=read_asset("report.js"),
         font_mark=font_placeholder(),

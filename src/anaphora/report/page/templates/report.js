@@ -16,7 +16,8 @@
   const sentences = data.sentences, ramp = data.ramp, light = data.light;
   const byName = new Map(sentences.map((one) => [one.id, one]));
   const at = (name) => document.getElementById(name);
-  const languages = { en: "English", zh: "Chinese" };
+  const languages = data.languages;
+  const say = (name, values = {}) => data.phrases[name].replace(/\{(\w+)\}/g, (_, key) => values[key]);
   // Of the map's own greatest weight, of 1 in every map, or a logarithmic scale, on which small weights can be told apart.
   const COLOURS = ["fitted", "whole", "log"];
   const LABELLED = 11; // pixels of a cell from which on the map's rows and columns are named
@@ -116,7 +117,7 @@
       item.hidden = !(hay.includes(asked) && result && (!view.language || one.language === view.language) && (!view.kind || one.kind === view.kind));
       count += !item.hidden;
     }
-    at("find-count").textContent = `${count} of ${sentences.length} sentences`;
+    at("find-count").textContent = say("count", { count, all: sentences.length });
   }
   const finders = { q: "find-text", language: "find-language", kind: "find-kind", result: "find-result" };
   for (const [name, id] of Object.entries(finders)) at(id).addEventListener("input", () => { view[name] = at(id).value; filter(); remember(); });
@@ -129,7 +130,7 @@
     for (let place = 0; place < text.length; place++) packed[place] = text.charCodeAt(place);
     let bytes = packed;
     if (stored.encoding === "deflate") {
-      if (typeof DecompressionStream === "undefined") throw new Error("This browser cannot unpack the maps. Any browser of 2023 or later can.");
+      if (typeof DecompressionStream === "undefined") throw new Error(say("old_browser"));
       bytes = new Uint8Array(await new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"))).arrayBuffer());
     }
     kept.set(stored, bytes);
@@ -159,7 +160,7 @@
     : sentence.antecedents.some((entry) => entry.includes(word)) ? "antecedent"
     : sentence.distractors.some((entry) => entry.includes(word)) ? "other" : "";
   // Where nobody says who is meant, all of them are candidates and none is the other one.
-  const otherName = (sentence) => sentence.antecedents.length ? "other candidate" : "candidate";
+  const otherName = (sentence) => say(sentence.antecedents.length ? "other" : "candidate");
   const quoted = (sentence, places) => `“${(Array.isArray(places) ? places : [places]).map((place) => sentence.words[place]).join(sentence.language === "zh" ? "" : " ")}”`;
   const sum = (line, places) => places.reduce((all, place) => all + line[place], 0);
   const roundUp = (weight) => [0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1].find((top) => weight <= top + 1e-6) ?? weight;
@@ -192,7 +193,7 @@
     at("antecedent-name").hidden = !sentence.antecedents.length;
     at("other-name").hidden = !sentence.distractors.length;
     at("pronoun-name").hidden = sentence.pronoun === null;
-    at("special-note").textContent = view.special ? "" : "Special tokens are dropped; what is left of each row is scaled up so that it sums to as much as before.";
+    at("special-note").textContent = view.special ? "" : say("special_dropped");
     tell(sentence);
     fillMaps(names);
     fillHeads();
@@ -206,9 +207,9 @@
     if (sentence.answer === null || sentence.answer === undefined) return;
     const answer = element("b", "", sentence.answer);
     answer.lang = sentence.language;
-    line.append("The model answers ", answer, " ", sign(sentence.right), sentence.right ? " right" : " wrong");
+    line.append(say("answers"), answer, " ", sign(sentence.right), say(sentence.right ? "right" : "wrong"));
     if (sentence.head_right !== null && sentence.head_right !== undefined)
-      line.append("; the chosen head points ", sign(sentence.head_right), sentence.head_right ? " at the antecedent." : " elsewhere.");
+      line.append(say("points"), sign(sentence.head_right), say(sentence.head_right ? "points_right" : "points_wrong"));
   }
   function fillMaps(names) {
     at("choose-map").replaceChildren(...names.map((name) => {
@@ -219,23 +220,24 @@
     }));
   }
   const headShown = () => Math.min(view.head, shown.shape[1] - 1);
+  const nameOf = (layer, head) => say(shown.shape[1] === 1 ? "layer" : "layer_head", { layer, head });
   function fillHeads() {
     const [layers, heads] = shown.shape, { sentence } = shown, box = at("choose-head");
     const edge = view.word !== null && view.to !== null;
     const from = edge ? view.word : sentence.pronoun, gold = edge ? [view.to] : sentence.antecedents.flat();
     const told = from !== null && gold.length > 0;
     const one = heads === 1;
-    at("picker-label").textContent = one ? "Layer" : "Head";
-    at("picker-note").textContent = !told ? "A click into the map below chooses an edge; the heads are then shaded by its weight."
-      : edge ? `Heads are shaded by the weight from ${quoted(sentence, from)} to ${quoted(sentence, view.to)}.`
-      : "Heads are shaded by the pronoun’s weight on the antecedent.";
+    at("picker-label").textContent = say(one ? "layer_label" : "head_label");
+    at("picker-note").textContent = !told ? say("choose_edge")
+      : edge ? say("shaded_by_edge", { from: quoted(sentence, from), to: quoted(sentence, view.to) })
+      : say("shaded_by_antecedent");
     const masses = [];
     box.classList.toggle("many", heads > 8);
     box.style.gridTemplateColumns = `auto repeat(${heads}, auto)`;
     const parts = [element("span")];
     for (let head = 0; head < heads; head++) parts.push(element("span", "", one ? "" : (heads > 8 && head % 2 ? "" : String(head))));
     for (let layer = 0; layer < layers; layer++) {
-      parts.push(element("span", "place", one ? "" : heads > 8 ? String(layer) : `layer ${layer}`));
+      parts.push(element("span", "place", one ? "" : heads > 8 ? String(layer) : say("layer", { layer })));
       for (let head = 0; head < heads; head++) {
         const button = element("button", "", one ? String(layer) : "");
         const chosen = layer === view.layer && head === headShown();
@@ -243,7 +245,7 @@
         button.setAttribute("role", "radio");
         button.setAttribute("aria-checked", String(chosen));
         button.tabIndex = chosen ? 0 : -1;
-        const name = one ? `layer ${layer}` : `layer ${layer} head ${head}`;
+        const name = nameOf(layer, head);
         let mass = 0;
         if (told) {
           const line = rowOf(layer, head, from);
@@ -252,7 +254,7 @@
           if (!one) button.textContent = mass.toFixed(1).replace("0.", ".").replace("1.0", "1");
         }
         paint(button, mass, 1);
-        button.setAttribute("aria-label", !told ? name : edge ? `${name}, weight ${share(mass)}` : `${name}, ${share(mass)} on the antecedent`);
+        button.setAttribute("aria-label", told ? say(edge ? "weight" : "on_antecedent", { place: name, share: share(mass) }) : name);
         button.title = button.getAttribute("aria-label");
         button.dataset.layer = layer;
         button.dataset.head = head;
@@ -262,8 +264,8 @@
     box.replaceChildren(...parts);
     const best = masses.sort((a, b) => b[2] - a[2]).slice(0, 5);
     at("best-heads").hidden = !told || masses.length < 2;
-    at("best-heads").replaceChildren(...(told && masses.length > 1 ? ["Most: ", ...best.flatMap(([layer, head, mass], n) => {
-      const button = element("button", "link", one ? `layer ${layer}` : `layer ${layer} head ${head}`);
+    at("best-heads").replaceChildren(...(told && masses.length > 1 ? [say("most"), ...best.flatMap(([layer, head, mass], n) => {
+      const button = element("button", "link", nameOf(layer, head));
       button.type = "button";
       button.addEventListener("click", () => choose(layer, head, false));
       return [n ? ", " : "", button, ` ${share(mass)}`];
@@ -293,7 +295,7 @@
       most.forEach((weight, dot) => picture.data.set([...colours[step(weight, 1)], 255], 4 * dot));
       small.getContext("2d").putImageData(picture, 0, 0);
       button.type = "button";
-      button.title = heads === 1 ? `layer ${layer}` : `layer ${layer} head ${head}`;
+      button.title = nameOf(layer, head);
       button.setAttribute("aria-label", button.title);
       button.setAttribute("aria-pressed", String(layer === view.layer && head === headShown()));
       button.addEventListener("click", () => choose(layer, head, false));
@@ -347,7 +349,7 @@
     const bar = element("i");
     bar.style.background = `linear-gradient(90deg, ${ramp.filter((_, n) => n % 9 === 0).join(",")})`;
     const log = view.colours === "log";
-    at("scale").replaceChildren(log ? "0.004 or less" : "0", bar, String(top) + (log ? ", logarithmic" : ""));
+    at("scale").replaceChildren(log ? say("log_low") : "0", bar, log ? say("log_high", { top }) : String(top));
   }
   const selected = () => {
     const asked = hovered ?? view.word ?? shown.sentence.pronoun ?? drawn.words[0];
@@ -368,11 +370,11 @@
   }
   function draw() {
     const { sentence } = shown, chosen = selected(), line = drawn.rows.get(chosen);
-    titled(at("row-title"), "What ", chosen, " attends to");
-    titled(at("column-title"), "What attends to ", chosen, "");
+    titled(at("row-title"), say("row_before"), chosen, say("row_after"));
+    titled(at("column-title"), say("column_before"), chosen, "");
     fill(rowWords, (place) => line[place], chosen);
     fill(columnWords, (place) => drawn.rows.get(place)[chosen], chosen);
-    const named = [...sentence.antecedents.map((entry) => ["antecedent", entry]), ...sentence.distractors.map((entry) => [otherName(sentence), entry])];
+    const named = [...sentence.antecedents.map((entry) => [say("antecedent"), entry]), ...sentence.distractors.map((entry) => [otherName(sentence), entry])];
     const sums = at("row-sums");
     sums.replaceChildren();
     for (const [role, entry] of named) {
@@ -505,7 +507,7 @@
       pen.strokeRect(margin + order.get(cell[1]) * size, tall + order.get(cell[0]) * size, size, size);
     }
     const said = at("map-said");
-    said.textContent = cell ? `“${sentence.words[cell[0]]}” attends to “${sentence.words[cell[1]]}”: ${share(drawn.rows.get(cell[0])[cell[1]])}` : "";
+    said.textContent = cell ? say("attends", { from: sentence.words[cell[0]], to: sentence.words[cell[1]], share: share(drawn.rows.get(cell[0])[cell[1]]) }) : "";
   }
   function point(row, column) {
     const words = drawn.words;
