@@ -13,6 +13,7 @@ import json
 import os
 import secrets
 import shutil
+import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -209,13 +210,8 @@ def check_writable(path: Path) -> None:
     with _told_as_user_error(path):
         if path.exists() and not path.is_file():
             raise UserError(f"{path}: cannot be written (it is {_kind(path)}); name a file")
-        folder = _nearest_folder(path.parent)
-        draft, handle = _new_draft(folder, path.suffix)
-        try:
-            _probe(handle)
-        finally:
-            draft.unlink(missing_ok=True)
-            os.close(handle)
+        with tempfile.TemporaryFile(dir=_nearest_folder(path.parent)) as probe:  # without a name, where the system can
+            _probe(probe.fileno())
 
 
 @contextlib.contextmanager

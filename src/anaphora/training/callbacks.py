@@ -122,11 +122,11 @@ class ValidationCheckpoint(lightning.Callback):
         if self.patience and self._since_best() >= self.patience:
             trainer.should_stop = True
 
-    def on_fit_end(self, trainer: lightning.Trainer, module: lightning.LightningModule) -> None:
-        self.finish()
-
     def finish(self) -> None:
-        """Make the best weights the run's weights, write what training reached, and leave nothing to resume from."""
+        """Make the best weights the run's weights, write what training reached, and leave nothing to resume from.
+
+        It comes last, for a run that has weights is never resumed: its curves are complete by then.
+        """
         if not self._writes:
             return
         record = {

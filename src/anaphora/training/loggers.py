@@ -14,12 +14,14 @@ from typing import Any
 
 import torch
 from pytorch_lightning import loggers as loggers_of_lightning
-from pytorch_lightning.loggers import CSVLogger, Logger
+from pytorch_lightning.loggers import Logger
+from pytorch_lightning.utilities.rank_zero import rank_zero_only
 
 from anaphora.base.errors import UserError, one_line
-from anaphora.base.files import write_json
+from anaphora.base.files import write_csv, write_json
 from anaphora.runs.directory import RunFiles
 from anaphora.training.tensorboard.board import RunTensorBoardLogger
+from anaphora.training.tensorboard.layout import FINAL_METRICS
 
 SERVICES = ("wandb", "mlflow")
 """Loggers that need a package of their own name."""
@@ -95,25 +97,45 @@ def _keep_service_id(layout: RunFiles, service: str, identity: str) -> None:
     write_json(layout.directory / "curves" / SERVICE_FILE, {**_service_ids(layout), service: identity})
 
 
-class RunCSVLogger(CSVLogger):
+class RunCSVLogger(Logger):
     """Every number in `curves/metrics.csv` of a run's directory, under TensorBoard's tags.
 
-    Lightning's own begins its file anew; this one keeps the rows up to the step at which a run is resumed.
+    The file is written whole or not at all, which Lightning's own is not; it grows by a row for every ten steps. A
+    resumed run keeps the rows up to its checkpoint, but for what it said about its end.
     """
 
     def __init__(self, directory: Path, resumed_at: int | None) -> None:
-        super().__init__(directory, name="", version="curves")
-        path = curves_file(directory)
-        if resumed_at is None or not path.exists():
-            return
-        rows = [(step, numbers) for step, numbers in read_curves(path) if step <= resumed_at]
-        path.unlink()
-        for step, numbers in rows:
-            self.log_metrics({**numbers}, step)
-        self.save()
+        super().__init__()
+        self._path = curves_file(directory)
+        self._rows: list[dict[str, float]] = []
+        if resumed_at is not None and self._path.exists():
+            for step, numbers in read_curves(self._path):
+                kept = {tag: value for tag, value in numbers.items() if tag not in FINAL_METRICS}
+                if kept and step <= resumed_at:
+                    self._rows.append({"step": step, **kept})
 
-    def log_hyperparams(self, params: dict[str, Any] | Namespace | None = None) -> None:
+    @property
+    def name(self) -> str:
+        return ""
+
+    @property
+    def version(self) -> str:
+        return ""
+
+    def log_hyperparams(self, params: dict[str, Any] | Namespace, *_: Any, **__: Any) -> None:
         """Nothing: the settings lie in config.yaml."""
+
+    @rank_zero_only
+    def log_metrics(self, metrics: dict[str, float], step: int | None = None) -> None:
+        self._rows.append({"step": step or 0, **{tag: float(value) for tag, value in metrics.items()}})
+
+    @rank_zero_only
+    def save(self) -> None:
+        if self._rows:
+            write_csv(self._path, self._rows)
+
+    def finalize(self, status: str) -> None:
+        self.save()
 
 
 def curves_file(directory: Path) -> Path:

@@ -44,6 +44,7 @@ from anaphora.training.ranks import (
     on_first_rank,
     trainer_options,
 )
+from anaphora.training.tensorboard.board import quiet_writer_thread
 from anaphora.training.tensorboard.curves import CurvesCallback
 
 
@@ -179,7 +180,11 @@ def _train(claimed: _Claim, processes: Processes, device: torch.device) -> Train
     )
     try:
         checkpoint = None if claimed.checkpoint is None else str(claimed.checkpoint)
-        trainer.fit(module, datamodule=data, ckpt_path=checkpoint, weights_only=True)
+        with quiet_writer_thread():
+            trainer.fit(module, datamodule=data, ckpt_path=checkpoint, weights_only=True)
+        history.finish()
+    except OSError as error:  # a full disk, which loggers meet too
+        raise UserError(f"{layout.directory}: cannot be written ({error.strerror or error})") from None
     except DivergedError as error:
         raise UserError(f"{error}; {history.keep_what_there_is()}") from None
     except SystemExit:

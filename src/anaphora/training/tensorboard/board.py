@@ -5,8 +5,10 @@ Everything goes through one writer, in a thread of its own, into the run's direc
 
 from __future__ import annotations
 
+import threading
 from argparse import Namespace
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +23,22 @@ from anaphora.training.tensorboard.layout import FINAL_METRICS
 
 if TYPE_CHECKING:
     from anaphora.training.tensorboard.pictures import PngImage
+
+
+@contextmanager
+def quiet_writer_thread() -> Iterator[None]:
+    """A block in which a thread that cannot write says nothing: TensorBoard's raises the same error in the main one."""
+    before = threading.excepthook
+
+    def hook(failed: threading.ExceptHookArgs) -> None:
+        if not isinstance(failed.exc_value, OSError):
+            before(failed)
+
+    threading.excepthook = hook
+    try:
+        yield
+    finally:
+        threading.excepthook = before
 
 
 class RunTensorBoardLogger(TensorBoardLogger):

@@ -1,0 +1,120 @@
+"""Breaks commands off in every way that we could think of and looks at what they leave: python tests/chaos
+
+`--help` has its options. It ends with status 1 where anything is wrong, and keeps the folders of those trials.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import os
+import random
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from multiprocessing.context import ForkServerContext
+from pathlib import Path
+
+FOLDERS = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
+sys.path[:0] = FOLDERS
+os.environ["PYTHONPATH"] = os.pathsep.join([*FOLDERS, os.environ.get("PYTHONPATH", "")])  # of the processes' common start
+
+import trials
+from faults import SIGNALS, Fault
+from trials import Outcome, Plan, Reference
+from works import WORKS, Work
+
+COLUMNS = (*SIGNALS, "cut", "full", "small disk", "read-only", "no cache", "clock", "twice")
+
+
+def plans(reference: Reference, options: argparse.Namespace) -> list[Plan]:
+    """The trials of a command."""
+    chance = random.Random(f"{options.seed} {reference.work.name}")
+    operations = range(1, reference.operations + 1)
+    alone = reference.work.ranks == 1 and not reference.work.own_processes
+    planned: list[Plan] = []
+    for name in SIGNALS:
+        every = options.every if name == "kill -9" else options.every_signal
+        if not reference.work.own_processes:
+            planned += [Plan(Fault(name, number)) for number in operations[chance.randrange(every) :: every]]
+        planned += [Plan(Fault(name), chance.uniform(0.1, 1.0) * reference.seconds) for _ in range(options.moments)]
+    if not alone:
+        return planned
+    sizes = [round(reference.largest_file * share / options.sizes) for share in range(options.sizes)]
+    planned += [Plan(Fault("cut", size)) for size in sizes]
+    for kind in ("full", "no cache"):
+        planned += [Plan(Fault(kind, number)) for number in operations[:: options.every_signal]]
+    planned += [Plan(Fault("clock")), Plan(Fault("twice"))]
+    if os.geteuid() == 0:  # who may become another user, and mount
+        planned += [Plan(Fault("read-only")), *(Plan(Fault("small disk", size)) for size in sizes)]
+    return planned
+
+
+def main() -> int:
+    """Run the trials and print the table."""
+    options = _options()
+    place = Path(options.folder or tempfile.mkdtemp(prefix="chaos-"))
+    place.chmod(0o755)
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([trials.WARM])
+    begun = time.perf_counter()
+    wrong: list[Outcome] = []
+    print("|".join(["", "command", "file operations", *COLUMNS, ""]), "|".join(["", *["---"] * (len(COLUMNS) + 2), ""]))
+    for work in WORKS:
+        if not options.only or work.name in options.only:
+            folder = place / work.name.replace(" ", "_").replace(",", "")
+            reference = trials.unbroken(context, work, folder)
+            outcomes = _try(context, reference, folder, options)
+            wrong += [outcome for outcome in outcomes if outcome.problem]
+            print(_row(reference, outcomes), flush=True)
+            for outcome in outcomes:
+                if outcome.problem:
+                    print(f"  {outcome.fault}: {outcome.problem}", file=sys.stderr, flush=True)
+    print(f"\n{time.perf_counter() - begun:.0f} seconds; {len(wrong)} trials went wrong")
+    if wrong:
+        print(f"their folders are in {place}")
+    else:
+        shutil.rmtree(place, ignore_errors=True)
+    return int(bool(wrong))
+
+
+def _try(
+    context: ForkServerContext, reference: Reference, place: Path, options: argparse.Namespace
+) -> list[Outcome]:
+    planned = plans(reference, options)
+    with ThreadPoolExecutor(options.side_by_side) as pool:
+        return list(
+            pool.map(
+                lambda numbered: trials.trial(context, reference, place / f"trial_{numbered[0]}", numbered[1]),
+                enumerate(planned),
+            )
+        )
+
+
+def _row(reference: Reference, outcomes: Sequence[Outcome]) -> str:
+    cells = [reference.work.name, str(reference.operations)]
+    for kind in COLUMNS:
+        befallen = [outcome for outcome in outcomes if outcome.fault.kind == kind and outcome.befell]
+        right = sum(not outcome.problem for outcome in befallen)
+        cells.append(f"{right} of {len(befallen)}" if befallen else "")
+    return f"| {' | '.join(cells)} |"
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
+    parser.add_argument("--only", action="append", choices=[work.name for work in WORKS], help="this command alone")
+    parser.add_argument("--every", type=int, default=1, help="kill -9 at every n-th file operation")
+    parser.add_argument("--every-signal", type=int, default=5, help="the same of other signals and faults")
+    parser.add_argument("--moments", type=int, default=5, help="moments by chance for each signal")
+    parser.add_argument("--sizes", type=int, default=8, help="sizes of files and disks")
+    parser.add_argument("--side-by-side", type=int, default=os.cpu_count(), help="trials at a time")
+    parser.add_argument("--seed", type=int, default=0, help="of the moments")
+    parser.add_argument("--folder", help="where the trials take place, by default a temporary folder")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

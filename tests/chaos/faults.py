@@ -1,0 +1,132 @@
+"""What befalls a command: a signal, a full disk or another accident, at one of its file operations.
+
+All of it happens in the process that runs the command; nothing in the product knows of it. Operations are counted by an
+audit hook of the interpreter, so those of libraries count too. `write` and `fsync`, which it does not tell of, are wrapped.
+What libraries write without the interpreter is reached by `cut`, which acts in the system's own `write`.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import resource
+import shutil
+import signal
+import stat
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+SIGNALS = {"kill -9": signal.SIGKILL, "SIGTERM": signal.SIGTERM, "SIGINT": signal.SIGINT}
+_WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+_CHANGING = ("os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.truncate", "os.link", "os.symlink", "os.chmod")
+_NOBODY = 65534
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What happens to a process.
+
+    Attributes:
+        kind: a name of `SIGNALS`; `cut` (killed in the middle of writing a file, at the byte `at`); `full` (from the
+            operation `at` on, nothing can be written); `small disk` (its file system has room for `at` more bytes);
+            `read-only` (a user who may read, and write nowhere); `no cache` (another process deletes the cache);
+            `clock` (each reading of the clock is hours off); `twice` (the command is started twice at once); or `none`.
+        at: the number of a file operation, from 1 on; of a `cut` the number of a byte; None for a random moment, which
+            whoever started the process chooses.
+    """
+
+    kind: str = "none"
+    at: int | None = None
+
+    def __str__(self) -> str:
+        return self.kind if self.at is None else f"{self.kind} at {self.at}"
+
+
+class Operations:
+    """The file operations of this process below a folder: counted, and at one of them something happens."""
+
+    def __init__(self, folder: Path, fault: Fault) -> None:
+        self.folder = f"{folder}{os.sep}"
+        self.fault = fault
+        self.count = 0
+        self._quiet = False
+
+    def watch(self) -> None:
+        """Begin to count. It cannot be undone, so the process should end with the command."""
+        sys.addaudithook(self._audited)
+        for name in ("write", "fsync"):
+            setattr(os, name, self._counting(getattr(os, name)))
+
+    def _audited(self, event: str, arguments: tuple[Any, ...]) -> None:
+        if event == "open":
+            if self._is_below(arguments[0]):
+                self._one(changes=bool((arguments[2] or 0) & _WRITING))
+        elif event in _CHANGING and self._is_below(arguments[0]):
+            self._one(changes=event not in ("os.remove", "os.rmdir"))
+
+    def _counting(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        def counted(handle: int, *arguments: Any) -> Any:
+            if stat.S_ISREG(os.fstat(handle).st_mode):
+                self._one(changes=True)
+            return function(handle, *arguments)
+
+        return counted
+
+    def _is_below(self, path: Any) -> bool:
+        if isinstance(path, int):
+            return True
+        name = os.fsdecode(path)
+        return not os.path.isabs(name) or name.startswith(self.folder)
+
+    def _one(self, changes: bool) -> None:
+        if self._quiet:
+            return
+        self.count += 1
+        if self.fault.at is None or self.count < self.fault.at:
+            return
+        if self.fault.kind == "full":
+            if changes:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        elif self.count == self.fault.at:
+            self._quiet = True
+            try:
+                self._happen()
+            finally:
+                self._quiet = False
+
+    def _happen(self) -> None:
+        if self.fault.kind in SIGNALS:
+            os.kill(os.getpid(), SIGNALS[self.fault.kind])
+        elif self.fault.kind == "no cache":
+            shutil.rmtree(os.environ["ANAPHORA_CACHE"], ignore_errors=True)
+
+
+def prepare(fault: Fault) -> None:
+    """What a fault needs before the command begins."""
+    if fault.kind == "cut":
+        assert fault.at is not None
+        signal.signal(signal.SIGXFSZ, signal.SIG_DFL)  # Python ignores it, and a write then fails
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (fault.at, fault.at))
+    elif fault.kind == "clock":
+        _let_the_clock_jump()
+    elif fault.kind == "read-only" and os.geteuid() == 0:
+        os.setgroups([])
+        os.setgid(_NOBODY)
+        os.setuid(_NOBODY)
+
+
+def _let_the_clock_jump() -> None:
+    real, hours = time.time, [0, 5, -48, 1, -1, 9000, -9000]
+    readings = 0
+
+    def jumping() -> float:
+        nonlocal readings
+        readings += 1
+        return real() + 3600 * hours[readings % len(hours)]
+
+    time.time = jumping

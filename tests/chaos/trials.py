@@ -1,0 +1,382 @@
+"""A trial: a command is broken off, taken up again, and what it leaves is compared with the unbroken command's files."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import hashlib
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from multiprocessing.context import ForkServerContext, ForkServerProcess
+from pathlib import Path
+from typing import Any
+
+import faults
+from faults import SIGNALS, Fault, Operations
+from works import RUN, Work, lay_out
+
+WARM = "warm"
+"""The module whose import prepares the process that every trial is a fork of."""
+LONGEST_SECONDS = 180
+_TIMES = {"train_seconds", "curves_seconds", "final/seconds"}
+_CACHE, _TEMPORARY = "cache", "tmp"
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a command ended: the exit status of each of its processes, what they printed, and what it took."""
+
+    statuses: tuple[int | None, ...]
+    text: str
+    operations: int
+    seconds: float
+
+    @property
+    def succeeded(self) -> bool:
+        return set(self.statuses) == {0}
+
+
+def run(
+    context: ForkServerContext, folder: Path, work: Work, arguments: tuple[str, ...], fault: Fault, moment: float = 0.0
+) -> Ending:
+    """Run a command in a folder; the fault befalls its first process, after `moment` seconds where it has no number."""
+    log = folder.with_suffix(".log")
+    log.write_bytes(b"")
+    begun = time.perf_counter()
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    processes = []
+    for rank in range(2 if fault.kind == "twice" else work.ranks):
+        several = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "WORLD_SIZE": str(work.ranks)}
+        several |= {"RANK": str(rank), "LOCAL_RANK": str(rank)}
+        own = several if work.ranks > 1 else {}
+        process = context.Process(target=_command, args=(folder, arguments, fault if rank == 0 else Fault(), own, log))
+        process.start()
+        processes.append(process)
+    if fault.kind in SIGNALS and fault.at is None:
+        processes[0].join(moment)
+        if processes[0].is_alive():
+            assert processes[0].pid is not None
+            os.kill(processes[0].pid, SIGNALS[fault.kind])
+    statuses = tuple(_status(process) for process in processes)
+    counted = log.with_suffix(".operations")
+    operations = int(counted.read_text()) if counted.exists() else 0
+    counted.unlink(missing_ok=True)
+    text = log.read_text(encoding="utf-8", errors="replace")
+    return Ending(statuses, text, operations, time.perf_counter() - begun)
+
+
+def _status(process: ForkServerProcess) -> int | None:
+    process.join(LONGEST_SECONDS)
+    if process.exitcode is None:
+        process.kill()
+        process.join()
+        return None
+    return process.exitcode
+
+
+def _command(folder: Path, arguments: tuple[str, ...], fault: Fault, variables: dict[str, str], log: Path) -> None:
+    """The child: the command as a user starts it, in its folder, with its own cache."""
+    os.chdir(folder)
+    handle = os.open(log, os.O_WRONLY | os.O_APPEND)
+    counted = os.open(log.with_suffix(".operations"), os.O_WRONLY | os.O_CREAT) if fault.kind == "none" else None
+    os.dup2(handle, 1)
+    os.dup2(handle, 2)
+    os.environ.update(variables, ANAPHORA_CACHE=str(folder / _CACHE), TMPDIR=str(folder / _TEMPORARY))
+    tempfile.tempdir = None
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
+    sys.argv = ["anaphora", *arguments]
+
+    import torch
+
+    from anaphora.cli import main
+
+    torch.set_num_threads(1)
+    operations = Operations(folder, fault)
+    faults.prepare(fault)
+    operations.watch()
+    try:
+        main()
+    finally:
+        sys.stdout.flush()
+        if counted is not None:
+            os.pwrite(counted, str(operations.count).encode(), 0)
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A command that nothing befell: the files before it, those after it, and what it took."""
+
+    work: Work
+    before: Path
+    files: dict[str, str]
+    operations: int
+    seconds: float
+    largest_file: int
+
+
+def unbroken(context: ForkServerContext, work: Work, place: Path) -> Reference:
+    """Run a command twice without a fault, and see that its files are the same both times."""
+    before = place / "before"
+    before.mkdir(parents=True)
+    lay_out(before)
+    (before / _TEMPORARY).mkdir()
+    for arguments in work.before:
+        _expect_success(run(context, before, Work("", arguments), arguments, Fault()))
+    results = []
+    for number in range(2):
+        after = Path(shutil.copytree(before, place / f"unbroken_{number}"))
+        ending = _expect_success(run(context, after, work, work.arguments, Fault()))
+        results.append(state(after))
+    if results[0] != results[1]:
+        raise RuntimeError(f"{work.name}: two unbroken runs differ: {difference(*results)}")
+    largest = max(path.stat().st_size for path in after.rglob("*") if path.is_file())
+    return Reference(work, before, results[0], ending.operations, ending.seconds, largest)
+
+
+def _expect_success(ending: Ending) -> Ending:
+    if not ending.succeeded:
+        raise RuntimeError(f"a command that nothing befell ended with {ending.statuses}: {ending.text[-2000:]}")
+    return ending
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A fault, and when it comes, in seconds, where it has no number."""
+
+    fault: Fault
+    moment: float = 0.0
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a trial.
+
+    Attributes:
+        befell: whether the command was still at work when the fault came.
+        problem: what is wrong, in words; empty where the files in the end are those of the unbroken command.
+    """
+
+    work: str
+    fault: Fault
+    befell: bool
+    problem: str
+
+
+def trial(context: ForkServerContext, reference: Reference, folder: Path, planned: Plan) -> Outcome:
+    """Break a command off, take it up again, and compare.
+
+    Args:
+        context: of the processes.
+        reference: the unbroken command.
+        folder: a place for this trial, which is removed where nothing is wrong.
+        planned: what befalls it.
+    """
+    work, fault = reference.work, planned.fault
+    with _file_system(folder, fault):
+        shutil.copytree(reference.before, folder, dirs_exist_ok=True)
+        if fault.kind == "read-only":
+            _open_to_all(folder)
+        if fault.kind == "small disk":
+            _resize(folder, _bytes_used(folder) + (fault.at or 0))
+        first = run(context, folder, work, work.arguments, fault, planned.moment)
+        problems = [*_wrong_end(first, fault), *broken_files(folder)]
+        if fault.kind == "small disk":
+            _resize(folder, _LARGE)
+        if not first.succeeded:
+            problems += _taken_up(context, folder, work)
+        problems += difference(*(_compared(files, fault) for files in (reference.files, state(folder))))
+    if not problems:
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.with_suffix(".log").unlink()
+    befell = not first.succeeded or fault.kind in ("clock", "no cache", "twice")
+    return Outcome(work.name, fault, befell, "; ".join(problems))
+
+
+def _compared(files: dict[str, str], fault: Fault) -> dict[str, str]:
+    """The files that must be those of the unbroken command: not the cache, where somebody deleted it."""
+    return {name: digest for name, digest in files.items() if fault.kind != "no cache" or _CACHE not in name}
+
+
+def _taken_up(context: ForkServerContext, folder: Path, work: Work) -> list[str]:
+    """Type what a user would until the work is done; what is wrong then."""
+    first_log = folder.with_suffix(".log")
+    first_log.rename(folder.with_suffix(".first.log"))
+    second = run(context, folder, work, work.again(folder), Fault())
+    if second.succeeded:
+        folder.with_suffix(".first.log").unlink()
+        return []
+    if "this run has finished; there is nothing to resume" in second.text:
+        from anaphora.runs.directory import locked_run
+
+        with locked_run(folder / RUN):  # as the next command that writes there
+            return []
+    return [f"taken up again it ends with {second.statuses}: {second.text[-300:]!r}"]
+
+
+def _wrong_end(ending: Ending, fault: Fault) -> list[str]:
+    """What a command may not do when a fault befalls it."""
+    problems = ["it hangs"] if None in ending.statuses else []
+    alone = len(ending.statuses) == 1 or fault.kind == "twice"
+    if "Traceback" in ending.text and alone:  # a process that trains with others tells of their end as torch does
+        problems.append(f"a traceback: {ending.text[-300:]!r}")
+    judged = ending.statuses if fault.kind == "twice" else ending.statuses[:1]
+    if not set(judged) <= _ALLOWED[fault.kind]:
+        problems.append(f"it ends with {ending.statuses}: {ending.text[-300:]!r}")
+    return problems
+
+
+_ALLOWED: dict[str, set[int | None]] = {
+    "none": {0},
+    "kill -9": {0, -signal.SIGKILL},
+    "SIGTERM": {0, -signal.SIGTERM, 130},
+    "SIGINT": {0, 130},
+    "cut": {0, -signal.SIGXFSZ},
+    "full": {0, 1, 2},
+    "small disk": {0, 1, 2},
+    "read-only": {2},
+    "no cache": {0, 2},
+    "clock": {0},
+    "twice": {0, 2},
+}
+"""Exit statuses."""
+_LARGE = 100 * 2**20
+
+
+@contextlib.contextmanager
+def _file_system(folder: Path, fault: Fault) -> Iterator[None]:
+    """The folder of a trial; where its disk is to be small, a file system of its own."""
+    folder.mkdir(parents=True)
+    if fault.kind != "small disk":
+        yield
+        return
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={_LARGE}", "none", str(folder)], check=True)
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", str(folder)], check=True)
+
+
+def _resize(folder: Path, size: int) -> None:
+    subprocess.run(["mount", "-o", f"remount,size={size}", str(folder)], check=True)
+
+
+def _bytes_used(folder: Path) -> int:
+    file_system = os.statvfs(folder)
+    return (file_system.f_blocks - file_system.f_bfree) * file_system.f_frsize
+
+
+def _open_to_all(folder: Path) -> None:
+    """Let another user read everything and write nothing, but for its temporary files."""
+    for path in (folder, *folder.rglob("*")):
+        path.chmod(0o755 if path.is_dir() else 0o644)
+    (folder / _TEMPORARY).chmod(0o777)
+    folder.with_suffix(".log").touch()
+    folder.with_suffix(".log").chmod(0o666)
+
+
+def state(folder: Path) -> dict[str, str]:
+    """Every file by a digest of what it holds, times left out; of the cache the folders, of curves nothing."""
+    digests = {}
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder)
+        if name.parts[0] == _CACHE:
+            if len(name.parts) == 2:
+                digests[str(name)] = ""
+        elif path.is_file() and not path.name.startswith("events.out.tfevents"):
+            digests[str(name)] = hashlib.sha256(_without_times(path)).hexdigest()
+        elif path.is_dir():
+            digests[f"{name}/"] = ""
+    return digests
+
+
+def _without_times(path: Path) -> bytes:
+    if path.suffix == ".json":
+        return json.dumps(_pruned(json.loads(path.read_text(encoding="utf-8")))).encode()
+    if path.suffix == ".csv":
+        with path.open(newline="", encoding="utf-8") as file:
+            rows = [{name: cell for name, cell in row.items() if name not in _TIMES} for row in csv.DictReader(file)]
+        return json.dumps(rows).encode()
+    if path.name == "progress.html" or "logs" in path.parts:
+        return b""
+    return path.read_bytes()
+
+
+def _pruned(content: Any) -> Any:
+    if isinstance(content, dict):
+        return {name: _pruned(value) for name, value in content.items() if name not in _TIMES}
+    return [_pruned(value) for value in content] if isinstance(content, list) else content
+
+
+def difference(expected: dict[str, str], files: dict[str, str]) -> list[str]:
+    """In words, which files are missing, which nobody expects, and which hold something else."""
+    groups = {
+        "missing": expected.keys() - files.keys(),
+        "left behind": files.keys() - expected.keys(),
+        "different": {name for name in expected.keys() & files.keys() if expected[name] != files[name]},
+    }
+    return [f"{word}: {', '.join(sorted(names))}" for word, names in groups.items() if names]
+
+
+def broken_files(folder: Path) -> list[str]:
+    """Files under a final name that are not whole."""
+    problems = []
+    for path in folder.rglob("*"):
+        hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
+        if path.is_file() and not hidden and path.suffix in _READERS:
+            try:
+                _READERS[path.suffix](path)
+            except Exception as error:
+                problems.append(f"half-written: {path.relative_to(folder)} ({str(error)[:100]})")
+    return problems
+
+
+def _read_arrays(path: Path) -> None:
+    from anaphora.base.tensors import read_arrays
+
+    read_arrays(path)
+
+
+def _read_checkpoint(path: Path) -> None:
+    from anaphora.training.checkpoints import read_checkpoint
+
+    read_checkpoint(path)
+
+
+def _read_parquet(path: Path) -> None:
+    from pyarrow import parquet
+
+    parquet.read_table(path)
+
+
+def _read_lines(path: Path) -> None:
+    if not path.read_text(encoding="utf-8").endswith("\n"):
+        raise ValueError("its last line has no end")
+
+
+def _read_page(path: Path) -> None:
+    if not path.read_text(encoding="utf-8").rstrip().endswith("</html>"):
+        raise ValueError("it has no end")
+
+
+_READERS = {
+    ".json": lambda path: json.loads(path.read_text(encoding="utf-8")),
+    ".safetensors": _read_arrays,
+    ".ckpt": _read_checkpoint,
+    ".parquet": _read_parquet,
+    ".csv": _read_lines,
+    ".jsonl": _read_lines,
+    ".yaml": _read_lines,
+    ".html": _read_page,
+}

@@ -1,0 +1,74 @@
+"""The commands that are broken off, each in its smallest form, and how each is taken up again."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from conftest import TINY, rows
+
+RUN = "outputs/run"
+_TABLE = ("data=jsonl", "data.path=items.jsonl")
+_SMALL = (*TINY, "optimizer.steps=6", "validation.every=3")
+_TRAIN = ("train", *_TABLE, *_SMALL, "trainer.loggers=[tensorboard,csv]")
+_STUDY = """# @package _global_
+name: small
+question: Does it?
+prediction: It does.
+base: [{base}]
+factors:
+  heads:
+    one: [model.attention.heads=1]
+seeds: [0]
+formats: [png]
+"""
+
+
+@dataclass(frozen=True)
+class Work:
+    """A command.
+
+    Attributes:
+        name: what the table calls it.
+        arguments: the command and its settings.
+        before: commands whose results it needs.
+        resumed: what takes up the run that it began, where that is another command.
+        ranks: processes that do it together.
+        own_processes: whether it starts processes of its own, which import everything anew.
+    """
+
+    name: str
+    arguments: tuple[str, ...]
+    before: tuple[tuple[str, ...], ...] = ()
+    resumed: tuple[str, ...] | None = None
+    ranks: int = 1
+    own_processes: bool = False
+
+    def again(self, folder: Path) -> tuple[str, ...]:
+        """What a user types after it was broken off."""
+        begun = (folder / RUN / "config.yaml").exists()
+        return self.resumed if self.resumed is not None and begun else self.arguments
+
+
+_RUN = (*_TRAIN, "name=run")
+_RESUMED = ("train", f"resume={RUN}", "trainer=smoke", "trainer.limit_steps=null", "trainer.loggers=[tensorboard,csv]")
+WORKS = (
+    Work("train", _RUN, resumed=_RESUMED),
+    Work("score_attention", ("score_attention", f"run={RUN}"), before=(_RUN,)),
+    Work("extract_attention", ("extract_attention", f"run={RUN}"), before=(_RUN,)),
+    Work("evidence", ("evidence", f"run={RUN}", "controls=[shuffled_labels]"), before=(_RUN,)),
+    Work("study", ("study", "--config-dir=.", "study=small", "side_by_side=1")),
+    Work("a sweep", (*_TRAIN, "-m", "seed=1,2")),
+    Work("train, two processes", _RUN, resumed=_RESUMED, ranks=2),
+    Work("study, side by side", ("study", "--config-dir=.", "study=small", "side_by_side=2"), own_processes=True),
+)
+
+
+def lay_out(folder: Path) -> None:
+    """Write the files that the commands read."""
+    table = "\n".join(json.dumps(row, ensure_ascii=False) for row in rows(60)) + "\n"
+    (folder / "items.jsonl").write_text(table, encoding="utf-8")
+    (folder / "study").mkdir()
+    base = ", ".join(json.dumps(setting) for setting in (*_TABLE, *_SMALL))
+    (folder / "study" / "small.yaml").write_text(_STUDY.format(base=base), encoding="utf-8")
