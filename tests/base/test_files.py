@@ -76,6 +76,22 @@ with locked_directory(Path({str(tmp_path)!r})):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_links_in_a_directory_from_elsewhere_empty_no_file_behind_them(tmp_path: Path) -> None:
+    mine, folder = tmp_path / "mine.txt", tmp_path / "run"
+    mine.write_text("mine")
+    folder.mkdir()
+    (folder / ".lock").symlink_to(mine)
+    with pytest.raises(UserError, match=r"run: cannot be written \("), locked_directory(folder):
+        pass
+    (folder / ".lock").unlink()
+    for name in (f"{DRAFT_PREFIX}0", "metrics.json"):
+        (folder / name).symlink_to(mine)
+    with locked_directory(folder):
+        write_text(folder / "metrics.json", "{}")
+    assert mine.read_text() == "mine"
+    assert [path.name for path in folder.iterdir()] == ["metrics.json"]
+
+
 def test_an_error_lets_the_directory_go(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="mine"), locked_directory(tmp_path):
         raise UserError("mine")

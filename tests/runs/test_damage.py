@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import random
 import shutil
 from collections.abc import Callable, Iterator
@@ -111,6 +112,21 @@ def load_config(run: Path) -> Config:
     from anaphora.settings.stored import read
 
     return read(RunFiles(run).config)
+
+
+class Payload:
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return os.mkdir, ("run by the checkpoint",)
+
+
+def test_a_checkpoint_that_would_run_code_is_refused_and_runs_none(
+    own_run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(own_run)
+    torch.save({"state_dict": {}, "callbacks": Payload(), "global_step": 1}, own_run / "last.ckpt")
+    with pytest.raises(UserError, match=r"last.ckpt: broken or cut off \(Weights only load failed"):
+        read_checkpoint(own_run / "last.ckpt")
+    assert not Path("run by the checkpoint").exists()
 
 
 @pytest.mark.parametrize("damage", ["missing", "cut", "changed"])

@@ -27,6 +27,7 @@ DRAFT_PREFIX = ".anaphora-draft-"
 """How the names of drafts begin, of files and of directories."""
 LOCK_FILE = ".lock"
 _LEFTOVER_DEPTH = 2  # folders below a locked one in which its commands write
+_NOT_THROUGH_A_LINK = getattr(os, "O_NOFOLLOW", 0)  # Windows has none
 _PROBE_BYTES = 4096  # a full disk may still take an empty file
 
 
@@ -262,7 +263,8 @@ def _locked_file(directory: Path) -> int:
     while True:
         directory.mkdir(parents=True, exist_ok=True)
         try:
-            handle = os.open(directory / LOCK_FILE, os.O_RDWR | os.O_CREAT, 0o666)
+            # A directory from elsewhere may hold a link of this name, to a file that the probe would empty.
+            handle = os.open(directory / LOCK_FILE, os.O_RDWR | os.O_CREAT | _NOT_THROUGH_A_LINK, 0o666)
         except FileNotFoundError:
             if directory.exists():
                 raise

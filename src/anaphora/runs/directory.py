@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -126,6 +126,12 @@ def locked_run(directory: Path) -> Iterator[None]:
         if layout.config.exists() and layout.weights.exists():
             shutil.rmtree(layout.checkpoints, ignore_errors=True)
         yield
+
+
+def tidy(directory: Path) -> None:
+    """Remove what a killed process left in a run, unless another one is writing there or this one may not."""
+    with suppress(UserError), locked_run(directory):
+        pass
 
 
 def save_weights(path: Path, model: PronounModel, tokenizer: Path | None = None) -> None:

@@ -122,11 +122,11 @@ class ValidationCheckpoint(lightning.Callback):
         if self.patience and self._since_best() >= self.patience:
             trainer.should_stop = True
 
-    def finish(self) -> None:
-        """Make the best weights the run's weights, write what training reached, and leave nothing to resume from.
+    def on_fit_end(self, trainer: lightning.Trainer, module: lightning.LightningModule) -> None:
+        self.finish()
 
-        It comes last, for a run that has weights is never resumed: its curves are complete by then.
-        """
+    def finish(self) -> None:
+        """Write what training reached."""
         if not self._writes:
             return
         record = {
@@ -137,8 +137,15 @@ class ValidationCheckpoint(lightning.Callback):
             "validations": self.validations,
         }
         write_json(self.layout.training, record)
-        self.layout.best_weights.replace(self.layout.weights)
-        self.forget()
+
+    def keep_best_weights(self) -> None:
+        """Make the best weights the run's weights, and leave nothing to resume from.
+
+        It comes last: a run that has weights has finished and is not resumed, so its curves must be complete by then.
+        """
+        if self._writes:
+            self.layout.best_weights.replace(self.layout.weights)
+            self.forget()
 
     def keep_what_there_is(self) -> str:
         """What of a training that diverged can be read: the best weights become the run's. Says so in words."""
@@ -146,6 +153,7 @@ class ValidationCheckpoint(lightning.Callback):
         if self.keep == "last" or "validation/loss" not in best:
             return "no weights are kept"
         self.finish()
+        self.keep_best_weights()
         return f"the best weights before, of step {best['step']:.0f}, are kept in {self.layout.weights}"
 
     def forget(self) -> None:

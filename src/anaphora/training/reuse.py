@@ -10,7 +10,7 @@ from pathlib import Path
 from anaphora.base.console import console
 from anaphora.base.device import evaluation_device
 from anaphora.base.errors import UserError
-from anaphora.runs.directory import Run, RunFiles, load
+from anaphora.runs.directory import Run, RunFiles, load, tidy
 from anaphora.runs.reuse import same_settings
 from anaphora.settings.run import Config
 from anaphora.settings.stored import read
@@ -42,6 +42,7 @@ def finish_training(config: Config, advice: str, report: Callable[[str], None] |
     if layout.config.exists() and not same_settings(read(layout.config), config):
         raise UserError(f"{directory} holds a run of other settings; {advice}")
     if layout.weights.exists():
+        tidy(directory)
         report(f"{directory}: finished; its weights are re-used")
         return directory
 

@@ -18,7 +18,7 @@ from anaphora.base.errors import UserError
 from anaphora.data.batches.batching import MinimalPairs
 from anaphora.data.tokens.tokenizer import Tokenizer
 from anaphora.model.pronoun_model import PronounModel
-from anaphora.runs.directory import Run, RunFiles, load, locked_run, randomly_initialised, save_settings
+from anaphora.runs.directory import Run, RunFiles, load, locked_run, randomly_initialised, save_settings, tidy
 from anaphora.runs.processes import Processes, started_processes
 from anaphora.runs.warm_start import locate_model
 from anaphora.settings import stored
@@ -93,6 +93,7 @@ class _Claim(NamedTuple):
     def check_directory(self) -> None:
         """Refuse a directory in which there is nothing to continue, or something that would be overwritten."""
         if self.resumed and self.layout.weights.exists():
+            tidy(self.layout.directory)
             raise UserError(f"{self.layout.directory}: this run has finished; there is nothing to resume")
         if not self.resumed and self.layout.config.exists():
             raise UserError(
@@ -182,7 +183,7 @@ def _train(claimed: _Claim, processes: Processes, device: torch.device) -> Train
         checkpoint = None if claimed.checkpoint is None else str(claimed.checkpoint)
         with quiet_writer_thread():
             trainer.fit(module, datamodule=data, ckpt_path=checkpoint, weights_only=True)
-        history.finish()
+        history.keep_best_weights()
     except OSError as error:  # a full disk, which loggers meet too
         raise UserError(f"{layout.directory}: cannot be written ({error.strerror or error})") from None
     except DivergedError as error:

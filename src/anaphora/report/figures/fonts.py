@@ -145,7 +145,8 @@ def _fallback_file(bold: bool = False) -> Path:
 def _open_font(file: Path) -> Any:
     from fontTools.ttLib import TTFont
 
-    return TTFont(io.BytesIO(file.read_bytes()), lazy=True)
+    # Its subsets keep the font's own time, so that equal pages are equal files.
+    return TTFont(io.BytesIO(file.read_bytes()), lazy=True, recalcTimestamp=False)
 
 
 def _write_subset(source: Path, target: Path, characters: Iterable[str]) -> None:

@@ -120,7 +120,7 @@ def _font_faces(text: Iterable[str], weights: Sequence[int]) -> str:
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
             file = Path(folder) / "face.ttf"
             _write_subset(font_files()[weight], file, characters)
-            font = TTFont(io.BytesIO(file.read_bytes()))
+            font = TTFont(io.BytesIO(file.read_bytes()), recalcTimestamp=False)
         font.flavor = "woff"
         buffer = io.BytesIO()
         font.save(buffer)

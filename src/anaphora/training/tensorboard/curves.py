@@ -111,6 +111,7 @@ class CurvesCallback(lightning.Callback):
         values = {f"final/{name}": best[measure] for name, measure in measures.items() if measure in best}
         step = int(best["step"])
         _log(trainer, {**values, "final/step": step, "final/seconds": round(self.history.seconds, 3)}, step)
+        _save(trainer)
 
     def _draw(self, board: RunTensorBoardLogger, model: PronounModel, step: int) -> None:
         examples = [self.validation.examples[number] for _, number in self._probes]
