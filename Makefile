@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo docs evidence fuzz tensorboard test lint format clean help
+.PHONY: chaos demo docs evidence fuzz mutants tensorboard test lint format clean help
 
 help:
 	@echo "make demo    environment, then train, score and plot on the built-in corpus (outputs/demo)"
@@ -13,6 +13,8 @@ help:
 	@echo "make docs    the documentation as a site (site/index.html)"
 	@echo "make test    environment, then all tests"
 	@echo "make fuzz    20,000 wrong settings, files and sentences: a result or one line, never a traceback"
+	@echo "make chaos   commands are killed at every file operation and meet full disks, and must end as if nothing had been"
+	@echo "make mutants the core is changed in one place at a time, and its tests must notice"
 	@echo "make lint    formatter, linter and type checker, changing nothing"
 	@echo "make format  format and mend what can be mended"
 	@echo "make clean   remove the environment, the site and caches; runs in outputs/ stay"
@@ -43,6 +45,12 @@ test: $(READY)
 
 fuzz: $(READY)
 	$(BIN)/python -m pytest tests/fuzz --numprocesses 2 --hypothesis-profile=fuzz
+
+chaos: $(READY)
+	$(BIN)/python tests/chaos
+
+mutants: $(READY)
+	$(BIN)/python tests/mutation
 
 lint: $(READY)
 	$(BIN)/ruff format --check .

@@ -32,8 +32,10 @@ from anaphora.settings.typed import resolve
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "anaphora"
 READMES = ("README.md", "README.zh.md")
-PAGES = [ROOT / name for name in (*READMES, "CONTRIBUTING.md", "CHANGELOG.md")] + sorted((ROOT / "docs").glob("*.md"))
+BESIDE = (*READMES, "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")
+PAGES = [ROOT / name for name in BESIDE] + sorted((ROOT / "docs").glob("*.md"))
 COMMAND = re.compile(r"\.venv/bin/(?:python|torchrun(?: --[\w-]+=\S+)+) (scripts/\w+\.py[^`\n]*)")
+TEST = re.compile(r"(tests/[\w/]+\.py)::(\w+)")
 PICTURE = re.compile(r"!\[[^]]+\]\(([^)]+)\)")
 
 
@@ -68,6 +70,13 @@ def test_every_relative_link_leads_to_a_file(page: Path) -> None:
     links = re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text(encoding="utf-8"))
     missing = [link for link in links if ":" not in link and not (page.parent / link).exists()]
     assert not missing
+
+
+def test_every_test_that_a_page_names_is_there() -> None:
+    named = [match for page in PAGES for match in TEST.findall(page.read_text(encoding="utf-8"))]
+    assert len(named) > 20
+    absent = [(file, test) for file, test in named if f"def {test}(" not in (ROOT / file).read_text(encoding="utf-8")]
+    assert absent == []
 
 
 @pytest.mark.parametrize("command", COMMANDS)

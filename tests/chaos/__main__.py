@@ -20,12 +20,14 @@ from pathlib import Path
 
 FOLDERS = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
 sys.path[:0] = FOLDERS
-os.environ["PYTHONPATH"] = os.pathsep.join([*FOLDERS, os.environ.get("PYTHONPATH", "")])  # of the processes' common start
+os.environ["PYTHONPATH"] = os.pathsep.join(
+    [*FOLDERS, os.environ.get("PYTHONPATH", "")]
+)  # of the processes' common start
 
-import trials
-from faults import SIGNALS, Fault
-from trials import Outcome, Plan, Reference
-from works import WORKS, Work
+import trials  # noqa: E402
+from faults import SIGNALS, Fault  # noqa: E402
+from trials import Outcome, Plan, Reference  # noqa: E402
+from works import WORKS  # noqa: E402
 
 COLUMNS = (*SIGNALS, "cut", "full", "small disk", "read-only", "no cache", "clock", "twice")
 
@@ -33,20 +35,29 @@ COLUMNS = (*SIGNALS, "cut", "full", "small disk", "read-only", "no cache", "cloc
 def plans(reference: Reference, options: argparse.Namespace) -> list[Plan]:
     """The trials of a command."""
     chance = random.Random(f"{options.seed} {reference.work.name}")
-    operations = range(1, reference.operations + 1)
+
+    def spread(operations: Sequence[int], count: int) -> list[int]:
+        """So many of the file operations, one from each stretch of equal length; all of them where 0."""
+        stretches = min(count or len(operations), len(operations))
+        return [
+            operations[int((number + chance.random()) * len(operations) / stretches)] for number in range(stretches)
+        ]
+
     alone = reference.work.ranks == 1 and not reference.work.own_processes
+    every = range(1, reference.operations + 1)
     planned: list[Plan] = []
     for name in SIGNALS:
-        every = options.every if name == "kill -9" else options.every_signal
         if not reference.work.own_processes:
-            planned += [Plan(Fault(name, number)) for number in operations[chance.randrange(every) :: every]]
+            kills = name == "kill -9"
+            points = spread(reference.changes, options.kills) if kills else spread(every, options.others)
+            planned += [Plan(Fault(name, number)) for number in points]
         planned += [Plan(Fault(name), chance.uniform(0.1, 1.0) * reference.seconds) for _ in range(options.moments)]
     if not alone:
         return planned
     sizes = [round(reference.largest_file * share / options.sizes) for share in range(options.sizes)]
     planned += [Plan(Fault("cut", size)) for size in sizes]
     for kind in ("full", "no cache"):
-        planned += [Plan(Fault(kind, number)) for number in operations[:: options.every_signal]]
+        planned += [Plan(Fault(kind, number)) for number in spread(every, options.others)]
     planned += [Plan(Fault("clock")), Plan(Fault("twice"))]
     if os.geteuid() == 0:  # who may become another user, and mount
         planned += [Plan(Fault("read-only")), *(Plan(Fault("small disk", size)) for size in sizes)]
@@ -62,7 +73,10 @@ def main() -> int:
     context.set_forkserver_preload([trials.WARM])
     begun = time.perf_counter()
     wrong: list[Outcome] = []
-    print("|".join(["", "command", "file operations", *COLUMNS, ""]), "|".join(["", *["---"] * (len(COLUMNS) + 2), ""]))
+    print(
+        "|".join(["", "command", "file operations (states)", *COLUMNS, ""]),
+        "|".join(["", *["---"] * (len(COLUMNS) + 2), ""]),
+    )
     for work in WORKS:
         if not options.only or work.name in options.only:
             folder = place / work.name.replace(" ", "_").replace(",", "")
@@ -81,9 +95,7 @@ def main() -> int:
     return int(bool(wrong))
 
 
-def _try(
-    context: ForkServerContext, reference: Reference, place: Path, options: argparse.Namespace
-) -> list[Outcome]:
+def _try(context: ForkServerContext, reference: Reference, place: Path, options: argparse.Namespace) -> list[Outcome]:
     planned = plans(reference, options)
     with ThreadPoolExecutor(options.side_by_side) as pool:
         return list(
@@ -95,7 +107,7 @@ def _try(
 
 
 def _row(reference: Reference, outcomes: Sequence[Outcome]) -> str:
-    cells = [reference.work.name, str(reference.operations)]
+    cells = [reference.work.name, f"{reference.operations} ({len(reference.changes)})"]
     for kind in COLUMNS:
         befallen = [outcome for outcome in outcomes if outcome.fault.kind == kind and outcome.befell]
         right = sum(not outcome.problem for outcome in befallen)
@@ -106,8 +118,13 @@ def _row(reference: Reference, outcomes: Sequence[Outcome]) -> str:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
     parser.add_argument("--only", action="append", choices=[work.name for work in WORKS], help="this command alone")
-    parser.add_argument("--every", type=int, default=1, help="kill -9 at every n-th file operation")
-    parser.add_argument("--every-signal", type=int, default=5, help="the same of other signals and faults")
+    parser.add_argument(
+        "--kills",
+        type=int,
+        default=0,
+        help="kill -9 at so many file operations; 0: at every one that another state of the disk comes before",
+    )
+    parser.add_argument("--others", type=int, default=20, help="the same for each other signal and fault")
     parser.add_argument("--moments", type=int, default=5, help="moments by chance for each signal")
     parser.add_argument("--sizes", type=int, default=8, help="sizes of files and disks")
     parser.add_argument("--side-by-side", type=int, default=os.cpu_count(), help="trials at a time")

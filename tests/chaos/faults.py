@@ -1,12 +1,13 @@
 """What befalls a command: a signal, a full disk or another accident, at one of its file operations.
 
 All of it happens in the process that runs the command; nothing in the product knows of it. Operations are counted by an
-audit hook of the interpreter, so those of libraries count too. `write` and `fsync`, which it does not tell of, are wrapped.
+audit hook of the interpreter, so those of libraries count too; `write` and `fsync`, which it misses, are wrapped.
 What libraries write without the interpreter is reached by `cut`, which acts in the system's own `write`.
 """
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import resource
@@ -15,7 +16,7 @@ import signal
 import stat
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,7 +35,8 @@ class Fault:
         kind: a name of `SIGNALS`; `cut` (killed in the middle of writing a file, at the byte `at`); `full` (from the
             operation `at` on, nothing can be written); `small disk` (its file system has room for `at` more bytes);
             `read-only` (a user who may read, and write nowhere); `no cache` (another process deletes the cache);
-            `clock` (each reading of the clock is hours off); `twice` (the command is started twice at once); or `none`.
+            `clock` (each reading of the clock is hours off); `twice` (the command is started twice at once); `none`; or
+            `counted` (nothing either, but operations are counted).
         at: the number of a file operation, from 1 on; of a `cut` the number of a byte; None for a random moment, which
             whoever started the process chooses.
     """
@@ -47,13 +49,21 @@ class Fault:
 
 
 class Operations:
-    """The file operations of this process below a folder: counted, and at one of them something happens."""
+    """The file operations of this process below a folder: counted, and at one of them something happens.
+
+    Attributes:
+        count: how many there were.
+        changes: those before which other files lay there than before the last one. A kill at any operation leaves what
+            a kill at the nearest of these leaves.
+    """
 
     def __init__(self, folder: Path, fault: Fault) -> None:
         self.folder = f"{folder}{os.sep}"
         self.fault = fault
         self.count = 0
+        self.changes: list[int] = []
         self._quiet = False
+        self._files: object = None
 
     def watch(self) -> None:
         """Begin to count. It cannot be undone, so the process should end with the command."""
@@ -86,6 +96,11 @@ class Operations:
         if self._quiet:
             return
         self.count += 1
+        if self.fault.kind == "counted":
+            files = sorted((path, entry.st_ino, entry.st_size, entry.st_mtime_ns) for path, entry in self._entries())
+            if files != self._files:
+                self._files = files
+                self.changes.append(self.count)
         if self.fault.at is None or self.count < self.fault.at:
             return
         if self.fault.kind == "full":
@@ -97,6 +112,12 @@ class Operations:
                 self._happen()
             finally:
                 self._quiet = False
+
+    def _entries(self) -> Iterator[tuple[str, os.stat_result]]:
+        for folder, folders, files in os.walk(self.folder):
+            for name in (*folders, *files):
+                with contextlib.suppress(FileNotFoundError):  # of another thread
+                    yield os.path.join(folder, name), os.lstat(os.path.join(folder, name))
 
     def _happen(self) -> None:
         if self.fault.kind in SIGNALS:

@@ -1,4 +1,4 @@
-"""A trial: a command is broken off, taken up again, and what it leaves is compared with the unbroken command's files."""
+"""A trial: a command is broken off, taken up again, and its files are compared with those of the unbroken one."""
 
 from __future__ import annotations
 
@@ -33,11 +33,12 @@ _CACHE, _TEMPORARY = "cache", "tmp"
 
 @dataclass(frozen=True)
 class Ending:
-    """How a command ended: the exit status of each of its processes, what they printed, and what it took."""
+    """How a command ended: the exit status of each process, what they printed, its file operations and its time."""
 
     statuses: tuple[int | None, ...]
     text: str
     operations: int
+    changes: tuple[int, ...]
     seconds: float
 
     @property
@@ -70,10 +71,10 @@ def run(
             os.kill(processes[0].pid, SIGNALS[fault.kind])
     statuses = tuple(_status(process) for process in processes)
     counted = log.with_suffix(".operations")
-    operations = int(counted.read_text()) if counted.exists() else 0
+    operations, changes = json.loads(counted.read_text()) if counted.exists() else (0, ())
     counted.unlink(missing_ok=True)
     text = log.read_text(encoding="utf-8", errors="replace")
-    return Ending(statuses, text, operations, time.perf_counter() - begun)
+    return Ending(statuses, text, operations, tuple(changes), time.perf_counter() - begun)
 
 
 def _status(process: ForkServerProcess) -> int | None:
@@ -89,7 +90,7 @@ def _command(folder: Path, arguments: tuple[str, ...], fault: Fault, variables: 
     """The child: the command as a user starts it, in its folder, with its own cache."""
     os.chdir(folder)
     handle = os.open(log, os.O_WRONLY | os.O_APPEND)
-    counted = os.open(log.with_suffix(".operations"), os.O_WRONLY | os.O_CREAT) if fault.kind == "none" else None
+    counted = os.open(log.with_suffix(".operations"), os.O_WRONLY | os.O_CREAT) if fault.kind == "counted" else None
     os.dup2(handle, 1)
     os.dup2(handle, 2)
     os.environ.update(variables, ANAPHORA_CACHE=str(folder / _CACHE), TMPDIR=str(folder / _TEMPORARY))
@@ -111,7 +112,7 @@ def _command(folder: Path, arguments: tuple[str, ...], fault: Fault, variables: 
     finally:
         sys.stdout.flush()
         if counted is not None:
-            os.pwrite(counted, str(operations.count).encode(), 0)
+            os.pwrite(counted, json.dumps([operations.count, operations.changes]).encode(), 0)
 
 
 @dataclass(frozen=True)
@@ -122,6 +123,7 @@ class Reference:
     before: Path
     files: dict[str, str]
     operations: int
+    changes: tuple[int, ...]
     seconds: float
     largest_file: int
 
@@ -137,12 +139,12 @@ def unbroken(context: ForkServerContext, work: Work, place: Path, times: int = 2
     results = []
     for number in range(times):
         after = Path(shutil.copytree(before, place / f"unbroken_{number}"))
-        ending = _expect_success(run(context, after, work, work.arguments, Fault()))
+        ending = _expect_success(run(context, after, work, work.arguments, Fault("counted")))
         results.append(state(after))
     if results[0] != results[-1]:
         raise RuntimeError(f"{work.name}: two unbroken runs differ: {difference(results[0], results[-1])}")
     largest = max(path.stat().st_size for path in after.rglob("*") if path.is_file())
-    return Reference(work, before, results[0], ending.operations, ending.seconds, largest)
+    return Reference(work, before, results[0], ending.operations, ending.changes, ending.seconds, largest)
 
 
 def _expect_success(ending: Ending) -> Ending:
@@ -305,8 +307,8 @@ def _without_times(path: Path) -> bytes:
         with path.open(newline="", encoding="utf-8") as file:
             rows = [{name: cell for name, cell in row.items() if name not in _TIMES} for row in csv.DictReader(file)]
         return json.dumps(rows).encode()
-    if path.name == "progress.html" or "logs" in path.parts:
-        return b""
+    if path.name in ("progress.html", "study.html") or "logs" in path.parts:
+        return b""  # they tell of seconds; the other numbers of a study's page are those of study.json
     return path.read_bytes()
 
 

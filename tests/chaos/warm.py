@@ -1,4 +1,4 @@
-"""What every command imports and works out anew in each process, done once: each trial is a fork of a process after it."""
+"""What every command imports and works out anew, done once: each trial is a fork of the process that did it."""
 
 from __future__ import annotations
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 import torch
 
-from anaphora.model.position import Alibi, T5Relative
+from anaphora.base.errors import UserError
+from anaphora.model.position import Alibi, Learned, Rotary, Sinusoidal, T5Relative
 
 
 def test_alibi_takes_the_same_off_on_both_sides_by_the_distance_and_the_slope_of_the_head() -> None:
@@ -32,3 +35,26 @@ def test_the_bucket_of_a_distance_and_its_side_are_those_of_t5(offset: int, buck
         position.table.weight[:, 0] = torch.arange(32.0)
     # An offset is the key's position less the query's.
     assert position.bias(torch.tensor([[1000]]), torch.tensor([[1000 + offset]])).item() == bucket
+
+
+def test_rotary_turns_each_pair_by_the_position_times_its_frequency() -> None:
+    # Su et al. 2021, eq. 34: of 4 features to base 10,000 the pairs (0, 2) and (1, 3) turn by m and by m / 100.
+    turned = Rotary(4, 10_000.0).rotate(torch.tensor([[[[1.0, 1.0, 0.0, 0.0]]]]), torch.tensor([[3]]))
+    expected = [math.cos(3), math.cos(0.03), math.sin(3), math.sin(0.03)]
+    torch.testing.assert_close(turned, torch.tensor([[[expected]]]))
+
+
+def test_sinusoidal_adds_the_waves_of_the_paper() -> None:
+    # Vaswani et al. 2017, section 3.5: wave lengths 2 pi and 2 pi * 100 of 4 features; sines, then cosines.
+    waves = Sinusoidal(4, 10_000.0).embed(torch.ones(1, 1, 4), torch.tensor([[3]]))
+    expected = [1 + math.sin(3), 1 + math.sin(0.03), 1 + math.cos(3), 1 + math.cos(0.03)]
+    torch.testing.assert_close(waves, torch.tensor([[expected]]))
+
+
+def test_learned_positions_are_added_up_to_the_longest_text_and_not_beyond() -> None:
+    position = Learned(width=2, max_length=3)
+    hidden = torch.ones(1, 3, 2)
+    torch.testing.assert_close(position.embed(hidden, torch.arange(3)[None])[0], position.table.weight + 1)
+    with pytest.raises(UserError, match="a text of 4 tokens is longer than"):
+        position.embed(torch.ones(1, 4, 2), torch.arange(4)[None])
+    assert position.embed(hidden[:, :0], torch.arange(0)[None]).shape == (1, 0, 2)

@@ -15,7 +15,6 @@ from typing import Any
 import torch
 from pytorch_lightning import loggers as loggers_of_lightning
 from pytorch_lightning.loggers import Logger
-from pytorch_lightning.utilities.rank_zero import rank_zero_only
 
 from anaphora.base.errors import UserError, one_line
 from anaphora.base.files import write_csv, write_json
@@ -125,11 +124,9 @@ class RunCSVLogger(Logger):
     def log_hyperparams(self, params: dict[str, Any] | Namespace, *_: Any, **__: Any) -> None:
         """Nothing: the settings lie in config.yaml."""
 
-    @rank_zero_only
     def log_metrics(self, metrics: dict[str, float], step: int | None = None) -> None:
         self._rows.append({"step": step or 0, **{tag: float(value) for tag, value in metrics.items()}})
 
-    @rank_zero_only
     def save(self) -> None:
         if self._rows:
             write_csv(self._path, self._rows)

@@ -380,3 +380,14 @@ def test_four_items_of_one_order_are_no_quad() -> None:
     cells = [cell(0, gold, gold, group="q", minimal_pair=f"q{pair}") for pair in (0, 1) for gold in (0, 1)]
     both = [cell(order, gold, gold, group="p", minimal_pair=f"p{order}") for order in (0, 1) for gold in (0, 1)]
     assert quads_of(score_records([*cells, *both]).examples) == [*[""] * 4, *["p"] * 4]
+
+
+@pytest.mark.parametrize(
+    ("head", "there"), [((0, 0), True), ((1, 2), True), ((2, 0), False), ((0, 3), False), ((-1, 0), False)]
+)
+def test_heads_count_from_0_and_from_there_alone(head: tuple[int, int], there: bool) -> None:
+    if there:
+        assert heads.existing_head(heads.Head(*head), layers=2, heads=3) == heads.Head(*head)
+    else:
+        with pytest.raises(UserError, match=r"(layer|head) \(-?\d\) must be from 0 to [12]"):
+            heads.existing_head(heads.Head(*head), layers=2, heads=3)
