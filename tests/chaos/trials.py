@@ -28,6 +28,8 @@ WARM = "warm"
 """The module whose import prepares the process that every trial is a fork of."""
 LONGEST_SECONDS = 180
 _TIMES = {"train_seconds", "curves_seconds", "final/seconds", "seconds"}
+_NOT_COMPARED = {"progress.html", "study.html", "multirun.yaml"}
+"""They tell of seconds, or of the folder. The other numbers of a study's page are those of study.json."""
 _CACHE, _TEMPORARY = "cache", "tmp"
 
 
@@ -216,10 +218,8 @@ def _taken_up(context: ForkServerContext, folder: Path, work: Work) -> list[str]
     first_log = folder.with_suffix(".log")
     first_log.rename(folder.with_suffix(".first.log"))
     second = run(context, folder, work, work.again(folder), Fault())
-    if second.succeeded:
+    if second.succeeded or "this run has finished; there is nothing to resume" in second.text:
         folder.with_suffix(".first.log").unlink()
-        return []
-    if "this run has finished; there is nothing to resume" in second.text:
         return []
     return [f"taken up again it ends with {second.statuses}: {second.text[-300:]!r}"]
 
@@ -307,8 +307,8 @@ def _without_times(path: Path) -> bytes:
         with path.open(newline="", encoding="utf-8") as file:
             rows = [{name: cell for name, cell in row.items() if name not in _TIMES} for row in csv.DictReader(file)]
         return json.dumps(rows).encode()
-    if path.name in ("progress.html", "study.html") or "logs" in path.parts:
-        return b""  # they tell of seconds; the other numbers of a study's page are those of study.json
+    if path.name in _NOT_COMPARED or "logs" in path.parts:
+        return b""
     return path.read_bytes()
 
 

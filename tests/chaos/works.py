@@ -59,7 +59,7 @@ WORKS = (
     Work("extract_attention", ("extract_attention", f"run={RUN}"), before=(_RUN,)),
     Work("evidence", ("evidence", f"run={RUN}", "controls=[shuffled_labels]"), before=(_RUN,)),
     Work("study", ("study", "--config-dir=.", "study=small", "side_by_side=1")),
-    Work("a sweep", (*_TRAIN, "-m", "seed=1,2")),
+    Work("a sweep", ("train", "-m", *_TRAIN[1:], "seed=1,2")),
     Work("train, two processes", _RUN, resumed=_RESUMED, ranks=2),
     Work("study, side by side", ("study", "--config-dir=.", "study=small", "side_by_side=2"), own_processes=True),
 )

@@ -1,7 +1,7 @@
 """Files that are written whole or not at all, and directories that one process writes at a time.
 
 What is being written is a hidden draft beside its place, locked by the process that writes it. A draft that nobody has
-locked was left by a process that was killed; who locks its directory next removes it.
+locked was left by a process that was killed; who writes into its folder next, or locks it, removes it.
 """
 
 from __future__ import annotations
@@ -44,6 +44,7 @@ def atomic_write(path: Path) -> Iterator[Path]:
         if path.exists() and not path.is_file():
             raise UserError(f"{path}: cannot be written (it is {_kind(path)}, no file)")
         path.parent.mkdir(parents=True, exist_ok=True)
+        remove_leftovers(path.parent, depth=0)
         draft, handle = _new_draft(path.parent, path.suffix)
         try:
             yield draft

@@ -238,3 +238,10 @@ def test_what_was_not_measured_of_the_head_never_passes() -> None:
         "the pronoun and no other word",
     ]
     assert cell.verdict == "not supported"
+
+
+def test_quads_beside_nothing_to_compare_with_are_not_judged() -> None:
+    content = put(metrics(), "languages/en/role/baselines", {})
+    content = put(content, "languages/en/role/chance", None)
+    row = next(row for row in verdicts(content)["role"].rows if row.rule == "quad accuracy")
+    assert (row.passed, row.needed) == (None, "above every baseline")

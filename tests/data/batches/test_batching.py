@@ -13,7 +13,7 @@ import torch
 from anaphora.base.batch import Batch
 from anaphora.base.errors import UserError
 from anaphora.base.special_tokens import CLS, MASK, PADDING, SPECIAL_TOKENS
-from anaphora.data.batches.batching import TrainingBatches, evaluation_batches, plan_batches, single_batch
+from anaphora.data.batches.batching import TrainingBatches, evaluation_batches, length_ranks, plan_batches, single_batch
 from anaphora.data.batches.encoded import EncodedSplit
 from anaphora.data.batches.masking import mask_words, masked_for_evaluation
 from anaphora.data.example import Example
@@ -94,6 +94,12 @@ def test_the_first_epochs_hold_the_shortest_groups_of_each_type_whole(chosen: Ba
                 length for group, length in mean_lengths.items() if group not in held
             )
         assert Counter(item // 2 for item in epoch) == dict.fromkeys({item // 2 for item in epoch}, 2)
+
+
+def test_the_length_of_a_group_is_the_mean_of_its_items_however_many_they_are() -> None:
+    short, long = EXAMPLES[0], EXAMPLES[8]
+    many = [replace(short, group="many short ones")] * 4 + [replace(long, group="one long one")]
+    assert length_ranks(EncodedSplit(many, TOKENIZER)).tolist() == [0, 0, 0, 0, 0.5]
 
 
 @pytest.mark.parametrize("share", [0.0, 1.5])
