@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import importlib.util
 import json
@@ -192,7 +193,9 @@ SETTINGS_OF_RUNS = (
 def every_settings_class() -> list[Any]:
     modules = [importlib.import_module(f"anaphora.settings.{name}") for name in SETTINGS_OF_RUNS]
     of_runs = [value for module in modules for value in vars(module).values() if isinstance(value, type)]
-    of_commands = [command.schema for command in cli.COMMANDS.values()]
+    of_commands = [
+        base for command in cli.COMMANDS.values() for base in command.schema.__mro__ if dataclasses.is_dataclass(base)
+    ]
     return [*of_runs, *of_commands, Device, RunsDevice, Slurm, VerdictRule]
 
 

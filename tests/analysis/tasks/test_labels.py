@@ -139,7 +139,7 @@ def test_the_perplexity_of_a_split_is_told_and_does_not_depend_on_the_batches(pr
     assert reached == pytest.approx(best, rel=1e-4)
 
 
-@pytest.mark.parametrize("name", ["extract_attention", "score_attention", "plot_attention", "report", "evidence"])
+@pytest.mark.parametrize("name", ["score_attention", "plot_attention", "report", "evidence"])
 def test_a_run_on_texts_answers_no_pronoun_question(name: str, labelled: Path, script: Script) -> None:
     status, _, err = script(name, f"run={labelled}")
     assert status == 2
