@@ -94,7 +94,7 @@ BELOW: dict[str, tuple[str, ...]] = {
     ),
     "api": (
         *("base", "settings", "data", "runs", "explain", "report", "hf"),
-        *("analysis.maps", "analysis.scores", "analysis.causal", "analysis.evidence"),
+        *("analysis.maps", "analysis.scores", "analysis.causal", "analysis.evidence", "analysis.tasks"),
     ),
     "cli": ("base", "settings", "runs"),
     "__init__": ("api", "cli", "settings"),

@@ -56,3 +56,15 @@ def weight_table(
     head = "".join(f"<th>{escape(word)}</th>" for word in columns)
     more = "" if len(words) <= _MAX_TABLE_WORDS else f" (the first {_MAX_TABLE_WORDS} of {len(words)} words)"
     return f"<table><caption>{escape(title + more)}</caption><tr><th></th>{head}</tr>{''.join(lines)}</table>"
+
+
+def signed_words(words: Sequence[str], values: NDArray[np.float32], title: str) -> str:
+    """A text whose words are blue where their values are positive and orange where negative; text is escaped."""
+    most = max(float(np.abs(values).max(initial=0.0)), 1e-9)
+    spans = []
+    for word, value in zip(words, values, strict=True):
+        share = round(100 * abs(float(value)) / most)
+        colour = "#0072b2" if value >= 0 else "#d55e00"  # told apart by the colour-blind, too
+        style = f"background:color-mix(in srgb,{colour} {share // 2}%,transparent);border-bottom:3px solid {colour}"
+        spans.append(f'<span style="{style};padding:0 .2em" title="{value:+.3f}">{escape(word)}</span>')
+    return f"<p><b>{escape(title)}</b><br>{' '.join(spans)}</p>"

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.analysis.maps.words import SPECIAL, word_map
+from anaphora.analysis.maps.words import SPECIAL, word_columns, word_map
 from anaphora.analysis.scores.heads import Head, existing_head
 from anaphora.api.html import AttentionPage, weight_table
 from anaphora.base.errors import UserError
@@ -316,14 +316,30 @@ def labelled_attention(
     Raises:
         UserError: `by` is neither.
     """
-    if by not in UNITS:
-        raise UserError(f"by ({by!r}) must be one of {', '.join(UNITS)}")
-    spans = list(tokens.spans)
+    words, spans, _ = text_units(text, tokens, by)
     if by == "word":
         maps = word_map(maps, tokens.words)
-        spans = _word_spans(tokens.spans, tokens.words)
+    return Attention(text, words, spans, maps, chosen, model, is_decoder, example)
+
+
+def text_units(
+    text: str, tokens: TokenizedText, by: str
+) -> tuple[tuple[str, ...], tuple[tuple[int, int], ...], NDArray[np.int64]]:
+    """W words or tokens of a text of T tokens as it writes them, their spans, and which of them each token is part of.
+
+    Returns:
+        words (W), spans (W), and numbers of words (T,).
+
+    Raises:
+        UserError: `by` is neither.
+    """
+    if by not in UNITS:
+        raise UserError(f"by ({by!r}) must be one of {', '.join(UNITS)}")
+    numbers, spans = range(len(tokens.ids)), list(tokens.spans)
+    if by == "word":
+        numbers, spans = word_columns(tokens.words), _word_spans(tokens.spans, tokens.words)
     words = tuple(text[start:end] if start < end else SPECIAL for start, end in spans)
-    return Attention(text, words, tuple(spans), maps, chosen, model, is_decoder, example)
+    return words, tuple(spans), np.array(numbers, dtype=np.int64)
 
 
 def _positions_of(mention: str | int, text: str, words: Sequence[str], spans: Sequence[tuple[int, int]]) -> list[int]:

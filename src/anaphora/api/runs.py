@@ -20,6 +20,7 @@ from anaphora.settings.model.attention import heads_of
 from anaphora.settings.model.encoder import check_length
 
 if TYPE_CHECKING:
+    from anaphora.api.attribution import WordAttribution
     from anaphora.explain.walk import Walkthrough
 
 
@@ -109,6 +110,24 @@ class OpenRun:
             raise UserError("this run was trained without a prediction head (task.prediction=none): it answers nothing")
         named = int(answers.candidates[0])
         return None if named == NO_CANDIDATE else example.words(named)
+
+    def attribution(
+        self, text: str, pronoun: str | None = None, candidates: Sequence[str] = (), by: str = "word"
+    ) -> WordAttribution:
+        """What each word adds to the run's own label of a text, or to its answer about a pronoun: integrated gradients.
+
+        Args:
+            text: English or Chinese.
+            pronoun: of a run that resolves pronouns, a word of the text, or its characters as "start:end".
+            candidates: what it may refer to.
+            by: "word" adds up the subwords of split words, "token" does not.
+
+        Raises:
+            UserError: a word is not in the text, or the run answers no such question.
+        """
+        from anaphora.api.attribution import attribution
+
+        return attribution(self.run, text, self._example(text, pronoun, candidates), by)
 
     def explain(
         self,

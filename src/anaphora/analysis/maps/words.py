@@ -37,7 +37,7 @@ class WordRow:
 
 def word_weights(record: AttentionRecord) -> WordRow:
     """A record's rows with the tokens of each word summed; special tokens stay columns of their own."""
-    columns = _columns(record.words)
+    columns = word_columns(record.words)
     spans: list[Span] = [(0, 0)] * (max(columns) + 1)
     for column, (start, end) in zip(columns, record.spans, strict=True):
         if start < end:
@@ -61,7 +61,7 @@ def word_map(weights: NDArray[np.float32], words: Sequence[int]) -> NDArray[np.f
         raise ValueError(
             f"weights must be (L, H, {len(words)}, {len(words)}) for {len(words)} words, not {weights.shape}"
         )
-    belongs = _membership_matrix(_columns(words), weights)
+    belongs = _membership_matrix(word_columns(words), weights)
     merged: NDArray[np.float32] = (belongs / belongs.sum(axis=0)).T @ (weights @ belongs)
     return merged
 
@@ -121,7 +121,7 @@ def _share_matrix(record: AttentionRecord) -> NDArray[np.float64]:
     return matrix
 
 
-def _columns(words: Sequence[int]) -> list[int]:
+def word_columns(words: Sequence[int]) -> list[int]:
     """The column of every token: words and special tokens numbered in the order in which they first appear."""
     columns: dict[int, int] = {}
     # A special token's key is unique to it, so that no two of them merge.

@@ -39,7 +39,7 @@ def label_names(run: Run) -> list[str]:
 
 def predict_labels(run: Run, texts: Sequence[Text]) -> CandidateIndices:
     """The label that a run gives each text: (N,), numbers in `label_names`."""
-    data = _encode(run, texts, label_names(run))
+    data = encode_texts(run, texts, label_names(run))
     answers = np.zeros(len(data), dtype=np.int64)
     device = run.model.device
     for batch in evaluation_batches(data, run.config.batching, slots=0):
@@ -74,7 +74,7 @@ def bag_of_tokens(run: Run, train: Sequence[Text], development: Sequence[Text], 
     from scipy import sparse
 
     def features(split: Sequence[Text]) -> Any:
-        data = _encode(run, split, label_names(run))
+        data = encode_texts(run, split, label_names(run))
         rows = np.repeat(np.arange(len(data)), data.ids.lengths)
         ones = np.ones(len(rows), dtype=np.float32)
         counts = sparse.csr_matrix((ones, (rows, data.ids.flat)), shape=(len(data), data.vocabulary))
@@ -154,7 +154,7 @@ def perplexity(run: Run, texts: Sequence[Text]) -> tuple[float, int]:
 
     The share of masked words is that of training; they are the same ones every time.
     """
-    data = _encode(run, texts, ())
+    data = encode_texts(run, texts, ())
     total, masked = 0.0, 0
     device = run.model.device
     batches = evaluation_batches(data, run.config.batching, slots=0)
@@ -168,7 +168,8 @@ def perplexity(run: Run, texts: Sequence[Text]) -> tuple[float, int]:
     return math.exp(total / max(1, masked)), masked
 
 
-def _encode(run: Run, texts: Sequence[Text], labels: Sequence[str]) -> EncodedTexts:
+def encode_texts(run: Run, texts: Sequence[Text], labels: Sequence[str]) -> EncodedTexts:
+    """Texts as the run's model reads them; with labels, the beginning of each."""
     data = EncodedTexts(texts, run.tokenizer, run.config.batching.row_tokens, labels)
     check_length(run.config.model, data.max_tokens())
     return data
