@@ -21,6 +21,7 @@ from anaphora.settings.model.prediction import Label
 
 if TYPE_CHECKING:
     from anaphora.base.batch import Batch
+    from anaphora.data.batches.encoded import EncodedSplit
 
 _STEPS = 256
 """Points on the path: one text can have more of them than a corpus, so that the values add up."""
@@ -96,7 +97,8 @@ def _question(run: Run, text: str, example: Example | None) -> tuple[Batch, list
         if example is not None:
             raise UserError("this run labels texts (task.prediction=label): an attribution takes no pronoun")
         whole = Text(text=text, language=language_of(text), label=prediction.labels[0])  # which label changes nothing
-        data, names = encode_texts(run, [whole], prediction.labels), list(prediction.labels)
+        names = list(prediction.labels)
+        data: EncodedSplit = encode_texts(run, [whole], names)
     else:
         from anaphora.runs.items import encode
 

@@ -335,7 +335,7 @@ def text_units(
     """
     if by not in UNITS:
         raise UserError(f"by ({by!r}) must be one of {', '.join(UNITS)}")
-    numbers, spans = range(len(tokens.ids)), list(tokens.spans)
+    numbers, spans = list(range(len(tokens.ids))), list(tokens.spans)
     if by == "word":
         numbers, spans = word_columns(tokens.words), _word_spans(tokens.spans, tokens.words)
     words = tuple(text[start:end] if start < end else SPECIAL for start, end in spans)
