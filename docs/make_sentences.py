@@ -1,4 +1,4 @@
-"""Write docs/sentences.md and docs/sentences.zh.md: python docs/make_sentences.py RUN [RUN...].
+"""Write docs/results/sentences.md and sentences.zh.md: python docs/make_sentences.py RUN [RUN...].
 
 Finished runs are asked about the sentences of docs/sentences/*.jsonl: what each answers, and how much of its pronoun's
 weight the chosen head gives to each candidate. Their training splits are read too, for the words that they show and
@@ -28,7 +28,7 @@ from anaphora.data.tokens.tokenizer import TokenizedText
 
 DOCS = Path(__file__).parent
 LANGUAGES = ("en", "zh")
-PAGES = {"en": DOCS / "sentences.md", "zh": DOCS / "sentences.zh.md"}
+PAGES = {"en": DOCS / "results" / "sentences.md", "zh": DOCS / "results" / "sentences.zh.md"}
 _CANDIDATE, _PRONOUN, _NOTHING = -1, -2, -3
 """What stands in a masked sentence instead of a token, and behind its end."""
 
@@ -342,8 +342,8 @@ _OPENING_EN = """# Forty sentences that people type first
 
 Textbooks of linguistics, test sets and posts about attention share a stock of sentences: a trophy and a suitcase,
 councilmen and demonstrators, an animal and a street. Whoever tries a model types one of them. Here are forty of this
-kind in each language, in our own words. The list ([English](sentences/en.jsonl), [Chinese](sentences/zh.jsonl), in
-the format of [your own data](own_data.md)) was settled before any run was asked. In half of them each word occurs in
+kind in each language, in our own words. The list ([English](../sentences/en.jsonl), [Chinese](../sentences/zh.jsonl), in
+the format of [your own data](../own_data.md)) was settled before any run was asked. In half of them each word occurs in
 the built-in corpus; in the other half at least one does not. The first mention is meant as often as the second, and
 all but two a language come in pairs that differ in the cue alone.
 
@@ -363,8 +363,8 @@ _OPENING_ZH = """# 人们最先输入的四十句话
 [English](sentences.md)
 
 语言学教科书、测试集和介绍注意力的文章常用同一类句子：奖杯和箱子、议员和示威者、动物和马路。试用模型的人往往先输
-入其中一句。这里中英文各有四十句，都是我们自己的措辞。句子清单（[英文](sentences/en.jsonl)、[中文](sentences/zh.jsonl)，格
-式见[自有数据](own_data.md)）在测量任何模型之前就已确定。其中一半句子的每个词都在内置语料中出现过，另一半至少有
+入其中一句。这里中英文各有四十句，都是我们自己的措辞。句子清单（[英文](../sentences/en.jsonl)、[中文](../sentences/zh.jsonl)，格
+式见[自有数据](../own_data.md)）在测量任何模型之前就已确定。其中一半句子的每个词都在内置语料中出现过，另一半至少有
 一个词没有出现过。先行词是前一个提及和后一个提及的次数相同；除每种语言两句以外，其余都是只有线索不同的最小对立对。
 
 所用的运行来自[组合](compositions.md)一页，只在内置语料上训练。

@@ -34,7 +34,7 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "anaphora"
 READMES = ("README.md", "README.zh.md")
 BESIDE = (*READMES, "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")
-PAGES = [ROOT / name for name in BESIDE] + sorted((ROOT / "docs").glob("*.md"))
+PAGES = [ROOT / name for name in BESIDE] + sorted((ROOT / "docs").rglob("*.md"))
 COMMAND = re.compile(r"\.venv/bin/(?:python|torchrun(?: --[\w-]+=\S+)+) (scripts/\w+\.py[^`\n]*)")
 TEST = re.compile(r"(tests/[\w/]+\.py)::(\w+)")
 PICTURE = re.compile(r"!\[[^]]+\]\(([^)]+)\)")
@@ -242,7 +242,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_site_requests_nothing_from_another_host(site: Path) -> None:
     pages = {path: Page(path) for path in site.rglob("*.html")}
-    assert len(pages) > len(list((ROOT / "docs").glob("*.md")))
+    assert len(pages) > len(list((ROOT / "docs").rglob("*.md")))
     outside = {(path.name, url) for path, page in pages.items() for url in page.requests if urlsplit(url).netloc}
     assert not outside
     # The theme's script fetches a library for diagrams, and nothing else, where a page has one.

@@ -21,7 +21,7 @@ from anaphora.data.store import load
 from anaphora.settings.data import OwnExamples
 
 DOCS = Path(__file__).parent.parent / "docs"
-PAGES = ("sentences.md", "sentences.zh.md")
+PAGES = ("results/sentences.md", "results/sentences.zh.md")
 
 
 @pytest.fixture(scope="module")
