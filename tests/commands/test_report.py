@@ -300,7 +300,7 @@ def test_maps_of_any_library_go_all_the_way_to_a_page(tmp_path: Path) -> None:
 def test_the_documented_adapter_runs_as_it_stands(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    text = (Path(__file__).parents[2] / "docs" / "evidence.md").read_text(encoding="utf-8")
+    text = (Path(__file__).parents[2] / "docs" / "maps.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     adapter = next(place for place, block in enumerate(blocks) if "report_on_records(" in block)
     (tmp_path / "theirs.py").write_text("\n".join(blocks[: adapter + 1]), encoding="utf-8")
