@@ -342,10 +342,10 @@ _OPENING_EN = """# Forty sentences that people type first
 
 Textbooks of linguistics, test sets and posts about attention share a stock of sentences: a trophy and a suitcase,
 councilmen and demonstrators, an animal and a street. Whoever tries a model types one of them. Here are forty of this
-kind in each language, in our own words. The list ([English](../sentences/en.jsonl), [Chinese](../sentences/zh.jsonl), in
-the format of [your own data](../own_data.md)) was settled before any run was asked. In half of them each word occurs in
-the built-in corpus; in the other half at least one does not. The first mention is meant as often as the second, and
-all but two a language come in pairs that differ in the cue alone.
+kind in each language, in our own words. The list ([English](../sentences/en.jsonl), [Chinese](../sentences/zh.jsonl),
+in the format of [your own data](../own_data.md)) was settled before any run was asked. In half of them each word
+occurs in the built-in corpus; in the other half at least one does not. The first mention is meant as often as the
+second, and all but two a language come in pairs that differ in the cue alone.
 
 The runs are those of [compositions](compositions.md). They learn from the built-in corpus and from nothing else.
 

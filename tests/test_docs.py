@@ -105,6 +105,26 @@ def test_both_languages_have_the_same_commands_pictures_and_links(name: str) -> 
     assert links[0] == links[1]
 
 
+def test_the_cookbook_has_the_same_commands_and_links_in_both_languages() -> None:
+    texts = [(ROOT / "docs" / f"commands{ending}").read_text(encoding="utf-8") for ending in (".md", ".zh.md")]
+    rows, makes = ([pattern.findall(text) for text in texts] for pattern in (COMMAND, re.compile(r"^make \w+", re.M)))
+    assert rows[0] == rows[1] and len(rows[0]) > 30
+    assert makes[0] == makes[1] and makes[0]
+    links = [Counter(re.findall(r"\]\(((?!commands)[^)\s]+)\)", text.replace(".zh.md", ".md"))) for text in texts]
+    assert links[0] == links[1]
+
+
+def test_both_glossaries_pair_the_same_terms() -> None:
+    def outer_columns(page: str) -> list[tuple[str, str]]:
+        rows = re.findall(
+            r"^\| (.+?) \| .+ \| (.+) \|$", (ROOT / "docs" / page).read_text(encoding="utf-8"), re.MULTILINE
+        )
+        return [row for row in rows if row[1] not in ("中文", "English")]
+
+    english, chinese = outer_columns("glossary.md"), outer_columns("glossary.zh.md")
+    assert english == [(term, translation) for translation, term in chinese] and len(english) > 40
+
+
 def test_the_chinese_page_of_any_model_has_the_same_code_and_rows() -> None:
     english, chinese = ((ROOT / "docs" / f"any_model{end}").read_text(encoding="utf-8") for end in (".md", ".zh.md"))
     pieces = []
