@@ -23,6 +23,18 @@ def test_places_choose_another_occurrence() -> None:
     assert find_span("he saw him and he ran", "15:17", "pronoun") == (15, 17)
 
 
+def test_a_pronoun_that_stands_twice_needs_its_number() -> None:
+    text = "The dog saw the cat because it was loud and it was near."
+    assert [example_from_query(text, name).pronoun for name in ("it:1", "it:2", "IT:2", "44:46")] == [
+        *((28, 30), (44, 46), (44, 46), (44, 46))
+    ]
+    with pytest.raises(UserError, match=r"\('it'\) stands 2 times in the text: .* 'it:2', .* \(28:30, 44:46\)"):
+        example_from_query(text, "it")
+    with pytest.raises(UserError, match=r"pronoun \('it:3'\): 'it' stands 2 times"):
+        example_from_query(text, "it:3")
+    assert example_from_query("她笑了，她走了。", "她:2").pronoun == (4, 5)
+
+
 def test_an_absent_word_and_a_place_outside_are_told() -> None:
     with pytest.raises(UserError, match=r"pronoun \('it'\) is not in the text"):
         find_span(ENGLISH, "it", "pronoun")

@@ -36,7 +36,7 @@ def attention(
         model: a run directory, a folder of a model of `transformers`, a name on the hub as "hf://owner/name", an open
             run, or a loaded model of `transformers`. What a name opens is kept for the next call.
         text: English or Chinese.
-        pronoun: a word of the text, or its characters as "start:end".
+        pronoun: a word of the text, the second one as "it:2", or its characters as "start:end".
         candidates: what it may refer to; pictures and pages mark them.
         antecedent: one of the candidates, where it is known.
         by: "word" merges the subwords of split words (summed to, averaged from), "token" does not.

@@ -21,13 +21,14 @@ def example_from_query(
 
     Args:
         text: the sentence.
-        pronoun: the pronoun to resolve.
+        pronoun: the pronoun to resolve; one that stands there several times with its number, as "it:2".
         candidates: what it may refer to.
         antecedent: the right candidate, where that is known.
         language: "en" or "zh"; by default `language_of` decides.
 
     Raises:
-        UserError: a word is not in the text, a span is outside it, or a candidate overlaps the pronoun.
+        UserError: a word is not in the text, a span is outside it, a candidate overlaps the pronoun, or the pronoun
+            stands there several times and no number says which one.
     """
     spans = tuple((find_span(text, name, "candidates"),) for name in candidates)
     right = () if antecedent is None else (candidates.index(antecedent),)
@@ -35,10 +36,32 @@ def example_from_query(
     return Example(
         text=text,
         language=language or language_of(text),
-        pronoun=find_span(text, pronoun, "pronoun"),
+        pronoun=find_pronoun(text, pronoun),
         candidates=ordered,
         antecedents=antecedents,
     )
+
+
+def find_pronoun(text: str, pronoun: str) -> Span:
+    """The characters of a pronoun: the word, its characters as "start:end", or the word and its number as "it:2".
+
+    Raises:
+        UserError: it is not in the text, or stands there several times and no number says which one.
+    """
+    word, colon, number = pronoun.rpartition(":")
+    numbered = bool(colon and word.strip() and not word.isdigit() and re.fullmatch(r"[0-9]{1,4}", number))
+    every = list(occurrences(text, word if numbered else pronoun)) if pronoun.strip() else []
+    if numbered:
+        if not 1 <= int(number) <= len(every):
+            raise UserError(f"pronoun ({pronoun!r}): {word!r} stands {len(every)} times in the text {text!r}")
+        return every[int(number) - 1]
+    if len(every) > 1:
+        places = ", ".join(f"{start}:{end}" for start, end in every[:5])
+        raise UserError(
+            f"pronoun ({pronoun!r}) stands {len(every)} times in the text: write which one you mean as '{pronoun}:2', "
+            f"or its characters ({places})"
+        )
+    return find_span(text, pronoun, "pronoun")
 
 
 def find_span(text: str, words: str, setting: str) -> Span:

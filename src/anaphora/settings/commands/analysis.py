@@ -33,7 +33,7 @@ class RunQuery:
     run: str = "outputs/demo"  # the run directory, a folder of pretrained weights, or hf://owner/name
     data: Data | None = None  # other data than the run's own, for instance data=jsonl data.path=items.jsonl
     text: str | None = None  # one sentence instead of data
-    pronoun: str | None = None  # a word of the text, or its characters as "start:end"
+    pronoun: str | None = None  # a word of the text, the second one as "it:2", or its characters as "start:end"
     candidates: list[str] = field(default_factory=list)  # words of the text, or "start:end"; optional
     antecedent: str | None = None  # one of the candidates, where it is known
     language: str | None = None  # of the text; told from its characters by default

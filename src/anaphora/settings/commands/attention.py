@@ -20,7 +20,7 @@ class AttentionQuery:
     any_model: ClassVar[bool] = True  # a model of transformers has no config.yaml
     run: str = "outputs/demo"  # a run directory, a folder of a model of transformers, or hf://owner/name
     text: str = MISSING  # English or Chinese
-    pronoun: str | None = None  # a word of the text, or its characters as "start:end"
+    pronoun: str | None = None  # a word of the text, the second one as "it:2", or its characters as "start:end"
     candidates: list[str] = field(default_factory=list)  # what it may refer to: words of the text, or "start:end"
     antecedent: str | None = None  # one of the candidates, where it is known
     by: str = "word"  # or token: split words stay apart

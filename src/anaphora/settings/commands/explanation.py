@@ -29,7 +29,7 @@ class Explanation:
     matrices: str | None = None  # a YAML file of one's own matrices instead
     text: str | None = None  # a sentence instead, explained on a trained run
     run: str | None = None  # a run directory; of a sentence `outputs/demo` by default; with an example, its sentence
-    pronoun: str | None = None  # a word of the text, or its characters as "start:end"
+    pronoun: str | None = None  # a word of the text, the second one as "it:2", or its characters as "start:end"
     candidates: list[str] = field(default_factory=list)  # words of the text, or "start:end"; the model then answers
     layer: int | None = None  # of a run; by default that of the head chosen on the development split
     head: int | None = None  # by default the chosen one; of one's own matrices the first
