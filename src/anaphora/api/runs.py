@@ -76,7 +76,8 @@ class OpenRun:
 
         Args:
             text: English or Chinese.
-            pronoun: a word of the text, the second one as "it:2", or its characters as "start:end"; needed only with candidates.
+            pronoun: a word of the text, the second one as "it:2", or its characters as "start:end"; needed with
+                candidates alone.
             candidates: what it may refer to; models that read the candidates' marks then get them.
             by: "word" merges the subwords of split words (summed to, averaged from), "token" does not.
             antecedent: one of the candidates, where it is known.
