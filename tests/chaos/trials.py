@@ -7,6 +7,7 @@ import csv
 import hashlib
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -28,8 +29,10 @@ WARM = "warm"
 """The module whose import prepares the process that every trial is a fork of."""
 LONGEST_SECONDS = 180
 _TIMES = {"train_seconds", "curves_seconds", "final/seconds", "seconds"}
-_NOT_COMPARED = {"progress.html", "study.html", "multirun.yaml"}
-"""They tell of seconds, or of the folder. The other numbers of a study's page are those of study.json."""
+_TELL_TIME = {"progress.html", "study.html"}
+"""Of these all but the digits is compared: the numbers of a study's page stand in study.json too."""
+_NOT_COMPARED = {"multirun.yaml"}
+"""It names the folder."""
 _CACHE, _TEMPORARY = "cache", "tmp"
 
 
@@ -307,6 +310,8 @@ def _without_times(path: Path) -> bytes:
         with path.open(newline="", encoding="utf-8") as file:
             rows = [{name: cell for name, cell in row.items() if name not in _TIMES} for row in csv.DictReader(file)]
         return json.dumps(rows).encode()
+    if path.name in _TELL_TIME:
+        return re.sub(rb"\d+(?:\.\d+)?", b"", path.read_bytes())
     if path.name in _NOT_COMPARED or "logs" in path.parts:
         return b""
     return path.read_bytes()
