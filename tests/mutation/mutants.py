@@ -31,11 +31,15 @@ class Mutant:
     instead: ast.AST
 
     def __str__(self) -> str:
-        return f"line {self.line}, column {getattr(self.node, 'col_offset', 0) + 1}: {self.change}"
+        return f"line {self.line}, column {self.column}: {self.change}"
 
     @property
     def line(self) -> int:
-        return getattr(self.node, "lineno", 0)
+        return int(getattr(self.node, "lineno", 0))
+
+    @property
+    def column(self) -> int:
+        return int(getattr(self.node, "col_offset", 0)) + 1
 
     @property
     def change(self) -> str:
@@ -106,17 +110,18 @@ class Equivalent:
         line: the code of its line.
         change: what it puts in place of what, as `Mutant.change` has it.
         reason: why nobody can notice.
-        places: how many mutants of that line it names.
+        column: where it begins, from 1 on; 0 for all such changes of such lines.
     """
 
     line: str
     change: str
     reason: str
-    places: int = 1
+    column: int = 0
 
     def names(self, mutant: Mutant, source: list[str]) -> bool:
         """Whether it is this mutant, of a module of these lines."""
-        return self.change == mutant.change and self.line == source[mutant.line - 1].strip()
+        same_place = self.column in (0, mutant.column) and self.line == source[mutant.line - 1].strip()
+        return same_place and self.change == mutant.change
 
 
 def equivalents(file: str) -> list[Equivalent]:
