@@ -22,9 +22,11 @@ from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import CodeType, ModuleType
 
-from mutants import equivalents, mutants
-
 ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "tests"))
+
+from mutation.mutants import equivalents, mutants  # noqa: E402
+
 ROOMS = {
     "model/attention.py": ("model/test_encoder.py", "model/test_position.py"),
     "model/position.py": ("model/test_position.py", "model/test_encoder.py"),

@@ -7,7 +7,7 @@ import runpy
 from pathlib import Path
 
 import pytest
-from mutants import equivalents, mutants
+from mutation.mutants import equivalents, mutants
 
 ROOMS = runpy.run_path(str(Path(__file__).with_name("__main__.py")))["ROOMS"]
 PACKAGE = Path(__file__).parents[2] / "src" / "anaphora"
