@@ -163,7 +163,7 @@ def test_nothing_to_score_and_records_of_two_models_are_refused() -> None:
 def test_scores_where_every_item_was_dropped_are_empty_and_choose_no_head() -> None:
     empty = score_records([record([0.5, 0.2, 0.3], antecedents=())])
     assert empty.candidate_accuracy.shape == (0, 1, 1)
-    assert (empty.kept.shape, empty.kept.dtype) == ((0,), np.int64)  # they can be indices still
+    assert empty.kept.shape == (0,) and empty.kept.dtype.kind == "i"  # they can be indices still
     with pytest.raises(UserError, match="no item to choose a head on"):
         choose_head(empty)
 

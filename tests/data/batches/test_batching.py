@@ -421,11 +421,11 @@ def test_packed_rows_take_the_longest_first_and_each_sentence_where_it_fits_best
 
 def test_sentences_of_one_length_keep_their_order() -> None:
     lengths = np.random.default_rng(0).integers(5, 8, size=300)
-    wide = {"tokens": 10**6, "row_tokens": 7, "window": 300}
+    buckets = Batching(kind="buckets", tokens=10**6, row_tokens=7, window=300)
     in_order = sorted(range(300), key=lambda item: int(lengths[item]))
-    assert plan_batches(lengths, Batching(kind="buckets", **wide), np.arange(300)) == [[[item] for item in in_order]]
+    assert plan_batches(lengths, buckets, np.arange(300)) == [[[item] for item in in_order]]
     longest_first = sorted(range(300), key=lambda item: -int(lengths[item]))
-    assert plan_batches(lengths, Batching(kind="packed", **wide), np.arange(300)) == [
+    assert plan_batches(lengths, replace(buckets, kind="packed"), np.arange(300)) == [
         [[item] for item in longest_first]
     ]
     many = EncodedSplit(EXAMPLES * 4, TOKENIZER)
