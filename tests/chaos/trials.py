@@ -28,6 +28,8 @@ from works import Work, lay_out
 WARM = "warm"
 """The module whose import prepares the process that every trial is a fork of."""
 LONGEST_SECONDS = 180
+LATEST_SECONDS = 15
+"""How long a rank may wait for one that has failed."""
 _TIMES = {"train_seconds", "curves_seconds", "final/seconds", "seconds"}
 _TELL_TIME = {"progress.html", "study.html"}
 """Of these all but the digits is compared: the numbers of a study's page stand in study.json too."""
@@ -74,12 +76,23 @@ def run(
         if processes[0].is_alive():
             assert processes[0].pid is not None
             os.kill(processes[0].pid, SIGNALS[fault.kind])
-    statuses = tuple(_status(process) for process in processes)
+    statuses = tuple(_status(process) for process in _together(processes, work.ranks))
     counted = log.with_suffix(".operations")
     operations, changes = json.loads(counted.read_text()) if counted.exists() else (0, ())
     counted.unlink(missing_ok=True)
     text = log.read_text(encoding="utf-8", errors="replace")
     return Ending(statuses, text, operations, tuple(changes), time.perf_counter() - begun)
+
+
+def _together(processes: list[ForkServerProcess], ranks: int) -> list[ForkServerProcess]:
+    """The processes; where one of several ranks has failed, the others are ended, as torchrun and srun do."""
+    if ranks > 1:
+        processes[0].join(LONGEST_SECONDS)
+        for process in processes[1:]:
+            process.join(LATEST_SECONDS)
+            if processes[0].exitcode and process.is_alive():
+                process.kill()
+    return processes
 
 
 def _status(process: ForkServerProcess) -> int | None:
