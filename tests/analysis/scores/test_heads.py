@@ -261,6 +261,12 @@ def test_the_size_of_a_batch_changes_nothing(monkeypatch: pytest.MonkeyPatch) ->
         np.testing.assert_array_equal(getattr(together, name), getattr(apart, name))
 
 
+def test_a_batch_ends_with_the_record_that_fills_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(heads, "_BATCH_WEIGHTS", 6)
+    batches = heads._batches([record([0.5, 0.2, 0.3])] * 5)
+    assert [(first, len(batch)) for first, batch in batches] == [(0, 2), (2, 2), (4, 1)]
+
+
 def test_picks_sum_to_one_and_give_the_accuracy() -> None:
     random = np.random.default_rng(1)
     scored = score_records([random_record(random) for _ in range(20)])
