@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -86,6 +87,16 @@ def test_a_users_mistake_of_many_lines_is_cut_to_its_first(capsys: pytest.Captur
         raise UserError("first\nsecond")
     assert left.value.code == 2
     assert capsys.readouterr().err == "error: first\n"
+
+
+def test_a_disk_that_takes_nothing_is_told_in_one_line_and_another_fault_is_not_hidden(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(SystemExit) as left, user_errors_exit():
+        raise OSError(errno.ENOSPC, "No space left on device", "outputs/multirun.yaml")
+    assert (left.value.code, capsys.readouterr().err) == (2, "error: outputs/multirun.yaml: No space left on device\n")
+    with pytest.raises(OSError, match="Bad file descriptor"), user_errors_exit():
+        raise OSError(errno.EBADF, "Bad file descriptor")
 
 
 def test_an_interrupt_ends_with_130_and_one_line(capsys: pytest.CaptureFixture[str]) -> None:

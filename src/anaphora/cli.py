@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import errno
 import math
 import os
 import sys
@@ -112,6 +113,8 @@ _OF_HYDRA = {
     "Exceeds the limit": "a setting is a whole number of more digits than can be read",
 }
 """What plain errors that Hydra lets through mean, by a part of their text."""
+_OF_THE_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES}
+"""It is full, or may not be written: no fault of the program."""
 
 
 def main() -> None:
@@ -224,6 +227,10 @@ def user_errors_exit() -> Iterator[None]:
         if reason is None:
             raise
         sys.exit(report_error(UserError(reason)))
+    except OSError as error:  # where Hydra writes its record of a sweep; what commands write tells its own
+        if error.errno not in _OF_THE_DISK:
+            raise
+        sys.exit(report_error(UserError(f"{error.filename or 'a file'}: {error.strerror}")))
     except KeyboardInterrupt:
         print("stopped; what is written is whole", file=sys.stderr)
         sys.exit(130)

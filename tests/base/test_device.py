@@ -81,7 +81,7 @@ def test_a_run_is_measured_the_same_on_another_device(
         run = shutil.copytree(finished, tmp_path / place / "own")
         runs = f"runs=[{folds[0]},{folds[1]}]"
         return [
-            ["report", f"run={run}", "untrained=1", "items=8", "sentences=4", "formats=[svg]"],
+            ["report", f"run={run}", "untrained=1", "items=4", "sentences=1", "formats=[svg]"],
             ["evaluate", f"run={run}"],
             ["extract_attention", f"run={run}"],
             ["plot_attention", f"run={run}", *sentence, "formats=[svg]"],

@@ -173,6 +173,24 @@ def test_what_a_living_process_writes_is_no_leftover(tmp_path: Path) -> None:
     assert not list(tmp_path.glob(f"{DRAFT_PREFIX}*"))
 
 
+def test_a_draft_that_another_process_takes_for_a_leftover_as_it_is_made_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken: list[Path] = []
+
+    def opened_late(path: Any, *rest: Any) -> int:
+        if DRAFT_PREFIX in str(path) and not taken:
+            taken.append(Path(path))
+            remove_leftovers(tmp_path)
+        return unpatched(path, *rest)
+
+    unpatched = os.open
+    monkeypatch.setattr(os, "open", opened_late)
+    with atomic_directory(tmp_path / "a") as folder:
+        (folder / "b.txt").write_text("b")
+    assert taken and [path.name for path in tmp_path.rglob("*")] == ["a", "b.txt"]
+
+
 @pytest.mark.parametrize("mask", [0o022, 0o027, 0o077, 0o002])
 def test_files_and_folders_have_the_permissions_that_the_umask_gives(tmp_path: Path, mask: int) -> None:
     before = os.umask(mask)

@@ -68,26 +68,30 @@ def main() -> int:
     """Run the trials and print the table."""
     options = _options()
     place = Path(options.folder or tempfile.mkdtemp(prefix="chaos-"))
+    place.mkdir(parents=True, exist_ok=True)
     place.chmod(0o755)
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([trials.WARM])
     begun = time.perf_counter()
-    wrong: list[Outcome] = []
+    tried: list[Outcome] = []
     print(
         "|".join(["", "command", "file operations (states)", *COLUMNS, ""]),
         "|".join(["", *["---"] * (len(COLUMNS) + 2), ""]),
+        sep="\n",
     )
     for work in WORKS:
         if not options.only or work.name in options.only:
             folder = place / work.name.replace(" ", "_").replace(",", "")
             reference = trials.unbroken(context, work, folder)
             outcomes = _try(context, reference, folder, options)
-            wrong += [outcome for outcome in outcomes if outcome.problem]
+            tried += outcomes
             print(_row(reference, outcomes), flush=True)
-            for outcome in outcomes:
-                if outcome.problem:
-                    print(f"  {outcome.fault}: {outcome.problem}", file=sys.stderr, flush=True)
-    print(f"\n{time.perf_counter() - begun:.0f} seconds; {len(wrong)} trials went wrong")
+    wrong = [outcome for outcome in tried if outcome.problem]
+    kills = [outcome for outcome in tried if outcome.befell and outcome.fault.kind in (*SIGNALS, "cut")]
+    print(
+        f"\n{sum(not outcome.problem for outcome in kills)} of {len(kills)} kills end as the unbroken command; "
+        f"{len(wrong)} of {len(tried)} trials went wrong; {time.perf_counter() - begun:.0f} seconds"
+    )
     if wrong:
         print(f"their folders are in {place}")
     else:
@@ -98,12 +102,15 @@ def main() -> int:
 def _try(context: ForkServerContext, reference: Reference, place: Path, options: argparse.Namespace) -> list[Outcome]:
     planned = plans(reference, options)
     with ThreadPoolExecutor(options.side_by_side) as pool:
-        return list(
-            pool.map(
-                lambda numbered: trials.trial(context, reference, place / f"trial_{numbered[0]}", numbered[1]),
-                enumerate(planned),
-            )
-        )
+        outcomes = []
+        for outcome in pool.map(
+            lambda numbered: trials.trial(context, reference, place / f"trial_{numbered[0]}", numbered[1]),
+            enumerate(planned),
+        ):
+            if outcome.problem:
+                print(f"  {outcome.work}, {outcome.fault}: {outcome.problem}", file=sys.stderr, flush=True)
+            outcomes.append(outcome)
+        return outcomes
 
 
 def _row(reference: Reference, outcomes: Sequence[Outcome]) -> str:

@@ -7,6 +7,7 @@ import csv
 import hashlib
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -27,9 +28,13 @@ from works import Work, lay_out
 WARM = "warm"
 """The module whose import prepares the process that every trial is a fork of."""
 LONGEST_SECONDS = 180
+LATEST_SECONDS = 15
+"""How long a rank may wait for one that has failed."""
 _TIMES = {"train_seconds", "curves_seconds", "final/seconds", "seconds"}
-_NOT_COMPARED = {"progress.html", "study.html", "multirun.yaml"}
-"""They tell of seconds, or of the folder. The other numbers of a study's page are those of study.json."""
+_TELL_TIME = {"progress.html", "study.html"}
+"""Of these all but the digits is compared: the numbers of a study's page stand in study.json too."""
+_OF_HYDRA = {"multirun.yaml"}
+"""Its record of a sweep, which names the folder. Nothing reads it, and the next sweep writes it anew."""
 _CACHE, _TEMPORARY = "cache", "tmp"
 
 
@@ -71,12 +76,23 @@ def run(
         if processes[0].is_alive():
             assert processes[0].pid is not None
             os.kill(processes[0].pid, SIGNALS[fault.kind])
-    statuses = tuple(_status(process) for process in processes)
+    statuses = tuple(_status(process) for process in _together(processes, work.ranks))
     counted = log.with_suffix(".operations")
     operations, changes = json.loads(counted.read_text()) if counted.exists() else (0, ())
     counted.unlink(missing_ok=True)
     text = log.read_text(encoding="utf-8", errors="replace")
     return Ending(statuses, text, operations, tuple(changes), time.perf_counter() - begun)
+
+
+def _together(processes: list[ForkServerProcess], ranks: int) -> list[ForkServerProcess]:
+    """The processes; where one of several ranks has failed, the others are ended, as torchrun and srun do."""
+    if ranks > 1:
+        processes[0].join(LONGEST_SECONDS)
+        for process in processes[1:]:
+            process.join(LATEST_SECONDS)
+            if processes[0].exitcode and process.is_alive():
+                process.kill()
+    return processes
 
 
 def _status(process: ForkServerProcess) -> int | None:
@@ -247,7 +263,7 @@ _ALLOWED: dict[str, set[int | None]] = {
     "read-only": {2},
     "no cache": {0, 2},
     "clock": {0},
-    "twice": {0, 2},
+    "twice": {0, 1, 2},  # 1: a sweep of which another process holds a run
 }
 """Exit statuses."""
 _LARGE = 100 * 2**20
@@ -307,7 +323,9 @@ def _without_times(path: Path) -> bytes:
         with path.open(newline="", encoding="utf-8") as file:
             rows = [{name: cell for name, cell in row.items() if name not in _TIMES} for row in csv.DictReader(file)]
         return json.dumps(rows).encode()
-    if path.name in _NOT_COMPARED or "logs" in path.parts:
+    if path.name in _TELL_TIME:
+        return re.sub(rb"\d+(?:\.\d+)?", b"", path.read_bytes())
+    if path.name in _OF_HYDRA or "logs" in path.parts:
         return b""
     return path.read_bytes()
 
@@ -333,7 +351,7 @@ def broken_files(folder: Path) -> list[str]:
     problems = []
     for path in folder.rglob("*"):
         hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
-        if path.is_file() and not hidden and path.suffix in _READERS:
+        if path.is_file() and not hidden and path.suffix in _READERS and path.name not in _OF_HYDRA:
             try:
                 _READERS[path.suffix](path)
             except Exception as error:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from anaphora.base.errors import UserError
+from anaphora.base.files import DRAFT_PREFIX
 from anaphora.data import records, store
 from anaphora.data.controlled import corpus
 from anaphora.data.corpora import dpr
@@ -153,6 +154,13 @@ def test_a_stop_in_the_middle_leaves_nothing_behind(
             store.load(Dpr(path=str(dpr_file)))
     assert list(cache.iterdir()) == []
     assert store.load(Dpr(path=str(dpr_file))).examples("train")
+
+
+def test_what_a_killed_process_left_in_the_cache_goes_though_nothing_is_made(cache: Path, dpr_file: Path) -> None:
+    store.load(Dpr(path=str(dpr_file)))
+    (cache / f"{DRAFT_PREFIX}0" / "train").mkdir(parents=True)
+    store.load(Dpr(path=str(dpr_file)))
+    assert not list(cache.glob(f"{DRAFT_PREFIX}*"))
 
 
 def test_two_that_make_the_same_corpus_do_not_disturb_each_other(

@@ -58,3 +58,8 @@ def test_learned_positions_are_added_up_to_the_longest_text_and_not_beyond() -> 
     with pytest.raises(UserError, match="a text of 4 tokens is longer than"):
         position.embed(torch.ones(1, 4, 2), torch.arange(4)[None])
     assert position.embed(hidden[:, :0], torch.arange(0)[None]).shape == (1, 0, 2)
+
+
+def test_what_is_computed_from_the_settings_is_not_stored_with_the_weights() -> None:
+    computed = (Sinusoidal(4, 10_000.0), Rotary(4, 10_000.0), Alibi(heads=2))
+    assert [list(position.state_dict()) for position in computed] == [[], [], []]

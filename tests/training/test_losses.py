@@ -31,7 +31,7 @@ def gradients(model: PronounModel, loss: Tensor) -> list[Tensor]:
     return [torch.zeros_like(weight) if one is None else one for weight, one in zip(weights, each, strict=True)]
 
 
-@pytest.mark.parametrize("ranks", [2, 3, 40])
+@pytest.mark.parametrize("ranks", [3, 20])
 @pytest.mark.parametrize("task", sorted(TASKS))
 def test_the_mean_over_ranks_is_the_loss_of_the_batch_and_its_gradient(
     task: str, ranks: int, tiny: Callable[..., Config], settings: Callable[..., Config], tmp_path: Path

@@ -74,6 +74,14 @@ def test_a_signal_to_one_process_stops_all_at_the_same_step(tiny: Tiny, tmp_path
     assert train_on(2, tiny(tmp_path, *MUON), signal.SIGTERM) == ["stopped"] * 2
 
 
+def test_a_run_killed_after_its_last_validation_is_ended_by_one_of_two_processes(
+    tiny: Tiny, tmp_path: Path, unfinished: Path, finished: Path
+) -> None:
+    directory = shutil.copytree(unfinished, tmp_path / "run")
+    assert train_on(2, tiny(tmp_path, f"resume={directory}")) == ["8 steps"] * 2
+    assert RunFiles(directory).weights.read_bytes() == RunFiles(finished).weights.read_bytes()
+
+
 def test_a_mistake_that_one_process_meets_is_told_by_all(tiny: Tiny, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     ends = train_on(2, tiny(tmp_path, *MUON), cache_of_rank_1=tmp_path / "file")

@@ -289,7 +289,10 @@ def _new_draft(folder: Path, suffix: str | None) -> tuple[Path, int]:
         draft = folder / f"{DRAFT_PREFIX}{secrets.token_hex(8)}{suffix or ''}"
         if suffix is None:
             draft.mkdir()
-            handle = os.open(draft, os.O_RDONLY)
+            try:
+                handle = os.open(draft, os.O_RDONLY)
+            except FileNotFoundError:  # between the two steps somebody took it for a leftover
+                continue
         else:
             handle = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
         if _own(handle):

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from anaphora.base.code import code_digest
 from anaphora.base.errors import UserError, one_line
-from anaphora.base.files import atomic_directory, check_writable, read_json, write_json
+from anaphora.base.files import atomic_directory, check_writable, read_json, remove_leftovers, write_json
 from anaphora.base.tensors import file_digest
 from anaphora.data import contamination
 from anaphora.data.corpora.division import ReadingReport, fold_numbers, group_key
@@ -110,6 +110,7 @@ def load(settings: data_settings.Data) -> Corpus:
         raise UserError("pretrained weights come without data: name some, for instance data=gap data.path=...")
     fingerprint = _fingerprint(settings)
     directory = cache_folder() / f"{settings.kind}-{fingerprint}"
+    remove_leftovers(cache_folder(), depth=0)  # also where nothing is written: another process may have finished it
     if not directory.exists():
         source = source_for(settings)
         with cache_advice():

@@ -84,7 +84,7 @@ class ValidationCheckpoint(lightning.Callback):
         self.seconds = 0.0
         self.curves_seconds = 0.0
         self._since = time.perf_counter()
-        self._writes = True
+        self._writes = False
 
     @property
     def best_validation(self) -> dict[str, float]:
@@ -98,9 +98,12 @@ class ValidationCheckpoint(lightning.Callback):
         self.validations = state_dict["validations"]
         self.seconds, self.curves_seconds = state_dict["seconds"], state_dict["curves_seconds"]
 
+    def setup(self, trainer: lightning.Trainer, module: lightning.LightningModule, stage: str) -> None:
+        # Here and not where training starts, which a run that is resumed after its last step never does.
+        self._writes = trainer.is_global_zero
+
     def on_train_start(self, trainer: lightning.Trainer, module: lightning.LightningModule) -> None:
         self._since = time.perf_counter()
-        self._writes = trainer.is_global_zero
 
     def on_train_epoch_end(self, trainer: lightning.Trainer, module: lightning.LightningModule) -> None:
         assert isinstance(module, TrainingModule)

@@ -245,3 +245,38 @@ def test_quads_beside_nothing_to_compare_with_are_not_judged() -> None:
     content = put(content, "languages/en/role/chance", None)
     row = next(row for row in verdicts(content)["role"].rows if row.rule == "quad accuracy")
     assert (row.passed, row.needed) == (None, "above every baseline")
+
+
+def test_every_row_says_its_value_its_interval_and_what_is_needed() -> None:
+    evidence = Evidence.from_json(metrics())
+    expected = {
+        "significance": (0.004, None, "p < 0.05"),
+        "lift": (5.0, (4.0, 6.0), "interval above 1"),
+        "quad accuracy": (0.8, (0.7, 0.9), "above every baseline (best: random init 95 0.520)"),
+        "attention knockout": (0.4, (0.3, 0.5), "interval above 10 points"),
+        "attention-pattern patching": (0.9, (0.8, 1.0), "more than 50 % of right answers"),
+        "uniform attention": (0.5, None, "task accuracy within 10 points of chance (0.450)"),
+        "trained controls": (4, None, "4 of 4"),
+    }
+    at_head = {
+        "the head's edge to the antecedent": (45.0, (35.0, 55.0), "interval above 30 points"),
+        "the head's other edges": (4.0, (1.0, 7.0), "at most 10 points"),
+        "attention-pattern patching": (0.85, (0.75, 0.95), "at least 80 % of right answers"),
+        "the pronoun and no other word": (2.67, None, "at least 2 times"),
+    }
+    of_layer = ("attention knockout", "attention-pattern patching")
+    others = {rule: row for rule, row in expected.items() if rule not in of_layer}
+    for cells, wanted in ((verdict(evidence, 0.05), expected), (verdict_at_head(evidence, 0.05), others | at_head)):
+        for row in cells["en"]["role"].rows:
+            ends = row.interval and (row.interval.low, row.interval.high)
+            assert (row.value, ends, row.needed) == wanted[row.rule], row.rule
+
+
+def test_a_chance_that_is_not_known_is_not_told() -> None:
+    content = put(metrics(), "controls/uniform/languages/en/role/chance", None)
+    row = next(row for row in verdicts(content)["role"].rows if row.rule == "uniform attention")
+    assert (row.passed, row.needed) == (None, "task accuracy within 10 points of chance")
+
+
+def test_ten_points_are_near_still() -> None:
+    assert near_chance(0.1, 0.0) is True

@@ -163,6 +163,7 @@ def test_nothing_to_score_and_records_of_two_models_are_refused() -> None:
 def test_scores_where_every_item_was_dropped_are_empty_and_choose_no_head() -> None:
     empty = score_records([record([0.5, 0.2, 0.3], antecedents=())])
     assert empty.candidate_accuracy.shape == (0, 1, 1)
+    assert empty.kept.shape == (0,) and empty.kept.dtype.kind == "i"  # they can be indices still
     with pytest.raises(UserError, match="no item to choose a head on"):
         choose_head(empty)
 
@@ -258,6 +259,12 @@ def test_the_size_of_a_batch_changes_nothing(monkeypatch: pytest.MonkeyPatch) ->
     apart = score_records(iter(records))
     for name in (*MEASURES, "candidate_mass", "present", "gold", "kept"):
         np.testing.assert_array_equal(getattr(together, name), getattr(apart, name))
+
+
+def test_a_batch_ends_with_the_record_that_fills_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(heads, "_BATCH_WEIGHTS", 6)
+    batches = heads._batches([record([0.5, 0.2, 0.3])] * 5)
+    assert [(first, len(batch)) for first, batch in batches] == [(0, 2), (2, 2), (4, 1)]
 
 
 def test_picks_sum_to_one_and_give_the_accuracy() -> None:

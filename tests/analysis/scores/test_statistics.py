@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 
 from anaphora.analysis.maps.record import AttentionRecord
+from anaphora.analysis.scores import statistics
 from anaphora.analysis.scores.heads import Head, HeadScores, choose_head, score_records, strongest_candidates
 from anaphora.analysis.scores.statistics import (
     cluster_interval,
@@ -162,9 +163,23 @@ def test_fillers_are_never_relabelled_as_antecedents() -> None:
     assert permutation_p(scored, Head(0, 0), draws=2000) == pytest.approx(0.25, abs=0.04)
 
 
-def test_minimal_pairs_with_the_same_answer_draw_it_anew() -> None:
-    scored = score_records([item([0], 0, minimal_pair=f"t{number // 2}") for number in range(4)])
+@pytest.mark.parametrize("members", [1, 2])
+def test_minimal_pairs_with_the_same_answer_or_none_beside_draw_it_anew(members: int) -> None:
+    scored = score_records([item([0], 0, minimal_pair=f"t{number // members}") for number in range(4)])
     assert permutation_p(scored, Head(0, 0), draws=2000) == pytest.approx(1 / 16, abs=0.02)
+
+
+def test_minimal_pairs_of_unequal_numbers_of_candidates_draw_theirs_anew() -> None:
+    # One answer of two and one of three: all right in 1 / 6 of the relabellings; a trade of cues would make it 1 / 2.
+    scored = score_records([item([0], 0, 2, minimal_pair="t"), item([1], 1, 3, minimal_pair="t")])
+    assert permutation_p(scored, Head(0, 0), draws=2000) == pytest.approx(1 / 6, abs=0.03)
+
+
+def test_an_antecedent_that_the_cue_may_not_pick_takes_part_in_the_draw() -> None:
+    # Antecedents 0 and 3 of four, the cue may pick 0 and 1: two of {0, 1, 3} are drawn, 0 among them in 2 / 3.
+    single = item([0], 0, 4, factors={"focal": "0,1"})
+    both = replace(single, example=replace(single.example, antecedents=(0, 3)))
+    assert permutation_p(score_records([both]), Head(0, 0), draws=2000) == pytest.approx(2 / 3, abs=0.04)
 
 
 def test_only_main_items_count_for_the_grid() -> None:
@@ -194,3 +209,21 @@ def test_the_interval_of_few_clusters_is_that_of_expanded_percentiles() -> None:
     0.00032 and one of at most 0.2 of 0.0019, so the ends are 0.2 and 3.8; the plain percentiles were 0.8 and 3.2.
     """
     assert interval(np.arange(5), list("abcde"), draws=40_000) == pytest.approx((0.2, 3.8))
+
+
+def test_two_clusters_are_enough_for_an_interval() -> None:
+    assert interval([0.0, 1.0], ["a", "b"]) == (0.0, 1.0)
+
+
+def test_what_is_not_asked_for_is_a_level_of_95_percent_and_so_many_draws_of_seed_0() -> None:
+    values, clusters = np.random.default_rng(0).random(60), [number // 3 for number in range(60)]
+    assert interval(values, clusters) == interval(values, clusters, level=0.95, draws=2000, seed=0)
+    random = np.random.default_rng(1)
+    scored = ignorant(score_records([item([0, 1, 0], number % 4, 4) for number in range(20)]), random)
+    np.testing.assert_array_equal(permutation_p_max(scored), permutation_p_max(scored, draws=1000, seed=0))
+    assert permutation_p(scored, Head(0, 1)) == permutation_p(scored, Head(0, 1), draws=2000, seed=0)
+
+
+def test_draws_are_held_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(statistics, "_MAX_RANDOM_NUMBERS", 8)
+    assert [list(statistics._chunks(*each)) for each in ((5, 4), (3, 100), (2, 0))] == [[2, 2, 1], [1, 1, 1], [2]]

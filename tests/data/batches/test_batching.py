@@ -13,10 +13,19 @@ import torch
 from anaphora.base.batch import Batch
 from anaphora.base.errors import UserError
 from anaphora.base.special_tokens import CLS, MASK, PADDING, SPECIAL_TOKENS
-from anaphora.data.batches.batching import TrainingBatches, evaluation_batches, length_ranks, plan_batches, single_batch
-from anaphora.data.batches.encoded import EncodedSplit
+from anaphora.data.batches.batching import (
+    MinimalPairs,
+    TrainingBatches,
+    encode_plain_text,
+    evaluation_batches,
+    length_ranks,
+    plan_batches,
+    single_batch,
+)
+from anaphora.data.batches.encoded import EncodedSplit, RaggedArray, _SpanCover
 from anaphora.data.batches.masking import mask_words, masked_for_evaluation
 from anaphora.data.example import Example
+from anaphora.data.tokens.tokenizer import TokenizedText
 from anaphora.data.tokens.vocabulary import word_vocabulary
 from anaphora.settings.batching import Batching
 
@@ -187,6 +196,10 @@ def test_a_packed_row_is_its_sentences_one_after_the_other_and_then_padding() ->
     assert batch.segments[0].tolist() == [0] * len(texts[0]) + [1] * len(texts[1])
     assert batch.segments[1].tolist() == [2] * len(texts[2]) + [-1] * free
     assert batch.real_tokens == sum(map(len, texts))
+    words = DATA.tokens[1].words
+    assert (batch.words[1].tolist(), words[0]) == ([*words, *[-1] * free], -1)
+    assert (batch.masked_positions.shape, batch.masked_positions.dtype) == ((0,), torch.long)
+    assert (batch.minimal_pairs.shape, batch.minimal_pairs.dtype) == ((0, 2), torch.long)
 
 
 def test_flat_positions_point_at_the_words_of_the_pronoun_and_the_candidates() -> None:
@@ -216,6 +229,7 @@ def test_a_candidate_of_several_mentions_and_tokens_owns_them_all() -> None:
     words = [text[slice(*tokens.spans[place])] for place in batch.candidate_positions.tolist()]
     assert words == ["Anna", "Karenina", "Anna", "Karenina"]
     assert set(batch.candidate_owners.tolist()) == {0}
+    assert batch.present.shape == (1, 1) and not batch.slots.any() and not batch.candidate_slots.any()
 
 
 def test_slots_are_distinct_and_in_order_in_evaluation() -> None:
@@ -245,6 +259,7 @@ def test_candidate_tokens_carry_their_slot_and_no_other_token_does() -> None:
 
 
 def test_too_few_slots_are_told() -> None:
+    assert int(next(training(slots=3).between(0, 1)).slots.max()) == 3  # as many as candidates are enough
     with pytest.raises(UserError, match=r"task.prediction.slots \(2\) must be at least the 3 candidates of an item"):
         next(training(slots=2).between(0, 1))
 
@@ -371,6 +386,9 @@ def test_each_epoch_is_planned_once_over_all_rounds_and_the_batches_stay_the_sam
     wanted = batches_with_every_epoch_planned_anew(batches, 0, 200)
     assert all(same(batch, batches._batch(rows, step)) for batch, (step, rows) in zip(rounds, wanted, strict=True))
     assert same(next(iter(batches.between(3, 4))), rounds[3])  # also a step of an epoch that is over
+    before = plans
+    assert same(next(iter(batches.between(0, 1))), rounds[0])  # whose plan is the latest
+    assert plans == before
 
 
 def test_between_the_words_of_two_sentences_stands_a_token_that_is_no_word() -> None:
@@ -380,3 +398,90 @@ def test_between_the_words_of_two_sentences_stands_a_token_that_is_no_word() -> 
         edges = torch.nonzero(sentences[1:] != sentences[:-1]).flatten()
         assert len(edges) > 1
         assert ((words[edges] < 0) | (words[edges + 1] < 0)).all()
+
+
+def test_buckets_go_up_and_down_in_turns_and_a_batch_holds_what_its_tokens_allow() -> None:
+    # Windows of three: 1, 3, 5 up, then 8, 6, 4 down. 3 rows of 5 are 15 tokens; a fourth row of 8 would make 32.
+    lengths = np.array([3, 1, 5, 6, 8, 4])
+    first, narrow, wide = [[1], [0], [2]], [[[4]], [[3], [5]]], [[[4], [3]], [[5]]]
+    for tokens, others in ((15, narrow), (16, wide)):
+        buckets = Batching(kind="buckets", tokens=tokens, row_tokens=1, window=3)
+        assert plan_batches(lengths, buckets, np.arange(6)) == [first, *others]
+
+
+def test_packed_rows_take_the_longest_first_and_each_sentence_where_it_fits_best() -> None:
+    # Rows of 10: 8; 6, and 4 fills its row; 2 fills the row of 8; 1 begins a row.
+    lengths = np.array([1, 2, 4, 6, 8])
+    packed = Batching(kind="packed", tokens=20, row_tokens=10, window=5)
+    assert plan_batches(lengths, packed, np.arange(5)) == [[[4, 1], [3, 2]], [[0]]]
+    # Of free 3 and free 2 the second is closer to 2, although its row came later.
+    assert plan_batches(np.array([7, 8, 2]), packed, np.array([0, 1, 2])) == [[[1, 2], [0]]]
+    assert plan_batches(np.array([7, 6, 3, 3]), packed, np.arange(4)) == [[[0, 2], [1, 3]]]
+
+
+def test_sentences_of_one_length_keep_their_order() -> None:
+    lengths = np.random.default_rng(0).integers(5, 8, size=300)
+    buckets = Batching(kind="buckets", tokens=10**6, row_tokens=7, window=300)
+    in_order = sorted(range(300), key=lambda item: int(lengths[item]))
+    assert plan_batches(lengths, buckets, np.arange(300)) == [[[item] for item in in_order]]
+    longest_first = sorted(range(300), key=lambda item: -int(lengths[item]))
+    assert plan_batches(lengths, replace(buckets, kind="packed"), np.arange(300)) == [
+        [[item] for item in longest_first]
+    ]
+    many = EncodedSplit(EXAMPLES * 4, TOKENIZER)
+    once = Batching(kind="buckets", tokens=10**6, window=200)
+    (batch,) = evaluation_batches(many, once, 0)
+    assert batch.items.tolist() == sorted(range(200), key=lambda item: int(many.ids.lengths[item]))
+
+
+def test_minimal_pairs_are_items_of_one_name_whose_candidates_are_written_alike_and_answers_differ() -> None:
+    both, three = replace(EXAMPLES[0], minimal_pair="p"), replace(EXAMPLES[1], minimal_pair="q")
+    items = [
+        *(both, EXAMPLES[2], replace(both, antecedents=(1,)), both),  # 0 and 3 have the same answer
+        *(three, replace(three, antecedents=(2,)), replace(EXAMPLES[3], minimal_pair="p")),
+    ]
+    pairs = MinimalPairs(EncodedSplit(items, TOKENIZER))
+    assert pairs.batch_units == [[0, 2, 3], [1], [4, 5], [6]]
+    assert pairs.pairs.tolist() == [[0, 2], [2, 3], [4, 5]]
+    assert pairs.pairs_among(np.array([2, 5, 0, 4])).tolist() == [[2, 0], [3, 1]]
+    assert [pairs.pairs_among(np.array(none)).shape for none in ([3, 1], [6, 1])] == [(0, 2)] * 2
+    alone = MinimalPairs(EncodedSplit([both], TOKENIZER))
+    assert alone.pairs_among(np.array([0])).shape == alone.pairs_among(np.array([], dtype=np.int64)).shape == (0, 2)
+
+
+def test_what_is_drawn_in_a_step_is_drawn_from_the_seed_and_the_step() -> None:
+    batches = training(seed=7, slots=4)
+    rows = [[3, 1], [2]]
+    assert same(batches._batch(rows, 5), DATA.batch(rows, 4, np.random.default_rng([7, 5, 2])))
+
+
+def test_a_text_without_a_question_is_one_row() -> None:
+    row, tokens = encode_plain_text("Anna saw Tom", TOKENIZER)
+    assert row.ids.tolist() == [list(tokens.ids)] and len(tokens.ids) == 4
+    assert (row.positions.tolist(), row.segments.tolist()) == ([[0, 1, 2, 3]], [[0, 0, 0, 0]])
+
+
+def test_lists_that_stand_in_one_array_are_taken_by_their_number() -> None:
+    array = RaggedArray.joined(np.arange(5), np.array([2, 0, 3]))
+    values, owner, within = array.take(np.array([2, 1, 0]))
+    assert (values.tolist(), owner.tolist()) == ([2, 3, 4, 0, 1], [0, 0, 0, 2, 2])
+    assert within.tolist() == [0, 1, 2, 0, 1]
+
+
+def test_the_longest_text_and_other_ids_of_the_same_lengths() -> None:
+    assert DATA.max_tokens() == max(len(tokens.ids) for tokens in DATA.tokens)
+    empty = EncodedSplit([], TOKENIZER)
+    assert (empty.max_tokens(), empty.max_candidates) == (0, 1)
+    two = EncodedSplit(EXAMPLES[:2], TOKENIZER)
+    ids = [[7] * len(tokens.ids) for tokens in two.tokens]
+    assert set(two.with_ids(ids).ids.flat.tolist()) == {7} and set(two.ids.flat.tolist()) != {7}
+    with pytest.raises(ValueError, match="must keep its number of tokens"):
+        two.with_ids([ids[0], ids[1][1:]])
+
+
+def test_tokens_that_share_a_character_with_a_span_are_found_past_special_ones() -> None:
+    text = TokenizedText(tuple(range(7)), ((0, 0), (0, 3), (3, 5), (0, 0), (6, 9), (9, 10), (0, 0)), (-1,) * 7)
+    cover = _SpanCover(text)
+    for start in range(11):
+        for end in range(start + 1, 12):
+            assert cover.of((start, end)) == text.covering((start, end)), (start, end)
