@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+DEV_READY := $(VENV)/.ready-dev
 
 .PHONY: chaos demo docs evidence fuzz mutants tensorboard test lint format clean help
 
@@ -24,7 +25,13 @@ $(READY): requirements.lock pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --requirement requirements.lock
 	$(BIN)/python -m pip install --quiet --no-deps --editable .
+	@echo "$(VENV): $$($(BIN)/python -m pip list --format=freeze --disable-pip-version-check | wc -l) packages, $$(du -sm $(VENV) | cut -f1) MB"
 	touch $(READY)
+
+# Tests, documentation and checks need more than the package itself.
+$(DEV_READY): requirements-dev.lock $(READY)
+	$(BIN)/python -m pip install --quiet --constraint requirements.lock --requirement requirements-dev.lock
+	touch $(DEV_READY)
 
 demo: $(READY)
 	$(BIN)/python scripts/demo.py
@@ -36,28 +43,28 @@ evidence: demo
 tensorboard: $(READY)
 	$(BIN)/tensorboard --logdir outputs --host 127.0.0.1
 
-docs: $(READY)
+docs: $(DEV_READY)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@echo "site/index.html; for its search: $(BIN)/python -m http.server --directory site --bind 127.0.0.1"
 
-test: $(READY)
+test: $(DEV_READY)
 	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal
 
-fuzz: $(READY)
+fuzz: $(DEV_READY)
 	$(BIN)/python -m pytest tests/fuzz --numprocesses 2 --hypothesis-profile=fuzz
 
-chaos: $(READY)
+chaos: $(DEV_READY)
 	$(BIN)/python tests/chaos
 
-mutants: $(READY)
+mutants: $(DEV_READY)
 	$(BIN)/python tests/mutation
 
-lint: $(READY)
+lint: $(DEV_READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-format: $(READY)
+format: $(DEV_READY)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 

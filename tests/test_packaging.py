@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import tomllib
 import zipfile
 from configparser import ConfigParser
 from email import message_from_string
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from anaphora import cli
 
@@ -62,3 +65,23 @@ def test_the_image_installs_what_the_wheel_needs() -> None:
     copied = [name for line in written.splitlines() if line.startswith("COPY ") for name in line.split()[1:-1]]
     assert copied and all((ROOT / name).exists() for name in copied)
     assert {"pyproject.toml", "requirements.lock", "configs", "src", "README.md", "LICENSE"} <= set(copied)
+
+
+def test_each_lock_file_pins_what_is_named_for_it() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    named = (project["dependencies"], project["optional-dependencies"]["dev"])
+    pinned = [
+        pins((ROOT / name).read_text(encoding="utf-8")) for name in ("requirements.lock", "requirements-dev.lock")
+    ]
+    for requirements, versions in zip(map(to_requirements, named), pinned, strict=True):
+        for name, requirement in requirements.items():
+            assert requirement.specifier.contains(versions[name]), name
+    assert not pinned[0].keys() & pinned[1].keys()
+
+
+def to_requirements(lines: list[str]) -> dict[str, Requirement]:
+    return {canonicalize_name(each.name): each for each in map(Requirement, lines)}
+
+
+def pins(lock: str) -> dict[str, str]:
+    return {canonicalize_name(name): version for name, version in (line.split("==") for line in lock.splitlines())}
