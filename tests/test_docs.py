@@ -125,13 +125,20 @@ def test_both_glossaries_pair_the_same_terms() -> None:
     assert english == [(term, translation) for translation, term in chinese] and len(english) > 40
 
 
-def test_the_chinese_page_of_any_model_has_the_same_code_and_rows() -> None:
-    english, chinese = ((ROOT / "docs" / f"any_model{end}").read_text(encoding="utf-8") for end in (".md", ".zh.md"))
-    pieces = []
-    for text in (english, chinese):
+TWINS = ("any_model", "evidence", "own_data")
+"""Pages of docs/ whose Chinese page is the English one in other words, part by part."""
+
+
+@pytest.mark.parametrize("name", TWINS)
+def test_a_chinese_page_has_the_same_code_commands_rows_and_pictures(name: str) -> None:
+    parts = []
+    for ending in (".md", ".zh.md"):
+        text = (ROOT / "docs" / f"{name}{ending}").read_text(encoding="utf-8")
         blocks = [re.sub(r"\s*# .*", "", block) for block in re.findall(r"```\w+\n(.*?)```", text, re.DOTALL)]
-        pieces.append((blocks, text.count("\n## "), text.count("\n| "), text.count("\n- ")))
-    assert pieces[0] == pieces[1] and len(pieces[0][0]) > 5
+        counts = [text.count(mark) for mark in ("\n## ", "\n### ", "\n| ", "\n- ")]
+        parts.append((blocks, counts, Counter(COMMAND.findall(text)), Counter(PICTURE.findall(text))))
+    assert parts[0] == parts[1]
+    assert parts[0][0] or parts[0][1][2], "neither code nor table"
 
 
 @pytest.mark.parametrize("readme", READMES)

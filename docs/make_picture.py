@@ -1,0 +1,195 @@
+"""Draw docs/images/four_sentences_en.png and _zh.png: python docs/make_picture.py RUN.
+
+The four sentences of a quad, one line each: what the pronoun attends to in the run's chosen head, and whether three
+heuristics and that head pick the antecedent.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+from matplotlib.patches import Rectangle
+
+import anaphora
+from anaphora.api import OpenRun
+from anaphora.report.figures import style
+from anaphora.report.figures.files import save_figure
+from anaphora.report.figures.sheet import Heading, Sheet, role_frame, scale_width, text_width, weight_text
+from anaphora.report.figures.style import figure_style
+
+IMAGES = Path(__file__).parent / "images"
+_GAP, _BOX, _LINE, _HEADS = 0.035, 0.19, 0.4, 0.32
+"""Between boxes, the height of a box, from one sentence to the next, and of the columns' headings, in inches."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quad:
+    """Two names in both orders with two cues, and the words on its picture.
+
+    Attributes:
+        names: the two candidates.
+        patterns: per cue, the sentence with {first} and {second}, and which of these two is the antecedent.
+        heuristics: headings of "the first name", "the nearest name", "always the first of `names`".
+        head: the heading of the head's column.
+        score: how many of four, with {right}.
+    """
+
+    names: tuple[str, str]
+    pronoun: str
+    patterns: tuple[tuple[str, int], tuple[str, int]]
+    title: str
+    heuristics: tuple[str, str, str]
+    head: str
+    score: str
+    scale: str
+
+
+QUADS = {
+    "en": Quad(
+        names=("Anna", "Emma"),
+        pronoun="she",
+        patterns=(
+            ("{first} was helped by {second} because she was very weak.", 0),
+            ("{first} helped {second} because she was very weak.", 1),
+        ),
+        title="What “she” attends to: a heuristic is right in half of the sentences, the head in all",
+        heuristics=("first\nname", "nearest\nname", "always\nAnna"),
+        head="the\nhead",
+        score="{right} of 4",
+        scale="attention weight of “she”; under a name, its number. Underlined: the antecedent",
+    ),
+    "zh": Quad(
+        names=("小红", "美玲"),
+        pronoun="她",
+        patterns=(("{first}被{second}骗了，因为她太容易相信人。", 0), ("{first}骗了{second}，因为她太容易相信人。", 1)),
+        title="“她”关注哪些词：捷径四句只对两句，这个头四句全对",
+        heuristics=("第一个\n名字", "最近的\n名字", "总选\n小红"),
+        head="这个\n头",
+        score="{right}/4",
+        scale="“她”的注意力权重，名字下面是数值；画线的是先行词",
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """One line of the picture: its words with the pronoun's weights, and which words are the two names."""
+
+    words: list[str]
+    weights: list[float]
+    first: int
+    second: int
+    antecedent: int
+    pronoun: int
+
+    def parts(self) -> list[range]:
+        """The words of each column: the first name, what stands between the names, the second name, the rest."""
+        ends = (0, self.first + 1, self.second, self.second + 1, len(self.words))
+        return [range(start, end) for start, end in pairwise(ends)]
+
+    def picks(self, name: str) -> list[bool]:
+        """Whether the three heuristics and the head pick the antecedent; `name` is what the third always picks."""
+        fixed = self.first if self.words[self.first] == name else self.second
+        strongest = max((self.first, self.second), key=self.weights.__getitem__)
+        nearest = min((self.first, self.second), key=lambda word: abs(self.pronoun - word))
+        return [word == self.antecedent for word in (self.first, nearest, fixed, strongest)]
+
+
+def sentences(run: OpenRun, quad: Quad) -> list[Sentence]:
+    """The quad's sentences, each cue in both orders, as the run's chosen head reads them."""
+    read = []
+    for pattern, antecedent in quad.patterns:
+        for names in (quad.names, quad.names[::-1]):
+            row = run.attention(pattern.format(first=names[0], second=names[1])).row(quad.pronoun)
+            words = list(row.words[row.words.index(names[0]) :])  # without the token before the sentence
+            weights = [float(weight) for weight in row.weights[-len(words) :]]
+            first, second, pronoun = (words.index(word) for word in (*names, quad.pronoun))
+            read.append(Sentence(words, weights, first, second, (first, second)[antecedent], pronoun))
+    return read
+
+
+@figure_style()
+def draw(quad: Quad, lines: list[Sentence], stem: Path) -> list[Path]:
+    """Write the picture as PNG."""
+
+    def box_width(line: Sentence, word: int) -> float:
+        return text_width(line.words[word], style.TEXT, bold=word in (line.first, line.second, line.pronoun)) + 0.09
+
+    def part_width(line: Sentence, part: range) -> float:
+        return sum(box_width(line, word) + _GAP for word in part)
+
+    columns = [max(part_width(line, line.parts()[part]) for line in lines) for part in range(4)]
+    margin, verdicts, heading = 0.15, 0.52, Heading(quad.title, None)
+    left_of_verdicts = margin + sum(columns) + 0.25
+    width = max(left_of_verdicts + 4 * verdicts, heading.width, scale_width(quad.scale)) + margin
+    sheet = Sheet(width, heading.height + _HEADS + _LINE * len(lines) + 0.62)
+    sheet.heading(heading)
+
+    middles = [left_of_verdicts + verdicts * (number + 0.5) for number in range(4)]
+    top = sheet.height - heading.height
+    for middle, name in zip(middles, (*quad.heuristics, quad.head), strict=True):
+        sheet.canvas.text(
+            middle, top - 0.24, name, ha="center", fontsize=style.SMALL, linespacing=1.15,
+            fontweight="bold" if name == quad.head else "normal",
+        )  # fmt: skip
+    right = [0] * 4
+    for number, line in enumerate(lines):
+        base = top - _HEADS - _LINE * (number + 0.65)
+        left = margin
+        for part, column in zip(line.parts(), columns, strict=True):
+            at = left + (column - part_width(line, part)) / 2 if part.stop <= line.second + 1 else left
+            for word in part:
+                box = box_width(line, word)
+                _draw_word(sheet, line, word, at, base, box)
+                at += box + _GAP
+            left += column
+        for column, (middle, picked) in enumerate(zip(middles, line.picks(quad.names[0]), strict=True)):
+            right[column] += picked
+            _draw_mark(sheet, middle, base + _BOX / 2, picked)
+    foot = top - _HEADS - _LINE * len(lines) - 0.13
+    for column, middle in enumerate(middles):
+        sheet.canvas.text(
+            middle, foot, quad.score.format(right=right[column]), ha="center", fontsize=style.TEXT, fontweight="bold",
+            color=style.ANTECEDENT if right[column] == len(lines) else style.DISTRACTOR,
+        )  # fmt: skip
+    sheet.scale(margin, 0.18, 1, quad.scale)
+    return save_figure(sheet.figure, stem, ["png"])
+
+
+def _draw_word(sheet: Sheet, line: Sentence, word: int, left: float, base: float, width: float) -> None:
+    named = word in (line.first, line.second)
+    paint = style.WEIGHTS(min(line.weights[word], 1.0))
+    sheet.canvas.add_patch(Rectangle((left, base), width, _BOX, facecolor=paint, linewidth=0))
+    sheet.canvas.text(
+        left + width / 2, base + _BOX * 0.3, line.words[word], ha="center", fontsize=style.TEXT,
+        color=style.text_colour_on(paint), fontweight="bold" if named or word == line.pronoun else "normal",
+    )  # fmt: skip
+    if word == line.pronoun:
+        sheet.canvas.add_patch(role_frame(left, base, width, _BOX, "pronoun", 1.4))
+    if named:
+        colour = style.ANTECEDENT if word == line.antecedent else style.MUTED
+        if word == line.antecedent:
+            sheet.canvas.plot([left, left + width], [base - 0.03] * 2, color=colour, linewidth=2.0)
+        sheet.canvas.text(
+            left + width / 2, base - 0.055, weight_text(line.weights[word]), ha="center", va="top",
+            fontsize=style.SMALL, color=colour, fontweight="bold",
+        )  # fmt: skip
+
+
+def _draw_mark(sheet: Sheet, x: float, y: float, right: bool) -> None:
+    check = [([-0.06, -0.02, 0.065], [0.0, -0.05, 0.06])]
+    cross = [([-0.05, 0.05], [-0.05, 0.05]), ([-0.05, 0.05], [0.05, -0.05])]
+    for xs, ys in check if right else cross:
+        sheet.canvas.plot(
+            [x + dx for dx in xs], [y + dy for dy in ys], linewidth=1.8, solid_capstyle="round",
+            color=style.ANTECEDENT if right else style.DISTRACTOR,
+        )  # fmt: skip
+
+
+if __name__ == "__main__":
+    opened = anaphora.load(sys.argv[1])
+    for language, asked in QUADS.items():
+        draw(asked, sentences(opened, asked), IMAGES / f"four_sentences_{language}")
