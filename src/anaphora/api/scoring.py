@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +23,7 @@ from anaphora.analysis.maps.capture import answers_pronouns, capture_run
 from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.analysis.scores.heads import Head, existing_head, mean_chance
 from anaphora.api.html import AttentionPage
-from anaphora.api.models import open_any
+from anaphora.api.models import open_any, untrained_model
 from anaphora.api.runs import OpenRun
 from anaphora.base.errors import UserError
 from anaphora.data.batches.encoded import EncodedSplit
@@ -265,10 +265,7 @@ def _untrained_records(
     model: OpenRun | TransformersModel, seed: int, *splits: Sequence[Example]
 ) -> tuple[list[AttentionRecord], list[AttentionRecord]]:
     """The pronouns' rows of a model at its random start, on development items and on measured ones."""
-    if isinstance(model, OpenRun):
-        at_start: Any = OpenRun(replace(model.run, model=model.run.untrained_model(seed)))
-    else:
-        at_start = model.untrained(seed)
+    at_start = untrained_model(model, seed)
     first, second = (_records(at_start, examples)[0] for examples in splits)
     return first, second
 
