@@ -53,6 +53,11 @@ def with_preceding_antecedent(examples: Sequence[Example], split: str) -> list[E
     return kept
 
 
+def reads_one_pronoun(model: OpenRun | TransformersModel) -> bool:
+    """Whether a model reads the pronoun as a second sequence, so that one pass cannot ask every mention of a text."""
+    return isinstance(model, OpenRun) and bool(model.run.config.model.second_sequence)
+
+
 def select_antecedents(
     model: OpenRun | TransformersModel,
     development: Sequence[Example],
