@@ -80,7 +80,7 @@ class Command:
 
 
 COMMANDS: dict[str, Command] = {
-    "antecedents": Command("antecedents", AntecedentSelection, "antecedents:select_antecedents"),
+    "antecedents": Command("antecedents", AntecedentSelection, "antecedents:measure_antecedents"),
     "atlas": Command("atlas", Atlas, "atlas:draw_atlas"),
     "attention": Command("attention", AttentionQuery, "attention:show_attention"),
     "benchmark": Command("benchmark", Benchmark, "benchmark:run_benchmark"),

@@ -7,31 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from books import books
+from tiny import tiny as tiny_model
+from tiny import tokenizer
 
 from anaphora.analysis.tasks.antecedent_selection import CHOICE_SETS
 from anaphora.settings.commands.analysis import AntecedentSelection
 
 Script = Callable[..., tuple[int, str, str]]
-
-
-def books(folder: Path) -> Path:
-    """Ten invented books in the format of LitBank."""
-    folder.mkdir()
-    names = [("Anna", "she"), ("Tom", "he"), ("Mary", "she"), ("Peter", "he")]
-    for number in range(10):
-        rows: list[str] = []
-        links: list[str] = []
-        sentences: list[str] = []
-        for line in range(4):
-            name, pronoun = names[(number + line) % 4]
-            sentences.append(f"{name} went to the park before {pronoun} went to the shop .")
-            for place, word, form in ((0, name, "PROP"), (6, pronoun, "PRON")):
-                identity = f"T{len(rows)}"
-                rows.append(f"MENTION\t{identity}\t{line}\t{place}\t{line}\t{place}\t{word}\tPER\t{form}")
-                links.append(f"COREF\t{identity}\t{name}")
-        (folder / f"{number}_book_brat.txt").write_text("\n".join(sentences) + "\n")
-        (folder / f"{number}_book_brat.ann").write_text("\n".join([*rows, *links]) + "\n")
-    return folder
 
 
 def test_a_run_is_asked_from_end_to_end_and_everything_is_written(
@@ -67,6 +50,22 @@ def test_a_run_is_asked_from_end_to_end_and_everything_is_written(
     ]
     assert best["development"] == max(shares)
     assert (folder / "figures" / "antecedent_selection.png").stat().st_size > 500
+
+
+def test_a_model_of_transformers_is_asked_alike(tmp_path: Path, script: Script) -> None:
+    tiny_model("bert").save_pretrained(tmp_path / "bert")
+    tokenizer().save_pretrained(tmp_path / "bert")
+    model, output = f"run={tmp_path / 'bert'}", f"output={tmp_path / 'out'}"
+    status, _, err = script("antecedents", model, output)
+    assert (status, err.count("\n")) == (2, 1) and "data: bert has no data of its own; name a corpus" in err
+    data = ("data=litbank", f"data.path={books(tmp_path / 'books')}", "data.dev_share=0.3", "data.test_share=0.6")
+    status, out, err = script("antecedents", model, output, *data, "data.words=30", "untrained=1", "formats=[]")
+    assert status == 0, err
+    assert "bert, test split: antecedents picked rightly" in out
+    tables = json.loads((tmp_path / "out" / "antecedents.json").read_text())
+    assert {row["selector"] for row in tables["rows"]} >= {"nearest", "best head", "untrained"}
+    heads = [row for row in tables["rows"] if row["selector"] == "best head" and row["column"] == "pronoun"]
+    assert [row["field"] for row in heads] == list(CHOICE_SETS) and {row["items"] for row in heads} == {24}
 
 
 def test_the_runs_own_data_are_asked_by_default(own_run: Path, script: Script) -> None:

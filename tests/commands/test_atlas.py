@@ -7,13 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from books import books, gap
 from tiny import tiny, tiny_language_model, tokenizer
 
 from anaphora.analysis.evidence.measurement import current_evidence, items_digest
 from anaphora.analysis.evidence.schema.evidence import Provenance
 from anaphora.analysis.evidence.storage import write_measurement
+from anaphora.api.name_decisions import POLICIES
 from anaphora.api.runs import load
 from anaphora.api.scoring import read_splits, score_on
+from anaphora.report.numbers import format_percent
+from anaphora.report.wording import phrase
 from anaphora.runs.digests import analysis_code_digest, weights_digest
 from anaphora.settings.data import OwnExamples
 
@@ -86,3 +90,45 @@ def test_a_wrong_corpus_is_refused_before_anything_is_read(script: Callable[...,
     assert len(done.err.splitlines()) == 1
     done = script("atlas", "runs=[outputs/none]", "corpora=[dpr]")
     assert (done.status, done.err) == (2, "error: corpora ('dpr') must be a corpus and its path, as dpr:train.c.txt\n")
+
+
+def test_documents_have_clarks_table_and_gap_its_measures(
+    models: Path, finished: Path, tmp_path: Path, script: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A model of transformers and a run; the second atlas reads what the first one measured."""
+    runs = f"runs=[{models / 'silent'},{finished}]"
+    data = ("data=litbank", f"data.path={books(tmp_path / 'books')}", "data.dev_share=0.3", "data.test_share=0.6")
+    corpora = f"corpora=[gap:{gap(tmp_path / 'gap')}]"
+    settings = (*data, "data.words=30", corpora, "untrained=1", "causal_items=0")
+    done = script("atlas", runs, *settings, f"output={tmp_path / 'atlas'}")
+    assert done.status == 0, done.err
+    page = (tmp_path / "atlas" / "atlas.html").read_text(encoding="utf-8")
+    assert all(title in page for title in titles("en"))
+    folder = tmp_path / "atlas" / "silent"
+    picked = json.loads((folder / "litbank" / "antecedents.json").read_text(encoding="utf-8"))["rows"]
+    nearest = next(row for row in picked if (row["selector"], row["column"]) == ("nearest", "pronoun"))
+    assert format_percent(nearest["accuracy"], (nearest["low"], nearest["high"])) in page
+    decided = json.loads((folder / "gap" / "names.json").read_text(encoding="utf-8"))["rows"]
+    assert [row["policy"] for row in decided] == [name for name in POLICIES if name != "answers"]
+    own = json.loads((tmp_path / "atlas" / finished.name / "gap" / "names.json").read_text(encoding="utf-8"))["rows"]
+    assert [row["policy"] for row in own] == list(POLICIES)
+    assert [row["f1"] for row in own[:4]] == [row["f1"] for row in decided[:4]]
+
+    def measured_again(*_: object, **__: object) -> None:
+        raise AssertionError("measured again")
+
+    for name in ("score_on", "select_antecedents", "name_decisions"):
+        monkeypatch.setattr(f"anaphora.commands.atlas.{name}", measured_again)
+    again = script("atlas", runs, *settings, f"output={tmp_path / 'atlas'}", "language=zh")
+    assert again.status == 0, again.err
+    page = (tmp_path / "atlas" / "atlas.html").read_text(encoding="utf-8")
+    assert all(title in page for title in titles("zh"))
+
+
+def titles(language: str) -> list[str]:
+    """What heads the two sections."""
+    return [
+        phrase("atlas", f"{name}_{part}", language, corpus=corpus)
+        for name, corpus in (("antecedents", "LitBank"), ("names", "GAP"))
+        for part in ("title", "table")
+    ]

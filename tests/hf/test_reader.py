@@ -61,6 +61,21 @@ def test_maps_are_those_of_eager_attention(family: str) -> None:
         assert np.allclose(record.weights, rows.numpy(), atol=1e-5)
 
 
+def test_a_text_of_several_mentions_is_read_once() -> None:
+    opened = open_model(tiny("bert"), tokenizer())
+    examples = [
+        example_from_query(text, pronoun, [])
+        for text, pronoun in ((TEXTS[0], "she"), (TEXTS[1], "he"), (TEXTS[0], "Emma"), (TEXTS[2], "他"))
+    ]
+    passes: list[int] = []
+    together = dict(opened.numbered_records(examples, 3, passes.append))
+    assert sorted(together) == [0, 1, 2, 3] and sum(passes) == 3 and len(passes) == 2
+    for number, example in enumerate(examples):
+        (alone,) = opened.records([example])
+        assert together[number].example is example
+        assert np.allclose(together[number].weights, alone.weights, atol=1e-6)
+
+
 @pytest.mark.parametrize("family", sorted(interface.FAMILIES))
 def test_an_edge_is_cut_and_a_head_switched_off(family: str) -> None:
     opened = open_model(tiny(family), tokenizer())

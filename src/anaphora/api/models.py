@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -74,6 +75,13 @@ def open_any(
     from anaphora.hf.reader import open_model
 
     return open_model(model, tokenizer)
+
+
+def untrained_model(model: OpenRun | TransformersModel, seed: int) -> OpenRun | TransformersModel:
+    """A model of the same shape at the random start of a seed."""
+    if isinstance(model, OpenRun):
+        return OpenRun(replace(model.run, model=model.run.untrained_model(seed)))
+    return model.untrained(seed)
 
 
 @lru_cache(maxsize=4)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,16 +23,16 @@ from anaphora.analysis.maps.capture import answers_pronouns, capture_run
 from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.analysis.scores.heads import Head, existing_head, mean_chance
 from anaphora.api.html import AttentionPage
-from anaphora.api.models import open_any
+from anaphora.api.models import open_any, untrained_model
 from anaphora.api.runs import OpenRun
 from anaphora.base.errors import UserError
 from anaphora.data.batches.encoded import EncodedSplit
-from anaphora.data.example import Example, sample_quads
+from anaphora.data.example import Example, sample_groups, sample_quads
 from anaphora.data.store import load as load_corpus
 from anaphora.report.page.elements import ReportRun
 from anaphora.report.page.write import write_report
 from anaphora.runs.items import EvaluationSplits
-from anaphora.settings.data import Data, TextCorpus
+from anaphora.settings.data import CoreferenceCorpus, Data, TextCorpus
 from anaphora.settings.typed import construct
 
 if TYPE_CHECKING:
@@ -172,13 +172,13 @@ def score_on(
     if chosen is not None:
         existing_head(chosen, model.layers, model.heads)
     progress(f"{model.name}: rows of pronouns")
-    rows, answers = _records(model, splits.measured)
+    rows, answers = pronoun_records(model, splits.measured)
     subject, untested = _subject(model, splits.measured, causal_items) if causal_items else (None, None)
     seeds = untrained_seeds(untrained, lambda stage: progress(f"{model.name}: {stage}"))
     few = untrained_items(splits.development, [record.example for record in rows])
     measurement, evidence = evidence_from_records(
         model.name,
-        _records(model, splits.development)[0],
+        pronoun_records(model, splits.development)[0],
         rows,
         answers,
         subject,
@@ -197,7 +197,7 @@ def read_splits(source: Data, split: str, items: int | None) -> EvaluationSplits
     Args:
         source: the corpus.
         split: what is measured.
-        items: at most so many of each split, whole quads together.
+        items: at most so many of each split, whole quads together, or of documents whole passages.
 
     Raises:
         UserError: the data hold no pronoun questions, or a split holds no items.
@@ -205,7 +205,7 @@ def read_splits(source: Data, split: str, items: int | None) -> EvaluationSplits
     if isinstance(source, TextCorpus):
         raise UserError(f"data ({source.kind}) holds texts without pronoun questions")
     corpus = load_corpus(source)
-    training, development, measured = (_some(corpus.examples(name), items) for name in ("train", "dev", split))
+    training, development, measured = (_some(source, corpus.examples(name), items) for name in ("train", "dev", split))
     for name, examples in (("dev", development), (split, measured)):
         if not examples:
             raise UserError(f"split ({name}) of data={source.kind} holds no items")
@@ -219,7 +219,7 @@ def read_splits(source: Data, split: str, items: int | None) -> EvaluationSplits
     return EvaluationSplits(training, others, measured, split)
 
 
-def _records(
+def pronoun_records(
     model: OpenRun | TransformersModel, examples: Sequence[Example]
 ) -> tuple[list[AttentionRecord], list[int] | None]:
     """The pronouns' rows, and the answers of a run that has any."""
@@ -265,13 +265,15 @@ def _untrained_records(
     model: OpenRun | TransformersModel, seed: int, *splits: Sequence[Example]
 ) -> tuple[list[AttentionRecord], list[AttentionRecord]]:
     """The pronouns' rows of a model at its random start, on development items and on measured ones."""
-    if isinstance(model, OpenRun):
-        at_start: Any = OpenRun(replace(model.run, model=model.run.untrained_model(seed)))
-    else:
-        at_start = model.untrained(seed)
-    first, second = (_records(at_start, examples)[0] for examples in splits)
+    at_start = untrained_model(model, seed)
+    first, second = (pronoun_records(at_start, examples)[0] for examples in splits)
     return first, second
 
 
-def _some(examples: list[Example], most: int | None) -> list[Example]:
-    return sample_quads(examples, most) if most else examples
+def _some(source: Data, examples: list[Example], most: int | None) -> list[Example]:
+    """About so many examples: whole quads, or of documents whole passages, so that every document has some."""
+    if most is None:
+        return examples
+    if isinstance(source, CoreferenceCorpus):
+        return [examples[number] for number in sample_groups([example.text for example in examples], most)]
+    return sample_quads(examples, most)

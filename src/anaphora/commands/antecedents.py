@@ -4,35 +4,31 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 from tqdm import tqdm
 
-from anaphora.analysis.tasks.antecedent_selection import (
-    Selections,
-    collect_selections,
-    has_preceding_antecedent,
-    heads_table,
-    selection_table,
-)
-from anaphora.analysis.tasks.passages import Passages
+from anaphora.analysis.tasks.antecedent_selection import heads_table
+from anaphora.api.antecedents import select_antecedents, with_preceding_antecedent
+from anaphora.api.runs import OpenRun
 from anaphora.base.console import console, print_table
 from anaphora.base.errors import UserError
 from anaphora.base.files import write_csv, write_json
-from anaphora.commands.shared import held_output
+from anaphora.commands.shared import held_output, open_run_or_model
 from anaphora.data.example import Example
 from anaphora.data.store import load as load_corpus
-from anaphora.model.pronoun_model import PronounModel
 from anaphora.report.antecedents import antecedent_figure, terminal_tables
 from anaphora.report.figures.files import save_figure
-from anaphora.runs.directory import Run, load
+from anaphora.runs.directory import results_folder
 from anaphora.settings.commands.analysis import AntecedentSelection
 from anaphora.settings.data import Data
-from anaphora.settings.model.encoder import check_length
+
+if TYPE_CHECKING:
+    from anaphora.hf.reader import TransformersModel
 
 
-def select_antecedents(settings: AntecedentSelection) -> dict[str, Any]:
+def measure_antecedents(settings: AntecedentSelection) -> dict[str, Any]:
     """Choose heads on the development documents, measure them on others, print, and write tables and a figure.
 
     Returns:
@@ -42,56 +38,44 @@ def select_antecedents(settings: AntecedentSelection) -> dict[str, Any]:
     Raises:
         UserError: a split holds no items, a factor of `by` is unknown, or a text is too long for the model.
     """
-    run = load(settings.run, settings.trainer)
-    source = settings.data or run.config.data
-    with held_output(settings.output, run.directory / "antecedents" / source.kind) as folder:
-        return _select_antecedents(run, source, settings, folder)
+    model = open_run_or_model(settings.run, settings.trainer)
+    source = settings.data or (model.run.config.data if isinstance(model, OpenRun) else None)
+    if source is None:
+        raise UserError(f"data: {model.name} has no data of its own; name a corpus, as data=litbank data.path=...")
+    place = model.run.directory if isinstance(model, OpenRun) else results_folder(settings.run)
+    with held_output(settings.output, place / "antecedents" / source.kind) as folder:
+        return _measure_antecedents(model, source, settings, folder)
 
 
-def _select_antecedents(run: Run, source: Data, settings: AntecedentSelection, folder: Path) -> dict[str, Any]:
+def _measure_antecedents(
+    model: OpenRun | TransformersModel, source: Data, settings: AntecedentSelection, folder: Path
+) -> dict[str, Any]:
     corpus = load_corpus(source)
-    passages = {}
-    left_out = 0
-    for name in ("dev", settings.split):
-        examples = corpus.examples(name)
-        kept = [example for example in examples if has_preceding_antecedent(example)]
-        if not kept:
-            raise UserError(f"split ({name}) holds no mention with an antecedent before it")
-        if name == settings.split:
-            left_out = len(examples) - len(kept)
-            _check_factors(settings.by, kept)
-        passages[name] = Passages(kept, run.tokenizer)
-        check_length(run.config.model, passages[name].encoded.max_tokens())
-    total = sum(map(len, passages.values()))
-
-    def selections(model: PronounModel, title: str) -> tuple[Selections, Selections]:
-        with tqdm(total=total, desc=title, unit="text", mininterval=1) as bar:
-            first, second = (
-                collect_selections(each.examples, each.records(model.encoder, run.config.batching, bar.update))
-                for each in passages.values()
-            )
-        return first, second
-
-    development, measured = selections(run.model, run.name)
-    untrained = [
-        selections(run.untrained_model(seed), f"untrained {seed}") for seed in range(1, settings.untrained + 1)
-    ]
-    with console.status("drawing documents for the intervals"):
-        rows = selection_table(development, measured, untrained, settings.by)
+    examples = {name: corpus.examples(name) for name in ("dev", settings.split)}
+    mentions = {name: with_preceding_antecedent(split, name) for name, split in examples.items()}
+    development, measured = mentions.values()
+    _check_factors(settings.by, measured)
+    passages = {name: len({example.text for example in split}) for name, split in mentions.items()}
+    total = sum(passages.values()) * (1 + settings.untrained)
+    with tqdm(total=total, unit="text", mininterval=1) as bar:
+        selected = select_antecedents(
+            model, development, measured, settings.untrained, settings.by, bar.set_description, bar.update
+        )
     metrics = {
         "source": "Clark et al. 2019, table 2",
-        "run": run.name,
+        "run": model.name,
         "settings": asdict(source),
         "split": settings.split,
-        "passages": {name: len(each) for name, each in passages.items()},
-        "development_items": len(development.examples),
-        "left_out": left_out,
+        "passages": passages,
+        "development_items": len(development),
+        "left_out": len(examples[settings.split]) - len(measured),
         "untrained_models": settings.untrained,
-        "rows": rows,
+        "rows": selected.rows,
     }
     write_json(folder / "antecedents.json", metrics)
-    write_csv(folder / "antecedents.csv", rows)
-    write_csv(folder / "heads.csv", [*heads_table(development, "dev"), *heads_table(measured, settings.split)])
+    write_csv(folder / "antecedents.csv", selected.rows)
+    heads = [*heads_table(selected.development, "dev"), *heads_table(selected.measured, settings.split)]
+    write_csv(folder / "heads.csv", heads)
     save_figure(antecedent_figure(metrics), folder / "figures" / "antecedent_selection", settings.formats)
     for part in terminal_tables(metrics):
         if isinstance(part, Table):

@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 from anaphora.analysis.evidence.headline import Progress
 from anaphora.analysis.evidence.measurement import current_evidence, items_digest
 from anaphora.analysis.evidence.schema.evidence import Evidence, Provenance
 from anaphora.analysis.evidence.storage import evidence_to_replace, read_heads, write_measurement
+from anaphora.api.antecedents import reads_one_pronoun, select_antecedents, with_preceding_antecedent
+from anaphora.api.name_decisions import name_decisions
 from anaphora.api.runs import OpenRun
 from anaphora.api.scoring import read_splits, score_on, why_untested
 from anaphora.base.console import console
-from anaphora.base.files import write_csv
+from anaphora.base.errors import UserError
+from anaphora.base.files import read_json, write_csv, write_json
 from anaphora.commands.shared import held_output, open_models
 from anaphora.hf.reader import TransformersModel
-from anaphora.report.page.atlas import AtlasEntry, atlas_rows, write_atlas
+from anaphora.report.page.atlas.entry import AtlasEntry
+from anaphora.report.page.atlas.page import atlas_rows, write_atlas
 from anaphora.report.terminal import print_rows
 from anaphora.report.wording import phrase
 from anaphora.runs.digests import analysis_code_digest, weights_digest
 from anaphora.runs.items import EvaluationSplits
 from anaphora.settings.commands.atlas import Atlas
+from anaphora.settings.data import CoreferenceCorpus, Gap
 
 Model = OpenRun | TransformersModel
 
@@ -40,7 +47,8 @@ def draw_atlas(settings: Atlas) -> list[AtlasEntry]:
         entries = []
         for corpus, items in splits.items():
             for name, model in models.items():
-                entries.append(atlas_entry(model, name, corpus, items, settings, status.update))
+                entry = atlas_entry(model, name, corpus, items, settings, status.update)
+                entries.append(with_tasks(entry, model, items, settings, status.update))
         status.update("drawing the atlas")
         rows = atlas_rows(entries, settings.language)
         write_csv(folder / "atlas.csv", [dict(zip(rows.columns, row, strict=True)) for row in rows.rows])
@@ -58,14 +66,8 @@ def atlas_entry(
     model: Model, name: str, corpus: str, splits: EvaluationSplits, settings: Atlas, progress: Progress
 ) -> AtlasEntry:
     """A model on one corpus: what its own `metrics.json` or an earlier atlas holds where that is current, else anew."""
-    folder = Path(settings.output) / name.strip("/").replace("/", "--") / corpus
-    provenance = Provenance(
-        items=settings.causal_items,
-        untrained=settings.untrained,
-        weights=weights_digest(model.run) if isinstance(model, OpenRun) else model.weights_digest(),
-        data=items_digest(splits),
-        code=analysis_code_digest("anaphora.hf", "anaphora.api.scoring"),
-    )
+    folder = _folder(settings, name, corpus)
+    provenance = _provenance(model, splits, settings)
     stored = _stored_evidence(model, folder, splits, provenance)
     if stored is None:
         scores = score_on(
@@ -82,6 +84,67 @@ def atlas_entry(
         evidence=evidence,
         heads=read_heads(place),
         untested=why_untested(model) if settings.causal_items and evidence.causal is None else None,
+    )
+
+
+def with_tasks(
+    entry: AtlasEntry, model: Model, splits: EvaluationSplits, settings: Atlas, progress: Progress
+) -> AtlasEntry:
+    """The same with what one kind of corpus has: antecedents picked on documents, name decisions on GAP."""
+    source = settings.sources()[entry.corpus]
+    folder, about = _folder(settings, entry.model, entry.corpus), _provenance(model, splits, settings)
+    if isinstance(source, CoreferenceCorpus):
+        if reads_one_pronoun(model):
+            return replace(entry, unselected=True)
+        development = with_preceding_antecedent(splits.development, "dev")
+        measured = with_preceding_antecedent(splits.measured, splits.split)
+        rows = _stored_rows(
+            folder / "antecedents.json",
+            about,
+            lambda: select_antecedents(model, development, measured, settings.untrained, progress=progress).rows,
+        )
+        return replace(entry, antecedents=rows)
+    if isinstance(source, Gap):
+        head = entry.evidence.head.position
+        rows = _stored_rows(
+            folder / "names.json",
+            about,
+            lambda: name_decisions(
+                model, splits.development, splits.measured, head, settings.untrained, progress=progress
+            ),
+        )
+        return replace(entry, names=rows)
+    return entry
+
+
+def _stored_rows(path: Path, about: Provenance, measure: Callable[[], list[dict[str, Any]]]) -> list[dict[str, Any]]:
+    """The rows that an earlier atlas wrote, where they are about the same weights and items by the present code."""
+    try:
+        stored = read_json(path, {"about": {str: object}, "rows": [{str: object}]})
+    except FileNotFoundError:
+        stored = None
+    except UserError as error:
+        console.print(f"{error}; it is measured anew", soft_wrap=True)
+        stored = None
+    if stored is None or stored["about"] != asdict(about):
+        stored = {"about": asdict(about), "rows": measure()}
+        write_json(path, stored)
+    rows: list[dict[str, Any]] = stored["rows"]
+    return rows
+
+
+def _folder(settings: Atlas, model: str, corpus: str) -> Path:
+    """Where what is measured of a model on a corpus is kept."""
+    return Path(settings.output) / model.strip("/").replace("/", "--") / corpus
+
+
+def _provenance(model: Model, splits: EvaluationSplits, settings: Atlas) -> Provenance:
+    return Provenance(
+        items=settings.causal_items,
+        untrained=settings.untrained,
+        weights=weights_digest(model.run) if isinstance(model, OpenRun) else model.weights_digest(),
+        data=items_digest(splits),
+        code=analysis_code_digest("anaphora.hf", "anaphora.api"),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,6 @@ from rich.table import Table
 from anaphora.analysis.maps.capture import capture, log_probabilities
 from anaphora.analysis.maps.kinds import candidates_to_pronoun
 from anaphora.analysis.maps.words import mention_mass
-from anaphora.analysis.scores.baselines.policies import Floats, first, nearest
 from anaphora.analysis.tasks.answered import require_pronoun_head
 from anaphora.analysis.tasks.folds import check_folds, fold_of
 from anaphora.analysis.tasks.gap import (
@@ -26,7 +25,9 @@ from anaphora.analysis.tasks.gap import (
     f1_difference,
     gap_score,
     gold_decisions,
-    parallelism,
+    require_two_names,
+    rule_scores,
+    score_columns,
 )
 from anaphora.analysis.tasks.probe import head_features, out_of_fold_probabilities
 from anaphora.base.console import console, print_table
@@ -78,7 +79,7 @@ def evaluate_name_decisions(settings: NameDecisions) -> list[dict[str, Any]]:
     if settings.weights is not None:
         pretrained = load(settings.weights, settings.trainer)
         corpus = load_corpus(settings.data)
-        examples = _require_two_names([*corpus.examples("train"), *corpus.examples("dev")])
+        examples = require_two_names([*corpus.examples("train"), *corpus.examples("dev")])
         scores = evaluate_without_fine_tuning(pretrained, examples, settings.folds, settings.data.seed)
         title = f"{len(examples)} development items, {settings.folds} folds by text"
     else:
@@ -86,14 +87,14 @@ def evaluate_name_decisions(settings: NameDecisions) -> list[dict[str, Any]]:
             evaluation = evaluate_folds(runs, settings.data, settings.exchanged)
             title = "each run's own fold"
         else:
-            examples = _require_two_names(load_corpus(settings.data).examples(settings.split))
+            examples = require_two_names(load_corpus(settings.data).examples(settings.split))
             if settings.split == "dev":
                 for run in runs:
                     _refuse_training_items(run, examples)
             evaluation = evaluate_runs(runs, examples, settings.exchanged)
             title = f"{len(examples)} items of the {settings.split} split"
         scores = evaluation.scores
-    rows = [{"policy": name, **_score_columns(score)} for name, score in scores.items()]
+    rows = [{"policy": name, **score_columns(score)} for name, score in scores.items()]
     print_table(_table(f"Name decisions: {title}", rows))
     if evaluation is not None and settings.exchanged:
         console.print(_exchange_gain(evaluation))
@@ -129,7 +130,7 @@ def evaluate_folds(runs: Sequence[Run], data: Data, exchanged: bool = False) -> 
         held_out = load_corpus(replace(data, fold=fold)).examples("dev") if isinstance(data, ExternalCorpus) else []
         if _texts(held_out) != _texts(load_corpus(run.config.data).examples("dev")):
             raise _other_data_error(run)
-        examples_of[fold] = _require_two_names(held_out)
+        examples_of[fold] = require_two_names(held_out)
         decisions.setdefault(fold, []).append(_decisions(run, examples_of[fold], exchanged))
         scores |= _scores(run.name, decisions[fold][-1][None], examples_of[fold])
     examples = [example for part in examples_of.values() for example in part]
@@ -210,15 +211,7 @@ def evaluate_without_fine_tuning(run: Run, examples: Sequence[Example], folds: i
     """Shortcuts, the best head and a probe over all heads; what is chosen or fitted is so on the other folds."""
     numbers = np.array(fold_numbers(examples, folds, seed))
     gold = gold_decisions(examples, 2)
-    policies: dict[str, Callable[[Example], Floats]] = {
-        "nearest": nearest,
-        "first": first,
-        "parallel roles": parallelism,
-    }
-    scores = {"random": gap_score(_random_decisions(len(examples), seed), examples)}
-    for name, policy in policies.items():
-        answers = np.array([policy(example).argmax() for example in examples])
-        scores[name] = gap_score(decisions_from_answers(answers, 2)[None], examples)
+    scores = rule_scores(examples, seed)
     data = EncodedSplit(examples, run.tokenizer)
     check_length(run.config.model, data.max_tokens())
     batching, prediction = run.config.batching, run.config.task.prediction
@@ -254,43 +247,6 @@ def _best_on_other_folds(
         best = int(f1.argmax())
         decisions[held_out, answers[held_out, best]] = top[held_out, best] >= cuts[best]
     return decisions
-
-
-def _random_decisions(items: int, seed: int, draws: int = 100) -> Decisions:
-    """The decisions of many blind choices between two names: (S, N, 2)."""
-    choices = np.random.default_rng(seed).integers(2, size=(draws, items))
-    decisions: Decisions = choices[:, :, None] == np.arange(2)
-    return decisions
-
-
-def _require_two_names(examples: Sequence[Example]) -> list[Example]:
-    for number, example in enumerate(examples):
-        if len(example.candidates) != 2 or example.factors.get("gender") not in ("male", "female"):
-            raise UserError(
-                f"data: item {number} has {len(example.candidates)} candidates and the gender "
-                f"{example.factors.get('gender')!r}; two names and male or female are needed, as data=gap has them"
-            )
-    if not examples:
-        raise UserError("data: there is no item")
-    return list(examples)
-
-
-def _score_columns(score: GapScore) -> dict[str, Any]:
-    return {
-        "f1": score.f1,
-        "low": score.interval[0],
-        "high": score.interval[1],
-        "precision": score.precision,
-        "recall": score.recall,
-        "masculine": score.masculine,
-        "feminine": score.feminine,
-        "bias": score.bias,
-        "bias_low": score.bias_interval[0],
-        "bias_high": score.bias_interval[1],
-        "weighted_bias": score.weighted_bias,
-        "weighted_bias_low": score.weighted_bias_interval[0],
-        "weighted_bias_high": score.weighted_bias_interval[1],
-    }
 
 
 def _table(title: str, rows: Sequence[dict[str, Any]]) -> Table:

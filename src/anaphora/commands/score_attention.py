@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
-from pathlib import Path
-
 from anaphora.analysis.evidence.headline import Measurement, score_headline
 from anaphora.analysis.evidence.storage import write_evidence, write_measurement
 from anaphora.api.models import open_any
 from anaphora.api.scoring import CAUSAL_ITEMS, read_splits, score_on
 from anaphora.base.console import console
-from anaphora.base.hub import HUB_PREFIX
-from anaphora.commands.shared import headline_of, held_output, named_head
+from anaphora.commands.shared import headline_of, held_output, is_of_transformers, named_head
 from anaphora.report.terminal import print_causal, print_headline
 from anaphora.runs.directory import load, results_folder
-from anaphora.runs.warm_start import holds_run, is_pretrained
 from anaphora.settings.commands.analysis import Analysis
 from anaphora.settings.data import NoData
 
 
 def score_heads(settings: Analysis) -> Measurement:
     """Choose a head on development, measure it on the split, write `metrics.json` and tables, print the headline."""
-    if _is_of_transformers(settings.run):
+    if is_of_transformers(settings.run):
         return score_transformers(settings)
     run = load(settings.run, settings.trainer)
     with held_output(settings.output, run.directory) as folder:
@@ -51,10 +46,3 @@ def score_transformers(settings: Analysis) -> Measurement:
         console.print(f"no causal tests: {scores.untested}", soft_wrap=True)
     print_causal(scores.evidence)
     return scores.measurement
-
-
-def _is_of_transformers(name: str) -> bool:
-    """Whether the library reads it: any model that is no run of ours, where the library is installed."""
-    if find_spec("transformers") is None or holds_run(name):
-        return False
-    return name.startswith(HUB_PREFIX) or is_pretrained(Path(name).expanduser())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,11 +18,13 @@ from anaphora.api.models import open_any
 from anaphora.api.runs import OpenRun
 from anaphora.base.device import Device
 from anaphora.base.errors import UserError
+from anaphora.base.hub import HUB_PREFIX
 from anaphora.data.example import Example
 from anaphora.data.own_sentence import example_from_query
-from anaphora.runs.directory import Run, locked_run
+from anaphora.runs.directory import Run, load, locked_run
 from anaphora.runs.items import evaluation_splits
 from anaphora.runs.presence import run_directories
+from anaphora.runs.warm_start import holds_run, is_pretrained
 from anaphora.settings.commands.analysis import Analysis, RunQuery
 from anaphora.settings.model.attention import heads_of
 
@@ -103,6 +106,22 @@ def headline_of(
         requested,
         status.update,
     )
+
+
+def is_of_transformers(name: str) -> bool:
+    """Whether the library reads it: any model that is no run of ours, where the library is installed."""
+    if find_spec("transformers") is None or holds_run(name):
+        return False
+    return name.startswith(HUB_PREFIX) or is_pretrained(Path(name).expanduser())
+
+
+def open_run_or_model(name: str, device: Device) -> OpenRun | TransformersModel:
+    """A run, or a model of `transformers`; where the library is missing, published weights that we read as a run.
+
+    Raises:
+        UserError: there is no such model.
+    """
+    return open_any(name, device=device) if is_of_transformers(name) else OpenRun(load(name, device))
 
 
 def open_models(names: Sequence[str], device: Device) -> dict[str, OpenRun | TransformersModel]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
@@ -117,32 +117,53 @@ class TransformersModel:
         Raises:
             UserError: a text does not fit the model, or a pronoun has no token of its own.
         """
-        tokens = [self.tokenize(example.text) for example in examples]
-        order = sorted(range(len(examples)), key=lambda item: len(tokens[item].ids))
-        records: dict[int, AttentionRecord] = {}
-        for first in range(0, len(order), batch):
-            items = order[first : first + batch]
-            for item, rows in zip(
-                items, self._rows([examples[one] for one in items], [tokens[one] for one in items]), strict=True
-            ):
-                records[item] = AttentionRecord(examples[item], tokens[item].spans, tokens[item].words, rows)
+        records = dict(self.numbered_records(examples, batch))
         return iter([records[item] for item in range(len(examples))])
 
-    def _rows(self, examples: Sequence[Example], tokens: Sequence[TokenizedText]) -> Iterator[NDArray[np.float32]]:
-        """The pronouns' rows of one batch, (L, H, T) each."""
-        row, token = [], []
-        for number, (example, own) in enumerate(zip(examples, tokens, strict=True)):
-            covering = own.covering(example.pronoun)
+    def numbered_records(
+        self, examples: Sequence[Example], batch: int = 32, progress: Callable[[int], object] = lambda _: None
+    ) -> Iterator[tuple[int, AttentionRecord]]:
+        """The number of each example and its pronoun's rows, in batches of texts of like length; a text is read once.
+
+        Args:
+            examples: in any order; those that share a text come from one pass over it.
+            batch: about so many examples at a time.
+            progress: is called with the number of texts of each pass.
+
+        Raises:
+            UserError: a text does not fit the model, or a pronoun has no token of its own.
+        """
+        items_of: dict[str, list[int]] = {}
+        for item, example in enumerate(examples):
+            items_of.setdefault(example.text, []).append(item)
+        tokens = {text: self.tokenize(text) for text in items_of}
+        for texts in _by_size(sorted(items_of, key=lambda text: len(tokens[text].ids)), items_of, batch):
+            items = [(item, row) for row, text in enumerate(texts) for item in items_of[text]]
+            read = [tokens[text] for text in texts]
+            rows = self._rows([examples[item] for item, _ in items], [row for _, row in items], read)
+            for (item, row), weights in zip(items, rows, strict=True):
+                yield item, AttentionRecord(examples[item], read[row].spans, read[row].words, weights)
+            progress(len(texts))
+
+    def _rows(
+        self, examples: Sequence[Example], text_of: Sequence[int], tokens: Sequence[TokenizedText]
+    ) -> Iterator[NDArray[np.float32]]:
+        """The pronouns' rows of one batch, (L, H, T) each; `text_of` says whose tokens are each example's."""
+        mention, row, token = [], [], []
+        for number, (example, text) in enumerate(zip(examples, text_of, strict=True)):
+            covering = tokens[text].covering(example.pronoun)
             if not covering:
                 raise UserError(f"pronoun: {list(example.pronoun)} covers no token of {example.text!r}")
-            row += [number] * len(covering)
+            mention += [number] * len(covering)
+            row += [text] * len(covering)
             token += covering
         device = self.model.device
         queries = (torch.tensor(row, device=device), torch.tensor(token, device=device))
         weights = torch.stack(self.run(tokens, interface.AttentionTap(queries)), dim=1)  # (Q, L, H, T)
-        rows = group_mean(weights.float(), queries[0], len(examples)).cpu().numpy()
-        for number, own in enumerate(tokens):
-            yield rows[number, ..., : len(own.ids)]
+        owner = torch.tensor(mention, device=device)
+        rows = group_mean(weights.float(), owner, len(examples)).cpu().numpy()
+        for number, text in enumerate(text_of):
+            yield rows[number, ..., : len(tokens[text].ids)]
 
     def run(self, tokens: Sequence[TokenizedText], tap: interface.AttentionTap) -> list[Tensor]:
         """One forward pass over texts, padded at their ends: what a tap keeps of every layer.
@@ -354,6 +375,20 @@ def _quiet() -> Iterator[None]:
         logging.set_verbosity(level)
         if bars:
             logging.enable_progress_bar()
+
+
+def _by_size(texts: Sequence[str], items_of: Mapping[str, Sequence[int]], most: int) -> Iterator[list[str]]:
+    """Texts in batches of at most so many items, each of at least one text."""
+    batch: list[str] = []
+    items = 0
+    for text in texts:
+        if batch and items + len(items_of[text]) > most:
+            yield batch
+            batch, items = [], 0
+        batch.append(text)
+        items += len(items_of[text])
+    if batch:
+        yield batch
 
 
 def _without_blanks(text: str, start: int, end: int) -> tuple[int, int]:

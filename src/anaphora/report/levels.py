@@ -7,23 +7,24 @@ from collections.abc import Iterator
 from anaphora.analysis.evidence.schema.evidence import Evidence
 from anaphora.analysis.evidence.schema.scores import Level
 from anaphora.report.numbers import format_count, format_percent
-from anaphora.report.wording import label, language_name, phrase
+from anaphora.report.wording import DEFAULT, label, language_name, phrase
 
 
-def level_columns() -> list[str]:
+def level_columns(language: str = DEFAULT) -> list[str]:
     """The heads of the columns of `level_rows`, the first two for language and level."""
     names = ("items", "task", "candidate", "octads", "mass", "best_shortcut", "untrained")
-    return ["", "", *(phrase("levels", f"column_{name}") for name in names)]
+    return ["", "", *(phrase("levels", f"column_{name}", language) for name in names)]
 
 
-def level_rows(evidence: Evidence) -> Iterator[list[str]]:
+def level_rows(evidence: Evidence, language: str = DEFAULT) -> Iterator[list[str]]:
     """A row for every language and level."""
-    for language, levels in (evidence.levels or {}).items():
+    for code, levels in (evidence.levels or {}).items():
         for name, level in levels.items():
-            yield [language_name(language), label("level_names", name), *_cells(level)]
+            cells = _cells(level, language)
+            yield [language_name(code, language), label("level_names", name, language), *cells]
 
 
-def _cells(level: Level) -> list[str]:
+def _cells(level: Level, language: str) -> list[str]:
     best = level.best_shortcut
     return [
         format_count(level.items),
@@ -31,6 +32,6 @@ def _cells(level: Level) -> list[str]:
         format_percent(level.candidate_accuracy, level.intervals.candidate_accuracy),
         format_percent(level.octad_accuracy),
         format_percent(level.antecedent_mass),
-        "" if best is None else f"{label('shortcuts', best.name)} {format_percent(best.accuracy)}",
+        "" if best is None else f"{label('shortcuts', best.name, language)} {format_percent(best.accuracy)}",
         format_percent(level.random_init),
     ]

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.analysis.scores.baselines.policies import Floats, nearest
+from anaphora.analysis.scores.baselines.policies import Floats, first, nearest
 from anaphora.analysis.scores.cells import clusters
+from anaphora.base.errors import UserError
 from anaphora.data.example import Example, Span
 
 Decisions = NDArray[np.bool_]
@@ -85,6 +87,63 @@ def gap_score(decisions: Decisions, examples: Sequence[Example], draws: int = 20
         weighted_bias_interval=_interval(weighted[1:]),
         f1_by_model=tuple(float(one) for one in overall[0]),
     )
+
+
+def score_columns(score: GapScore) -> dict[str, Any]:
+    """A score as the columns of a table; numbers that do not exist are NaN."""
+    return {
+        "f1": score.f1,
+        "low": score.interval[0],
+        "high": score.interval[1],
+        "precision": score.precision,
+        "recall": score.recall,
+        "masculine": score.masculine,
+        "feminine": score.feminine,
+        "bias": score.bias,
+        "bias_low": score.bias_interval[0],
+        "bias_high": score.bias_interval[1],
+        "weighted_bias": score.weighted_bias,
+        "weighted_bias_low": score.weighted_bias_interval[0],
+        "weighted_bias_high": score.weighted_bias_interval[1],
+    }
+
+
+def rule_scores(examples: Sequence[Example], seed: int = 0) -> dict[str, GapScore]:
+    """What blind choices and rules that read no attention reach; each names one of two names for every item."""
+    policies: dict[str, Callable[[Example], Floats]] = {
+        "nearest": nearest,
+        "first": first,
+        "parallel roles": parallelism,
+    }
+    scores = {"random": gap_score(_random_decisions(len(examples), seed), examples)}
+    for name, policy in policies.items():
+        answers = np.array([policy(example).argmax() for example in examples])
+        scores[name] = gap_score(decisions_from_answers(answers, 2)[None], examples)
+    return scores
+
+
+def _random_decisions(items: int, seed: int, draws: int = 100) -> Decisions:
+    """The decisions of many blind choices between two names: (S, N, 2)."""
+    choices = np.random.default_rng(seed).integers(2, size=(draws, items))
+    decisions: Decisions = choices[:, :, None] == np.arange(2)
+    return decisions
+
+
+def require_two_names(examples: Sequence[Example]) -> list[Example]:
+    """The examples, where each has two names and a pronoun with a gender.
+
+    Raises:
+        UserError: one has not, or there is none.
+    """
+    for number, example in enumerate(examples):
+        if len(example.candidates) != 2 or example.factors.get("gender") not in ("male", "female"):
+            raise UserError(
+                f"data: item {number} has {len(example.candidates)} candidates and the gender "
+                f"{example.factors.get('gender')!r}; two names and male or female are needed, as data=gap has them"
+            )
+    if not examples:
+        raise UserError("data: there is no item")
+    return list(examples)
 
 
 def f1_difference(

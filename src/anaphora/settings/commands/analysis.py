@@ -202,7 +202,7 @@ class CorpusDescription:
 class AntecedentSelection:
     """Heads as antecedent selectors, Clark et al. 2019, table 2: chosen on `dev`, reported on `split`."""
 
-    run: str = "outputs/demo"  # the run directory
+    run: str = "outputs/demo"  # the run directory, a folder of a model of transformers, or hf://owner/name
     data: Data | None = None  # by default the run's own, else for instance data=litbank data.path=...
     split: str = "test"  # what is reported, `test` or `train`
     by: list[str] = field(default_factory=list)  # factors whose values are also told apart, such as `seen` or `genre`

@@ -1,16 +1,14 @@
-"""The atlas: models side by side on the same items, as one offline page in English or Chinese."""
+"""The page of the atlas and its sections on every corpus: chosen heads, all heads, levels and causal tests."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
-from anaphora.analysis.evidence.schema.evidence import Evidence, every_group, in_group
+from anaphora.analysis.evidence.schema.evidence import Evidence, every_group
 from anaphora.analysis.evidence.schema.scores import Cell
 from anaphora.analysis.scores.cells import ALL
 from anaphora.base.files import write_text
@@ -21,36 +19,15 @@ from anaphora.report.figures.panels import Mark, Marks, panel_figure
 from anaphora.report.figures.style import figure_style
 from anaphora.report.levels import level_columns, level_rows
 from anaphora.report.numbers import NOT_MEASURED, format_count, format_p_value, format_percent
+from anaphora.report.page.atlas.entry import AtlasEntry, best_shortcut, task_accuracy
+from anaphora.report.page.atlas.findings import findings
+from anaphora.report.page.atlas.tasks import antecedent_elements, name_elements
 from anaphora.report.page.elements import FigureElement, NoteElement, PageElement, Section, TableElement
 from anaphora.report.page.offline import font_placeholder, read_asset, template_environment, with_fonts
 from anaphora.report.page.write import inline_svg
 from anaphora.report.wording import DEFAULT, group_label, label, language_name, phrase
 
-_NO_SHORTCUTS = ("chance", "random_init", "random_init_95")
 _COLUMNS = ("items", "head", "candidate", "quad", "mass", "chance", "shortcut", "untrained", "p", "task")
-
-
-@dataclass(frozen=True, kw_only=True)
-class AtlasEntry:
-    """A model on one corpus.
-
-    Attributes:
-        model: its name on the page.
-        kind: "run" for a run of ours, else the family of `transformers`.
-        is_decoder: whether a pronoun sees only what stands before it.
-        corpus: the name of the data.
-        evidence: what was measured.
-        heads: (L, H) candidate accuracy of every head on the development split, by language.
-        untested: why there are no causal tests, in one line; None where there are, or none were wanted.
-    """
-
-    model: str
-    kind: str
-    is_decoder: bool
-    corpus: str
-    evidence: Evidence
-    heads: Mapping[str, NDArray[np.float64]]
-    untested: str | None = None
 
 
 def write_atlas(path: Path, entries: Sequence[AtlasEntry], split: str, language: str = DEFAULT) -> dict[str, Figure]:
@@ -65,8 +42,12 @@ def write_atlas(path: Path, entries: Sequence[AtlasEntry], split: str, language:
     Returns:
         The figures by name.
     """
+    corpora = {
+        name: [entry for entry in entries if entry.corpus == name]
+        for name in dict.fromkeys(entry.corpus for entry in entries)
+    }
     sections = [
-        *(section for corpus in _corpora(entries) for section in _corpus_sections(entries, corpus, language)),
+        *(section for of_corpus in corpora.values() for section in _corpus_sections(of_corpus, language)),
         _reading_section(entries, language),
     ]
     figures = {
@@ -75,15 +56,15 @@ def write_atlas(path: Path, entries: Sequence[AtlasEntry], split: str, language:
         for element in section.elements
         if isinstance(element, FigureElement)
     }
-    first = [entry for entry in entries if entry.corpus == entries[0].corpus]
+    first = corpora[entries[0].corpus]
     html = template_environment().get_template("atlas.html.j2").render(
         language=language,
         title=phrase("atlas", "title", language, count=len(first)),
         lead=phrase("atlas", "lead", language),
-        findings=list(_findings(first, language)),
+        findings=[one for of_corpus in corpora.values() for one in findings(of_corpus, language)],
         facts=[
             (phrase("atlas", "models", language), ", ".join(entry.model for entry in first)),
-            (phrase("atlas", "corpora", language), ", ".join(_corpora(entries))),
+            (phrase("atlas", "corpora", language), ", ".join(label("corpora", name, language) for name in corpora)),
             (phrase("atlas", "split", language), split),
             (phrase("atlas", "control", language), format_count(min(e.evidence.untrained_models for e in entries))),
         ],
@@ -105,7 +86,10 @@ def atlas_rows(entries: Sequence[AtlasEntry], language: str = DEFAULT) -> TableE
             *(phrase("atlas", f"column_{name}", language) for name in _COLUMNS),
         ],
         rows=[
-            [entry.model, entry.corpus, language_name(code, language), *_numbers(entry, code, ALL, cell, language)]
+            [
+                *(entry.model, label("corpora", entry.corpus, language), language_name(code, language)),
+                *_numbers(entry, code, ALL, cell, language),
+            ]
             for entry in entries
             for code, kind, cell in every_group(entry.evidence.scores)
             if kind == ALL
@@ -114,28 +98,43 @@ def atlas_rows(entries: Sequence[AtlasEntry], language: str = DEFAULT) -> TableE
     )
 
 
-def _corpora(entries: Sequence[AtlasEntry]) -> list[str]:
-    return list(dict.fromkeys(entry.corpus for entry in entries))
+def _without_empty_columns(table: TableElement) -> TableElement:
+    """The same without columns of numbers that hold none: public corpora have no quads, and not every model answers."""
+    kept = [
+        number
+        for number in range(len(table.columns))
+        if number < table.texts or any(row[number] != NOT_MEASURED for row in table.rows)
+    ]
+    return replace(
+        table,
+        columns=[table.columns[number] for number in kept],
+        rows=[[row[number] for number in kept] for row in table.rows],
+    )
 
 
-def _corpus_sections(entries: Sequence[AtlasEntry], corpus: str, language: str) -> Iterator[Section]:
-    """The sections on one corpus: the chosen heads, all heads, levels and causal tests."""
-    of_corpus = [entry for entry in entries if entry.corpus == corpus]
-    yield _section("rows", corpus, language, _row_elements(of_corpus, corpus, language))
-    yield _section("grids", corpus, language, _grid_elements(of_corpus, corpus, language))
-    levels = [[entry.model, *row] for entry in of_corpus for row in level_rows(entry.evidence)]
+def _corpus_sections(entries: Sequence[AtlasEntry], language: str) -> Iterator[Section]:
+    """The sections on one corpus, all of whose models are given."""
+    corpus = entries[0].corpus
+    yield _section("rows", corpus, language, _row_elements(entries, corpus, language))
+    if antecedents := antecedent_elements(entries, language):
+        yield _section("antecedents", corpus, language, antecedents)
+    if names := name_elements(entries, language):
+        yield _section("names", corpus, language, names)
+    yield _section("grids", corpus, language, _grid_elements(entries, corpus, language))
+    levels = [[entry.model, *row] for entry in entries for row in level_rows(entry.evidence, language)]
     if levels:
-        columns = [phrase("atlas", "model", language), *level_columns()]
-        title = phrase("atlas", "levels_title", language)
+        columns = [phrase("atlas", "model", language), *level_columns(language)]
+        title = phrase("atlas", "levels_title", language, corpus=label("corpora", corpus, language))
         table = TableElement(title=title, columns=columns, rows=levels, texts=3)
         yield _section("levels", corpus, language, [table])
-    yield _section("causal", corpus, language, _causal_elements(of_corpus, language))
+    if causal := _causal_elements(entries, language):
+        yield _section("causal", corpus, language, causal)
 
 
 def _section(name: str, corpus: str, language: str, elements: Sequence[PageElement]) -> Section:
     return Section(
         name=f"{corpus}-{name}",
-        title=phrase("atlas", f"{name}_title", language, corpus=corpus),
+        title=phrase("atlas", f"{name}_title", language, corpus=label("corpora", corpus, language)),
         explanation=phrase("atlas", f"{name}_explanation", language),
         elements=elements,
         missing=phrase("atlas", "missing", language),
@@ -154,12 +153,13 @@ def _row_elements(entries: Sequence[AtlasEntry], corpus: str, language: str) -> 
     rows = [[row[0], *row[2:]] for row in table.rows]
     figure = rows_figure(entries, language)
     elements: list[PageElement] = [
-        FigureElement(name=f"rows-{corpus}", figure=figure, alt=" ".join(_findings(entries, language))),
-        TableElement(title=phrase("page", "numbers", language), columns=columns, rows=rows, texts=2),
+        FigureElement(name=f"rows-{corpus}", figure=figure, alt=" ".join(findings(entries, language))),
+        _without_empty_columns(TableElement(title=table.title, columns=columns, rows=rows, texts=2)),
     ]
     if kinds:
         title = phrase("atlas", "by_kind", language)
-        elements.append(TableElement(title=title, columns=columns, rows=kinds, texts=2, folded=True))
+        by_kind = TableElement(title=title, columns=columns, rows=kinds, texts=2, folded=True)
+        elements.append(_without_empty_columns(by_kind))
     return elements
 
 
@@ -170,15 +170,16 @@ def rows_figure(entries: Sequence[AtlasEntry], language: str = DEFAULT) -> Figur
     for entry in entries:
         for code, whole in entry.evidence.languages.items():
             of_language = marks.setdefault((entry.model, language_name(code, language)), [])
-            shortcut = _best_shortcut(whole)
+            shortcut = best_shortcut(whole)
             for value, colour in ((whole.chance, style.MUTED), (shortcut and shortcut[1], style.DISTRACTOR)):
                 if value is not None:
                     of_language.append(Mark(value, None, colour, "tick"))
             if whole.candidate_accuracy is not None:
                 ends = whole.intervals.candidate_accuracy
                 of_language.append(Mark(whole.candidate_accuracy, ends, style.ANTECEDENT, "D"))
-            if (task := _task_accuracy(entry.evidence, code, ALL)) is not None:
+            if (task := task_accuracy(entry.evidence, code, ALL)) is not None:
                 of_language.append(Mark(task, None, style.INK, "o"))
+    answered = any(mark.form == "o" for row_marks in marks.values() for mark in row_marks)
     return panel_figure(
         phrase("atlas", "rows_figure", language),
         [(entry.model, False) for entry in entries],
@@ -189,7 +190,7 @@ def rows_figure(entries: Sequence[AtlasEntry], language: str = DEFAULT) -> Figur
         points=True,
         key=(
             (phrase("atlas", "key_candidate", language), style.ANTECEDENT, "D"),
-            (phrase("atlas", "key_task", language), style.INK, "o"),
+            *([(phrase("atlas", "key_task", language), style.INK, "o")] if answered else []),
             (phrase("atlas", "key_chance", language), style.MUTED, "tick"),
             (phrase("atlas", "key_shortcut", language), style.DISTRACTOR, "tick"),
         ),
@@ -205,7 +206,7 @@ def _grid_elements(entries: Sequence[AtlasEntry], corpus: str, language: str) ->
         grids = [
             HeadGrid(
                 entry.model,
-                phrase("atlas", "grid_note", language, head=_head(entry), share=format_percent(_at_head(entry, code))),
+                phrase("atlas", "grid_note", language, head=entry.head, share=format_percent(_at_head(entry, code))),
                 entry.heads[code],
                 (entry.evidence.head.layer, entry.evidence.head.head),
             )
@@ -252,38 +253,11 @@ def _reading_section(entries: Sequence[AtlasEntry], language: str) -> Section:
     )
 
 
-def _findings(entries: Sequence[AtlasEntry], language: str) -> Iterator[str]:
-    """A sentence for each language: whose head attends to the antecedent most often, and beside what."""
-    for code in dict.fromkeys(code for entry in entries for code in entry.evidence.languages):
-        scored = [
-            (whole.candidate_accuracy, entry, whole)
-            for entry in entries
-            if (whole := entry.evidence.languages.get(code)) is not None and whole.candidate_accuracy is not None
-        ]
-        if not scored:
-            continue
-        best, entry, whole = max(scored, key=lambda each: each[0])
-        shortcut = _best_shortcut(whole)
-        low, high = whole.intervals.candidate_accuracy or (None, None)
-        yield phrase(
-            "atlas", "finding", language,
-            spoken=language_name(code, language),
-            model=entry.model,
-            head=_head(entry),
-            share=format_percent(best),
-            low=format_percent(low),
-            high=format_percent(high),
-            items=format_count(whole.items),
-            chance=format_percent(whole.chance),
-            shortcut=format_percent(shortcut[1] if shortcut else None),
-        )  # fmt: skip
-
-
 def _numbers(entry: AtlasEntry, code: str, kind: str, cell: Cell, language: str) -> list[str]:
-    shortcut = _best_shortcut(cell)
+    shortcut = best_shortcut(cell)
     return [
         format_count(cell.items),
-        _head(entry),
+        entry.head,
         format_percent(cell.candidate_accuracy, cell.intervals.candidate_accuracy),
         format_percent(cell.quad_accuracy),
         format_percent(cell.antecedent_mass),
@@ -293,17 +267,8 @@ def _numbers(entry: AtlasEntry, code: str, kind: str, cell: Cell, language: str)
         else f"{format_percent(shortcut[1])} ({label('baselines', shortcut[0], language)})",
         format_percent(cell.baselines.get("random_init")),
         format_p_value(_corrected_p(entry.evidence, code, kind)),
-        format_percent(_task_accuracy(entry.evidence, code, kind)),
+        format_percent(task_accuracy(entry.evidence, code, kind)),
     ]
-
-
-def _task_accuracy(evidence: Evidence, code: str, kind: str) -> float | None:
-    """Of all items where the model answers all of them, else of those of the causal tests."""
-    cell = in_group(evidence.scores, code, kind)
-    if cell is not None and cell.task_accuracy is not None:
-        return cell.task_accuracy
-    tested = in_group(evidence.causal_cells, code, kind)
-    return None if tested is None else tested.task_accuracy
 
 
 def _corrected_p(evidence: Evidence, code: str, kind: str) -> float | None:
@@ -314,17 +279,6 @@ def _corrected_p(evidence: Evidence, code: str, kind: str) -> float | None:
     return max(known, default=None)
 
 
-def _best_shortcut(cell: Cell) -> tuple[str, float] | None:
-    shortcuts = {
-        name: value for name, value in cell.baselines.items() if value is not None and name not in _NO_SHORTCUTS
-    }
-    return max(shortcuts.items(), key=lambda each: each[1], default=None)
-
-
 def _at_head(entry: AtlasEntry, code: str) -> float:
     head = entry.evidence.head
     return float(entry.heads[code][head.layer, head.head])
-
-
-def _head(entry: AtlasEntry) -> str:
-    return f"{entry.evidence.head.layer}.{entry.evidence.head.head}"

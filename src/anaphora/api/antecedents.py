@@ -1,0 +1,104 @@
+"""The heads of any model as antecedent selectors (Clark et al. 2019, section 4.3), beside rules and random starts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from anaphora.analysis.evidence.headline import Progress, no_progress
+from anaphora.analysis.tasks.antecedent_selection import (
+    Selections,
+    collect_selections,
+    has_preceding_antecedent,
+    selection_table,
+)
+from anaphora.analysis.tasks.passages import Passages
+from anaphora.api.models import untrained_model
+from anaphora.api.runs import OpenRun
+from anaphora.base.errors import UserError
+from anaphora.data.example import Example
+from anaphora.settings.model.encoder import check_length
+
+if TYPE_CHECKING:
+    from anaphora.hf.reader import TransformersModel
+
+Texts = Callable[[int], object]
+"""Is called with the number of texts of each pass."""
+
+
+@dataclass(frozen=True, eq=False)
+class AntecedentSelections:
+    """The picks of a model's heads, and the table that compares them.
+
+    Attributes:
+        development, measured: the picks where heads are chosen, and where they are reported.
+        rows: see `selection_table`.
+    """
+
+    development: Selections
+    measured: Selections
+    rows: list[dict[str, Any]]
+
+
+def with_preceding_antecedent(examples: Sequence[Example], split: str) -> list[Example]:
+    """The mentions that a word before them could answer.
+
+    Raises:
+        UserError: there is none.
+    """
+    kept = [example for example in examples if has_preceding_antecedent(example)]
+    if not kept:
+        raise UserError(f"split ({split}) holds no mention with an antecedent before it")
+    return kept
+
+
+def reads_one_pronoun(model: OpenRun | TransformersModel) -> bool:
+    """Whether a model reads the pronoun as a second sequence, so that one pass cannot ask every mention of a text."""
+    return isinstance(model, OpenRun) and bool(model.run.config.model.second_sequence)
+
+
+def select_antecedents(
+    model: OpenRun | TransformersModel,
+    development: Sequence[Example],
+    measured: Sequence[Example],
+    untrained: int,
+    by: Sequence[str] = (),
+    progress: Progress = no_progress,
+    texts: Texts = lambda _: None,
+) -> AntecedentSelections:
+    """Choose heads on the development mentions and measure them on others; each text is read once.
+
+    Args:
+        model: whose heads pick.
+        development, measured: mentions with an antecedent before them.
+        untrained: how many models of the same shape at random starts are the control.
+        by: factors whose values are also told apart.
+        progress: is called with the name of each stage.
+        texts: is called with the number of texts of each pass.
+
+    Raises:
+        UserError: a text is too long for the model, a mention has no token, or the model reads one pronoun of a text
+            apart from the others.
+    """
+
+    def selections(of: OpenRun | TransformersModel) -> tuple[Selections, Selections]:
+        return _selections(of, development, texts), _selections(of, measured, texts)
+
+    progress(f"{model.name}: which word each head picks")
+    own = selections(model)
+    controls = []
+    for seed in range(1, untrained + 1):
+        progress(f"{model.name}: which word an untrained model picks, {seed} of {untrained}")
+        controls.append(selections(untrained_model(model, seed)))
+    progress(f"{model.name}: drawing documents for the intervals")
+    return AntecedentSelections(*own, selection_table(*own, controls, by))
+
+
+def _selections(model: OpenRun | TransformersModel, examples: Sequence[Example], texts: Texts) -> Selections:
+    if not isinstance(model, OpenRun):
+        return collect_selections(examples, model.numbered_records(examples, progress=texts))
+    run = model.run
+    passages = Passages(examples, run.tokenizer)
+    check_length(run.config.model, passages.encoded.max_tokens())
+    return collect_selections(examples, passages.records(run.model.encoder, run.config.batching, texts))

@@ -1,0 +1,114 @@
+"""The name decisions of any model's heads, as GAP counts them, beside rules, random starts and a run's own answers.
+
+N items, L layers, H heads, K policies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anaphora.analysis.evidence.headline import Progress, no_progress
+from anaphora.analysis.maps.words import mention_mass
+from anaphora.analysis.scores.heads import Head
+from anaphora.analysis.tasks.gap import (
+    Decisions,
+    GapScore,
+    best_thresholds,
+    decisions_from_answers,
+    gap_score,
+    gold_decisions,
+    require_two_names,
+    rule_scores,
+    score_columns,
+)
+from anaphora.api.models import untrained_model
+from anaphora.api.runs import OpenRun
+from anaphora.api.scoring import pronoun_records
+from anaphora.data.example import Example
+
+if TYPE_CHECKING:
+    from anaphora.hf.reader import TransformersModel
+
+Masses = NDArray[np.float64]
+POLICIES = ("random", "nearest", "first", "parallel roles", "head", "head with threshold", "untrained", "answers")
+"""The rows of `name_decisions`, the rules first; "answers" where the model gives any."""
+
+
+def name_decisions(
+    model: OpenRun | TransformersModel,
+    development: Sequence[Example],
+    measured: Sequence[Example],
+    head: Head,
+    untrained: int,
+    progress: Progress = no_progress,
+) -> list[dict[str, Any]]:
+    """Which of two names a head attends to more, as yes-or-no decisions on both names (Webster et al. 2018).
+
+    Args:
+        model: whose head decides.
+        development: where the head was chosen, and where the threshold and the heads of untrained models are.
+        measured: what is reported.
+        head: names the name with more of the pronoun's attention; "with threshold" it names none where that
+            attention is less than what was best on development.
+        untrained: how many models of the same shape at random starts are the control.
+        progress: is called with the name of each stage.
+
+    Returns:
+        A row for each of `POLICIES`: "policy", "items", and the columns of `score_columns`, None where a ratio has
+        nothing below it.
+
+    Raises:
+        UserError: an item has not two names, or a pronoun without gender.
+    """
+    examples = require_two_names(measured)
+    gold = gold_decisions(require_two_names(development), 2)
+    progress(f"{model.name}: name decisions")
+    chosen_on, _ = _read(model, development)
+    masses, answers = _read(model, examples)
+    number = head.layer * model.heads + head.head
+    top, named = _named(chosen_on[..., [number]])
+    (threshold,), _ = best_thresholds(top, np.take_along_axis(gold, named, axis=1), int(gold.sum()))
+    scores: dict[str, GapScore] = rule_scores(examples)
+    scores["head"] = gap_score(_decide(masses[..., number])[None], examples)
+    scores["head with threshold"] = gap_score(_decide(masses[..., number], threshold)[None], examples)
+    controls = []
+    for seed in range(1, untrained + 1):
+        progress(f"{model.name}: name decisions of an untrained model, {seed} of {untrained}")
+        control = untrained_model(model, seed)
+        _, named = _named(_read(control, development)[0])
+        best = int(np.take_along_axis(gold, named, axis=1).mean(axis=0).argmax())
+        controls.append(_decide(_read(control, examples)[0][..., best]))
+    if controls:
+        scores["untrained"] = gap_score(np.stack(controls), examples)
+    if answers is not None:
+        scores["answers"] = gap_score(decisions_from_answers(np.array(answers), 2)[None], examples)
+    return [
+        {"policy": name, "items": len(examples), **{key: _existing(value) for key, value in score_columns(one).items()}}
+        for name, one in scores.items()
+    ]
+
+
+def _read(model: OpenRun | TransformersModel, examples: Sequence[Example]) -> tuple[Masses, list[int] | None]:
+    """The weight of each of K = L * H heads on both names, (N, 2, K), and the answers of a run that gives any."""
+    records, answers = pronoun_records(model, examples)
+    masses = np.stack([mention_mass(record).reshape(-1, 2).T for record in records])
+    return masses.astype(np.float64), answers
+
+
+def _named(masses: Masses) -> tuple[Masses, NDArray[np.int64]]:
+    """The greater weight of each policy and the name that has it: (N, 2, K) -> (N, K) twice."""
+    return masses.max(axis=1), masses.argmax(axis=1)
+
+
+def _decide(masses: Masses, threshold: float = -np.inf) -> Decisions:
+    """The decisions for the name of more weight, where that reaches a threshold: (N, 2) -> (N, 2)."""
+    decisions: Decisions = decisions_from_answers(masses.argmax(axis=1), 2) & (masses >= threshold)
+    return decisions
+
+
+def _existing(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None

@@ -1,0 +1,84 @@
+"""What the atlas shows of one model on one corpus, and the numbers that its sections and sentences share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anaphora.analysis.evidence.schema.evidence import Evidence, in_group
+from anaphora.analysis.evidence.schema.scores import Cell
+
+Rows = Sequence[Mapping[str, Any]]
+
+_NO_SHORTCUTS = ("chance", "random_init", "random_init_95")
+
+
+@dataclass(frozen=True, kw_only=True)
+class AtlasEntry:
+    """A model on one corpus.
+
+    Attributes:
+        model: its name on the page.
+        kind: "run" for a run of ours, else the family of `transformers`.
+        is_decoder: whether a pronoun sees only what stands before it.
+        corpus: the name of the data.
+        evidence: what was measured.
+        heads: (L, H) candidate accuracy of every head on the development split, by language.
+        untested: why there are no causal tests, in one line; None where there are, or none were wanted.
+        antecedents: the rows of `selection_table` on a corpus of documents; None elsewhere, or where it cannot be
+            asked.
+        unselected: whether it cannot be asked although the corpus is of documents.
+        names: the rows of `name_decisions` on GAP; None elsewhere.
+    """
+
+    model: str
+    kind: str
+    is_decoder: bool
+    corpus: str
+    evidence: Evidence
+    heads: Mapping[str, NDArray[np.float64]]
+    untested: str | None = None
+    antecedents: Rows | None = None
+    unselected: bool = False
+    names: Rows | None = None
+
+    @property
+    def head(self) -> str:
+        """The chosen head as the page writes it."""
+        return head_name(self.evidence.head.layer, self.evidence.head.head)
+
+
+def head_name(layer: int, head: int) -> str:
+    """A head as the page writes it: layer.head, both counted from 0."""
+    return f"{layer}.{head}"
+
+
+def best_shortcut(cell: Cell) -> tuple[str, float] | None:
+    """The name and accuracy of the best rule that reads no attention."""
+    shortcuts = {
+        name: value for name, value in cell.baselines.items() if value is not None and name not in _NO_SHORTCUTS
+    }
+    return max(shortcuts.items(), key=lambda each: each[1], default=None)
+
+
+def task_accuracy(evidence: Evidence, code: str, kind: str) -> float | None:
+    """Of all items where the model answers all of them, else of those of the causal tests."""
+    cell = in_group(evidence.scores, code, kind)
+    if cell is not None and cell.task_accuracy is not None:
+        return cell.task_accuracy
+    tested = in_group(evidence.causal_cells, code, kind)
+    return None if tested is None else tested.task_accuracy
+
+
+def row_of(rows: Rows, **wanted: str) -> Mapping[str, Any] | None:
+    """The first row with these values."""
+    return next((row for row in rows if all(row[name] == value for name, value in wanted.items())), None)
+
+
+def interval_of(row: Mapping[str, Any], low: str = "low", high: str = "high") -> tuple[float, float] | None:
+    """The ends of a row's interval; None where there is none."""
+    return None if row[low] is None or row[high] is None else (row[low], row[high])

@@ -1,0 +1,186 @@
+"""The sections of the atlas that one kind of corpus has: antecedent selection on documents, name decisions on GAP."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from anaphora.report.figures import style
+from anaphora.report.figures.panels import Mark, Marks, panel_figure
+from anaphora.report.figures.style import figure_style
+from anaphora.report.numbers import NOT_MEASURED, format_count, format_number, format_percent
+from anaphora.report.page.atlas.entry import AtlasEntry, Rows, head_name, interval_of, row_of
+from anaphora.report.page.elements import FigureElement, NoteElement, PageElement, TableElement
+from anaphora.report.wording import label, phrase
+
+RULE_SELECTORS = ("nearest", "head match", "sieve")
+RULE_POLICIES = ("random", "nearest", "first", "parallel roles")
+_HEAD_POLICIES = ("head", "head with threshold", "untrained", "answers")
+_MENTION_TYPES = ("all", "pronoun", "proper", "nominal")
+_HEAD_SELECTORS = {
+    "words": ("best head", "words"),
+    "mentions": ("best head", "mentions"),
+    "untrained_words": ("untrained", "words"),
+    "untrained_mentions": ("untrained", "mentions"),
+}
+"""The rows of a model: what they are called, and "selector" and "field" of `selection_table`."""
+
+
+def mention_type(rows: Rows) -> str:
+    """The mentions that sentences speak of: pronouns where there are any."""
+    return "pronoun" if row_of(rows, subset="all", column="pronoun") else "all"
+
+
+def antecedent_elements(entries: Sequence[AtlasEntry], language: str) -> list[PageElement]:
+    """Every model's best heads as antecedent selectors, beside the rules, which are the same for all models."""
+    selected = [entry for entry in entries if entry.antecedents]
+    elements: list[PageElement] = []
+    if selected:
+        first = selected[0].antecedents or ()
+        types = [name for name in _MENTION_TYPES if row_of(first, subset="all", column=name)]
+        rows = [
+            [phrase("atlas", "rule", language), label("selectors", name.replace(" ", "_"), language)]
+            + [_picked(row_of(first, subset="all", selector=name, column=column)) for column in types]
+            for name in RULE_SELECTORS
+        ]
+        for entry in selected:
+            for name, (selector, field) in _HEAD_SELECTORS.items():
+                cells = [
+                    row_of(entry.antecedents or (), subset="all", selector=selector, field=field, column=column)
+                    for column in types
+                ]
+                if any(cells):
+                    rows.append([entry.model, label("selectors", name, language), *map(_picked, cells)])
+        counts = [row_of(first, subset="all", column=column) for column in types]
+        columns = [
+            f"{label('mention_types', name, language)} ({format_count(count['items'])})"
+            for name, count in zip(types, counts, strict=True)
+            if count is not None
+        ]
+        names = [phrase("atlas", name, language) for name in ("model", "selector")]
+        title = phrase("atlas", "antecedents_table", language)
+        figure = antecedents_figure(selected, types, language)
+        alt = "; ".join(" ".join(row) for row in rows)
+        elements = [
+            FigureElement(name=f"antecedents-{selected[0].corpus}", figure=figure, alt=alt),
+            TableElement(title=title, columns=[*names, *columns], rows=rows, texts=2),
+        ]
+    unselected = [entry.model for entry in entries if entry.unselected]
+    if unselected:
+        elements.append(NoteElement(text=phrase("atlas", "unselected", language, models=", ".join(unselected))))
+    return elements
+
+
+@figure_style()
+def antecedents_figure(entries: Sequence[AtlasEntry], types: Sequence[str], language: str) -> Figure:
+    """A row a model, a panel a kind of mention: its best heads, with ticks for two rules and untrained models."""
+    marks: Marks = {}
+    forms = {"words": (style.ANTECEDENT, "D"), "mentions": (style.PRONOUN, "o")}
+    for entry in entries:
+        rows = entry.antecedents or ()
+        for column in types:
+            cell = marks.setdefault((entry.model, label("mention_types", column, language)), [])
+            ticks = (("nearest", style.DISTRACTOR), ("sieve", style.INK), ("untrained", style.MUTED))
+            for selector, colour in ticks:
+                if row := row_of(rows, subset="all", selector=selector, field="mentions", column=column):
+                    cell.append(Mark(row["accuracy"], None, colour, "tick"))
+            for field, (colour, form) in forms.items():
+                if row := row_of(rows, subset="all", selector="best head", field=field, column=column):
+                    cell.append(Mark(row["accuracy"], interval_of(row), colour, form))
+    return panel_figure(
+        phrase("atlas", "antecedents_figure", language),
+        [(entry.model, False) for entry in entries],
+        [label("mention_types", column, language) for column in types],
+        marks,
+        phrase("atlas", "antecedents_axis", language),
+        (0.0, 1.0),
+        points=True,
+        key=(
+            *((phrase("atlas", f"key_{field}", language), colour, form) for field, (colour, form) in forms.items()),
+            (phrase("atlas", "key_nearest", language), style.DISTRACTOR, "tick"),
+            (phrase("atlas", "key_sieve", language), style.INK, "tick"),
+            (phrase("atlas", "key_untrained", language), style.MUTED, "tick"),
+        ),
+    )
+
+
+def name_elements(entries: Sequence[AtlasEntry], language: str) -> list[PageElement]:
+    """The name decisions of every model's chosen head, beside the rules, which are the same for all models."""
+    decided = [entry for entry in entries if entry.names]
+    if not decided:
+        return []
+    lines = [
+        (phrase("atlas", "rule", language), row) for row in decided[0].names or () if row["policy"] in RULE_POLICIES
+    ]
+    lines += [(entry.model, row) for entry in decided for row in entry.names or () if row["policy"] in _HEAD_POLICIES]
+    measures = ("f1", "precision", "recall", "masculine", "feminine", "bias", "weighted_bias")
+    columns = [
+        *(phrase("atlas", name, language) for name in ("model", "policy")),
+        phrase("atlas", "column_items", language),
+        *(phrase("atlas", f"column_{name}", language) for name in measures),
+    ]
+    rows = [
+        [
+            *(model, label("name_policies", row["policy"].replace(" ", "_"), language), format_count(row["items"])),
+            format_percent(row["f1"], interval_of(row)),
+            *(format_percent(row[name]) for name in ("precision", "recall", "masculine", "feminine")),
+            *(_ratio(row, name) for name in ("bias", "weighted_bias")),
+        ]
+        for model, row in lines
+    ]
+    figure = names_figure(lines, language)
+    alt = "; ".join(f"{row[0]} {row[1]}: {row[3]}" for row in rows)
+    return [
+        FigureElement(name=f"names-{decided[0].corpus}", figure=figure, alt=alt),
+        TableElement(title=phrase("atlas", "names_table", language), columns=columns, rows=rows, texts=2),
+        NoteElement(text=phrase("atlas", "names_note", language)),
+    ]
+
+
+@figure_style()
+def names_figure(lines: Sequence[tuple[str, Mapping[str, Any]]], language: str) -> Figure:
+    """A row for every rule and every model's policies: F1 of all items, and of either gender."""
+    marks: Marks = {}
+    rows: list[tuple[str, bool]] = []
+    for model, row in lines:
+        if (model, True) not in rows:
+            rows.append((model, True))
+        # What stands before the last slash tells the rows of models apart and is not drawn.
+        name = f"{model}/{label('name_policies', row['policy'].replace(' ', '_'), language)}"
+        rows.append((name, False))
+        marks[name, ""] = [
+            Mark(row["masculine"], None, style.DISTRACTOR, "tick"),
+            Mark(row["feminine"], None, style.PRONOUN, "tick"),
+            Mark(row["f1"], interval_of(row), style.ANTECEDENT, "D"),
+        ]
+    return panel_figure(
+        phrase("atlas", "names_figure", language),
+        rows,
+        [""],
+        marks,
+        phrase("atlas", "names_axis", language),
+        (0.0, 1.0),
+        points=True,
+        key=(
+            (phrase("atlas", "key_f1", language), style.ANTECEDENT, "D"),
+            (phrase("atlas", "key_masculine", language), style.DISTRACTOR, "tick"),
+            (phrase("atlas", "key_feminine", language), style.PRONOUN, "tick"),
+        ),
+    )
+
+
+def _picked(row: Mapping[str, Any] | None) -> str:
+    """A share with its interval and, of one model's head, layer and number."""
+    if row is None:
+        return NOT_MEASURED
+    share = format_percent(row["accuracy"], interval_of(row))
+    return share if row["layer"] is None else f"{share} ({head_name(row['layer'], row['head'])})"
+
+
+def _ratio(row: Mapping[str, Any], name: str) -> str:
+    """A ratio with its interval, two digits each."""
+    low, high = row[f"{name}_low"], row[f"{name}_high"]
+    ends = "" if low is None or high is None else f" [{low:.2f}, {high:.2f}]"
+    return format_number(row[name], 2) + ends
