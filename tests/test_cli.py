@@ -35,6 +35,12 @@ WRONG = [
     ("score_attention", ("layer=1",), "layer and head go together"),
     ("extract_attention", ("items=0",), "items (0) must be at least 1"),
     ("benchmark", ("what=dinner",), "dinner"),
+    ("benchmark", ("threads=100000",), "threads (100000) must be at least 1 and below 1025"),
+    ("study", ("study=mirror", "threads=100000"), "threads (100000) must be at least 1 and below 1025"),
+    ("train", ("model=[1]",), "model=[1]; a group takes the name of one of its choices"),
+    ("train", ("data=[1]",), "data=[1]; a group takes the name of one of its choices"),
+    ("evaluate", ("run=x", "data.path=x"), "run=x data.path=x; a group takes the name of one of its choices"),
+    ("train", ("data=jsonl", f"data.path=/{'x' * 5000}"), "File name too long"),
 ]
 
 

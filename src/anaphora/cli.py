@@ -113,8 +113,11 @@ _OF_HYDRA = {
     "Exceeds the limit": "a setting is a whole number of more digits than can be read",
 }
 """What plain errors that Hydra lets through mean, by a part of their text."""
-_OF_THE_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES}
-"""It is full, or may not be written: no fault of the program."""
+_GROUPS = (
+    "a group takes the name of one of its choices, and its settings need it beside them (data=jsonl data.path=...)"
+)
+_OF_THE_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.ENAMETOOLONG, errno.ELOOP}
+"""It is full, may not be written, or has no such path: no fault of the program."""
 
 
 def main() -> None:
@@ -222,8 +225,10 @@ def user_errors_exit() -> Iterator[None]:
         yield
     except (UserError, HydraException, OmegaConfBaseException) as error:
         sys.exit(report_error(error))
-    except ValueError as error:
+    except (ValueError, TypeError, AssertionError) as error:
         reason = next((meaning for part, meaning in _OF_HYDRA.items() if part in str(error)), None)
+        if reason is None and _raised_in(error).startswith(("hydra.", "omegaconf.")):
+            reason = f"what cannot be composed is one of {' '.join(sys.argv[1:])}; {_GROUPS}"
         if reason is None:
             raise
         sys.exit(report_error(UserError(reason)))
@@ -234,6 +239,14 @@ def user_errors_exit() -> Iterator[None]:
     except KeyboardInterrupt:
         print("stopped; what is written is whole", file=sys.stderr)
         sys.exit(130)
+
+
+def _raised_in(error: BaseException) -> str:
+    """The module that raised an error."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return "" if trace is None else str(trace.tb_frame.f_globals.get("__name__", ""))
 
 
 def configs_folder() -> Path:

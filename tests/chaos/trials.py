@@ -31,9 +31,11 @@ LONGEST_SECONDS = 180
 LATEST_SECONDS = 15
 """How long a rank may wait for one that has failed."""
 _TIMES = {"train_seconds", "curves_seconds", "final/seconds", "seconds"}
-_TELL_TIME = {"progress.html", "study.html"}
-"""Of these all but the digits is compared: the numbers of a study's page stand in study.json too."""
-_OF_HYDRA = {"multirun.yaml"}
+_TELLS_TIME = "study.html"
+"""Of it all but the digits is compared: the numbers of a study's page stand in study.json too."""
+_TELLS_OF_NOW = "progress.html"
+"""What the last command did of a study, and when; another one where the first was broken off."""
+_OF_HYDRA = "multirun.yaml"
 """Its record of a sweep, which names the folder. Nothing reads it, and the next sweep writes it anew."""
 _CACHE, _TEMPORARY = "cache", "tmp"
 
@@ -323,9 +325,9 @@ def _without_times(path: Path) -> bytes:
         with path.open(newline="", encoding="utf-8") as file:
             rows = [{name: cell for name, cell in row.items() if name not in _TIMES} for row in csv.DictReader(file)]
         return json.dumps(rows).encode()
-    if path.name in _TELL_TIME:
+    if path.name == _TELLS_TIME:
         return re.sub(rb"\d+(?:\.\d+)?", b"", path.read_bytes())
-    if path.name in _OF_HYDRA or "logs" in path.parts:
+    if path.name in (_OF_HYDRA, _TELLS_OF_NOW) or "logs" in path.parts:
         return b""
     return path.read_bytes()
 
@@ -351,7 +353,7 @@ def broken_files(folder: Path) -> list[str]:
     problems = []
     for path in folder.rglob("*"):
         hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
-        if path.is_file() and not hidden and path.suffix in _READERS and path.name not in _OF_HYDRA:
+        if path.is_file() and not hidden and path.suffix in _READERS and path.name != _OF_HYDRA:
             try:
                 _READERS[path.suffix](path)
             except Exception as error:

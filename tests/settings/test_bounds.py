@@ -71,6 +71,10 @@ def test_no_whole_number_is_beyond_every_use(settings: Settings) -> None:
         ("model.width=1000000", r"model.width \(1000000\).* weights; at most 2e\+09 fit"),
         ("model.feed_forward.expansion=1e9", r"model.feed_forward.expansion \(1e\+09\).* weights; at most"),
         ("model.layers=100000000", r"model.layers \(100000000\).* weights; at most"),
+        ("task/prediction=slot; task.prediction.slots=100000000", r"slots \(100000000\) must be .* below 10000"),
+        ("model/position=learned; model.position.max_length=1000000000", r"max_length \(1000000000\) .* below 1e\+06"),
+        ("model/position=t5_relative; model.position.buckets=100000000", r"buckets \(100000000\) .* below 1e\+06"),
+        ("vocabulary=bpe; vocabulary.size=1000000000", r"vocabulary.size \(1000000000\) .* below 1e\+07"),
         ("name=../../x", r"name \('../../x'\) must be the name of one directory"),
         ("name=/abs", "must be the name of one directory"),
         ("name=.", "no dot in front"),
@@ -87,7 +91,7 @@ def test_no_whole_number_is_beyond_every_use(settings: Settings) -> None:
 )
 def test_what_cannot_be_is_told_before_anything_is_made(override: str, message: str, settings: Settings) -> None:
     with pytest.raises(UserError, match=message):
-        settings("experiment=demo", override)
+        settings("experiment=demo", *override.split("; "))
 
 
 def test_seeds_of_63_bits_are_taken(settings: Settings) -> None:

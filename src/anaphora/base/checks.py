@@ -17,6 +17,11 @@ def at_least(name: str, value: float, low: float) -> None:
         raise UserError(f"{name} ({value}) must be at least {low:g}")
 
 
+def thread_count(name: str, value: int) -> None:
+    """Refuse a number of threads that no machine has: many thousands end the process without a word."""
+    between(name, value, 1, 1025)
+
+
 def one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
     """Refuse a word that is not in the list, naming the setting."""
     if value not in allowed:

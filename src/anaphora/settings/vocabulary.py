@@ -49,7 +49,7 @@ class SubwordVocabulary(Vocabulary):
     size: int = 8000  # tokens, special ones included; fewer where the text holds no more
 
     def __post_init__(self) -> None:
-        checks.at_least("vocabulary.size", self.size, 16)
+        checks.between("vocabulary.size", self.size, 16, 10**7)
 
 
 @dataclass(kw_only=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from omegaconf import MISSING
 
-from anaphora.base.checks import at_least, one_of
+from anaphora.base.checks import at_least, one_of, thread_count
 from anaphora.base.device import Device
 from anaphora.base.errors import UserError
 from anaphora.settings.data import Data
@@ -87,5 +87,5 @@ class Benchmark:
         for name in ("sentences", "batch_sentences", "repeats", "steps"):
             at_least(name, getattr(self, name), 1)
         if self.threads is not None:
-            at_least("threads", self.threads, 1)
+            thread_count("threads", self.threads)
         at_least("seed", self.seed, 0)

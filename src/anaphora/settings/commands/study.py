@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from omegaconf import MISSING
 
-from anaphora.base.checks import at_least, one_of
+from anaphora.base.checks import at_least, one_of, thread_count
 from anaphora.base.device import RunsDevice
 from anaphora.base.errors import UserError
 
@@ -115,10 +115,10 @@ class StudyPlan:
             one_of("formats", name, ("png", "svg", "pdf"))
         one_of("executor", self.executor, ("here", "slurm"))
         at_least("side_by_side", self.side_by_side, 1)
-        for name in ("threads", "items"):
-            value = getattr(self, name)
-            if value is not None:
-                at_least(name, value, 1)
+        if self.threads is not None:
+            thread_count("threads", self.threads)
+        if self.items is not None:
+            at_least("items", self.items, 1)
         if not 0 <= self.solved <= 1:
             raise UserError(f"solved ({self.solved}) must be from 0 to 1")
         if self.minutes is not None and self.minutes <= 0:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from omegaconf import MISSING
 
-from anaphora.base.checks import at_least
+from anaphora.base.checks import at_least, between
 
 
 @dataclass(kw_only=True)
@@ -42,7 +42,7 @@ class Learned(Position):
     max_length: int = 512
 
     def __post_init__(self) -> None:
-        at_least("model.position.max_length", self.max_length, 1)
+        between("model.position.max_length", self.max_length, 1, 10**6)
 
 
 @dataclass(kw_only=True)
@@ -74,4 +74,5 @@ class T5Relative(Position):
     def __post_init__(self) -> None:
         if self.buckets < 4 or self.buckets % 4:
             raise ValueError(f"model.position.buckets ({self.buckets}) must be a positive multiple of 4")
+        between("model.position.buckets", self.buckets, 4, 10**6)
         at_least("model.position.max_distance", self.max_distance, self.buckets // 4 + 1)

@@ -39,7 +39,7 @@ class Slot(Prediction):
     slots: int = 8  # the most candidates an item may have
 
     def __post_init__(self) -> None:
-        at_least("task.prediction.slots", self.slots, 2)
+        between("task.prediction.slots", self.slots, 2, 10_000)
 
 
 @dataclass(kw_only=True)
