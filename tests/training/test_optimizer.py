@@ -185,3 +185,11 @@ def test_two_steps_of_muon_by_hand_look_ahead() -> None:
     torch.testing.assert_close(encoder.wide.weight.detach(), before - 0.1 * 0.2 * 4 * steps.sum(dim=0))
     along_momentum = orthogonalise(torch.stack((first, momentum)))
     assert (steps - along_momentum)[1].abs().max() > 0.01
+
+
+def test_a_number_is_orthogonalised_by_three_steps_of_the_polynomial() -> None:
+    # Jordan et al. 2024: x -> 3.4445 x - 4.775 x ** 3 + 2.0315 x ** 5, from x / |x|; three steps and not their five.
+    expected = -1.0
+    for _ in range(3):
+        expected = 3.4445 * expected - 4.775 * expected**3 + 2.0315 * expected**5
+    assert orthogonalise(torch.tensor([[[-7.0]]])).item() == pytest.approx(expected, abs=1e-5)
