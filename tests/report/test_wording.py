@@ -6,6 +6,7 @@ import tomllib
 from pathlib import Path
 
 from anaphora.report import wording
+from anaphora.report.levels import level_columns
 
 TABLE = tomllib.loads(Path(wording.__file__).with_name("wording.toml").read_text(encoding="utf-8"))
 
@@ -31,3 +32,16 @@ def test_the_explorer_says_every_phrase_that_it_has_in_both_languages_and_no_oth
         {name: set(re.findall(r"{(\w+)}", text)) for name, text in one.items()} for one in TABLE["explorer"].values()
     ]
     assert filled[0] == filled[1]
+
+
+def test_the_levels_have_chinese_headings() -> None:
+    assert all(re.search("[\u4e00-\u9fff]", name) for name in level_columns("zh")[2:])
+    assert set(TABLE["level_names"]["zh"]) == set(TABLE["level_names"]["en"])
+
+
+def test_the_atlas_says_everything_in_both_languages() -> None:
+    for section in ("atlas", "mention_types", "selectors", "name_policies"):
+        english, chinese = TABLE[section]["en"], TABLE[section]["zh"]
+        assert set(english) == set(chinese), section
+        for name, text in english.items():
+            assert set(re.findall(r"{(\w+)}", text)) == set(re.findall(r"{(\w+)}", chinese[name])), name
