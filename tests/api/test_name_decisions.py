@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from anaphora.analysis.maps.record import AttentionRecord
+from anaphora.analysis.scores.heads import Head
+from anaphora.api import name_decisions as module
+from anaphora.data.example import Example
+
+TEXT = "Anna met Emma when she left"
+SPANS = tuple((TEXT.index(word), TEXT.index(word) + len(word)) for word in TEXT.split())
+
+
+def item(*right: int, gender: str = "female") -> Example:
+    return Example(
+        text=TEXT, language="en", pronoun=SPANS[4], candidates=((SPANS[0],), (SPANS[2],)), antecedents=right,
+        factors={"gender": gender},
+    )  # fmt: skip
+
+
+def record(example: Example) -> AttentionRecord:
+    """Head 1 knows: it gives the antecedent 0.6, and hardly looks at names of which neither is one; head 0 is wrong."""
+    first, second = (0.02, 0.01) if not example.antecedents else (0.6, 0.1) if 0 in example.antecedents else (0.1, 0.6)
+    knowing = np.array([first, 0.05, second, 0.05, 0, 0.05])
+    knowing[4] = 1 - knowing.sum()
+    wrong = knowing[[2, 1, 0, 3, 4, 5]]
+    return AttentionRecord(example, SPANS, tuple(range(6)), np.stack([[wrong, knowing]]).astype(np.float32))
+
+
+@pytest.mark.parametrize("answers", [None, [0, 1, -1, 0]])
+def test_a_heads_decisions_are_counted_as_gap_counts_them(
+    monkeypatch: pytest.MonkeyPatch, answers: list[int] | None
+) -> None:
+    def read(_: Any, examples: Sequence[Example]) -> tuple[list[AttentionRecord], list[int] | None]:
+        return [record(example) for example in examples], answers
+
+    monkeypatch.setattr(module, "pronoun_records", read)
+    items = [item(0), item(1), item(), item(0, gender="male")]
+    model: Any = SimpleNamespace(name="model", heads=2)
+    rows = {row["policy"]: row for row in module.name_decisions(model, items, items, Head(0, 1), untrained=0)}
+    assert set(rows) == set(module.POLICIES) - {"untrained"} - (set() if answers else {"answers"})
+    assert rows["head"]["recall"] == 1 and rows["head"]["precision"] == 0.75  # it names one where neither is meant
+    assert rows["head"]["masculine"] == 1 and rows["head"]["feminine"] == pytest.approx(0.8)
+    assert rows["head"]["bias"] == pytest.approx(0.8)
+    assert rows["head with threshold"]["f1"] == 1
+    if answers:
+        assert rows["answers"]["f1"] == 1
+    # Without a right decision on either gender there is no ratio, which JSON has no number for.
+    (other,) = (row for row in module.name_decisions(model, items, items, Head(0, 0), 0) if row["policy"] == "head")
+    assert other["f1"] == 0 and other["bias"] is None
