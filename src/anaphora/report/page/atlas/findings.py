@@ -60,6 +60,7 @@ def _head_findings(entries: Sequence[AtlasEntry], code: str, language: str) -> I
             **where,
             model=entry.model,
             task=format_percent(cell.task_accuracy),
+            items=format_count(cell.items),
             drop=format_percent(loss.drop),
             low=format_percent(loss.interval[0]),
             high=format_percent(loss.interval[1]),
