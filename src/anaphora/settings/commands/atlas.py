@@ -24,7 +24,7 @@ class Atlas:
     data: Data = field(default=MISSING)
     corpora: list[str] = field(default_factory=list)  # public corpora beside it, as [dpr:file,winobias:folder]
     split: str = "test"
-    items: int | None = None  # at most so many of each split, as whole quads
+    items: int | None = None  # at most so many of each split, as whole quads, or whole passages of documents
     causal_items: int = 100  # about so many main items for the causal tests of models that answer; 0 for none
     untrained: int = 3  # untrained models of the control, for each model
     language: str = "en"  # of the page, `en` or `zh`
