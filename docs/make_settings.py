@@ -67,6 +67,7 @@ MEANINGS = {
     "Pointer.head": "which head of that layer",
     "Supervision.heads": "heads of those layers",
     "Task.masked_lm_weight": "weight of that loss",
+    "Task.own_token_weight": "weight of that loss",
     "Optimizer.steps": "of training; one batch each",
     "Optimizer.learning_rate": "the highest, after the warm-up",
     "Optimizer.beta2": "decay of AdamW's second moments; the first is 0.9",

@@ -20,6 +20,7 @@ from anaphora.training.losses import losses, share_of_rank
 
 TASKS = {
     "masked": ("task/prediction=slot", "task.masked_lm=0.1"),
+    "own": ("task.own_token=0.2", "task.own_token_weight=0.5"),
     "supervised": ("task/prediction=word", "task.supervision.weight=0.5", "batching.kind=buckets"),
     "pairs": ("task/prediction=pair", "task.minimal_pair_contrast=0.5"),
 }
@@ -43,8 +44,15 @@ def test_the_mean_over_ranks_is_the_loss_of_the_batch_and_its_gradient(
         training = EncodedSplit(in_minimal_pairs(training.examples), tokenizer)
         pairs = MinimalPairs(training)
     model = randomly_initialised(config, tokenizer.size, 0)
+    task_settings = config.task
     batches = TrainingBatches(
-        training, config.batching, 0, slots_of(config.task.prediction), config.task.masked_lm, pairs
+        training,
+        config.batching,
+        0,
+        slots_of(task_settings.prediction),
+        task_settings.masked_lm,
+        pairs,
+        task_settings.own_token,
     )
     for batch in islice(batches.between(0, 2), 2):
         whole = losses(model, batch, config.task)

@@ -283,6 +283,7 @@ def test_early_stopping_stops(tiny: Tiny, tmp_path: Path) -> None:
         "task/prediction=bilinear",
         "task.prediction.none_of_them=true",
         "task.masked_lm=0.3",
+        "task.own_token=0.3",
         "task.supervision.weight=1",
         "vocabulary.min_count=20",
         "vocabulary.dropout=0.5",
@@ -320,6 +321,7 @@ def test_every_setting_of_training_changes_the_weights(
     ("override", "base"),
     [
         ("task.masked_lm_weight=0.1", "task.masked_lm=0.3"),
+        ("task.own_token_weight=0.1", "task.own_token=0.3"),
         ("task.supervision.layers=[0]", "task.supervision.weight=1"),
         ("task.supervision.heads=[1]", "task.supervision.weight=1"),
         ("task.supervision.weight=2", "task.supervision.weight=1"),

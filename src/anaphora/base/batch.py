@@ -47,6 +47,7 @@ class Batch:
         present, gold: (N, M) which candidates there are, which are antecedents; of texts, the labels.
         candidate_slots: (N, M).
         masked_positions: (P,) flat positions of hidden words.
+        own_positions: (O,) flat positions of words whose own token is predicted though it is there.
         items: (N,) number of each item in its split.
         minimal_pairs: (Q, 2) two items of the batch that are a minimal pair with different answers; empty if unused.
     """
@@ -65,6 +66,7 @@ class Batch:
     gold: Tensor
     candidate_slots: Tensor
     masked_positions: Tensor
+    own_positions: Tensor
     items: Tensor
     minimal_pairs: Tensor
 

@@ -108,8 +108,9 @@ class PronounModel(nn.Module):
             raise UserError("this run reads the pronoun as a second sequence (model.second_sequence): name the pronoun")
 
     def _needed_positions(self, batch: Batch) -> Tensor:
-        """Where the prediction head and the masked tokens are read: (P,) flat positions, each once."""
-        read: Tensor = torch.cat((*self.prediction_head.read_positions(batch), batch.masked_positions))
+        """Where the prediction head and the output layer read: (P,) flat positions, each once."""
+        predicted = (batch.masked_positions, batch.own_positions)
+        read: Tensor = torch.cat((*self.prediction_head.read_positions(batch), *predicted))
         positions: Tensor = torch.unique(read)
         return positions
 

@@ -37,6 +37,8 @@ class Task:
     prediction: Prediction = field(default=MISSING)
     masked_lm: float = 0.0  # share of words masked for the masked-language-model loss
     masked_lm_weight: float = 1.0
+    own_token: float = 0.0  # share of the other words whose own token the output layer predicts though it is there
+    own_token_weight: float = 1.0
     exchanged_names: bool = False  # each training item twice: as it is, and with its candidates' names exchanged
     other_names: int = 0  # further copies of each training item, its candidates under names of other items
     minimal_pair_contrast: float = 0.0  # weight of the chance that a minimal pair gets the same answer; 0: off
@@ -46,6 +48,8 @@ class Task:
     def __post_init__(self) -> None:
         between("task.masked_lm", self.masked_lm, 0, 1)
         at_least("task.masked_lm_weight", self.masked_lm_weight, 0)
+        between("task.own_token", self.own_token, 0, 1)
+        at_least("task.own_token_weight", self.own_token_weight, 0)
         at_least("task.other_names", self.other_names, 0)
         at_least("task.minimal_pair_contrast", self.minimal_pair_contrast, 0)
         if self.minimal_pair_contrast and self.prediction.kind in ("none", "label"):

@@ -109,7 +109,13 @@ class TrainingDataModule(lightning.LightningDataModule):
         self.config, self.validation, self.steps = config, validation, steps
         self.slots = slots_of(config.task.prediction)
         self.batches = TrainingBatches(
-            training, config.batching, config.seed, self.slots, config.task.masked_lm, minimal_pairs
+            training,
+            config.batching,
+            config.seed,
+            self.slots,
+            masked_share=config.task.masked_lm,
+            own_share=config.task.own_token,
+            minimal_pairs=minimal_pairs,
         )
 
     def train_dataloader(self) -> Iterable[Batch]:

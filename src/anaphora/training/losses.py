@@ -1,4 +1,4 @@
-"""What training minimises: the loss of the prediction head, of masked tokens, of minimal pairs and of supervision."""
+"""What training minimises: losses of the prediction head, of masked and own tokens, minimal pairs and supervision."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class BatchShare(Batch):
     """The rows of a batch that one of several ranks takes.
 
     Attributes:
-        weights: (4,) for each of `PARTS` the share's count of what that is a mean over, times the number of ranks,
+        weights: (5,) for each of `PARTS` the share's count of what that is a mean over, times the number of ranks,
             divided by the whole batch's: the mean over ranks of the weighted parts is the part of the whole batch.
         tokens: (), real tokens of the whole batch.
     """
@@ -42,8 +42,8 @@ class Losses:
     parts: dict[str, Tensor]
 
 
-PARTS = ("answer", "minimal_pair_contrast", "masked_lm", "supervision")
-"""The parts of a loss; means over items, minimal pairs, masked tokens, and items with an antecedent."""
+PARTS = ("answer", "minimal_pair_contrast", "masked_lm", "own_token", "supervision")
+"""The parts of a loss; means over items, minimal pairs, masked tokens, own tokens, and items with an antecedent."""
 
 
 def share_of_rank(batch: Batch, rank: int, ranks: int) -> BatchShare:
@@ -57,10 +57,10 @@ def share_of_rank(batch: Batch, rank: int, ranks: int) -> BatchShare:
 
 
 def _part_counts(batch: Batch) -> Tensor:
-    """What each of `PARTS` is a mean over: (4,) counts."""
+    """What each of `PARTS` is a mean over: (5,) counts."""
     gold = batch.gold.flatten()[batch.candidate_owners]
     with_antecedent = torch.unique(batch.candidate_owners[gold] // batch.gold.shape[1])
-    counted = (batch.items, batch.minimal_pairs, batch.masked_positions, with_antecedent)
+    counted = (batch.items, batch.minimal_pairs, batch.masked_positions, batch.own_positions, with_antecedent)
     return torch.tensor([float(len(each)) for each in counted])
 
 
@@ -74,7 +74,9 @@ def losses(model: PronounModel, batch: Batch, task: Task) -> Losses:
         if len(batch.minimal_pairs):
             parts["minimal_pair_contrast"] = minimal_pair_contrast_loss(scores, batch.minimal_pairs)
     if len(batch.masked_positions):
-        parts["masked_lm"] = masked_lm_loss(model, output, batch)
+        parts["masked_lm"] = token_loss(model, output, batch, batch.masked_positions)
+    if len(batch.own_positions):
+        parts["own_token"] = token_loss(model, output, batch, batch.own_positions)
     if task.supervision.weight:
         parts["supervision"] = supervision_loss(output, batch, task.supervision)
     if isinstance(batch, BatchShare):
@@ -83,6 +85,7 @@ def losses(model: PronounModel, batch: Batch, task: Task) -> Losses:
         "answer": 1.0,
         "minimal_pair_contrast": task.minimal_pair_contrast,
         "masked_lm": task.masked_lm_weight,
+        "own_token": task.own_token_weight,
         "supervision": task.supervision.weight,
     }
     total = output.hidden.new_zeros(()) if parts else 0 * output.hidden.sum()  # without a masked token: no gradient
@@ -91,10 +94,10 @@ def losses(model: PronounModel, batch: Batch, task: Task) -> Losses:
     return Losses(total, parts)
 
 
-def masked_lm_loss(model: PronounModel, output: EncoderOutput, batch: Batch) -> Tensor:
-    """The mean cross-entropy of the masked tokens, in nats."""
-    logits = model.output(output.hidden[batch.masked_positions])
-    return functional.cross_entropy(logits, batch.ids.flatten()[batch.masked_positions])
+def token_loss(model: PronounModel, output: EncoderOutput, batch: Batch, positions: Tensor) -> Tensor:
+    """The mean cross-entropy of the true tokens at some flat positions, in nats."""
+    logits = model.output(output.hidden[positions])
+    return functional.cross_entropy(logits, batch.ids.flatten()[positions])
 
 
 def minimal_pair_contrast_loss(scores: Tensor, minimal_pairs: Tensor) -> Tensor:

@@ -15,7 +15,7 @@ from anaphora.model.prediction import EncoderOutput, candidate_masses, group_mea
 from anaphora.model.pronoun_model import PronounModel
 from anaphora.settings.training import Optimizer, Task
 from anaphora.training.checkpoints import with_present_names
-from anaphora.training.losses import PARTS, Losses, losses, masked_lm_loss
+from anaphora.training.losses import PARTS, Losses, losses, token_loss
 from anaphora.training.optimizer import build_optimizer, learning_rate_schedule
 from anaphora.training.ranks import mean_over_ranks
 from anaphora.training.tensorboard.layout import ValidationPredictions
@@ -127,7 +127,8 @@ class TrainingModule(lightning.LightningModule):
             self._add("loss", self.model.prediction_head.loss(scores, batch).sum())
         if len(batch.masked_positions):
             self._add("masked", torch.tensor(float(len(batch.masked_positions))))
-            self._add("masked_lm", masked_lm_loss(self.model, output, batch) * len(batch.masked_positions))
+            masked = batch.masked_positions
+            self._add("masked_lm", token_loss(self.model, output, batch, masked) * len(masked))
         if with_rows:
             self._add_heads(output, batch)
 

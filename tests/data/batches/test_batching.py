@@ -23,7 +23,7 @@ from anaphora.data.batches.batching import (
     single_batch,
 )
 from anaphora.data.batches.encoded import EncodedSplit, RaggedArray, _SpanCover
-from anaphora.data.batches.masking import mask_words, masked_for_evaluation
+from anaphora.data.batches.masking import draw_own_words, mask_words, masked_for_evaluation
 from anaphora.data.example import Example
 from anaphora.data.tokens.tokenizer import TokenizedText
 from anaphora.data.tokens.vocabulary import word_vocabulary
@@ -341,6 +341,17 @@ def test_unknown_words_are_never_hidden() -> None:
     batch = EncodedSplit([one_text], tokenizer).batch([[0]])
     hidden = mask_words(batch, 0.999, tokenizer.size, np.random.default_rng(0))
     assert hidden.ids.flatten()[hidden.masked_positions].tolist() == list(tokenizer.encode("saw it").ids[1:])
+
+
+def test_words_that_predict_themselves_are_there_and_never_pronouns_or_masked_ones() -> None:
+    _, masked = hidden_at(0.3)
+    batch = draw_own_words(masked, 0.4, np.random.default_rng(1))
+    assert torch.equal(batch.inputs, masked.inputs)
+    own = set(batch.own_positions.tolist())
+    assert not own & {*batch.masked_positions.tolist(), *batch.query_positions.tolist()}
+    free = batch.real_tokens - len(batch.items) - len(batch.query_positions) - len(batch.masked_positions)
+    assert len(own) / free == pytest.approx(0.4, abs=0.02)
+    assert (batch.words.flatten()[batch.own_positions] >= 0).all()
 
 
 def test_what_validation_hides_is_the_same_every_time() -> None:

@@ -23,7 +23,7 @@ def batch(request: pytest.FixtureRequest, settings: Callable[..., Config], table
     examples = in_minimal_pairs(corpus.examples("train"))
     data = EncodedSplit(examples, word_vocabulary([example.text for example in examples], min_count=1))
     batching = Batching(kind=request.param, tokens=400, row_tokens=40, window=16)
-    return next(TrainingBatches(data, batching, 0, 4, 0.3, MinimalPairs(data)).between(0, 1))
+    return next(TrainingBatches(data, batching, 0, 4, 0.3, MinimalPairs(data), 0.2).between(0, 1))
 
 
 @pytest.mark.parametrize("ranks", [2, 3, 50])
@@ -33,7 +33,7 @@ def test_the_shares_of_all_ranks_are_the_batch(batch: Batch, ranks: int) -> None
     assert sorted(rows) == sorted(row.tolist() for row in batch.ids)
     assert sorted(int(item) for share in shares for item in share.items) == sorted(batch.items.tolist())
     assert len(batch.masked_positions) and len(batch.minimal_pairs)
-    for name in ("query_positions", "candidate_positions", "masked_positions", "minimal_pairs"):
+    for name in ("query_positions", "candidate_positions", "masked_positions", "own_positions", "minimal_pairs"):
         assert sum(len(getattr(share, name)) for share in shares) == len(getattr(batch, name)), name
 
 

@@ -10,13 +10,15 @@ import pytest
 
 from anaphora.base.errors import UserError
 from anaphora.base.language import LANGUAGES
-from anaphora.data.controlled import compositions, corpus
+from anaphora.data.controlled import compositions, corpus, templates
 from anaphora.data.controlled.lexicon import CONTENT_FOLDER, FOLDERS
 from anaphora.data.example import Example
-from anaphora.settings.data import ControlledCorpus
+from anaphora.settings.data import SET_CUE_TYPES, ControlledCorpus, role_cue_types
 
 SETTINGS = ControlledCorpus(train_items=24_000, test_items=800, types=["composition"])
 EVALUATED = ("dev", "test")
+BESIDE_OCTADS = ("selection", "gender", "number", "animacy", "causality", "winograd", "binding")
+"""The other types of data=compositions."""
 
 
 @pytest.fixture(scope="module")
@@ -227,10 +229,33 @@ def test_another_seed_withholds_other_pairs(generated_splits: dict[str, list[Exa
         assert len(one & two) < len(one | two) / 2
 
 
-def test_the_other_types_are_the_same_whether_or_not_octads_can_be_asked_for() -> None:
-    words = corpus.words("en")
-    assert "blackmailed" not in words and "blackmailed" in corpus.words("en", types=["composition"])
-    assert set(words) < set(corpus.words("en", types=["composition"]))
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_no_word_of_dev_or_test_is_new(language: str) -> None:
+    """Wordings are new, and words are not: a vector that nothing has trained says nothing about a rule."""
+    phrases = [
+        text
+        for split in EVALUATED
+        for texts in compositions.load(language, CONTENT_FOLDER).parts[split].values()
+        for text in texts
+    ]
+    for kind in set(BESIDE_OCTADS) & {*SET_CUE_TYPES, *role_cue_types(language)}:
+        written = templates.load(language, kind, CONTENT_FOLDER).templates
+        phrases += [token for template in written if template.split in EVALUATED for token in template.tokens]
+    words = {word.lower() for phrase in phrases for word in phrase.split() if word[0] != "{" and word[0].isalnum()}
+    assert len(words) > 200
+    assert words <= {word.lower() for word in corpus.words(language, [*BESIDE_OCTADS, "composition"])}
+
+
+def test_an_invented_name_is_put_together_from_syllables() -> None:
+    words = corpus.words("en", types=["composition"])
+    assert {"bas", "zan"} <= set(words)
+    assert not {"bas", "zan"} & set(corpus.words("en"))
+
+
+def test_words_are_those_of_the_types_that_are_there() -> None:
+    words, of_compositions = corpus.words("en"), corpus.words("en", types=["composition"])
+    assert "blackmailed" not in words and "blackmailed" in of_compositions
+    assert "medal" in words and "medal" not in of_compositions  # of active and passive, which octads replace
 
 
 @pytest.mark.parametrize(

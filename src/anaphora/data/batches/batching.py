@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from anaphora.base.batch import Batch, EncoderInput
 from anaphora.base.errors import UserError
 from anaphora.data.batches.encoded import EncodedSplit, Indices
-from anaphora.data.batches.masking import mask_words
+from anaphora.data.batches.masking import draw_own_words, mask_words
 from anaphora.data.example import Example
 from anaphora.data.tokens.tokenizer import TokenizedText, Tokenizer
 from anaphora.settings.batching import Batching
@@ -136,11 +136,12 @@ class TrainingBatches:
         slots: int,
         masked_share: float,
         minimal_pairs: MinimalPairs | None = None,
+        own_share: float = 0.0,
     ) -> None:
         if not len(data):
             raise UserError("the training split is empty")
         self.data, self.batching, self.seed = data, batching, seed
-        self.slots, self.masked_share = slots, masked_share
+        self.slots, self.masked_share, self.own_share = slots, masked_share, own_share
         self.minimal_pairs = minimal_pairs
         self._length_ranks = length_ranks(data) if batching.shortest_first else np.zeros(0)
         self._latest: _Epoch | None = None
@@ -173,7 +174,9 @@ class TrainingBatches:
         batch = self.data.batch(rows, self.slots, draw if self.slots else None)
         if self.minimal_pairs is not None:
             batch = replace(batch, minimal_pairs=torch.from_numpy(self.minimal_pairs.pairs_among(batch.items.numpy())))
-        return mask_words(batch, self.masked_share, self.data.vocabulary, draw) if self.masked_share else batch
+        if self.masked_share:
+            batch = mask_words(batch, self.masked_share, self.data.vocabulary, draw)
+        return draw_own_words(batch, self.own_share, draw) if self.own_share else batch
 
 
 def length_ranks(data: EncodedSplit) -> NDArray[np.float64]:

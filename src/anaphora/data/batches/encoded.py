@@ -144,6 +144,7 @@ class EncodedSplit:
             gold=torch.from_numpy(self.gold[items]),
             candidate_slots=torch.from_numpy(chosen_slots),
             masked_positions=torch.empty(0, dtype=torch.long),
+            own_positions=torch.empty(0, dtype=torch.long),
             items=torch.from_numpy(items),
             minimal_pairs=torch.empty(0, 2, dtype=torch.long),
         )

@@ -1,4 +1,4 @@
-"""Masked tokens for the masked-language-model loss."""
+"""Words that the output layer predicts: masked ones, and ones that are there."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from anaphora.base.batch import Batch
 from anaphora.base.special_tokens import MASK, SPECIAL_TOKENS
@@ -18,6 +19,29 @@ def mask_words(batch: Batch, share: float, vocabulary: int, draw: np.random.Gene
     A word is masked with all its subwords (whole-word masking), each replaced on its own. Special tokens, padding,
     unknown words and pronouns are never masked.
     """
+    ids = batch.ids.flatten().numpy()
+    word_of, chosen = _drawn_words(batch, share, draw)
+    fate = draw.random(len(chosen))
+    masked = np.flatnonzero(chosen[word_of])
+    fates = fate[word_of[masked]]
+    random_tokens = draw.integers(len(SPECIAL_TOKENS), vocabulary, len(masked))
+    inputs = ids.copy()
+    inputs[masked] = np.where(fates < 0.8, MASK, np.where(fates < 0.9, random_tokens, ids[masked]))
+    return replace(batch, inputs=torch.from_numpy(inputs).view_as(batch.ids), masked_positions=torch.from_numpy(masked))
+
+
+def draw_own_words(batch: Batch, share: float, draw: np.random.Generator) -> Batch:
+    """Choose words, all their subwords, whose own token the output layer is to predict though it is there.
+
+    Masked words, special tokens, padding, unknown words and pronouns are never among them.
+    """
+    word_of, chosen = _drawn_words(batch, share, draw)
+    chosen[word_of[batch.masked_positions.numpy()]] = False
+    return replace(batch, own_positions=torch.from_numpy(np.flatnonzero(chosen[word_of])))
+
+
+def _drawn_words(batch: Batch, share: float, draw: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """The number of each token's word (R * T,), counted over the batch, and which words are drawn."""
     ids, words = batch.ids.flatten().numpy(), batch.words.flatten().numpy()
     begins = np.ones(len(words), dtype=np.bool_)
     begins[1:] = words[1:] != words[:-1]  # [CLS], which is no word, stands between two sentences
@@ -25,14 +49,7 @@ def mask_words(batch: Batch, share: float, vocabulary: int, draw: np.random.Gene
     free = np.ones(int(begins.sum()), dtype=np.bool_)
     free[word_of[(ids < len(SPECIAL_TOKENS)) | (words < 0)]] = False
     free[word_of[batch.query_positions.numpy()]] = False
-    chosen = free & (draw.random(len(free)) < share)
-    fate = draw.random(len(free))
-    masked = np.flatnonzero(chosen[word_of])
-    fates = fate[word_of[masked]]
-    random_tokens = draw.integers(len(SPECIAL_TOKENS), vocabulary, len(masked))
-    inputs = ids.copy()
-    inputs[masked] = np.where(fates < 0.8, MASK, np.where(fates < 0.9, random_tokens, ids[masked]))
-    return replace(batch, inputs=torch.from_numpy(inputs).view_as(batch.ids), masked_positions=torch.from_numpy(masked))
+    return word_of, free & (draw.random(len(free)) < share)
 
 
 def masked_for_evaluation(batches: Iterable[Batch], share: float, vocabulary: int) -> Iterator[Batch]:

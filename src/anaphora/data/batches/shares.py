@@ -15,7 +15,7 @@ def take_share(batch: Batch, rank: int, count: int) -> Batch:
 
     Rows that hold a minimal pair between them stay together and count as one. The shares of all ranks are the batch:
     each row, item, masked token and minimal pair is in exactly one of them. What was drawn for the whole batch, such as
-    slots and masked tokens, stays as it was drawn.
+    slots and the words to predict, stays as it was drawn.
 
     Returns:
         The share; without rows where the batch has no more than `rank` of them.
@@ -41,7 +41,8 @@ def take_rows(batch: Batch, rows: Tensor) -> Batch:
         row = new_rows[positions // length]
         return torch.where(row < 0, -1, row * length + positions % length)
 
-    queries, candidates, masked = map(moved, (batch.query_positions, batch.candidate_positions, batch.masked_positions))
+    queries, candidates = map(moved, (batch.query_positions, batch.candidate_positions))
+    masked, own = map(moved, (batch.masked_positions, batch.own_positions))
     owners = batch.candidate_owners[candidates >= 0]
     pairs = new_items[batch.minimal_pairs]
     return replace(
@@ -60,6 +61,7 @@ def take_rows(batch: Batch, rows: Tensor) -> Batch:
         gold=batch.gold[items],
         candidate_slots=batch.candidate_slots[items],
         masked_positions=masked[masked >= 0],
+        own_positions=own[own >= 0],
         items=batch.items[items],
         minimal_pairs=pairs[(pairs >= 0).all(dim=1)],
     )

@@ -76,7 +76,8 @@ def known_words(settings: ControlledCorpus) -> list[str]:
 def words(language: str, types: Collection[str] = (), content: Path = CONTENT_FOLDER) -> list[str]:
     """Every word that training sentences can hold, as the content segments them: marks and invented names left out.
 
-    Of the types of cue that are there when they are named, those of `types` count.
+    Of the types of cue that are there when they are named, those of `types` count. Beside compositions no other type
+    counts, and the syllables of invented names are words, which any such name is put together from.
     """
     lexicon = lexicons.load(language, content)
     written = [*lexicon.intro, *lexicon.gap, *lexicon.aside]
@@ -88,9 +89,11 @@ def words(language: str, types: Collection[str] = (), content: Path = CONTENT_FO
     written += [name for names in lexicon.names.values() for name in names]
     written += [form for forms in pronouns.PRONOUNS[language].values() for form in forms]
     written += templates.list_tokens(3, language)
+    kinds: Sequence[str] = (*SET_CUE_TYPES, *ROLE_CUE_TYPES[language], *({BINDING} & set(types)))
     if COMPOSITION in types:
-        written += compositions.load(language, content).training_phrases()
-    for kind in (*SET_CUE_TYPES, *ROLE_CUE_TYPES[language], *({BINDING} & set(types))):
+        written += [*lexicon.syllables, *compositions.load(language, content).training_phrases()]
+        kinds = [kind for kind in (*SET_CUE_TYPES, *role_cue_types(language)) if kind in types]
+    for kind in kinds:
         cue_type = templates.load(language, kind, content)
         written += [token for template in cue_type.templates if template.split == "train" for token in template.tokens]
         for scenario in cue_type.scenarios:
