@@ -343,9 +343,9 @@ _OPENING_EN = """# Forty sentences that people type first
 Textbooks of linguistics, test sets and posts about attention share a stock of sentences: a trophy and a suitcase,
 councilmen and demonstrators, an animal and a street. Whoever tries a model types one of them. Here are forty of this
 kind in each language, in our own words. The list ([English](../sentences/en.jsonl), [Chinese](../sentences/zh.jsonl),
-in the format of [your own data](../own_data.md)) was settled before any run was asked. In half of them each word
+in the format of [your own data](../own_data.md)) was fixed before any run was evaluated. In half of them every word
 occurs in the built-in corpus; in the other half at least one does not. The first mention is meant as often as the
-second, and all but two a language come in pairs that differ in the cue alone.
+second, and all but two in each language come in pairs that differ only in the cue.
 
 The runs are the four of the table in [compositions](compositions.md#results-on-the-development-split), of the earlier version named
 there. They learn from the built-in corpus and from nothing else.
@@ -380,14 +380,14 @@ _OPENING_ZH = """# 人们最先输入的四十句话
 _RESULTS_EN = """## Results
 
 In percent: the median over the runs, in brackets the lowest and the highest. "Head" says how often the chosen head
-gives the antecedent more of the pronoun's weight than the other candidate, "pairs" how many minimal pairs are wholly
-answered (25 by luck). The last two columns always take the candidate nearest to the pronoun, or the first one.
+gives the antecedent more of the pronoun's weight than the other candidate, and "pairs" how many minimal pairs have both
+answers correct (25 by luck). The last two columns always take the candidate nearest to the pronoun, or the first one.
 
-A word that training never shows is cut into pieces, down to single letters; in Chinese a character may be unknown
-altogether. The model does not understand it. There answer and head often part: the answer is the mean score of a
-candidate's pieces, and it was never trained on these. But knowing every word is not enough. The corpus teaches which
-of two people a reason is about and which class of things a predicate suits; that a big trophy does not go in a
-suitcase stands nowhere in it. In {same} % of the pairs (median) a run names the same candidate in both sentences:
+A word that training never shows is split into subwords, down to single letters; in Chinese a character may be
+completely unknown. The model does not understand it. Then answer and head often disagree: the answer is the mean score
+of a candidate's subwords, and the model was never trained on these. But knowing every word is not enough. The corpus
+teaches which of two people a reason is about and which class of things a predicate suits; nothing in it says that a big
+trophy does not fit into a suitcase. In {same} % of the pairs (median) a run names the same candidate in both sentences:
 what differs between them does not change its answer."""
 
 _RESULTS_ZH = """## 结果
@@ -402,12 +402,12 @@ _RESULTS_ZH = """## 结果
 
 _NEARNESS_EN = """## No training sentence near them
 
-The last column of the tables below compares a sentence with every training sentence of its language, in each run's
-own corpus: candidates and pronoun are masked, and the fewest words that must be inserted, deleted or replaced are
-counted. Nearness is 1 minus these edits over the words of the longer sentence; a training sentence has 1. The median
-is {en_median} in English and {zh_median} in Chinese, the highest {en_most} and {zh_most}. "Tom was pushed by Bob
-because he was angry" and its active form are the nearest: the corpus has many sentences of their build, and only the
-names and the words differ."""
+The last column of the tables below compares a sentence with every training sentence of its language, in each run's own
+corpus: candidates and pronoun are masked, and the fewest words that must be inserted, deleted or replaced are counted.
+Nearness is 1 minus these edits over the words of the longer sentence; a training sentence has nearness 1. The median is
+{en_median} in English and {zh_median} in Chinese, the highest {en_most} and {zh_most}. "Tom was
+pushed by Bob because he was angry" and its active form are the nearest: the corpus has many sentences with the same
+structure, in which only the names and the words differ."""
 
 _NEARNESS_ZH = """## 与训练句子的距离
 
