@@ -355,7 +355,7 @@ there. They learn from the built-in corpus and from nothing else.
 .venv/bin/python docs/make_sentences.py {runs}
 ```
 
-Each run needs a chosen head, from `scripts/score_attention.py` with `split=dev` or without."""
+Each run needs a chosen head: run `scripts/score_attention.py` first, with or without `split=dev`."""
 
 _OPENING_ZH = """# 人们最先输入的四十句话
 
