@@ -379,9 +379,10 @@ _OPENING_ZH = """# 人们最先输入的四十句话
 
 _RESULTS_EN = """## Results
 
-In percent: the median over the runs, in brackets the lowest and the highest. "Head" says how often the chosen head
-gives the antecedent more of the pronoun's weight than the other candidate, and "pairs" how many minimal pairs have both
-answers correct (25 by luck). The last two columns always take the candidate nearest to the pronoun, or the first one.
+Numbers are in percent: the median over the runs, with the lowest and the highest in brackets. "Head" says how often the
+chosen head gives the antecedent more of the pronoun's weight than the other candidate, and "pairs" how many minimal
+pairs have both answers correct (25 by luck). The last two columns always take the candidate nearest to the pronoun, or
+the first one.
 
 A word that training never shows is split into subwords, down to single letters; in Chinese a character may be
 completely unknown. The model does not understand it. Then answer and head often disagree: the answer is the mean score
