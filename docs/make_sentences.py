@@ -347,8 +347,8 @@ in the format of [your own data](../own_data.md)) was fixed before any run was e
 occurs in the built-in corpus; in the other half at least one does not. The first mention is meant as often as the
 second, and all but two in each language come in pairs that differ only in the cue.
 
-The runs are the four of the table in [compositions](compositions.md#results-on-the-development-split), of the earlier version named
-there. They learn from the built-in corpus and from nothing else.
+The runs are the four of the table in [compositions](compositions.md#results-on-the-development-split), of the
+earlier version named there. They learn from the built-in corpus and from nothing else.
 
 ```bash
 {train}
