@@ -259,9 +259,9 @@ def test_copies_under_other_names_join_the_training_items_alone(
 ) -> None:
     batches: list[list[Example]] = []
 
-    def noted(data: EncodedSplit, *others: Any) -> TrainingBatches:
+    def noted(data: EncodedSplit, *others: Any, **named: Any) -> TrainingBatches:
         batches.append(list(data.examples))
-        return TrainingBatches(data, *others)
+        return TrainingBatches(data, *others, **named)
 
     monkeypatch.setattr("anaphora.training.items.TrainingBatches", noted)
     for copies in (0, 2):
@@ -275,9 +275,9 @@ def test_exchanged_names_double_the_training_items(
 ) -> None:
     texts: list[list[str]] = []
 
-    def noted(data: EncodedSplit, *others: Any) -> TrainingBatches:
+    def noted(data: EncodedSplit, *others: Any, **named: Any) -> TrainingBatches:
         texts.append([example.text for example in data.examples])
-        return TrainingBatches(data, *others)
+        return TrainingBatches(data, *others, **named)
 
     monkeypatch.setattr("anaphora.training.items.TrainingBatches", noted)
     for exchange in ("false", "true"):

@@ -109,7 +109,6 @@ def hyperparameters(config: Config) -> dict[str, str | float]:
         "model.tied_output": str(model.tied_output).lower(),
         "task.prediction": task.prediction.kind,
         "task.masked_lm": task.masked_lm,
-        "task.own_token": task.own_token,
         "task.supervision.weight": task.supervision.weight,
         "optimizer.matrices": optimizer.matrices,
         "optimizer.learning_rate": optimizer.learning_rate,
