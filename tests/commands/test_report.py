@@ -18,6 +18,8 @@ from anaphora.analysis.maps.record import AttentionRecord, from_arrays
 from anaphora.base.errors import UserError
 from anaphora.commands import report
 from anaphora.commands.report import report_on_records
+from anaphora.report.page.elements import ReportRun
+from anaphora.report.wording import spoken_language
 from anaphora.runs.directory import load
 from anaphora.settings.commands.analysis import Report
 
@@ -318,3 +320,16 @@ def test_maps_that_do_not_fit_the_records_are_told(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="maps: 9 is no measured record; expected 0 to 3"):
         report_on_records(tmp_path, "theirs", records[:4], records[4:], maps={9: pointing(8, 5, 1)})
     assert not list(tmp_path.iterdir())
+
+
+def test_the_page_is_drawn_in_the_language_of_the_interface(own_report: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pages = []
+
+    def drawn(path: Path, runs: list[ReportRun], explorer: object, title: str, *_: object) -> dict[str, object]:
+        pages.append((path.name, spoken_language(), title, len(runs)))
+        return {}
+
+    monkeypatch.setattr(report, "write_report", drawn)
+    asked = Report(run=str(own_report), items=8, untrained=1, sentences=4, interface_language="zh")
+    report.report(asked)
+    assert pages == [("report.html", "zh", f"代词与先行词：{own_report.name}", 1)]

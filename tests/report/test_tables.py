@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import io
+import re
+from collections import Counter
 from dataclasses import fields, replace
 from typing import Any
 
@@ -11,6 +13,7 @@ from anaphora.analysis.evidence.schema.evidence import ChosenHead, Evidence
 from anaphora.analysis.evidence.schema.scores import Cell, LanguageScores, ScoreIntervals
 from anaphora.analysis.evidence.schema.typed_json import Interval
 from anaphora.report.headline import headline_sentence, headline_table
+from anaphora.report.wording import spoken_in
 
 
 def cell(task: float = 0.99, candidate: float = 0.95, untrained: float | None = 0.58, **more: Any) -> Cell:
@@ -154,3 +157,21 @@ def test_a_prediction_head_that_needs_no_attention_to_the_candidates_is_named() 
     assert named in headline_sentence(replace(evidence(en=cell(candidate=0.97)), reads_candidates=True))
     assert named not in headline_sentence(replace(evidence(en=cell(candidate=0.97)), reads_candidates=False))
     assert named not in headline_sentence(replace(evidence(en=cell(task=0.5)), reads_candidates=True))
+
+
+@pytest.mark.parametrize(
+    "summary",
+    [
+        evidence(en=cell(candidate=0.97), zh=cell()),
+        evidence(en=cell(candidate=0.55), zh=cell(untrained=None)),
+        evidence("dev", en=language(cell(), set=cell(), role=cell(task=0.3))),
+        replace(evidence(en=cell(), zh=cell(task=0.5, baselines={})), reads_candidates=True),
+    ],
+)
+def test_the_sentence_says_the_same_in_chinese(summary: Evidence) -> None:
+    english = headline_sentence(summary)
+    with spoken_in("zh"):
+        chinese = headline_sentence(summary)
+    assert not re.search("[A-Za-z]{2}", chinese)
+    numbers = [Counter(re.findall(r"[\d.]*\d %", text)) for text in (english, chinese)]
+    assert numbers[0] == numbers[1]

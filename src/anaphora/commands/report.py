@@ -35,7 +35,7 @@ from anaphora.report.page.elements import ReportRun
 from anaphora.report.page.explorer import explorer_data
 from anaphora.report.page.write import write_report
 from anaphora.report.terminal import print_verdict
-from anaphora.report.wording import language_name
+from anaphora.report.wording import language_name, phrase, spoken_in
 from anaphora.runs.directory import Run, load, locked_run, training_record
 from anaphora.runs.presence import run_directories
 from anaphora.settings.commands.analysis import Protocol, Report
@@ -101,20 +101,21 @@ def write_page(evidence: Sequence[RunEvidence], settings: Report) -> Path:
     first = evidence[0].headline
     folder = page_folder([of_run.headline.run for of_run in evidence], settings)
     path = folder / ("report.html" if settings.split == "test" else f"report_{settings.split}.html")
-    runs = [
-        report_run(
-            of_run.headline.run.name,
-            of_run.headline,
-            of_run.evidence,
-            training_record(of_run.headline.run.directory),
-        )
-        for of_run in evidence
-    ]
-    names = ", ".join(run.name for run in runs)
     sentences = explorer_data(example_sentences(first, settings.sentences, maps_of_run(first)))
     apart = _divergences(evidence)
     spreads = compare_runs([of_run.evidence for of_run in evidence]) if len(evidence) > 1 else []
-    figures = write_report(path, runs, sentences, f"Pronouns and antecedents: {names}", spreads, apart)
+    with spoken_in(settings.interface_language):
+        runs = [
+            report_run(
+                of_run.headline.run.name,
+                of_run.headline,
+                of_run.evidence,
+                training_record(of_run.headline.run.directory),
+            )
+            for of_run in evidence
+        ]
+        names = ", ".join(run.name for run in runs)
+        figures = write_report(path, runs, sentences, phrase("page", "title", names=names), spreads, apart)
     if apart:
         write_csv(folder / "tables" / f"divergence_{settings.split}.csv", divergence_rows(apart))
     for name, of_page in figures.items():
@@ -181,7 +182,7 @@ def _write_records_report(
         folder / "report.html",
         [report_run(name, measurement, evidence, {})],
         explorer_data(examples),
-        f"Pronouns and antecedents: {name}",
+        phrase("page", "title", names=name),
     )
     write_json(folder / "metrics.json", evidence.to_json())
     for table, cells in evidence_tables(evidence).items():

@@ -7,17 +7,17 @@ from collections.abc import Iterator
 from anaphora.analysis.evidence.schema.causal import Knockout
 from anaphora.analysis.evidence.schema.evidence import VERDICT_SCOPE, Evidence, every_group
 from anaphora.report.numbers import NOT_MEASURED, format_count, format_percent
-from anaphora.report.wording import DEFAULT, group_label, phrase
+from anaphora.report.wording import group_label, phrase
 
 _COLUMNS = ("items", "task", "head_edge", "layer_edge", "layer_value", "layer_patch")
 
 
-def causal_columns(language: str = DEFAULT) -> list[str]:
+def causal_columns(language: str | None = None) -> list[str]:
     """The heads of the columns of `causal_rows`, the first for language and kind."""
     return ["", *(phrase("causal_summary", name, language) for name in _COLUMNS)]
 
 
-def causal_rows(evidence: Evidence, language: str = DEFAULT) -> Iterator[list[str]]:
+def causal_rows(evidence: Evidence, language: str | None = None) -> Iterator[list[str]]:
     """A row for each language and kind: answers right, and points lost by edits in the head or in its layer."""
     for code, kind, cell in every_group(evidence.causal_cells):
         layer = cell.knockout[VERDICT_SCOPE]

@@ -10,7 +10,7 @@ from anaphora.analysis.evidence.schema.scores import Cell
 from anaphora.analysis.evidence.schema.typed_json import Interval
 from anaphora.report.groups import Group, all_groups
 from anaphora.report.numbers import NOT_MEASURED, format_number, format_percent
-from anaphora.report.wording import language_name, phrase
+from anaphora.report.wording import head_name, label, labels, language_name, listed, phrase
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -47,7 +47,7 @@ def headline_table(evidence: Evidence) -> Table:
 
 
 def headline_sentence(evidence: Evidence) -> str:
-    """What the numbers allow one to say, in English: a sentence for the languages of which the same can be said.
+    """What the numbers allow one to say: a sentence for the languages of which the same can be said.
 
     A task counts as solved where the lower bound of its accuracy is above chance and every baseline and the accuracy
     at least half way from chance to 1; below chance, that is said. A head stands out where the lower bound of its
@@ -60,57 +60,43 @@ def headline_sentence(evidence: Evidence) -> str:
         case = _case(group.cell)
         if group.kind == "all" or case != of_language[group.language]:
             cases[case].append(group)
-    where = _head(evidence)
-    what = "unseen items"
+    items = phrase("headline", "unseen_items")
     if evidence.split != "test" or evidence.head.chosen_on == "test":
-        what = f"{evidence.split} items (the head was chosen on {evidence.head.chosen_on} items)"
-    sentences = []
-    if cases["points"]:
-        sentences.append(
-            f"{_accuracy_clause(cases['points'], where, what)}, above every baseline and 95 % of untrained models; "
-            "this shows where the head points, not that the model uses it: that takes the causal tests."
+        items = phrase(
+            "headline",
+            "items_of",
+            split=label("splits", evidence.split),
+            chosen_on=label("splits", evidence.head.chosen_on),
         )
-    if cases["unmeasured"]:
-        sentences.append(
-            f"{_accuracy_clause(cases['unmeasured'], where, what)}; untrained models were not measured, so this is no "
-            "finding yet."
-        )
+    sentences = [
+        _accuracy_sentence(case, cases[case], evidence, items) for case in ("points", "unmeasured") if cases[case]
+    ]
     sentences += [
-        f"{_accuracy_clause([group], where, what)}, which is not clearly above "
-        f"{_join_words(_baselines_not_beaten(group.cell))}: no evidence that this head points at antecedents."
+        _accuracy_sentence("ordinary", [group], evidence, items, bars=listed(_baselines_not_beaten(group.cell)))
         for group in cases["ordinary"]
     ]
-    sentences += [
-        f"In {_name(group)} the model answers {_share(group.cell.task_accuracy)} of {what} rightly "
-        f"({_chance_and_best(group.cell)}): the task is not solved, so where its heads point should not be read as "
-        "alignment."
-        for group in cases["unsolved"]
-    ]
+    sentences += [_unsolved_sentence(group, items) for group in cases["unsolved"]]
     below_chance = [
         _name(group)
         for group in cases["unsolved"]
         if _upper_bound(group.cell.task_accuracy, group.cell.intervals.task_accuracy) < (group.cell.chance or 0.0)
     ]
     if below_chance:
-        sentences.append(
-            f"In {_join_words(below_chance)} that is below chance: what the model has learned turns round on these "
-            "items."
-        )
+        sentences.append(phrase("headline", "below_chance", groups=listed(below_chance)))
     if evidence.reads_candidates and len(cases["unsolved"]) < sum(map(len, cases.values())):
-        sentences.append(
-            "This model's prediction head compares the candidates' own states with the pronoun's: its answers need no "
-            "attention between them."
-        )
-    return " ".join(sentences)
+        sentences.append(phrase("headline", "reads_candidates"))
+    return phrase("joined", "sentences").join(sentences)
 
 
 def _head(evidence: Evidence) -> str:
-    return f"layer {evidence.head.layer} head {evidence.head.head}"
+    return head_name(evidence.head.layer, evidence.head.head)
 
 
 def _name(group: Group[Cell]) -> str:
     name = language_name(group.language)
-    return name if group.kind == "all" else f"{name} {phrase('kinds', group.kind)}"
+    if group.kind == "all":
+        return name
+    return phrase("headline", "group", spoken=name, kind=phrase("kinds", group.kind))
 
 
 def _row_cells(cell: Cell) -> list[str]:
@@ -143,9 +129,8 @@ def _case(cell: Cell) -> str:
 def _baselines_not_beaten(cell: Cell) -> list[str]:
     """What the head's candidate accuracy is not clearly above, each with its number."""
     low = _lower_bound(cell.candidate_accuracy, cell.intervals.candidate_accuracy)
-    names = {"random_init": "the mean of untrained models", "random_init_95": "the 95th percentile of untrained models"}
     return [
-        f"{names.get(name, name.replace('_', ' '))} ({_share(value)})"
+        phrase("headline", "bar", rule=_bar_name(name), share=_share(value))
         for name, value in {"chance": cell.chance, **cell.baselines}.items()
         if value is not None and low <= value
     ]
@@ -167,31 +152,48 @@ def _upper_bound(value: float | None, ends: Interval | None) -> float:
     return 1.0 if value is None else value
 
 
-def _accuracy_clause(groups: Sequence[Group[Cell]], where: str, what: str) -> str:
-    shares = [
-        _share(group.cell.candidate_accuracy) + (f" ({_name(group)})" if len(groups) > 1 else "") for group in groups
-    ]
-    chances = list(dict.fromkeys(_share(group.cell.chance) for group in groups))
-    return (
-        f"In {_join_words([_name(group) for group in groups])} the pronoun's strongest candidate at {where} is the "
-        f"antecedent in {_join_words(shares)} of {what} (chance {' / '.join(chances)})"
+def _accuracy_sentence(case: str, groups: Sequence[Group[Cell]], evidence: Evidence, items: str, **values: str) -> str:
+    """How often the head points at the antecedent in some groups, and what that shows."""
+    shares = [_share(group.cell.candidate_accuracy) for group in groups]
+    if len(groups) > 1:
+        shares = [
+            phrase("headline", "share_of_group", share=share, group=_name(group))
+            for share, group in zip(shares, groups, strict=True)
+        ]
+    return phrase(
+        "headline",
+        case,
+        groups=listed([_name(group) for group in groups]),
+        head=_head(evidence),
+        shares=listed(shares),
+        items=items,
+        chance=" / ".join(dict.fromkeys(_share(group.cell.chance) for group in groups)),
+        **values,
     )
 
 
-def _chance_and_best(cell: Cell) -> str:
-    best = _best_baseline(cell)
-    named = f", best baseline {best[0].replace('_', ' ')} {_share(best[1])}" if best else ""
-    return f"chance {_share(cell.chance)}{named}"
+def _unsolved_sentence(group: Group[Cell], items: str) -> str:
+    cell, best = group.cell, _best_baseline(group.cell)
+    values = {
+        "group": _name(group),
+        "share": _share(cell.task_accuracy),
+        "items": items,
+        "chance": _share(cell.chance),
+    }
+    if best is None:
+        return phrase("headline", "unsolved_without_baseline", **values)
+    return phrase("headline", "unsolved", **values, rule=_bar_name(best[0]), best=_share(best[1]))
 
 
-def _join_words(parts: Sequence[str]) -> str:
-    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+def _bar_name(name: str) -> str:
+    """What a baseline is called in a sentence."""
+    return labels("headline_bars").get(name) or label("baselines", name)
 
 
 def _share(share: float | None) -> str:
     """A share in a sentence, without decimals."""
     if share is None:
-        return "an unknown share"
+        return phrase("headline", "unknown_share")
     # 0.997 is not 100 %.
     return f"{100 * share:.1f} %" if 0.995 <= share < 1 else f"{100 * share:.0f} %"
 

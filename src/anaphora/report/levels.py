@@ -7,16 +7,16 @@ from collections.abc import Iterator
 from anaphora.analysis.evidence.schema.evidence import Evidence
 from anaphora.analysis.evidence.schema.scores import Level
 from anaphora.report.numbers import format_count, format_percent
-from anaphora.report.wording import DEFAULT, label, language_name, phrase
+from anaphora.report.wording import label, language_name, phrase
 
 
-def level_columns(language: str = DEFAULT) -> list[str]:
+def level_columns(language: str | None = None) -> list[str]:
     """The heads of the columns of `level_rows`, the first two for language and level."""
     names = ("items", "task", "candidate", "octads", "mass", "best_shortcut", "untrained")
     return ["", "", *(phrase("levels", f"column_{name}", language) for name in names)]
 
 
-def level_rows(evidence: Evidence, language: str = DEFAULT) -> Iterator[list[str]]:
+def level_rows(evidence: Evidence, language: str | None = None) -> Iterator[list[str]]:
     """A row for every language and level."""
     for code, levels in (evidence.levels or {}).items():
         for name, level in levels.items():
@@ -24,7 +24,7 @@ def level_rows(evidence: Evidence, language: str = DEFAULT) -> Iterator[list[str
             yield [language_name(code, language), label("level_names", name, language), *cells]
 
 
-def _cells(level: Level, language: str) -> list[str]:
+def _cells(level: Level, language: str | None) -> list[str]:
     best = level.best_shortcut
     return [
         format_count(level.items),

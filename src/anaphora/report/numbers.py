@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from anaphora.report.wording import phrase
+
 NOT_MEASURED = "–"
 
 
@@ -35,7 +37,9 @@ def format_value(value: float | None, span: Sequence[float] | None) -> str:
 
 def format_range(low: float | None, high: float | None) -> str:
     """Two shares, from the lowest to the highest."""
-    return NOT_MEASURED if low is None or high is None else f"{format_percent(low)} to {format_percent(high)}"
+    if low is None or high is None:
+        return NOT_MEASURED
+    return phrase("joined", "range", low=format_percent(low), high=format_percent(high))
 
 
 def format_spread(middle: float | None, low: float | None, high: float | None) -> str:

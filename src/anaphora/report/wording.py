@@ -1,14 +1,38 @@
-"""The words of the report by language, from wording.toml; what a language lacks is shown in English."""
+"""The words of the report by language, from wording.toml; what a language lacks is shown in English.
+
+A page is written in one language, which `spoken_in` sets for all that is drawn and written inside; a caller that writes
+several languages side by side names the language of each phrase.
+"""
 
 from __future__ import annotations
 
+import re
 import tomllib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 DEFAULT = "en"
-"""The language of the page."""
+"""The language of a page of which nobody named another."""
+_SPOKEN: ContextVar[str] = ContextVar("spoken", default=DEFAULT)
+
+
+@contextmanager
+def spoken_in(language: str) -> Iterator[None]:
+    """Phrases inside are of this language where none is named."""
+    token = _SPOKEN.set(language)
+    try:
+        yield
+    finally:
+        _SPOKEN.reset(token)
+
+
+def spoken_language() -> str:
+    """The language that phrases are of where none is named."""
+    return _SPOKEN.get()
 
 
 @lru_cache(maxsize=1)
@@ -16,29 +40,88 @@ def _table() -> dict[str, dict[str, dict[str, str]]]:
     return tomllib.loads(Path(__file__).with_name("wording.toml").read_text(encoding="utf-8"))
 
 
-def phrase(section: str, name: str, language: str = DEFAULT, **values: Any) -> str:
+def phrase(section: str, name: str, language: str | None = None, **values: Any) -> str:
     """One phrase with its names filled in."""
     phrases = labels(section, language)
     return phrases[name].format(**values) if values else phrases[name]
 
 
-def labels(section: str, language: str = DEFAULT) -> dict[str, str]:
+def labels(section: str, language: str | None = None) -> dict[str, str]:
     """All phrases of a section by name, in the order of the file."""
     by_language = _table()[section]
-    return by_language[DEFAULT] | by_language.get(language, {})
+    return by_language[DEFAULT] | by_language.get(language or spoken_language(), {})
 
 
-def label(section: str, name: str, language: str = DEFAULT) -> str:
+def label(section: str, name: str, language: str | None = None) -> str:
     """What a name of the evidence is called; a name that has no phrase of its own is written with blanks."""
     return labels(section, language).get(name, name.replace("_", " "))
 
 
-def language_name(code: str, language: str = DEFAULT) -> str:
+def language_name(code: str, language: str | None = None) -> str:
     """The name of a language: "English" for "en"."""
     return labels("languages", language).get(code, code)
 
 
-def group_label(code: str, kind: str, language: str = DEFAULT) -> str:
+def group_label(code: str, kind: str, language: str | None = None) -> str:
     """A language and kind of cue: "English, role cues"; the language alone for "all"."""
     name = language_name(code, language)
-    return name if kind == "all" else f"{name}, {label('kinds', kind, language)}"
+    if kind == "all":
+        return name
+    return phrase("joined", "group", language, spoken=name, kind=label("kinds", kind, language))
+
+
+def head_name(layer: int, head: int | None = None, language: str | None = None) -> str:
+    """A head by its number, "layer 2 head 1", or a layer alone."""
+    if head is None:
+        return phrase("explorer", "layer", language, layer=layer)
+    return phrase("explorer", "layer_head", language, layer=layer, head=head)
+
+
+def listed(parts: Sequence[str]) -> str:
+    """Parts as a list in a sentence: "a, b and c"."""
+    if len(parts) == 1:
+        return parts[0]
+    return phrase("joined", "last_of_list", before=phrase("joined", "comma").join(parts[:-1]), last=parts[-1])
+
+
+def clauses(parts: Sequence[str]) -> str:
+    """Clauses one after the other: "a; b"."""
+    return phrase("joined", "semicolon").join(parts)
+
+
+def translated(section: str, text: str) -> str:
+    """What a stored file says in English, in the language of the page.
+
+    Every stretch of `text` that an English phrase of the section could have written is written by that phrase in the
+    page's language, with the same values: numbers, or names, where the value is called after their section
+    (`{kinds}`). Text that no phrase could have written stays as it is.
+    """
+    language = spoken_language()
+    if language == DEFAULT:
+        return text
+    of_language = labels(section, language)
+    for name, pattern in _stored_phrases(section):
+        # A lambda is bound late, and `sub` calls it at once.
+        text = pattern.sub(lambda match: of_language[name].format(**_translated_values(match)), text)  # noqa: B023
+    return text
+
+
+def _translated_values(match: re.Match[str]) -> dict[str, str]:
+    return {
+        name: label(name, value.replace(" ", "_")) if name in _table() else value
+        for name, value in match.groupdict().items()
+    }
+
+
+@lru_cache(maxsize=8)
+def _stored_phrases(section: str) -> tuple[tuple[str, re.Pattern[str]], ...]:
+    """The English phrases of a section as patterns."""
+    return tuple(
+        (name, re.compile(re.sub(r"\\{(\w+)\\}", _value_pattern, re.escape(text))))
+        for name, text in _table()[section][DEFAULT].items()
+    )
+
+
+def _value_pattern(name: re.Match[str]) -> str:
+    value = r"[\w-]+(?: [\w-]+)*?" if name[1] in _table() else r"[\d.,−-]*\d"
+    return f"(?P<{name[1]}>{value})"

@@ -19,6 +19,7 @@ from anaphora.report.figures import style
 from anaphora.report.figures.fonts import drawable_text
 from anaphora.report.figures.sheet import Heading, Sheet, draw_colour_bar, finite_array, spread_labels, text_width
 from anaphora.report.figures.style import figure_style
+from anaphora.report.wording import head_name, phrase
 
 
 @figure_style()
@@ -27,7 +28,7 @@ def head_grid_figure(
     chance: float,
     chosen: tuple[int, int],
     title: str,
-    label: str = "candidate accuracy",
+    label: str | None = None,
     intervals: ArrayLike | None = None,
 ) -> Figure:
     """The score of every head, coloured by its distance from chance; the chosen head is framed.
@@ -37,7 +38,7 @@ def head_grid_figure(
         chance: the score that is white; equal distances above and below it have equal depth of colour.
         chosen: (layer, head).
         title: stands above the grid.
-        label: what the scores are.
+        label: what the scores are; by default candidate accuracy.
         intervals: (L, H, 2) low and high, printed under the score.
 
     Raises:
@@ -54,10 +55,11 @@ def head_grid_figure(
     norm = Normalize(chance - reach, chance + reach)
 
     cell_width, cell_height = (0.46, 0.32) if spans is None else (0.6, 0.42)
-    at_chance = f"chance {chance:.2f}"
+    label = label or phrase("measures", "candidate_accuracy")
+    at_chance = f"{phrase('measures', 'chance')} {chance:.2f}"
     left, right, bottom = 0.5, 0.66 + text_width(at_chance, style.SMALL), 0.62
     heading = Heading(title, None)
-    caption = f"framed: layer {layer} head {head}, chosen"
+    caption = phrase("figures", "framed", head=head_name(layer, head))
     across, down = heads * cell_width, layers * cell_height
     tall = max(down, text_width(label, style.TEXT), 0.9)
     width = max(left + across + right, heading.width + 0.3, text_width(caption, style.SMALL) + 0.3)
@@ -71,8 +73,8 @@ def head_grid_figure(
     axes.tick_params(length=0)
     axes.set_xticks(np.arange(heads) + 0.5, [str(number) for number in range(heads)])
     axes.set_yticks(np.arange(layers) + 0.5, [str(number) for number in range(layers)])
-    axes.set_xlabel("head")
-    axes.set_ylabel("layer")
+    axes.set_xlabel(phrase("figures", "head_axis"))
+    axes.set_ylabel(phrase("figures", "layer_axis"))
     for row in range(layers):
         for column in range(heads):
             score = float(values[row, column])
@@ -227,7 +229,7 @@ def alignment_figure(
     sheet = Sheet(0.8 * style.DOUBLE_COLUMN, 2.9)
     heading = Heading(title, None)
     sheet.heading(heading)
-    room = text_width("layer 00 head 00", style.SMALL, bold=True) + 0.2
+    room = text_width(phrase("explorer", "layer_head", layer="00", head="00"), style.SMALL, bold=True) + 0.2
     axes = sheet.axes(0.55, 0.5, sheet.width - 0.55 - room, sheet.height - 0.5 - heading.height)
     marker = "o" if len(steps) == 1 else ""
     faint = max(0.6 * min(1.0, (12 / (layers * heads)) ** 0.5), 0.15)
@@ -237,15 +239,15 @@ def alignment_figure(
                 axes.plot(steps, values[:, row, column], color=style.OTHER, linewidth=0.7, alpha=faint, marker=marker,
                           markersize=3)  # fmt: skip
     axes.axhline(chance, color=style.INK, linewidth=0.8, linestyle=(0, (1, 2)), zorder=2.5)
-    ends = [(chance, f"chance {chance:.2f}", style.INK, "normal")]
+    ends = [(chance, f"{phrase('measures', 'chance')} {chance:.2f}", style.INK, "normal")]
     if task is not None:
         axes.plot(steps, task, color=style.INK, linewidth=1.1, linestyle=(0, (5, 2)), marker=marker, markersize=4)
-        ends.append((float(task[-1]), "task accuracy", style.INK, "normal"))
+        ends.append((float(task[-1]), phrase("measures", "task_accuracy"), style.INK, "normal"))
     axes.plot(steps, values[:, layer, head], color=style.ANTECEDENT, linewidth=2.0, marker=marker, markersize=5)
-    ends.append((float(values[-1, layer, head]), f"layer {layer} head {head}", style.ANTECEDENT, "bold"))
+    ends.append((float(values[-1, layer, head]), head_name(layer, head), style.ANTECEDENT, "bold"))
     if layers * heads > 1:
         others = np.delete(values[-1].ravel(), layer * heads + head)
-        ends.append((float(np.median(others)), "other heads", style.MUTED, "normal"))
+        ends.append((float(np.median(others)), phrase("figures", "other_heads"), style.MUTED, "normal"))
 
     axes.set_ylim(min(0.0, float(values.min())), max(1.0, float(values.max())) * 1.02)
     axes.grid(axis="y")
@@ -254,8 +256,8 @@ def alignment_figure(
     if len(steps) == 1:
         axes.set_xticks(list(steps))
     axes.margins(x=0)
-    axes.set_xlabel("training step")
-    axes.set_ylabel("candidate accuracy" if task is None else "accuracy")
+    axes.set_xlabel(phrase("figures", "step_axis"))
+    axes.set_ylabel(phrase("measures", "candidate_accuracy") if task is None else phrase("figures", "accuracy"))
     low, high = axes.get_ylim()
     gap = 0.135 / (axes.get_position().height * sheet.height) * (high - low)
     for place, (_, text, colour, weight) in zip(
@@ -281,8 +283,8 @@ def contoured_head_grid(
     Raises:
         UserError: as `heads.head_grid`.
     """
-    contour_key = "" if threshold is None else f"\nbroken line: above 95 % of untrained models ({threshold:.2f})"
-    figure = head_grid_figure(scores, chance, chosen, title + contour_key)
+    contour_key = [] if threshold is None else [phrase("figures", "contour", threshold=f"{threshold:.2f}")]
+    figure = head_grid_figure(scores, chance, chosen, "\n".join([title, *contour_key]))
     if threshold is not None:
         above = np.pad(np.asarray(scores, dtype=np.float64) > threshold, 1)
         axes = figure.axes[1]

@@ -34,6 +34,7 @@ from anaphora.report.figures.sheet import (
     weight_text,
 )
 from anaphora.report.figures.style import figure_style
+from anaphora.report.wording import phrase
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +84,7 @@ def heat_map_figure(
     left, right, bottom = wide + 0.42, 0.75, 0.2
     heading = Heading(title, roles)
     width = max(left + side + right, heading.width + 0.3)
-    long = max(side, text_width("attending word", style.TEXT), 0.9)
+    long = max(side, text_width(phrase("figures", "attending_axis"), style.TEXT), 0.9)
     sheet = Sheet(width, bottom + long + tall + 0.32 + heading.height)
     sheet.heading(heading)
 
@@ -102,8 +103,8 @@ def heat_map_figure(
         column.set(rotation=0 if is_chinese(labels[index]) else 90, linespacing=1.0)
         for tick in (row, column):
             tick.set(color=roles.colour(index, style.INK), fontweight="bold" if roles.of(index) else "normal")
-    axes.set_xlabel("attended word", labelpad=5, color=style.MUTED)
-    axes.set_ylabel("attending word", labelpad=5, color=style.MUTED)
+    axes.set_xlabel(phrase("figures", "attended_axis"), labelpad=5, color=style.MUTED)
+    axes.set_ylabel(phrase("figures", "attending_axis"), labelpad=5, color=style.MUTED)
 
     if pronoun is not None:
         rows = checked_indices(pronoun, count, "pronoun")
@@ -113,7 +114,7 @@ def heat_map_figure(
             axes.add_patch(role_frame(run[0], first, len(run), framed, roles.of(run[0]) or "pronoun", 1.8))
 
     bar = sheet.axes(left + side + 0.15, bottom, 0.09, long)
-    draw_colour_bar(bar, style.WEIGHTS, norm, "attention weight", (0, top))
+    draw_colour_bar(bar, style.WEIGHTS, norm, phrase("figures", "weight"), (0, top))
     return sheet.figure
 
 
@@ -143,7 +144,7 @@ def pronoun_row_figure(
     """
     strip = _SentenceStrip(words, weights, WordRoles(len(words), pronoun, antecedents, distractors), style.TEXT + 1)
     margin, tallest, foot = 0.15, 0.45, 0.42
-    caption = "attention weight of the pronoun (shading, bars); under a candidate, its sum"
+    caption = phrase("figures", "row_caption")
     lines = strip.lines(style.DOUBLE_COLUMN - 2 * margin, least=0.27)
     top = round_up(float(strip.weights.max()))
     rises = [max(float(strip.weights[index]) for index, _, _ in line.places) / top * tallest + 0.2 for line in lines]
@@ -199,7 +200,7 @@ def quad_figure(cells: Sequence[QuadCell], title: str = "") -> Figure:
     ]
     top = round_up(max(float(strip.weights.max()) for strip in strips))
     margin, gutter, header, foot = 0.15, 0.3, 0.27, 0.42
-    caption = "attention weight of the pronoun; under a candidate, its sum"
+    caption = phrase("figures", "quad_caption")
     inner = max((style.DOUBLE_COLUMN - 2 * margin - (side - 1) * gutter) / side, 2.0)
     lines = [strip.lines(inner, least=0.0) for strip in strips]
     inner = max(inner, *(line.length for cell in lines for line in cell))

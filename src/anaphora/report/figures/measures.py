@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from anaphora.analysis.evidence.schema.evidence import Control, Evidence
 from anaphora.analysis.evidence.schema.scores import AccuracyCell, Cell, Effects, FactorValue, Groups, MapScores
 from anaphora.report.figures import style
-from anaphora.report.figures.panels import ACCURACY_LEGEND, Mark, Marks, accuracy_marks, axis_limits, panel_figure
+from anaphora.report.figures.panels import Mark, Marks, accuracy_legend, accuracy_marks, axis_limits, panel_figure
 from anaphora.report.figures.style import figure_style
 from anaphora.report.groups import kind_groups
 from anaphora.report.wording import label, labels, language_name, phrase
@@ -100,7 +100,7 @@ def strata_figure(part: Groups[Cell]) -> Figure | None:
         for name, cell in cells.items():
             cell_marks = accuracy_marks(cell)
             if cell_marks:
-                marks[name.replace("_", " "), language_name(language)] = cell_marks
+                marks[label("factor_values", name), language_name(language)] = cell_marks
     rows = [(row, False) for row in dict.fromkeys(row for row, _ in marks)]
     return _accuracy_figure("strata", rows, dict.fromkeys(panel for _, panel in marks), marks)
 
@@ -120,11 +120,11 @@ def factors_figure(
             for cell in cells:
                 cell_marks = accuracy_marks(cell)
                 if cell_marks:
-                    row = f"{factor}/{cell.value.replace('_', ' ')}"
+                    row = f"{factor}/{label('factor_values', cell.value)}"
                     values[row] = None
                     marks[row, language_name(language)] = cell_marks
         if values:
-            rows += [(factor, True), *((row, False) for row in values)]
+            rows += [(label("factors", factor), True), *((row, False) for row in values)]
     return _accuracy_figure("factors", rows, dict.fromkeys(panel for _, panel in marks), marks)
 
 
@@ -142,5 +142,5 @@ def _accuracy_figure(
         phrase("figures", "accuracy_axis"),
         (0.0, 1.0),
         points=True,
-        key=ACCURACY_LEGEND,
+        key=accuracy_legend(),
     )

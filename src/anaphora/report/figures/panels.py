@@ -45,13 +45,17 @@ class Curve:
 
 Marks = dict[tuple[str, str], list[Mark]]
 _Legend = Sequence[tuple[str, str, str]]
-ACCURACY_LEGEND: _Legend = (
-    (phrase("figures", "task_of_model"), style.INK, "o"),
-    (phrase("figures", "candidate_of_head"), style.ANTECEDENT, "D"),
-    (phrase("measures", "chance"), style.MUTED, "tick"),
-)
 _ROW_HEIGHT = 0.185
 """Height in inches of one row of marks."""
+
+
+def accuracy_legend() -> _Legend:
+    """What the marks of `accuracy_marks` mean."""
+    return (
+        (phrase("figures", "task_of_model"), style.INK, "o"),
+        (phrase("figures", "candidate_of_head"), style.ANTECEDENT, "D"),
+        (phrase("measures", "chance"), style.MUTED, "tick"),
+    )
 
 
 def accuracy_marks(cell: Cell | AccuracyCell) -> list[Mark]:

@@ -20,7 +20,7 @@ from anaphora.report.figures.heads import alignment_figure
 from anaphora.report.figures.maps import QuadCell, heat_map_figure, pronoun_row_figure
 from anaphora.report.figures.sheet import CandidateWords
 from anaphora.report.groups import all_groups
-from anaphora.report.wording import phrase
+from anaphora.report.wording import head_name, label, phrase
 
 UNTRAINED = ("random_init", "random_init_95")
 """The baselines that are untrained models and no shortcuts."""
@@ -43,7 +43,7 @@ def save_sentence_figures(
 def sentence_heat_map(record: AttentionRecord, maps: NDArray[np.float32], head: Head) -> Figure:
     """The whole map of one head: maps are (L, H, W, W) over the sentence's words."""
     row = word_weights(record)
-    title = f"Attention, layer {head.layer} head {head.head}"
+    title = phrase("figures", "heat_map", head=head_name(head.layer, head.head))
     return heat_map_figure(row.words, maps[head.layer, head.head], title, *word_roles(record.example, row.spans))
 
 
@@ -51,7 +51,7 @@ def sentence_pronoun_row(record: AttentionRecord, head: Head) -> Figure:
     """The pronoun's row of one head."""
     row = word_weights(record)
     pronoun, antecedents, distractors = word_roles(record.example, row.spans)
-    title = f"What “{row.words[pronoun]}” attends to, layer {head.layer} head {head.head}"
+    title = phrase("figures", "pronoun_row", word=row.words[pronoun], head=head_name(head.layer, head.head))
     weights = row.weights[head.layer, head.head]
     return pronoun_row_figure(row.words, weights, pronoun, antecedents, distractors, title)
 
@@ -91,7 +91,8 @@ def scores_figure(evidence: Evidence) -> Figure:
                 points.append(
                     SharePoint(label=group.label, value=value, low=low, high=high, baselines=baselines, measure=measure)
                 )
-    return share_points_figure(points, title=phrase("figures", "scoreboard", split=evidence.split), label="accuracy")
+    title = phrase("figures", "scoreboard", split=label("splits", evidence.split))
+    return share_points_figure(points, title, phrase("figures", "accuracy"))
 
 
 def alignment_through_training(validations: Sequence[Mapping[str, float]], head: Head, chance: float) -> Figure | None:
@@ -125,7 +126,7 @@ def _quad_cell(record: AttentionRecord, head: Head, order: int) -> QuadCell:
         pronoun=pronoun,
         antecedents=antecedents,
         distractors=distractors,
-        label=f"cue: {_cue(record.example) or '?'} · order {order}",
+        label=phrase("figures", "quad_cell", cue=_cue(record.example) or "?", order=order),
     )
 
 

@@ -25,6 +25,7 @@ from anaphora.base.errors import UserError
 from anaphora.report.figures import style
 from anaphora.report.figures.fonts import drawable_text, font_families
 from anaphora.report.figures.style import figure_style
+from anaphora.report.wording import label
 
 MEASURE_MARKERS = ((style.INK, "o"), (style.ANTECEDENT, "D"), (style.DISTRACTOR, "s"))
 _COLOUR_SCALE_LENGTH = 0.7
@@ -56,7 +57,7 @@ class Heading:
         title = max(
             (text_width(line, style.TEXT + 1, bold=True) for line in drawable_text(self.title).split("\n")), default=0
         )
-        return max(title, sum(text_width(name, style.SMALL) + 0.3 for name in self.names))
+        return max(title, sum(text_width(label("word_roles", name), style.SMALL) + 0.3 for name in self.names))
 
     @property
     def height(self) -> float:
@@ -99,7 +100,7 @@ class Sheet:
         left = 0.15
         for name in heading.names:
             draw_underline(self.canvas, left, left + 0.13, line - 0.1, name)
-            left = self.word(left + 0.18, line - 0.1, name, ROLE_COLOURS[name]) + 0.16
+            left = self.word(left + 0.18, line - 0.1, label("word_roles", name), ROLE_COLOURS[name]) + 0.16
 
     def word(self, left: float, middle: float, text: str, colour: str) -> float:
         """Write a small label and return where it ends."""

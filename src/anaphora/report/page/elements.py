@@ -150,7 +150,7 @@ class Section:
     title: str
     explanation: str
     elements: Sequence[PageElement]
-    missing: str = phrase("page", "missing")
+    missing: str = field(default_factory=lambda: phrase("page", "missing"))
 
 
 def figures_of(sections: Iterable[Section]) -> dict[str, Figure]:

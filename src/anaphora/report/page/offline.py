@@ -16,7 +16,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from anaphora.report.wording import DEFAULT, labels
+from anaphora.report.wording import label, labels, phrase, spoken_language
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -29,16 +29,21 @@ _FONT_PLACEHOLDER = "/*the faces of the characters in use*/"
 
 @lru_cache(maxsize=2)
 def template_environment(folder: Path = TEMPLATE_FOLDER) -> Environment:
-    """Templates of a folder, which may use what all pages share; text is escaped and a missing name is an error."""
+    """Templates of a folder, which may use what all pages share; text is escaped and a missing name is an error.
+
+    They take their words from the report's: `phrase` and `label`, in the language that is `spoken_language`.
+    """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-    return Environment(
+    environment = Environment(
         loader=FileSystemLoader([folder, TEMPLATE_FOLDER]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.globals |= {"phrase": phrase, "label": label, "spoken_language": spoken_language}
+    return environment
 
 
 @lru_cache(maxsize=4)
@@ -132,6 +137,6 @@ def _font_faces(text: Iterable[str], weights: Sequence[int]) -> str:
     return "\n".join(rules)
 
 
-def explorer_words(language: str = DEFAULT) -> dict[str, dict[str, str]]:
+def explorer_words(language: str | None = None) -> dict[str, dict[str, str]]:
     """What the explorer says in a language: its phrases, and the names of maps and languages."""
     return {name: labels(section, language) for name, section in _EXPLORER_SECTIONS.items()}

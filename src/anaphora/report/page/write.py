@@ -16,7 +16,7 @@ from anaphora.base.errors import UserError
 from anaphora.base.files import write_text
 from anaphora.base.language import WIDE_CHARACTER
 from anaphora.report.page.elements import ReportRun, TableElement, figures_of
-from anaphora.report.page.glossary import GLOSSARY
+from anaphora.report.page.glossary import glossary
 from anaphora.report.page.offline import (
     explorer_words,
     font_placeholder,
@@ -91,7 +91,7 @@ def write_report(
         ],
         together=comparison_section(runs, spreads, divergences) if len(runs) > 1 else None,
         pictures=pictures,
-        glossary=GLOSSARY,
+        glossary=glossary(),
         sentences=len(sentences),
         explorer_phrases=labels("explorer"),
         kinds=labels("kinds"),

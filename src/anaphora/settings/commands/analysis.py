@@ -138,6 +138,7 @@ class Report:
     sentences: int = 64  # in the explorer
     untrained: int = 20  # untrained models of the control
     formats: list[str] = field(default_factory=lambda: ["png", "svg", "pdf"])
+    interface_language: str = "en"  # of the page and its figures: en or zh; the texts keep their own
     protocol: Protocol = field(default_factory=Protocol)
     trainer: Device = field(default_factory=Device)  # where it computes
 
@@ -145,6 +146,7 @@ class Report:
         one_of("split", self.split, ("train", "dev", "test"))
         for name in self.formats:
             one_of("formats", name, ("png", "svg", "pdf"))
+        one_of("interface_language", self.interface_language, ("en", "zh"))
         for name in ("items", "sentences"):
             at_least(name, getattr(self, name), 1)
         at_least("untrained", self.untrained, 0)

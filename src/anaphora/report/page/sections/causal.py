@@ -11,8 +11,8 @@ from anaphora.report.figures import causal, measures
 from anaphora.report.groups import kind_groups
 from anaphora.report.numbers import NOT_MEASURED, format_count, format_percent, format_range, format_value
 from anaphora.report.page.elements import FigureElement, PageElement, Section, TableElement
-from anaphora.report.page.sections.cells import head_list
-from anaphora.report.wording import label, labels, phrase
+from anaphora.report.page.sections.cells import column_names, head_list
+from anaphora.report.wording import clauses, label, labels, phrase, translated
 
 
 def knockout_section(cells: Groups[CausalCell]) -> Section:
@@ -26,9 +26,9 @@ def knockout_section(cells: Groups[CausalCell]) -> Section:
             for scope in labels("scopes"):
                 summary += _knockout_summary(group.label, group.cell, scope)
                 rows += _knockout_rows(group.label, group.cell, scope)
-        columns = ["", "where", "edge knocked out", "task accuracy lost, points", "mass removed, %"]
+        columns = ["", *column_names("scope", "edge", "task_lost", "mass_removed")]
         elements = [
-            FigureElement(name="knockout", figure=figure, alt="; ".join(summary)),
+            FigureElement(name="knockout", figure=figure, alt=clauses(summary)),
             TableElement(title=phrase("knockout", "table"), columns=columns, rows=rows, texts=3, folded=True),
         ]
     return _section("knockout", "knockout", elements)
@@ -41,8 +41,14 @@ def _knockout_summary(group: str, cell: CausalCell, scope: str) -> list[str]:
     if knockout is None or gold is None or gold.drop is None or scope not in ("head", VERDICT_SCOPE):
         return []
     return [
-        f"{group}, {label('scopes', scope)}: antecedent {format_percent(gold.drop)} points, "
-        f"{format_percent(knockout.gold_minus_matched.value)} more than the matched edge that hurts most"
+        phrase(
+            "knockout",
+            "alt",
+            group=group,
+            scope=label("scopes", scope),
+            points=format_percent(gold.drop),
+            more=format_percent(knockout.gold_minus_matched.value),
+        )
     ]
 
 
@@ -76,8 +82,14 @@ def ablation_section(cells: Groups[CausalCell]) -> Section:
     groups = list(kind_groups(cells))
     if figure:
         summary = [
-            f"{group.label}: {format_percent(last.drop)} points with {last.k} heads, random heads "
-            f"{format_percent(last.random.median)}"
+            phrase(
+                "ablation",
+                "alt",
+                group=group.label,
+                points=format_percent(last.drop),
+                count=last.k,
+                random=format_percent(last.random.median),
+            )
             for group in groups
             for last in group.cell.head_ablation.cumulative[-1:]
         ]
@@ -93,18 +105,23 @@ def ablation_section(cells: Groups[CausalCell]) -> Section:
             for group in groups
             for step in group.cell.head_ablation.cumulative
         ]
-        columns = ["", "heads ablated", "layer.head", "lost, points", "random, median", "random, lowest to highest"]
+        columns = ["", *column_names("heads_ablated", "head", "lost", "random_median", "random_range")]
         elements = [
-            FigureElement(name="ablation", figure=figure, alt="; ".join(summary)),
+            FigureElement(name="ablation", figure=figure, alt=clauses(summary)),
             TableElement(title=phrase("page", "numbers"), columns=columns, rows=rows, folded=True),
         ]
     singles = [
-        [group.label, f"{step.layer}.{step.head}", step.mode, format_percent(step.drop, step.interval)]
+        [
+            group.label,
+            f"{step.layer}.{step.head}",
+            label("ablation_modes", step.mode),
+            format_percent(step.drop, step.interval),
+        ]
         for group in groups
         for step in group.cell.head_ablation.single
     ]
     if singles:
-        columns = ["", "layer.head", "replaced by", "task accuracy lost, points"]
+        columns = ["", *column_names("head", "replaced_by", "task_lost")]
         title = phrase("ablation", "singles")
         elements.append(TableElement(title=title, columns=columns, rows=singles, texts=3, folded=True))
     return _section("ablation", "ablation", elements)
@@ -123,16 +140,14 @@ def patching_section(cells: Groups[CausalCell]) -> Section:
                 for patched in (patching.head, patching.layer, patching.all_layers)
             ]
             rows.append([group.label, format_count(patching.pairs), format_count(patching.skipped), *flipped])
-        summary = "; ".join(
-            f"{group}: {head} % by the chosen head, {layer} % by its layer, {every} % by all"
-            for group, _, _, head, layer, every in rows
+        summary = clauses(
+            [
+                phrase("patching", "alt", group=group, head=head, layer=layer, every=every)
+                for group, _, _, head, layer, every in rows
+            ]
         )
-        columns = [
-            "",
-            "minimal pairs",
-            "left out",
-            *(f"flipped by {heads}, %" for heads in labels("patched").values()),
-        ]
+        flipped_by = [phrase("columns", "flipped_by", heads=heads) for heads in labels("patched").values()]
+        columns = ["", *column_names("pairs", "left_out"), *flipped_by]
         elements = [
             FigureElement(name="pattern_patching", figure=figure, alt=summary),
             TableElement(title=phrase("page", "numbers"), columns=columns, rows=rows, folded=True),
@@ -150,8 +165,10 @@ def dose_response_section(cells: Groups[CausalCell]) -> Section:
             for group in kind_groups(cells)
             for name, correlation in group.cell.dose_response.items()
         ]
-        summary = "; ".join(f"{group}, {name}: {value}" for group, name, value in rows)
-        columns = ["", "map", "Spearman’s rho"]
+        summary = clauses(
+            [phrase("dose_response", "alt", group=group, map=name, rho=value) for group, name, value in rows]
+        )
+        columns = ["", *column_names("map", "rho")]
         elements = [
             FigureElement(name="dose_response", figure=figure, alt=summary),
             TableElement(title=phrase("page", "numbers"), columns=columns, rows=rows, texts=2, folded=True),
@@ -169,13 +186,16 @@ def controls_section(evidence: Evidence) -> Section:
             rows.append([title, phrase("expectations", "not_run"), "", ""])
             continue
         result = {True: phrase("expectations", "yes"), False: phrase("expectations", "no"), None: NOT_MEASURED}
-        rows.append([title, result[control.as_expected], control.expected, control.observed])
+        expected, observed = (translated("control_statements", text) for text in (control.expected, control.observed))
+        rows.append([title, result[control.as_expected], expected, observed])
     elements: list[PageElement] = []
     figure = measures.controls_figure(evidence)
     if figure:
-        summary = "; ".join(f"{name}: {observed or result}" for name, result, _, observed in rows)
+        summary = clauses(
+            [phrase("joined", "of_group", group=name, text=observed or result) for name, result, _, observed in rows]
+        )
         elements.append(FigureElement(name="controls", figure=figure, alt=summary))
-    columns = ["", "result", "what should happen", "what happened"]
+    columns = ["", *column_names("result", "expected", "observed")]
     elements.append(TableElement(title=phrase("controls_section", "table"), columns=columns, rows=rows, texts=4))
     elements += _perturbation_tables(evidence.perturbations)
     return _section("controls", "controls_section", elements)
@@ -194,7 +214,7 @@ def _perturbation_tables(part: Mapping[str, Groups[PerturbedCell]] | None) -> li
         for name, languages in (part or {}).items()
         for group in kind_groups(languages)
     ]
-    columns = ["taken away at test time", "", "task, %", "candidate, %", "chance, %"]
+    columns = [*column_names("taken_away"), "", *column_names("task", "candidate", "chance")]
     title = phrase("controls_section", "perturbed")
     return [TableElement(title=title, columns=columns, rows=rows, texts=2)] if rows else []
 

@@ -1,13 +1,15 @@
-"""What several sections share: names without underscores and lists of heads."""
+"""What several sections share: heads of columns and lists of heads."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from anaphora.report.wording import phrase
 
-def spaced_name(name: str) -> str:
-    """A name without its underscores."""
-    return name.replace("_", " ")
+
+def column_names(*names: str) -> list[str]:
+    """The heads of some columns of a table."""
+    return [phrase("columns", name) for name in names]
 
 
 def head_list(heads: Sequence[tuple[int, int]]) -> str:

@@ -20,7 +20,7 @@ from anaphora.report.page.elements import (
     ShadedWord,
 )
 from anaphora.report.page.packing import unpack_map
-from anaphora.report.wording import phrase
+from anaphora.report.wording import label, phrase
 
 _SORTS = {
     "right_pointing": (True, True),
@@ -81,6 +81,6 @@ def _shaded_sentence(sentence: SentenceEntry, head: Head) -> ShadedSentence:
         paint = style.WEIGHTS(min(float(weight), 1.0))
         share = f"{weight:.2f}" if weight >= 0.015 else ""
         shaded.append(ShadedWord(word, to_hex(paint), style.text_colour_on(paint), roles.get(number, ""), share))
-    factors = " · ".join(str(sentence[name]) for name in ("kind", "type") if sentence.get(name))
+    factors = " · ".join(label("factor_values", str(sentence[name])) for name in ("kind", "type") if sentence.get(name))
     answer = str(sentence.get("answer") or NOT_MEASURED)
     return ShadedSentence(sentence["language"], sentence["id"], shaded, factors, answer)

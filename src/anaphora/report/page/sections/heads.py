@@ -16,7 +16,7 @@ from anaphora.report.page.elements import (
     ReportRun,
     Section,
 )
-from anaphora.report.wording import group_label, language_name, phrase
+from anaphora.report.wording import group_label, head_name, label, language_name, phrase
 
 
 def heads_section(run: ReportRun) -> Section:
@@ -32,16 +32,19 @@ def heads_section(run: ReportRun) -> Section:
         name = language_name(language)
         title = phrase("figures", "heads", texts=name)
         figure = heads.contoured_head_grid(values, chance or 0.0, threshold, chosen, title)
-        above = ""
-        if threshold is not None:
+        share = format_percent(float(values[chosen]))
+        if threshold is None:
+            summary = phrase("heads", "alt", texts=name, share=share)
+        else:
             count, limit = int((values > threshold).sum()), format_percent(threshold)
-            above = phrase("heads", "above", count=count, heads=values.size, threshold=limit)
-        summary = f"{name}: candidate accuracy {format_percent(float(values[chosen]))} % at the chosen head{above}."
+            summary = phrase(
+                "heads", "alt_above", texts=name, share=share, count=count, heads=values.size, threshold=limit
+            )
         elements.append(FigureElement(name=f"heads_{language}", figure=figure, alt=summary))
     if evidence.heads_on_development and evidence.protocol:
         p, alpha = evidence.heads_on_development.p, evidence.protocol.alpha
         listed = [f"{layer}-{head}" for layer, row in enumerate(p) for head, value in enumerate(row) if value < alpha]
-        names, count = ", ".join(listed) or "none", sum(map(len, p))
+        names, count = ", ".join(listed) or phrase("heads", "none"), sum(map(len, p))
         elements.append(NoteElement(text=phrase("heads", "significant", alpha=alpha, count=count, heads=names)))
     return Section(
         name="heads", title=phrase("heads", "title"), explanation=phrase("heads", "explanation"), elements=elements
@@ -53,7 +56,8 @@ def quads_section(run: ReportRun) -> Section:
     elements: list[PageElement] = []
     for language, kind, cells in run.quads:
         title = group_label(language, kind)
-        summary = f"{title}: " + " ".join(f"“{' '.join(cell.words)}”" for cell in cells)
+        sentences = " ".join(f"“{' '.join(cell.words)}”" for cell in cells)
+        summary = phrase("joined", "of_group", group=title, text=sentences)
         name = f"quad_{language}_{kind}"
         elements.append(FigureElement(name=name, figure=maps.quad_figure(cells, title), alt=summary))
     return Section(
@@ -74,10 +78,14 @@ def alignment_section(run: ReportRun) -> Section:
         figure = pictures.alignment_through_training(run.validations, head, run.chance)
         if figure:
             first, last = run.validations[0], run.validations[-1]
-            summary = (
-                f"Candidate accuracy of layer {head.layer} head {head.head} goes from "
-                f"{format_percent(first.get(name))} % at step {first['step']:,.0f} to "
-                f"{format_percent(last.get(name))} % at step {last['step']:,.0f}."
+            summary = phrase(
+                "alignment",
+                "alt",
+                head=head_name(head.layer, head.head),
+                first=format_percent(first.get(name)),
+                first_step=f"{first['step']:,.0f}",
+                last=format_percent(last.get(name)),
+                last_step=f"{last['step']:,.0f}",
             )
             elements.append(FigureElement(name="alignment_through_training", figure=figure, alt=summary))
     return Section(
@@ -116,12 +124,12 @@ def _role_numbers(roles: HeadRoles) -> str:
     parts = []
     if roles.positional.share is not None:
         offset = roles.positional.offset or 0
-        where = f"{abs(offset)} {'back' if offset < 0 else 'ahead'}" if offset else "on itself"
-        parts.append(f"{format_percent(roles.positional.share)} % {where}")
+        where = "ahead" if offset > 0 else "back" if offset else "on_itself"
+        parts.append(phrase("roles", where, share=format_percent(roles.positional.share), tokens=abs(offset)))
     for name, share in (("special", roles.special), ("cue", roles.cue)):
         if share is not None:
-            parts.append(f"{name} {format_percent(share)} %")
+            parts.append(f"{label('head_roles', name)} {format_percent(share)} %")
     lead = roles.antecedent.accuracy_over_best_baseline
     if lead is not None:
-        parts.append(f"antecedent {with_minus(f'{100 * lead:+.0f}')} points")
+        parts.append(phrase("roles", "antecedent_lead", points=with_minus(f"{100 * lead:+.0f}")))
     return " · ".join(parts)

@@ -10,7 +10,8 @@ from anaphora.report.groups import kind_groups
 from anaphora.report.headline import headline_sentence
 from anaphora.report.numbers import NOT_MEASURED, format_spread, format_value
 from anaphora.report.page.elements import PageElement, ReportRun, Section, TableElement
-from anaphora.report.wording import group_label, labels, language_name, phrase
+from anaphora.report.page.sections.cells import column_names
+from anaphora.report.wording import group_label, head_name, label, labels, language_name, phrase
 
 
 def comparison_section(
@@ -18,7 +19,10 @@ def comparison_section(
 ) -> Section:
     """Several runs: the verdict of each, median and spread of the measures, and how far their rows are apart."""
     elements: list[PageElement] = []
-    verdicts = [{group.label: group.cell.verdict for group in kind_groups(run.evidence.verdict)} for run in runs]
+    verdicts = [
+        {group.label: label("verdicts", group.cell.verdict) for group in kind_groups(run.evidence.verdict)}
+        for run in runs
+    ]
     names = list(dict.fromkeys(name for by_group in verdicts for name in by_group))
     if names:
         rows = [[name, *(by_group.get(name, NOT_MEASURED) for by_group in verdicts)] for name in names]
@@ -43,7 +47,7 @@ def comparison_section(
             ]
             for row in divergences
         ]
-        columns = ["runs", "", "bits"]
+        columns = [*column_names("runs"), "", *column_names("bits")]
         elements.append(TableElement(title=phrase("runs", "divergence"), columns=columns, rows=rows, texts=2))
     return Section(
         name="runs",
@@ -62,13 +66,19 @@ def run_facts(run: ReportRun) -> list[tuple[str, str]]:
     """What the run is: name and value of a few facts."""
     evidence = run.evidence
     items = sum(whole.items for whole in evidence.languages.values())
-    facts = [
-        ("run", run.name),
-        ("seed", evidence.seed),
-        ("split", evidence.split),
-        ("items", f"{items:,}" if items else None),
-        ("head", f"layer {evidence.head.layer} head {evidence.head.head}, chosen on {evidence.head.chosen_on}"),
-        ("untrained models", evidence.untrained_models),
-        ("training", f"{evidence.train_seconds / 60:.0f} min" if evidence.train_seconds else None),
-    ]
-    return [(name, str(value)) for name, value in facts if value is not None]
+    seconds = evidence.train_seconds
+    facts = {
+        "run": run.name,
+        "seed": evidence.seed,
+        "split": label("splits", evidence.split),
+        "items": f"{items:,}" if items else None,
+        "head": phrase(
+            "facts",
+            "chosen_head",
+            head=head_name(evidence.head.layer, evidence.head.head),
+            split=label("splits", evidence.head.chosen_on),
+        ),
+        "untrained_models": evidence.untrained_models,
+        "training": phrase("facts", "minutes", minutes=f"{seconds / 60:.0f}") if seconds else None,
+    }
+    return [(phrase("facts", name), str(value)) for name, value in facts.items() if value is not None]

@@ -18,8 +18,8 @@ from anaphora.report.numbers import (
     format_value,
 )
 from anaphora.report.page.elements import FigureElement, PageElement, Section, TableElement
-from anaphora.report.page.sections.cells import spaced_name
-from anaphora.report.wording import label, labels, language_name, phrase
+from anaphora.report.page.sections.cells import column_names
+from anaphora.report.wording import clauses, head_name, label, labels, language_name, phrase
 
 _WORST_TEMPLATES = 5
 """Templates of each language that are listed."""
@@ -30,10 +30,18 @@ def scoreboard_section(evidence: Evidence) -> Section:
     elements: list[PageElement] = []
     groups = list(all_groups(evidence.scores))
     if groups:
-        summary = "; ".join(
-            f"{group.label}: task accuracy {format_percent(group.cell.task_accuracy)} %, candidate accuracy "
-            f"{format_percent(group.cell.candidate_accuracy)} %, chance {format_percent(group.cell.chance)} %"
-            for group in groups
+        summary = clauses(
+            [
+                phrase(
+                    "scoreboard",
+                    "alt",
+                    group=group.label,
+                    task=format_percent(group.cell.task_accuracy),
+                    candidate=format_percent(group.cell.candidate_accuracy),
+                    chance=format_percent(group.cell.chance),
+                )
+                for group in groups
+            ]
         )
         elements.append(FigureElement(name="scoreboard", figure=pictures.scores_figure(evidence), alt=summary))
         rows = [
@@ -44,9 +52,7 @@ def scoreboard_section(evidence: Evidence) -> Section:
             ]
             for group in groups
         ]
-        columns = ["", "items", "task, %", "candidate, %", "quad, %", "among all words, %", "mass, %", "lift, times",
-                   "mass per token, %", "reciprocal rank", "MAS", "kappa", "candidate to pronoun, %",
-                   "p, corrected"]  # fmt: skip
+        columns = ["", *labels("score_columns").values()]
         title = phrase("scoreboard", "table")
         elements.append(TableElement(title=title, columns=columns, rows=rows, folded=True))
     return Section(
@@ -85,8 +91,14 @@ def effects_section(part: Groups[Effects] | None) -> Section:
     if figure:
         names = labels("effects")
         summary = [
-            f"{group.label}: "
-            + ", ".join(f"{name} {format_number(getattr(group.cell, key).value, 2)}" for key, name in names.items())
+            phrase(
+                "joined",
+                "of_group",
+                group=group.label,
+                text=phrase("joined", "comma").join(
+                    f"{name} {format_number(getattr(group.cell, key).value, 2)}" for key, name in names.items()
+                ),
+            )
             for group in kind_groups(part)
         ]
         rows = [
@@ -99,7 +111,7 @@ def effects_section(part: Groups[Effects] | None) -> Section:
         ]
         columns = ["", *names.values(), phrase("effects_section", "quads")]
         elements = [
-            FigureElement(name="effects", figure=figure, alt="; ".join(summary)),
+            FigureElement(name="effects", figure=figure, alt=clauses(summary)),
             TableElement(title=phrase("page", "numbers"), columns=columns, rows=rows, folded=True),
         ]
     return Section(
@@ -126,7 +138,7 @@ def baselines_section(evidence: Evidence) -> Section:
             [label("baselines", name), *(format_percent(group.cell.baselines.get(name)) for group in groups)]
             for name in names
         ]
-        columns = ["candidate accuracy, %", *(group.label for group in groups)]
+        columns = [*column_names("candidate_accuracy"), *(group.label for group in groups)]
         elements.append(TableElement(title=phrase("baselines_section", "table"), columns=columns, rows=rows))
     return Section(
         name="baselines",
@@ -145,8 +157,7 @@ def maps_section(evidence: Evidence) -> Section:
         for name, scores in (evidence.maps or {}).items():
             unit = phrase("maps_section", "whole_model")
             if scores.head is not None:
-                unit = f"layer {scores.head.layer}"
-                unit += "" if scores.head.head is None else f" head {scores.head.head}"
+                unit = head_name(scores.head.layer, scores.head.head)
             rows += [
                 [
                     label("maps", name),
@@ -157,8 +168,10 @@ def maps_section(evidence: Evidence) -> Section:
                 ]
                 for group in kind_groups(scores.languages)
             ]
-        summary = "; ".join(f"{name}, {group}: candidate accuracy {value} %" for name, _, group, value, _ in rows)
-        columns = ["map", "unit", "", "candidate accuracy, %", "mass, %"]
+        summary = clauses(
+            [phrase("maps_section", "alt", map=name, group=group, candidate=value) for name, _, group, value, _ in rows]
+        )
+        columns = [*column_names("map", "unit"), "", *column_names("candidate_accuracy", "mass")]
         elements = [
             FigureElement(name="maps", figure=figure, alt=summary),
             TableElement(title=phrase("page", "numbers"), columns=columns, rows=rows, texts=3, folded=True),
@@ -179,18 +192,20 @@ def factors_section(evidence: Evidence) -> Section:
         ("factors", measures.factors_figure(evidence.factors), list(_factor_rows(evidence))),
     ):
         if figure:
-            summary = "; ".join(
-                f"{group}, {language}, {value}: candidate accuracy {candidate} %"
-                for group, language, value, _, _, candidate, *_ in rows
+            summary = clauses(
+                [
+                    phrase("strata", "alt", factor=factor, spoken=spoken, value=value, candidate=candidate)
+                    for factor, spoken, value, _, _, candidate, *_ in rows
+                ]
             )
-            columns = ["", "", "", "items", "task, %", "candidate, %", "mass, %", "chance, %"]
+            columns = ["", "", "", *column_names("items", "task", "candidate", "mass", "chance")]
             elements += [
                 FigureElement(name=name, figure=figure, alt=summary),
                 TableElement(title=phrase("page", "numbers"), columns=columns, rows=rows, texts=3, folded=True),
             ]
     worst = [row for language in evidence.languages for row in _worst_templates(evidence, language)]
     if worst:
-        columns = ["template", "language", "items", "task, %", "candidate, %"]
+        columns = column_names("template", "language", "items", "task", "candidate")
         elements.append(TableElement(title=phrase("strata", "worst"), columns=columns, rows=worst, texts=2))
     return Section(
         name="strata",
@@ -203,7 +218,7 @@ def factors_section(evidence: Evidence) -> Section:
 def _stratum_rows(evidence: Evidence) -> Iterator[list[str]]:
     for language, cells in evidence.strata.items():
         for name, cell in cells.items():
-            where = ["stratum", language_name(language), spaced_name(name)]
+            where = [label("factors", "stratum"), language_name(language), label("factor_values", name)]
             yield [*where, *_accuracies(cell, cell.intervals.candidate_accuracy)]
 
 
@@ -211,7 +226,7 @@ def _factor_rows(evidence: Evidence) -> Iterator[list[str]]:
     for factor, languages in (evidence.factors or {}).items():
         for language, cells in languages.items():
             for cell in cells if factor != "template" else ():
-                where = [factor, language_name(language), spaced_name(cell.value)]
+                where = [label("factors", factor), language_name(language), label("factor_values", cell.value)]
                 yield [*where, *_accuracies(cell, cell.interval)]
 
 

@@ -10,17 +10,16 @@ from anaphora.analysis.evidence.schema.scores import Cell, Groups
 from anaphora.report.groups import kind_groups
 from anaphora.report.numbers import NOT_MEASURED, format_percent, format_value
 from anaphora.report.page.elements import GroupVerdict, NoteElement, PageElement, RuleResult, Section, VerdictElement
-from anaphora.report.page.sections.cells import spaced_name
-from anaphora.report.wording import label, phrase
+from anaphora.report.wording import label, phrase, translated
 
-_COLUMNS = tuple(phrase("verdict", name) for name in ("candidate", "chance", "knockout", "flipped"))
-_HEAD_COLUMNS = tuple(phrase("verdict", name) for name in ("candidate", "chance", "antecedent_edge", "flipped_by_head"))
+_COLUMNS = ("candidate", "chance", "knockout", "flipped")
+_HEAD_COLUMNS = ("candidate", "chance", "antecedent_edge", "flipped_by_head")
 
 
 def verdict_section(evidence: Evidence) -> Section:
     """The verdict of every language and kind of cue, at the head's layer and at the head, with every rule applied."""
     elements: list[PageElement] = [
-        VerdictElement(columns=columns, rows=rows)
+        VerdictElement(columns=[phrase("verdict", name) for name in columns], rows=rows)
         for columns, rows in (
             (_COLUMNS, _group_verdicts(evidence, evidence.verdict, phrase("verdict", "at_layer"), _layer_numbers)),
             (
@@ -35,10 +34,10 @@ def verdict_section(evidence: Evidence) -> Section:
         text = phrase(
             "verdict",
             "protocol",
-            metric=spaced_name(protocol.metric),
+            metric=label("measures", protocol.metric),
             map=label("maps", protocol.map),
-            direction=spaced_name(protocol.direction),
-            split=protocol.split,
+            direction=label("directions", protocol.direction),
+            split=label("splits", protocol.split),
             alpha=protocol.alpha,
             hash=protocol.hash,
         )
@@ -59,14 +58,20 @@ def _group_verdicts(
 ) -> list[GroupVerdict]:
     return [
         GroupVerdict(
-            f"{group.label}: {scope}",
+            phrase("joined", "of_group", group=group.label, text=scope),
             group.cell.verdict,
             [
                 *_score_numbers(in_group(evidence.scores, group.language, group.kind)),
                 *causal_numbers(in_group(evidence.causal_cells, group.language, group.kind)),
             ],
             [
-                RuleResult(row.rule, row.question, format_value(row.value, row.interval), row.needed, row.passed)
+                RuleResult(
+                    translated("verdict_rules", row.rule),
+                    translated("verdict_questions", row.question),
+                    format_value(row.value, row.interval),
+                    translated("verdict_needed", row.needed),
+                    row.passed,
+                )
                 for row in group.cell.rows
             ],
         )
