@@ -77,7 +77,7 @@ def with_fonts(html: str, text: Iterable[str], weights: Sequence[int]) -> str:
     return html.replace(_FONT_PLACEHOLDER, _font_faces(text, weights), 1)
 
 
-_EXPLORER_SECTIONS = {"phrases": "explorer", "maps": "maps", "languages": "languages"}
+_EXPLORER_SECTIONS = {"phrases": "explorer", "maps": "maps", "languages": "languages", "values": "factor_values"}
 
 
 def weight_colours() -> dict[str, Any]:
@@ -138,5 +138,5 @@ def _font_faces(text: Iterable[str], weights: Sequence[int]) -> str:
 
 
 def explorer_words(language: str | None = None) -> dict[str, dict[str, str]]:
-    """What the explorer says in a language: its phrases, and the names of maps and languages."""
+    """What the explorer says in a language: its phrases, and the names of maps, languages, cues and their types."""
     return {name: labels(section, language) for name, section in _EXPLORER_SECTIONS.items()}

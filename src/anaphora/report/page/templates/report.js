@@ -84,11 +84,11 @@
     button.type = "button";
     const text = element("span", "", one.text);
     text.lang = one.language;
-    const tags = element("span", "tags", [languages[one.language] ?? one.language, one.kind && one.kind + " cue", one.type].filter(Boolean).join(" · ") + " · ");
-    for (const [name, right] of [["answer", one.right], ["head", one.head_right]]) {
+    const tags = element("span", "tags", [languages[one.language] ?? one.language, one.kind && say("cue_tag", { kind: data.values[one.kind] ?? one.kind }), data.values[one.type] ?? one.type].filter(Boolean).join(" · ") + " · ");
+    for (const [name, right] of [[say("answer_tag"), one.right], [say("head_tag"), one.head_right]]) {
       if (right === null || right === undefined) continue;
-      const said = element("span", "whole", name + " ");
-      said.append(sign(right), right ? " right" : " wrong");
+      const said = element("span", "whole", name);
+      said.append(sign(right), say(right ? "right" : "wrong"));
       tags.append(said, " ");
     }
     button.append(text, tags);
