@@ -23,6 +23,14 @@ def test_the_word_that_decides_a_label_carries_it(labelled: Path) -> None:
     assert attribution.top(1)[0][0] == "badly"  # for "a" it may be enough that the word is missing
 
 
+def test_a_sentence_leaves_nothing_in_the_cache(
+    labelled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANAPHORA_CACHE", str(tmp_path / "cache"))
+    anaphora.load(labelled).attribution("It went well")
+    assert not (tmp_path / "cache").exists()
+
+
 def test_what_a_run_does_not_read_of_a_long_text_adds_nothing(labelled: Path) -> None:
     run = anaphora.load(labelled)
     longest = run.run.config.batching.row_tokens

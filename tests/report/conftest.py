@@ -38,10 +38,13 @@ from anaphora.analysis.evidence.schema.scores import (
     HeadPosition,
     HeadRoles,
     LanguageScores,
+    Level,
+    LevelIntervals,
     MapCell,
     MapScores,
     PositionalShare,
     ScoreIntervals,
+    Shortcut,
     Significance,
     Specificity,
     WorstTemplate,
@@ -379,6 +382,23 @@ def invented_validations() -> list[dict[str, float]]:
         }
         for round_ in range(10)
     ]
+
+
+@pytest.fixture(scope="session")
+def level() -> Level:
+    """What one level of the corpus of compositions holds."""
+    return Level(
+        items=80,
+        task_accuracy=0.9,
+        candidate_accuracy=0.85,
+        octad_accuracy=0.7,
+        antecedent_mass=0.6,
+        best_shortcut=Shortcut(name="boosted_trees", accuracy=0.52),
+        shortcuts={"table_of_wordings": 0.5, "boosted_trees": 0.52},
+        rule_model=1.0,
+        random_init=0.45,
+        intervals=LevelIntervals(task_accuracy=Interval(0.8, 0.95), candidate_accuracy=None, antecedent_mass=None),
+    )
 
 
 @pytest.fixture(scope="session")

@@ -15,9 +15,8 @@ from matplotlib.text import Text
 
 from anaphora.analysis.evidence.controls import EXPECTED
 from anaphora.analysis.evidence.schema.evidence import Control, Evidence
-from anaphora.analysis.evidence.schema.scores import Level, LevelIntervals, Shortcut
+from anaphora.analysis.evidence.schema.scores import Level
 from anaphora.analysis.evidence.schema.several_runs import RowDivergence
-from anaphora.analysis.evidence.schema.typed_json import Interval
 from anaphora.analysis.evidence.verdict import verdict, verdict_at_head
 from anaphora.report.figures.maps import QuadCell
 from anaphora.report.page import write
@@ -81,6 +80,7 @@ def english_words(texts: Iterable[str]) -> set[str]:
 def spoken(
     tmp_path_factory: pytest.TempPathFactory,
     evidence: Evidence,
+    level: Level,
     explorer: dict[str, Any],
     validations: list[dict[str, float]],
 ) -> tuple[ChineseText, dict[str, Figure]]:
@@ -102,18 +102,6 @@ def spoken(
         for name, each in EXPECTED.items()
     }
     controls["uniform"] = replace(trained, expected=EXPECTED["uniform"].statement, observed=observed)
-    level = Level(
-        items=80,
-        task_accuracy=0.9,
-        candidate_accuracy=0.85,
-        octad_accuracy=0.7,
-        antecedent_mass=0.6,
-        best_shortcut=Shortcut(name="boosted_trees", accuracy=0.52),
-        shortcuts={"table_of_wordings": 0.5, "boosted_trees": 0.52},
-        rule_model=1.0,
-        random_init=0.45,
-        intervals=LevelIntervals(task_accuracy=Interval(0.8, 0.95), candidate_accuracy=None, antecedent_mass=None),
-    )
     whole = replace(evidence, controls=controls, levels={"zh": {"L1": level, "unseen_names": level}})
     whole = replace(whole, verdict=verdict(whole, 0.05), verdict_at_head=verdict_at_head(whole, 0.05))
     with pytest.MonkeyPatch.context() as patch, spoken_in("zh"):

@@ -21,8 +21,7 @@ from matplotlib.text import Text
 
 from anaphora.analysis.evidence.comparison import compare_runs
 from anaphora.analysis.evidence.schema.evidence import Evidence
-from anaphora.analysis.evidence.schema.scores import Level, LevelIntervals, Shortcut
-from anaphora.analysis.evidence.schema.typed_json import Interval
+from anaphora.analysis.evidence.schema.scores import Level
 from anaphora.base.errors import UserError
 from anaphora.report.figures.fonts import is_chinese
 from anaphora.report.figures.maps import QuadCell
@@ -213,27 +212,17 @@ def test_no_figure_shows_a_name_that_was_to_be_filled_in(evidence: Evidence) -> 
     assert not [text for text in shown if re.search(r"{\w+", text)]
 
 
-def test_compositions_have_a_section_with_every_shortcut_where_there_are_levels(evidence: Evidence) -> None:
-    level = Level(
-        items=80,
-        task_accuracy=0.9,
-        candidate_accuracy=0.85,
-        octad_accuracy=0.7,
-        antecedent_mass=0.6,
-        best_shortcut=Shortcut(name="triples", accuracy=0.52),
-        shortcuts={"words": 0.5, "triples": 0.52},
-        rule_model=1.0,
-        random_init=0.45,
-        intervals=LevelIntervals(task_accuracy=Interval(0.8, 0.95), candidate_accuracy=None, antecedent_mass=None),
-    )
+def test_compositions_have_a_section_with_every_shortcut_where_there_are_levels(
+    evidence: Evidence, level: Level
+) -> None:
     whole = replace(evidence, levels={"en": {"L1": level, "unseen_names": level}})
     (section,) = [each for each in run_sections(ReportRun(name="a", evidence=whole), []) if each.name == "levels"]
     scores, shortcuts = (element for element in section.elements if isinstance(element, TableElement))
     assert scores.rows[0] == [
-        "English", "L1, one order seen", "80", "90.0 [80.0, 95.0]", "85.0", "70.0", "60.0", "triples 52.0", "45.0"
+        "English", "L1, one order seen", "80", "90.0 [80.0, 95.0]", "85.0", "70.0", "60.0", "boosted trees 52.0", "45.0"
     ]  # fmt: skip
     assert [row[2:] for row in shortcuts.rows[:3]] == [
-        ["words", "50.0"], ["triples", "52.0"], ["model of the rule", "100.0"]
+        ["table of wordings", "50.0"], ["boosted trees", "52.0"], ["model of the rule", "100.0"]
     ]  # fmt: skip
     assert "levels" not in {each.name for each in run_sections(ReportRun(name="a", evidence=evidence), [])}
 

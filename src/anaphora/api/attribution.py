@@ -98,7 +98,7 @@ def _question(run: Run, text: str, example: Example | None) -> tuple[Batch, list
             raise UserError("this run labels texts (task.prediction=label): an attribution takes no pronoun")
         whole = Text(text=text, language=language_of(text), label=prediction.labels[0])  # which label changes nothing
         names = list(prediction.labels)
-        data: EncodedSplit = encode_texts(run, [whole], names)
+        data: EncodedSplit = encode_texts(run, [whole], names, cached=False)
     else:
         from anaphora.runs.items import encode
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from anaphora.analysis.evidence.headline import Measurement, score_headline
+from anaphora.analysis.evidence.headline import Measurement
 from anaphora.analysis.evidence.storage import write_evidence, write_measurement
 from anaphora.api.models import open_any
 from anaphora.api.scoring import CAUSAL_ITEMS, read_splits, score_on
@@ -21,7 +21,7 @@ def score_heads(settings: Analysis) -> Measurement:
     run = load(settings.run, settings.trainer)
     with held_output(settings.output, run.directory) as folder:
         with console.status("reading the data") as status:
-            headline = headline_of(run, settings, status, score_headline)
+            headline = headline_of(run, settings, status, keep_rows=False)
         write_evidence(headline, folder)
     print_headline(headline.evidence())
     return headline

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -83,20 +83,18 @@ def held_output(output: str | None, default: Path) -> Iterator[Path]:
         yield folder
 
 
-def headline_of(
-    run: Run, settings: Analysis, status: Status, measure: Callable[..., Headline] = measure_headline
-) -> Headline:
+def headline_of(run: Run, settings: Analysis, status: Status, keep_rows: bool = True) -> Headline:
     """The head that development chooses, or the one that a command names, measured on the split that it names.
 
     Args:
         run: whose heads.
         settings: of the command.
         status: where progress is shown.
-        measure: `measure_headline`, or `score_headline` where no rows are needed afterwards.
+        keep_rows: whether the rows of the measured items are needed afterwards.
     """
     requested = requested_head(settings, run)
     splits = evaluation_splits(run, settings.split, settings.data, settings.items)
-    return measure(
+    return measure_headline(
         run,
         splits.training,
         splits.development,
@@ -105,6 +103,7 @@ def headline_of(
         settings.untrained,
         requested,
         status.update,
+        keep_rows,
     )
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from anaphora.analysis.evidence import headline as module
-from anaphora.analysis.evidence.headline import Headline, measure_headline, score_headline
+from anaphora.analysis.evidence.headline import Headline, measure_headline
 from anaphora.analysis.evidence.schema.evidence import ChosenHead
 from anaphora.analysis.scores.heads import Head, choose_head
 from anaphora.runs.directory import Run, load
@@ -74,7 +74,7 @@ def test_progress_names_every_stage(run: Run, material: EvaluationSplits) -> Non
 
 def test_scores_without_rows_are_those_with_rows_to_the_last_digit(run: Run, material: EvaluationSplits) -> None:
     splits = (material.training, material.development, material.measured)
-    whole, alone = (measure(run, *splits, "test", 1) for measure in (measure_headline, score_headline))
+    whole, alone = (measure_headline(run, *splits, "test", 1, keep_rows=keep_rows) for keep_rows in (True, False))
     assert whole.evidence() == alone.evidence()
     for name in ("kept", "candidate_mass", "lift", "reciprocal_rank"):
         np.testing.assert_array_equal(getattr(whole.measured, name), getattr(alone.measured, name))

@@ -122,6 +122,7 @@ def measure_headline(
     untrained: int,
     chosen: Head | None = None,
     progress: Progress = no_progress,
+    keep_rows: bool = True,
 ) -> Headline:
     """Choose a head on the development items and measure it on others.
 
@@ -134,34 +135,45 @@ def measure_headline(
         untrained: how many models at their random start are the control.
         chosen: a head fixed beforehand instead.
         progress: is called with the name of each stage.
+        keep_rows: whether the rows of the measured items stay in the capture; of a long split they may not fit the
+            memory, and without them each batch's are let go once they are scored.
     """
-    return _headline(run, training, development, measured, split, untrained, chosen, progress, _scores_with_rows)
-
-
-def score_headline(
-    run: Run,
-    training: Sequence[Example] | None,
-    development: Sequence[Example],
-    measured: Sequence[Example],
-    split: str,
-    untrained: int,
-    chosen: Head | None = None,
-    progress: Progress = no_progress,
-) -> Headline:
-    """The same numbers for items whose rows do not fit the memory: none of them is kept once it is scored."""
-    return _headline(run, training, development, measured, split, untrained, chosen, progress, _scores_alone)
-
-
-def _scores_with_rows(run: Run, examples: Sequence[Example]) -> tuple[HeadScores, Capture]:
-    captured = capture_run(run, examples)
-    return score_records(captured.records), captured
-
-
-def _scores_alone(run: Run, examples: Sequence[Example]) -> tuple[HeadScores, Capture]:
-    scores, answers = score_split(
-        run.model, EncodedSplit(examples, run.tokenizer), run.config.batching, run.config.task.prediction
+    progress("development split")
+    dev_scores, _ = _score_items(run, development)
+    head = chosen or choose_head(dev_scores)
+    progress(f"{split} split")
+    if keep_rows:
+        captured = capture_run(run, measured)
+        scores = score_records(captured.records)
+    else:
+        scores, answers = _score_items(run, measured)
+        captured = Capture([], answers)
+    baselines: dict[str, NDArray[np.float64]] = {}
+    shortcuts: dict[str, NDArray[np.float64]] = {}
+    if training is not None:
+        progress("baselines")
+        baselines = accuracy.shortcut_correctness(training, scores.examples)
+        shortcuts = composition_shortcuts(training, scores.examples, run.tokenizer)
+    # Every untrained model reads the same tokens: the texts are tokenized once.
+    split_items = untrained_items(development, scores.examples) if untrained else ()
+    encoded = [EncodedSplit(examples, run.tokenizer) for examples in split_items]
+    control = (_untrained_scores(run, seed, *encoded) for seed in untrained_seeds(untrained, progress))
+    return Headline(
+        run=run,
+        split=split,
+        head=head,
+        development=dev_scores,
+        measured=scores,
+        capture=captured,
+        baselines=baselines,
+        untrained=untrained_correctness(control, scores.examples),
+        shortcuts=shortcuts,
     )
-    return scores, Capture([], answers)
+
+
+def _score_items(run: Run, examples: Sequence[Example]) -> tuple[HeadScores, Answers | None]:
+    data = EncodedSplit(examples, run.tokenizer)
+    return score_split(run.model, data, run.config.batching, run.config.task.prediction)
 
 
 def score_split(
@@ -184,45 +196,6 @@ def score_split(
     dropped = {reason: by_length.dropped[reason] for reason in DROP_REASONS if reason in by_length.dropped}
     scores = replace(by_length.select(order), kept=items[order], dropped=dropped)
     return scores, Answers.about(data.examples, candidates) if answers_pronouns(prediction) else None
-
-
-def _headline(
-    run: Run,
-    training: Sequence[Example] | None,
-    development: Sequence[Example],
-    measured: Sequence[Example],
-    split: str,
-    untrained: int,
-    chosen: Head | None,
-    progress: Progress,
-    score_measured: Callable[[Run, Sequence[Example]], tuple[HeadScores, Capture]],
-) -> Headline:
-    progress("development split")
-    dev_scores, _ = _scores_alone(run, development)
-    head = chosen or choose_head(dev_scores)
-    progress(f"{split} split")
-    scores, measured_capture = score_measured(run, measured)
-    baselines: dict[str, NDArray[np.float64]] = {}
-    shortcuts: dict[str, NDArray[np.float64]] = {}
-    if training is not None:
-        progress("baselines")
-        baselines = accuracy.shortcut_correctness(training, scores.examples)
-        shortcuts = composition_shortcuts(training, scores.examples, run.tokenizer)
-    # Every untrained model reads the same tokens: the texts are tokenized once.
-    split_items = untrained_items(development, scores.examples) if untrained else ()
-    encoded = [EncodedSplit(examples, run.tokenizer) for examples in split_items]
-    control = (_untrained_scores(run, seed, *encoded) for seed in untrained_seeds(untrained, progress))
-    return Headline(
-        run=run,
-        split=split,
-        head=head,
-        development=dev_scores,
-        measured=scores,
-        capture=measured_capture,
-        baselines=baselines,
-        untrained=untrained_correctness(control, scores.examples),
-        shortcuts=shortcuts,
-    )
 
 
 def untrained_items(

@@ -168,9 +168,9 @@ def perplexity(run: Run, texts: Sequence[Text]) -> tuple[float, int]:
     return math.exp(total / max(1, masked)), masked
 
 
-def encode_texts(run: Run, texts: Sequence[Text], labels: Sequence[str]) -> EncodedTexts:
+def encode_texts(run: Run, texts: Sequence[Text], labels: Sequence[str], cached: bool = True) -> EncodedTexts:
     """Texts as the run's model reads them; with labels, the beginning of each."""
-    data = EncodedTexts(texts, run.tokenizer, run.config.batching.row_tokens, labels)
+    data = EncodedTexts(texts, run.tokenizer, run.config.batching.row_tokens, labels, cached)
     check_length(run.config.model, data.max_tokens())
     return data
 

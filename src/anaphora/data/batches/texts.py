@@ -7,8 +7,9 @@ kept in the cache, since ten million words take a while.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, count
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +33,14 @@ class EncodedTexts(EncodedSplit):
     `texts` then holds the text of every chunk.
     """
 
-    def __init__(self, texts: Sequence[Text], tokenizer: Tokenizer, longest: int, labels: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        texts: Sequence[Text],
+        tokenizer: Tokenizer,
+        longest: int,
+        labels: Sequence[str] = (),
+        cached: bool = True,
+    ) -> None:
         """Encode a split.
 
         Args:
@@ -40,6 +48,7 @@ class EncodedTexts(EncodedSplit):
             tokenizer: cuts them into tokens.
             longest: tokens of a chunk at most, special ones included.
             labels: those that a text may have; without them every chunk of a text counts, else the first one.
+            cached: whether the tokens are kept in the cache, as those of a split are worth it and a sentence's are not.
 
         Raises:
             UserError: a text has none of the labels, or a chunk has room for special tokens alone.
@@ -52,7 +61,10 @@ class EncodedTexts(EncodedSplit):
         self.examples, self.tokens = [], []
         self.texts, self.labels = list(texts) if labels else [], list(labels)
         self.vocabulary = tokenizer.size
-        self.ids, self.words = _token_chunks([text.text for text in texts], tokenizer, longest, bool(labels))
+        tokens_of = _stored_chunks if cached else _encode
+        stored = tokens_of([text.text for text in texts], tokenizer, longest, bool(labels))
+        lengths = stored["lengths"].astype(np.int64)
+        self.ids, self.words = (RaggedArray.joined(stored[name], lengths) for name in ("ids", "words"))
         nothing = RaggedArray.joined(np.empty(0, dtype=np.int64), np.zeros(len(self), dtype=np.int64))
         self.queries = self.candidates = self.names = nothing
         self.max_candidates = max(1, len(labels))
@@ -77,10 +89,10 @@ class EncodedTexts(EncodedSplit):
         self.texts = [self.texts[number] for number in kept] if self.texts else []
 
 
-def _token_chunks(
+def _stored_chunks(
     texts: Sequence[str], tokenizer: Tokenizer, longest: int, first_only: bool
-) -> tuple[RaggedArray, RaggedArray]:
-    """Token ids and word numbers of every chunk, from the cache or put there."""
+) -> Mapping[str, NDArray[Any]]:
+    """What `_encode` gives, from the cache or put there."""
     path = cache_folder() / f"tokens-{_fingerprint(texts, tokenizer, longest, first_only)}.safetensors"
     try:
         stored, _ = read_arrays(path)
@@ -93,8 +105,7 @@ def _token_chunks(
     except UserError as error:
         reason = str(error).removeprefix(f"{path}: ")
         raise UserError(f"{path}: the cache is damaged ({reason}); delete this file, and it is made anew") from None
-    lengths = stored["lengths"].astype(np.int64)
-    return RaggedArray.joined(stored["ids"], lengths), RaggedArray.joined(stored["words"], lengths)
+    return stored
 
 
 def _fingerprint(texts: Sequence[str], tokenizer: Tokenizer, longest: int, first_only: bool) -> str:

@@ -49,10 +49,10 @@ class AtlasEntry:
     @property
     def head(self) -> str:
         """The chosen head as the page writes it."""
-        return head_name(self.evidence.head.layer, self.evidence.head.head)
+        return numbered_head(self.evidence.head.layer, self.evidence.head.head)
 
 
-def head_name(layer: int, head: int) -> str:
+def numbered_head(layer: int, head: int) -> str:
     """A head as the page writes it: layer.head, both counted from 0."""
     return f"{layer}.{head}"
 

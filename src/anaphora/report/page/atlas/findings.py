@@ -8,7 +8,7 @@ from anaphora.analysis.evidence.schema.evidence import VERDICT_SCOPE, in_group
 from anaphora.analysis.evidence.schema.scores import Cell
 from anaphora.analysis.scores.cells import ALL
 from anaphora.report.numbers import format_count, format_number, format_percent
-from anaphora.report.page.atlas.entry import AtlasEntry, best_shortcut, head_name, row_of
+from anaphora.report.page.atlas.entry import AtlasEntry, best_shortcut, numbered_head, row_of
 from anaphora.report.page.atlas.tasks import RULE_POLICIES, RULE_SELECTORS, mention_type
 from anaphora.report.wording import label, language_name, phrase
 
@@ -100,13 +100,13 @@ def _antecedent_findings(entries: Sequence[AtlasEntry], language: str) -> Iterat
         corpus=label("corpora", entry.corpus, language),
         form=label("mention_types", column, language),
         model=entry.model,
-        head=head_name(any_word["layer"], any_word["head"]),
+        head=numbered_head(any_word["layer"], any_word["head"]),
         share=format_percent(share),
         low=format_percent(any_word["low"]),
         high=format_percent(any_word["high"]),
         items=format_count(any_word["items"]),
         mentions=format_percent(mention["accuracy"]),
-        mentions_head=head_name(mention["layer"], mention["head"]),
+        mentions_head=numbered_head(mention["layer"], mention["head"]),
         nearest=format_percent(rules["nearest"]),
         rule=label("selectors", best.replace(" ", "_"), language),
         best=format_percent(rules[best]),

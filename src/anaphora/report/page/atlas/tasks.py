@@ -11,7 +11,7 @@ from anaphora.report.figures import style
 from anaphora.report.figures.panels import Mark, Marks, panel_figure
 from anaphora.report.figures.style import figure_style
 from anaphora.report.numbers import NOT_MEASURED, format_count, format_number, format_percent
-from anaphora.report.page.atlas.entry import AtlasEntry, Rows, head_name, interval_of, row_of
+from anaphora.report.page.atlas.entry import AtlasEntry, Rows, interval_of, numbered_head, row_of
 from anaphora.report.page.elements import FigureElement, NoteElement, PageElement, TableElement
 from anaphora.report.wording import label, phrase
 
@@ -176,7 +176,7 @@ def _picked(row: Mapping[str, Any] | None) -> str:
     if row is None:
         return NOT_MEASURED
     share = format_percent(row["accuracy"], interval_of(row))
-    return share if row["layer"] is None else f"{share} ({head_name(row['layer'], row['head'])})"
+    return share if row["layer"] is None else f"{share} ({numbered_head(row['layer'], row['head'])})"
 
 
 def _ratio(row: Mapping[str, Any], name: str) -> str:
