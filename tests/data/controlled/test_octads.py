@@ -194,12 +194,12 @@ def test_no_sentence_of_dev_or_test_is_one_of_training_up_to_fillers_and_marks(l
     def words(text: str) -> tuple[str, ...]:
         return tuple(word for word in re.sub(r"\{\w+\}", " ", text).split() if any(map(str.isalnum, word)))
 
-    links = {split: {words(link) for link in content.parts[split]["link"]} for split in ("train", *EVALUATED)}
+    links = {split: {words(link) for link in content.texts(split, "link")} for split in ("train", *EVALUATED)}
     assert not links["train"] & links["test"] and not links["train"] & links["dev"] and not links["dev"] & links["test"]
     for place in (*compositions.DISTRACTOR_POSITIONS, "third"):
-        known = {words(text) for text in content.parts["train"][place]}
+        known = {words(text) for text in content.texts("train", place)}
         for split in EVALUATED:
-            assert not known & {words(text) for text in content.parts[split][place]}
+            assert not known & {words(text) for text in content.texts(split, place)}
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -216,10 +216,10 @@ def test_invented_names_are_many_and_those_of_dev_and_test_nowhere_else(
 
 def test_words_in_brackets_stand_for_one_text_each() -> None:
     content = compositions.load("en", CONTENT_FOLDER)
-    written = content.parts["train"]["after"]
+    written = content.texts("train", "after")
     assert {", said {x}", ", wrote {x}", "; {x} saw it all"} <= set(written)
     assert not [text for text in written if set(text) & set("(|)") or "  " in text]
-    assert ", who knew {x} ," in content.parts["train"]["inside"]  # one of the words may be none
+    assert ", who knew {x} ," in content.texts("train", "inside")  # one of the words may be none
 
 
 def test_another_seed_withholds_other_pairs(generated_splits: dict[str, list[Example]]) -> None:
@@ -232,12 +232,8 @@ def test_another_seed_withholds_other_pairs(generated_splits: dict[str, list[Exa
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_no_word_of_dev_or_test_is_new(language: str) -> None:
     """Wordings are new, and words are not: a vector that nothing has trained says nothing about a rule."""
-    phrases = [
-        text
-        for split in EVALUATED
-        for texts in compositions.load(language, CONTENT_FOLDER).parts[split].values()
-        for text in texts
-    ]
+    content = compositions.load(language, CONTENT_FOLDER)
+    phrases = [text for split in EVALUATED for place in content.parts[split] for text in content.texts(split, place)]
     for kind in set(BESIDE_OCTADS) & {*SET_CUE_TYPES, *role_cue_types(language)}:
         written = templates.load(language, kind, CONTENT_FOLDER).templates
         phrases += [token for template in written if template.split in EVALUATED for token in template.tokens]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import product
+from itertools import chain, product
 from pathlib import Path
 from typing import Any
 
@@ -68,7 +68,8 @@ class CompositionContent:
     predicates: tuple[Predicate, ...]
     states: tuple[State, ...]
     frames: Mapping[str, Frame]
-    parts: Mapping[str, Mapping[str, tuple[str, ...]]]  # by split, then by place in the sentence
+    parts: Mapping[str, Mapping[str, tuple[tuple[str, ...], ...]]]
+    """By split, then by place in the sentence: its lines, and the texts that each stands for."""
 
     def states_of(self, kind: str, participant: str) -> list[State]:
         """The states that pick a participant of the predicates of a class."""
@@ -78,6 +79,10 @@ class CompositionContent:
         """The classes of predicates."""
         return list(dict.fromkeys(predicate.kind for predicate in self.predicates))
 
+    def texts(self, split: str, place: str) -> list[str]:
+        """Everything that may stand at a place of a split's sentences."""
+        return [text for line in self.parts[split][place] for text in line]
+
     def training_phrases(self) -> Iterator[str]:
         """Everything that a training sentence can hold, in tokens; slots are among them."""
         for frame in self.frames.values():
@@ -86,8 +91,8 @@ class CompositionContent:
             yield from predicate.forms.values()
         for state in self.states:
             yield state.text
-        for texts in self.parts["train"].values():
-            yield from texts
+        for place in self.parts["train"]:
+            yield from self.texts("train", place)
 
 
 def load(language: str, folder: Path) -> CompositionContent:
@@ -186,7 +191,7 @@ def _states(path: Path, written: Mapping[str, Any], kinds: list[str]) -> Iterato
         yield State(text, picked)
 
 
-def _parts(path: Path, split: str, written: Any) -> dict[str, tuple[str, ...]]:
+def _parts(path: Path, split: str, written: Any) -> dict[str, tuple[tuple[str, ...], ...]]:
     if not isinstance(written, dict):
         raise UserError(f"{path}, [{split}]: the section is missing")
     check_keys(path, f"[{split}]", written, set(_PARTS))
@@ -196,13 +201,13 @@ def _parts(path: Path, split: str, written: Any) -> dict[str, tuple[str, ...]]:
         if not isinstance(texts, list) or not texts or not all(isinstance(text, str) for text in texts):
             raise UserError(f"{path}, [{split}], {name}: {texts!r} must be a list of texts")
         slots = {"x", "he"} if name == "third" else {"x"} if name in DISTRACTOR_POSITIONS else set()
-        written_out = [variant for text in texts for variant in _variants(text)]
-        for text in written_out:
+        lines = tuple(tuple(_variants(text)) for text in texts)
+        for text in chain.from_iterable(lines):
             named = set(_SLOT.findall(text)) - set(POOLS)
             if named != slots:
                 wanted = " and ".join(f"{{{slot}}}" for slot in sorted(slots, reverse=True)) or "no slot"
                 raise UserError(f"{path}, [{split}], {name}: {text!r} must hold {wanted}, pools aside")
-        parts[name] = tuple(written_out)
+        parts[name] = lines
     return parts
 
 

@@ -151,19 +151,40 @@ class OctadPlanner:
         return chosen[0], chosen[1]
 
 
-def sentence_plans(parts: Mapping[str, Sequence[str]], split: str, chance: random.Random) -> Iterator[SentencePlan]:
-    """Sentences without end, each part of each as likely as another of its place, and where a third person stands."""
+Lines = Sequence[Sequence[str]]
+"""What may stand at a place of a sentence: lines, and the texts that each stands for."""
+
+
+def sentence_plans(parts: Mapping[str, Lines], split: str, chance: random.Random) -> Iterator[SentencePlan]:
+    """Sentences without end, and where a third person stands.
+
+    Of a place each line is as likely as another, whatever the number of its texts: one with many would crowd out the
+    others' constructions.
+    """
     while True:
         drawn = chance.random()
         share = int(drawn / DISTRACTOR_SHARE)
         distractor = DISTRACTOR_POSITIONS[share] if share < len(DISTRACTOR_POSITIONS) else "none"
-        places = {name: chance.randrange(len(parts[name])) for name in parts}
+        places = {name: _place(lines, chance) for name, lines in parts.items()}
         yield plan(parts, places, distractor, split)
 
 
-def plan(parts: Mapping[str, Sequence[str]], places: Mapping[str, int], distractor: str, split: str) -> SentencePlan:
-    """The sentence whose parts are those with these numbers."""
-    text = {name: parts[name][place] for name, place in places.items()}
+def _place(lines: Lines, chance: random.Random) -> tuple[int, int]:
+    """The numbers of a line and of one of its texts."""
+    line = chance.randrange(len(lines))
+    return line, chance.randrange(len(lines[line]))
+
+
+def _numbered(name: str, place: tuple[int, int]) -> str:
+    line, text = place
+    return f"{name}{line}.{text}" if text else f"{name}{line}"
+
+
+def plan(
+    parts: Mapping[str, Lines], places: Mapping[str, tuple[int, int]], distractor: str, split: str
+) -> SentencePlan:
+    """The sentence whose parts are those with these numbers of line and text."""
+    text = {name: parts[name][line][number] for name, (line, number) in places.items()}
     own = text.get(distractor, "")
     used = ("prefix", "link", "suffix", *([distractor] if own else []))
     if distractor == "before":
@@ -171,7 +192,7 @@ def plan(parts: Mapping[str, Sequence[str]], places: Mapping[str, int], distract
     if distractor == "after":
         used = tuple(name for name in used if name != "suffix")
     return SentencePlan(
-        name="/".join((split, distractor, *(f"{name}{places[name]}" for name in used))),
+        name="/".join((split, distractor, *(_numbered(name, places[name]) for name in used))),
         prefix=own if distractor == "before" else text["prefix"],
         inside=own if distractor == "inside" else "",
         link=f"{own} {text['link']}" if distractor == "between" else text["link"],
@@ -292,16 +313,17 @@ class OctadGenerator:
         scene = self._scene(predicate, frames, True, place, chance)
         if plan.distractor == "before":
             plan = replace(plan, prefix="")
-        texts = self.content.parts[place.split]["third"]
-        number = chance.randrange(len(texts))
+        lines = self.content.parts[place.split]["third"]
+        line, number = _place(lines, chance)
+        third = lines[line][number]
         factors = {
-            "template": f"{place.language}/{COMPOSITION}/{place.split}/third{number}",
+            "template": f"{place.language}/{COMPOSITION}/{place.split}/{_numbered('third', (line, number))}",
             "distractor": "none",  # of the three any may be meant
-            "cue": texts[number],
+            "cue": third,
         }
         return [
             scene.example(
-                partial(plan.tokens_about_third, third=texts[number], language=place.language),
+                partial(plan.tokens_about_third, third=third, language=place.language),
                 cell,
                 antecedent=2,
                 focal=3,
