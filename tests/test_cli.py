@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hydra._internal.hydra import Hydra
 
 from anaphora.base.errors import UserError
 from anaphora.cli import user_errors_exit
@@ -67,11 +68,23 @@ def test_help_settings_and_a_mistake_are_told_before_torch_is_imported(arguments
         line.rpartition("|")[2].strip() for line in process.stderr.splitlines() if line.startswith("import time:")
     }
     assert "hydra" in imported
-    assert not imported & {"torch", "pytorch_lightning", "datasets", "pandas", "matplotlib"}
+    assert not imported & {"torch", "pytorch_lightning", "datasets", "pandas", "matplotlib", "rich", "safetensors"}
     assert process.returncode == (2 if arguments == ("optimizer.steps=0",) else 0)
     lines = [line for line in process.stderr.splitlines() if not line.startswith("import time:")]
     assert lines == (["error: optimizer.steps (0) must be at least 1"] if process.returncode else [])
     assert bool(process.stdout) != bool(process.returncode)
+
+
+@pytest.mark.parametrize(("arguments", "composed"), [((), 1), (("hydra.job.chdir=false",), 2)])
+def test_a_wrong_setting_is_found_in_the_first_composing(
+    script: Script, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], composed: int
+) -> None:
+    assert not [path for path in (ROOT / "configs").rglob("*.yaml") if "mode:" in path.read_text(encoding="utf-8")]
+    compose, calls = Hydra.compose_config, []
+    monkeypatch.setattr(Hydra, "compose_config", lambda *args, **kept: calls.append(args) or compose(*args, **kept))
+    status, _, _ = script("train", "optimizer.steps=0", *arguments)
+    assert status == 2
+    assert len(calls) == composed
 
 
 def test_a_typo_in_an_experiment_file_is_one_line_and_exit_status_2(tmp_path: Path) -> None:

@@ -12,7 +12,6 @@ import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import import_module
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +45,14 @@ from anaphora.settings.commands.explanation import Explanation
 from anaphora.settings.commands.live import LivePage
 from anaphora.settings.commands.replication import Replication
 from anaphora.settings.commands.study import StudyPlan
-from anaphora.settings.compose import error_message, is_sweep_job, note_failure, register_configs, sweep_failures
+from anaphora.settings.compose import (
+    composed_once,
+    error_message,
+    is_sweep_job,
+    note_failure,
+    register_configs,
+    sweep_failures,
+)
 from anaphora.settings.run import Config
 from anaphora.settings.typed import resolve
 
@@ -130,6 +136,8 @@ def main() -> None:
         print(overview())
         return
     if name == "--version":
+        from importlib.metadata import version
+
         print(f"anaphora {version('anaphora')}")
         return
     if name not in COMMANDS:
@@ -171,7 +179,7 @@ def run_command(name: str) -> None:
     work.__module__ = f"anaphora.commands.{name}"  # from it Hydra takes the name of the job
     failures: list[str] = []
     try:
-        with user_errors_exit(), sweep_failures(failures):
+        with user_errors_exit(), sweep_failures(failures), composed_once(sys.argv[1:]):
             hydra_main(version_base="1.3", config_path=str(configs_folder()), config_name=command.config)(work)()
     finally:  # also where the launcher itself ends with an error, as when a job was killed
         if failures:

@@ -20,7 +20,6 @@ from typing import Any
 
 from filelock import has_fcntl, lock_descriptor
 
-from anaphora.base.console import console
 from anaphora.base.errors import UserError
 
 DRAFT_PREFIX = ".anaphora-draft-"
@@ -273,6 +272,8 @@ def _locked_file(directory: Path) -> int:
         try:
             is_held = lock_descriptor(handle, blocking=False)
         except OSError:  # ENOSYS, ENOLCK
+            from anaphora.base.console import console  # rich is slow to import
+
             console.print(f"{directory}: this file system has no locks; let one process at a time write here")
             return handle
         if not is_held:

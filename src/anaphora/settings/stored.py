@@ -10,7 +10,6 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from anaphora.base.console import console
 from anaphora.base.errors import UserError, one_line
 from anaphora.settings.migration import with_present_keys
 from anaphora.settings.run import Config
@@ -65,6 +64,8 @@ def from_plain(plain: Mapping[str, Any], place: str) -> Config:
         _refuse_interpolations(plain)
         present, changes = with_present_keys(plain)
         if changes:
+            from anaphora.base.console import console  # rich is slow to import
+
             console.print(f"{place}: stored under older keys, read as {', '.join(changes)}", soft_wrap=True)
         return construct(Config, present, "")
     except OmegaConfBaseException as error:

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from safetensors import SafetensorError, safe_open
-
 from anaphora.base.errors import UserError
 from anaphora.settings.model import attention as attention_settings
 from anaphora.settings.model import encoder as model_settings
@@ -241,6 +239,8 @@ def current_tensor_name(name: str, family: Family) -> str:
 
 def _tensor_names(path: Path) -> list[str]:
     """The names of a safetensors file's tensors; none where it cannot be read, which reading the tensors reports."""
+    from safetensors import SafetensorError, safe_open  # most commands read no weights
+
     try:
         with safe_open(path, framework="numpy") as file:
             return list(file.keys())
