@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hydra._internal.hydra import Hydra
@@ -80,11 +81,17 @@ def test_a_wrong_setting_is_found_in_the_first_composing(
     script: Script, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], composed: int
 ) -> None:
     assert not [path for path in (ROOT / "configs").rglob("*.yaml") if "mode:" in path.read_text(encoding="utf-8")]
-    compose, calls = Hydra.compose_config, []
-    monkeypatch.setattr(Hydra, "compose_config", lambda *args, **kept: calls.append(args) or compose(*args, **kept))
+    compose, calls = Hydra.compose_config, 0
+
+    def counted(*args: Any, **kwargs: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        return compose(*args, **kwargs)
+
+    monkeypatch.setattr(Hydra, "compose_config", counted)
     status, _, _ = script("train", "optimizer.steps=0", *arguments)
     assert status == 2
-    assert len(calls) == composed
+    assert calls == composed
 
 
 def test_a_typo_in_an_experiment_file_is_one_line_and_exit_status_2(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from anaphora.analysis.evidence.schema.causal import (
     Knockout,
     KnockoutLoss,
     PatternPatching,
+    RemovedMass,
     SingleAblation,
     Spread,
 )
@@ -151,7 +152,13 @@ class _Numbers:
             dose_response={name: Correlation(rho=rho, interval=_span(rho)) for name, rho in rhos.items()},
             head_level=HeadLevel(items=400, antecedent_points=41.5, antecedent_interval=Interval(33.1, 49.8),
                                  other_edges_points=2.25, other_edges_interval=Interval(-0.4, 4.6), pairs=180,
-                                 patch_flips=0.62, patch_interval=Interval(0.55, 0.7)),
+                                 patch_flips=0.62, patch_interval=Interval(0.55, 0.7),
+                                 exchange_items=350, exchange_flips=0.58, exchange_interval=Interval(0.5, 0.66),
+                                 doses=(RemovedMass(mass=0.1, items=390, antecedent_points=7.5,
+                                                    antecedent_interval=Interval(4.0, 11.0), other_edges_points=-0.25,
+                                                    other_edges_interval=Interval(-1.0, 0.5)),),
+                                 freed_mass={"distractors": 0.4, "cue": 0.1, "pronoun": 0.05, "special": 0.25,
+                                             "other_words": 0.2}),
         )  # fmt: skip
 
     def factor(self, *values: str) -> dict[str, tuple[FactorValue, ...]]:

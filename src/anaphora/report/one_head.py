@@ -9,7 +9,8 @@ from anaphora.report.groups import kind_groups
 from anaphora.report.numbers import NOT_MEASURED, format_count, format_number, format_percent, format_value
 from anaphora.report.wording import phrase
 
-_COLUMNS = ("antecedent", "other_edges", "flipped", "pairs", "pronoun_mass", "best_other", "ratio")
+_COLUMNS = ("antecedent", "other_edges", "flipped", "pairs", "exchanged", "pronoun_mass", "best_other", "ratio")
+_PARTS = ("distractors", "cue", "pronoun", "special", "other_words")
 
 
 def one_head_columns() -> list[str]:
@@ -27,13 +28,14 @@ def one_head_rows(evidence: Evidence) -> Iterator[list[str]]:
             continue
         row = [group.label]
         if alone is None:
-            row += [NOT_MEASURED] * 4
+            row += [NOT_MEASURED] * 5
         else:
             row += [
                 format_value(alone.antecedent_points, alone.antecedent_interval),
                 format_value(alone.other_edges_points, alone.other_edges_interval),
                 format_percent(alone.patch_flips, alone.patch_interval),
                 format_count(alone.pairs),
+                format_percent(alone.exchange_flips, alone.exchange_interval),
             ]
         if specific is None:
             row += [NOT_MEASURED] * 3
@@ -44,3 +46,34 @@ def one_head_rows(evidence: Evidence) -> Iterator[list[str]]:
                 format_number(specific.ratio, 2),
             ]
         yield row
+
+
+def dose_columns() -> list[str]:
+    """The heads of the columns of `dose_rows`, the first for the group."""
+    return ["", *(phrase("one_head", f"dose_{name}") for name in ("mass", "items", "antecedent", "other_edges"))]
+
+
+def dose_rows(evidence: Evidence) -> Iterator[list[str]]:
+    """A row for every language, kind of cue and weight that was removed on either side."""
+    for group in kind_groups(evidence.causal_cells):
+        for dose in group.cell.head_level.doses if group.cell.head_level else ():
+            yield [
+                group.label,
+                format_percent(dose.mass),
+                format_count(dose.items),
+                format_value(dose.antecedent_points, dose.antecedent_interval),
+                format_value(dose.other_edges_points, dose.other_edges_interval),
+            ]
+
+
+def freed_columns() -> list[str]:
+    """The heads of the columns of `freed_rows`, the first for the group."""
+    return ["", *(phrase("one_head", f"freed_{name}") for name in _PARTS)]
+
+
+def freed_rows(evidence: Evidence) -> Iterator[list[str]]:
+    """A row for every language and kind of cue: where the weight of a forbidden edge goes."""
+    for group in kind_groups(evidence.causal_cells):
+        shares = group.cell.head_level.freed_mass if group.cell.head_level else None
+        if shares:
+            yield [group.label, *(format_percent(shares[name]) for name in _PARTS)]

@@ -58,21 +58,6 @@ def knockout_cell(
     return cell
 
 
-def head_level_cell(
-    tests: CausalTests, knocked: Mapping[str, Mapping[str, Knockout | None]], patch: PatternPatch, items: Bools
-) -> dict[str, Any]:
-    """What one head alone carries: its edge to the antecedent, all its other edges together, and its whole row."""
-    edges = {"antecedent": knocked["head"]["value_zeroing"], "other_edges": knocked["head"]["value_zeroing_others"]}
-    cell: dict[str, Any] = {"items": int(items.sum())}
-    for name, done in edges.items():
-        assert done is not None
-        lost, interval = tests.mean(100 * (tests.right - done.right), items)
-        cell |= {f"{name}_points": lost, f"{name}_interval": interval}
-    patched = aligned_patch_cell(tests, patch.aligned, items)
-    flips = patched["head"]
-    return cell | {"pairs": patched["pairs"], "patch_flips": flips["flipped"], "patch_interval": flips["interval"]}
-
-
 def cumulative_cell(tests: CausalTests, step: CumulativeAblation, items: Bools) -> dict[str, Any]:
     """The accuracy with the best heads ablated, beside as many random heads."""
     before = tests.right[items].mean()

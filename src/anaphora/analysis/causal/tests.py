@@ -16,10 +16,10 @@ from anaphora.analysis.causal.battery import (
     cumulative_cell,
     dose_response_cell,
     has_antecedent_and_distractor,
-    head_level_cell,
     knockout_cell,
     patch_cell,
 )
+from anaphora.analysis.causal.one_head import head_level_cell, one_head
 from anaphora.analysis.causal.outcomes import Progress
 from anaphora.analysis.causal.subjects import PackedSubject, Subject
 from anaphora.analysis.maps.record import AttentionRecord
@@ -100,7 +100,7 @@ def causal_tests(
     tests = CausalTests(subject, head, order, progress)
     knocked = tests.knockout()
     single, cumulative = tests.single(), tests.cumulative()
-    patch = tests.patch()
+    patch, alone = tests.patch(), one_head(tests)
     doses = tests.dose_response(records_by_map or {})
     languages: dict[str, dict[str, Any]] = {}
     item_language = np.array([example.language for example in subject.examples])
@@ -123,7 +123,7 @@ def causal_tests(
                     "cumulative": [cumulative_cell(tests, step, items) for step in cumulative],
                 },
                 "pattern_patching": patch_cell(tests, patch, items),
-                "head_level": head_level_cell(tests, knocked, patch, items),
+                "head_level": head_level_cell(tests, knocked, patch, alone, items),
                 "dose_response": {name: dose_response_cell(tests, dose, items) for name, dose in doses.items()},
             }
             for name, items in cells.items()

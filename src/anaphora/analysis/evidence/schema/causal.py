@@ -116,6 +116,24 @@ class PatternPatching:
 
 
 @dataclass(frozen=True, kw_only=True)
+class RemovedMass:
+    """The same weight taken away from the head's edge to the antecedent, and from all its other edges together.
+
+    Attributes:
+        mass: the weight.
+        items: those of which either side has as much.
+        antecedent_points, other_edges_points: of task accuracy lost.
+    """
+
+    mass: float
+    items: int
+    antecedent_points: float | None
+    antecedent_interval: Interval | None
+    other_edges_points: float | None
+    other_edges_interval: Interval | None
+
+
+@dataclass(frozen=True, kw_only=True)
 class HeadLevel:
     """What the chosen head alone carries.
 
@@ -124,6 +142,12 @@ class HeadLevel:
         other_edges_points: lost when nothing is taken along all its other edges from the pronoun together.
         pairs: minimal pairs of which both sentences are answered rightly, of any lengths.
         patch_flips: the share of their answers that follow the other sentence's row.
+        exchange_items: items that are answered rightly and have a distractor.
+        exchange_flips: the share of their answers that become the distractor when it and the antecedent take each
+            other's weight.
+        doses: equal weights removed on either side.
+        freed_mass: shares of the weight that a knockout of the antecedent's edge frees: "distractors", "cue",
+            "pronoun", "special", "other_words".
     """
 
     items: int
@@ -134,6 +158,11 @@ class HeadLevel:
     pairs: int
     patch_flips: float | None
     patch_interval: Interval | None
+    exchange_items: int = 0
+    exchange_flips: float | None = None
+    exchange_interval: Interval | None = None
+    doses: tuple[RemovedMass, ...] = ()
+    freed_mass: dict[str, float | None] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 from anaphora.analysis.evidence.schema.evidence import Evidence
-from anaphora.report.one_head import one_head_columns, one_head_rows
+from anaphora.report.one_head import (
+    dose_columns,
+    dose_rows,
+    freed_columns,
+    freed_rows,
+    one_head_columns,
+    one_head_rows,
+)
 from anaphora.report.page.elements import PageElement, Section, TableElement
 from anaphora.report.wording import phrase
 
 
 def one_head_section(evidence: Evidence) -> Section:
-    """One table; it is empty where neither was measured."""
-    rows = list(one_head_rows(evidence))
-    table = TableElement(title=phrase("one_head", "table"), columns=one_head_columns(), rows=rows)
-    elements: list[PageElement] = [table] if rows else []
+    """What it carries, what equal doses cost and where cut weight goes; each table where it was measured."""
+    tables = (
+        ("table", one_head_columns(), list(one_head_rows(evidence))),
+        ("doses", dose_columns(), list(dose_rows(evidence))),
+        ("freed", freed_columns(), list(freed_rows(evidence))),
+    )
+    elements: list[PageElement] = [
+        TableElement(title=phrase("one_head", name), columns=columns, rows=rows)
+        for name, columns, rows in tables
+        if rows
+    ]
     return Section(
         name="one-head",
         title=phrase("one_head", "title"),

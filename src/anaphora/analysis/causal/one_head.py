@@ -1,0 +1,180 @@
+"""What the head under test carries by itself: doses of its edges, its two names exchanged, and where cut weight goes.
+
+N items, L layers, H heads, Q tokens of the pronoun, T tokens of a sentence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anaphora.analysis.causal.battery import CausalTests, aligned_patch_cell
+from anaphora.analysis.causal.outcomes import Bools, Floats, Knockout, PatternPatch
+from anaphora.analysis.causal.sentence import SentenceEdges
+from anaphora.analysis.scores.cells import rounded
+
+DOSES = (0.05, 0.1, 0.2)
+"""Weight that is taken away in turn from the edge to the antecedent and from all other edges: an edge of large weight
+costs more than others for its weight alone, and equal weights tell whether it also matters more."""
+KEYS = ("distractors", "cue", "pronoun", "special", "other_words")
+"""Where the weight goes that a knockout frees, as parts of the sentence."""
+
+Row = NDArray[np.float32]
+"""(Q, T): what the pronoun's tokens attend to."""
+
+
+class Dose(NamedTuple):
+    """A weight removed: which items have as much on either side, (N,), and whether each is still right without it."""
+
+    mass: float
+    items: Bools
+    antecedent: Floats
+    other_edges: Floats
+
+
+class Exchange(NamedTuple):
+    """Weights on two names exchanged: which items take part, (N,), and whose answers became the other name."""
+
+    items: Bools
+    flipped: Bools
+
+
+class OneHead(NamedTuple):
+    """What was measured of one head."""
+
+    doses: list[Dose]
+    exchange: Exchange
+    freed: dict[str, Floats]  # of `KEYS`, (N,): the share of the weight that a knockout frees; NaN where none is left
+
+
+def one_head(tests: CausalTests) -> OneHead:
+    """The tests of the head alone; each changes nothing but the pronoun's row in that head."""
+    tests.progress("causal tests: one head, dose by dose")
+    return OneHead([_dose(tests, mass) for mass in DOSES], _exchange(tests), _freed(tests))
+
+
+def head_level_cell(
+    tests: CausalTests,
+    knocked: Mapping[str, Mapping[str, Knockout | None]],
+    patch: PatternPatch,
+    alone: OneHead,
+    items: Bools,
+) -> dict[str, Any]:
+    """What one head alone carries: its edge to the antecedent, all its other edges together, and its whole row."""
+    edges = {"antecedent": knocked["head"]["value_zeroing"], "other_edges": knocked["head"]["value_zeroing_others"]}
+    cell: dict[str, Any] = {"items": int(items.sum())}
+    for name, done in edges.items():
+        assert done is not None
+        cell |= _points(tests, name, done.right, items)
+    patched = aligned_patch_cell(tests, patch.aligned, items)
+    flips = patched["head"]
+    cell |= {"pairs": patched["pairs"], "patch_flips": flips["flipped"], "patch_interval": flips["interval"]}
+    exchanged = items & alone.exchange.items
+    value, interval = tests.mean(alone.exchange.flipped.astype(np.float64), exchanged)
+    cell |= {"exchange_items": int(exchanged.sum()), "exchange_flips": value, "exchange_interval": interval}
+    cell["doses"] = [
+        {
+            "mass": dose.mass,
+            "items": int((items & dose.items).sum()),
+            **_points(tests, "antecedent", dose.antecedent, items & dose.items),
+            **_points(tests, "other_edges", dose.other_edges, items & dose.items),
+        }
+        for dose in alone.doses
+    ]
+    left = items & np.isfinite(alone.freed["cue"])
+    cell["freed_mass"] = {
+        name: rounded(shares[left].mean()) if left.any() else None for name, shares in alone.freed.items()
+    }
+    return cell
+
+
+def _points(tests: CausalTests, name: str, right: Floats, items: Bools) -> dict[str, Any]:
+    lost, interval = tests.mean(100 * (tests.right - right), items)
+    return {f"{name}_points": lost, f"{name}_interval": interval}
+
+
+def _row(tests: CausalTests, sentence: SentenceEdges) -> Row:
+    row: Row = sentence.rows[tests.head.layer, tests.head.head]
+    return row
+
+
+def _answers(tests: CausalTests, rows: Mapping[int, Row]) -> NDArray[np.int64]:
+    """(N,) the answers where the head has other rows; items without one keep theirs."""
+    whole = {}
+    for item, row in rows.items():
+        whole[item] = tests.sentences[item].rows.copy()
+        whole[item][tests.head.layer, tests.head.head] = row
+    answers: NDArray[np.int64] = (
+        tests.subject.patched([tests.head], whole).argmax(axis=1) if whole else tests.answers.astype(np.int64)
+    )
+    return answers
+
+
+def _dose(tests: CausalTests, mass: float) -> Dose:
+    """Nothing else of the row grows for it: what is removed is gone, as in value-zeroing."""
+    lighter: dict[str, dict[int, Row]] = {"antecedent": {}, "other_edges": {}}
+    for item, sentence in enumerate(tests.sentences):
+        row = _row(tests, sentence)
+        of_antecedent = np.zeros(row.shape[1], dtype=bool)
+        of_antecedent[sentence.antecedents] = True
+        on_each = {"antecedent": of_antecedent, "other_edges": ~of_antecedent}
+        on_side = {name: float(row[:, keys].sum(axis=1).mean()) for name, keys in on_each.items()}
+        if min(on_side.values()) < mass:
+            continue
+        for name, keys in on_each.items():
+            lighter[name][item] = np.where(keys, row * np.float32(1 - mass / on_side[name]), row)
+    items = np.zeros(len(tests.sentences), dtype=bool)
+    items[list(lighter["antecedent"])] = True
+    everything = np.arange(len(items))
+    right = {name: tests.gold[everything, _answers(tests, rows)].astype(np.float64) for name, rows in lighter.items()}
+    return Dose(mass, items, right["antecedent"], right["other_edges"])
+
+
+def _exchange(tests: CausalTests) -> Exchange:
+    """The antecedent and the distractor that the head attends to most take each other's weight.
+
+    For the pronoun, and for it alone, this is as if the head's values at the two names had been exchanged: a patch of
+    the paths from the names to the pronoun through this head.
+    """
+    rows: dict[int, Row] = {}
+    expected = np.full(len(tests.sentences), -1)
+    for item, (sentence, example) in enumerate(zip(tests.sentences, tests.subject.examples, strict=True)):
+        others = [number for number in range(len(sentence.mentions)) if number not in example.antecedents]
+        rivals = [
+            (sentence.mass(tests.head, keys), number, keys)
+            for number, keys in zip(others, sentence.distractors, strict=True)
+            if keys
+        ]
+        if not tests.right[item] or not rivals:
+            continue
+        _, rival, keys = max(rivals)
+        row = _row(tests, sentence)
+        exchanged = row.copy()
+        exchanged[:, sentence.antecedents] = row[:, keys].sum(axis=1, keepdims=True) / len(sentence.antecedents)
+        exchanged[:, keys] = row[:, sentence.antecedents].sum(axis=1, keepdims=True) / len(keys)
+        rows[item], expected[item] = exchanged, rival
+    items = expected >= 0
+    return Exchange(items, (_answers(tests, rows) == expected) & items)
+
+
+def _freed(tests: CausalTests) -> dict[str, Floats]:
+    """Softmax gives the weight of a forbidden edge to the others in proportion to what they have."""
+    shares = {name: np.full(len(tests.sentences), np.nan) for name in KEYS}
+    for item, (sentence, tokens) in enumerate(zip(tests.sentences, tests.subject.tokens, strict=True)):
+        weights = _row(tests, sentence).mean(axis=0).astype(np.float64)
+        left = np.ones(len(weights), dtype=bool)
+        left[sentence.antecedents] = False
+        total = weights[left].sum()
+        if total <= 0:
+            continue
+        part = np.full(len(weights), "other_words", dtype=object)
+        part[[word < 0 for word in tokens.words]] = "special"
+        part[sentence.cue] = "cue"
+        part[[token for keys in sentence.distractors for token in keys]] = "distractors"
+        part[sentence.pronoun] = "pronoun"
+        for name in KEYS:
+            shares[name][item] = weights[left & (part == name)].sum() / total
+    return shares

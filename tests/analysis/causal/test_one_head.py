@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from copier import COPIER, CUE, OTHERS, PAIRS, PRONOUN, Copier, silent
+
+from anaphora.analysis.causal.one_head import DOSES, KEYS
+from anaphora.analysis.causal.tests import causal_tests
+from anaphora.analysis.evidence.schema.causal import HeadLevel
+from anaphora.analysis.scores.heads import Head
+
+ANTECEDENT, DISTRACTOR, ON_CUE = 0.15, 0.08, 0.02
+
+
+class Weak(Copier):
+    """Its pronoun gives the antecedent 0.15, the distractor 0.08, the cue 0.02 and [CLS] the rest."""
+
+    def __init__(self, counting: Sequence[Head]) -> None:
+        super().__init__(PAIRS, counting, [1.0] * len(counting))
+        for one, maps in zip(PAIRS, self._maps, strict=True):
+            row = np.zeros(maps.shape[-1], dtype=np.float32)
+            antecedent, distractor = (2, 5) if one.antecedents[0] == 0 else (5, 2)
+            row[[antecedent, distractor, CUE]] = ANTECEDENT, DISTRACTOR, ON_CUE
+            row[0] = 1 - row.sum()
+            maps[COPIER.layer, COPIER.head, PRONOUN] = row
+
+
+def level(counting: Head) -> dict[str, Any]:
+    measured = causal_tests(Weak([counting]), COPIER, [COPIER, *OTHERS], None, silent)
+    cell: dict[str, Any] = measured["languages"]["en"]["all"]["head_level"]
+    return cell
+
+
+def test_the_same_weight_costs_the_answer_on_the_antecedents_edge_alone() -> None:
+    cell = level(COPIER)
+    doses = {
+        dose["mass"]: (dose["items"], dose["antecedent_points"], dose["other_edges_points"]) for dose in cell["doses"]
+    }
+    # 0.15 - 0.05 still is more than 0.08, 0.15 - 0.1 is less, and 0.2 is more than there is.
+    assert doses == {0.05: (20, 0.0, 0.0), 0.1: (20, 100.0, 0.0), 0.2: (0, None, None)}
+    assert list(doses) == list(DOSES)
+
+
+def test_a_head_that_nothing_reads_costs_nothing_at_any_dose() -> None:
+    cell = level(OTHERS[0])
+    assert [dose["antecedent_points"] for dose in cell["doses"]] == [0.0, 0.0, None]
+    assert (cell["exchange_items"], cell["exchange_flips"]) == (20, 0.0)
+
+
+def test_two_names_that_take_each_others_weight_turn_the_answer_where_the_head_carries_it() -> None:
+    cell = level(COPIER)
+    assert (cell["exchange_items"], cell["exchange_flips"], cell["exchange_interval"]) == (20, 1.0, [1.0, 1.0])
+
+
+def test_what_a_knockout_frees_goes_where_the_rest_of_the_row_is() -> None:
+    left = 1 - ANTECEDENT
+    expected = dict(zip(KEYS, (DISTRACTOR, ON_CUE, 0, left - DISTRACTOR - ON_CUE, 0), strict=True))
+    freed = level(COPIER)["freed_mass"]
+    assert freed == {name: pytest.approx(mass / left, abs=1e-4) for name, mass in expected.items()}
+
+
+def test_the_cell_is_what_the_schema_of_metrics_reads() -> None:
+    assert set(level(COPIER)) == set(HeadLevel.__dataclass_fields__)
