@@ -150,9 +150,11 @@ TWINS = (
     "evidence",
     "explain",
     "extending",
+    "faq",
     "finding",
     "maps",
     "metrics",
+    "other_tools",
     "own_data",
     "pretrained",
     "results/chinese",
@@ -164,8 +166,10 @@ TWINS = (
     "results/index",
     "results/replication",
     "run_directory",
+    "sample_size",
     "studies",
     "tensorboard",
+    "tutorial",
 )
 """Pages of docs/ whose Chinese page is the English one in other words, part by part."""
 
