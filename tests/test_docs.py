@@ -39,6 +39,7 @@ PAGES = [ROOT / name for name in BESIDE] + sorted((ROOT / "docs").rglob("*.md"))
 COMMAND = re.compile(r"\.venv/bin/(?:python|torchrun(?: --[\w-]+=\S+)+) (scripts/\w+\.py[^`\n]*)")
 TEST = re.compile(r"(tests/[\w/]+\.py)::(\w+)")
 PICTURE = re.compile(r"!\[[^]]+\]\(([^)]+)\)")
+INTERVAL = re.compile(r"\[-?\d[\d.]*,\s+[-+]?\d[\d.]*\]")
 
 
 def commands(page: Path) -> list[str]:
@@ -181,13 +182,14 @@ TWINS = (
 
 
 @pytest.mark.parametrize("name", TWINS)
-def test_a_chinese_page_has_the_same_code_commands_rows_and_pictures(name: str) -> None:
+def test_a_chinese_page_has_the_same_code_commands_intervals_rows_and_pictures(name: str) -> None:
     parts = []
     for ending in (".md", ".zh.md"):
         text = (ROOT / "docs" / f"{name}{ending}").read_text(encoding="utf-8")
         blocks = [re.sub(r"\s*# .*", "", block) for block in re.findall(r"```\w+\n(.*?)```", text, re.DOTALL)]
         counts = [text.count(mark) for mark in ("\n## ", "\n### ", "\n| ", "\n- ")]
-        parts.append((blocks, counts, Counter(COMMAND.findall(text)), Counter(PICTURE.findall(text))))
+        intervals = Counter(re.sub(r"\s+", "", interval) for interval in INTERVAL.findall(text.replace("−", "-")))
+        parts.append((blocks, counts, intervals, Counter(COMMAND.findall(text)), Counter(PICTURE.findall(text))))
     assert parts[0] == parts[1]
     assert parts[0][0] or parts[0][1][2], "neither code nor table"
 
