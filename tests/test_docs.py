@@ -22,10 +22,10 @@ from urllib.parse import unquote, urlsplit
 import pytest
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import IntervalSweep
-from pymdownx.slugs import slugify
 from test_architecture import BELOW
 
-from anaphora import cli
+import anaphora
+from anaphora import api, cli
 from anaphora.base.device import Device, RunsDevice
 from anaphora.data.example import from_record
 from anaphora.settings.commands.study import Slurm, VerdictRule
@@ -94,6 +94,7 @@ def test_every_command_composes_into_settings_that_pass_their_checks(command: st
 
 def headings(page: Path) -> list[str]:
     """The anchors of a page's headings, in order, as GitHub and the site make them."""
+    slugify = importlib.import_module("pymdownx.slugs").slugify
     text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
     return [slugify(case="lower")(heading.replace("`", ""), "-") for heading in re.findall(r"^#+ (.+)$", text, re.M)]
 
@@ -119,8 +120,8 @@ def test_both_languages_have_the_same_commands_pictures_and_links(name: str) -> 
         assert english == chinese
         assert english
     to_others = re.compile(rf"\]\((?!{Path(name).name})([^)\s]+)\)")
-    english, chinese = ([english_link(link, ROOT / f"{name}.md") for link in to_others.findall(text)] for text in texts)
-    assert set(english) == set(chinese)
+    links = [{english_link(link, ROOT / f"{name}.md") for link in to_others.findall(text)} for text in texts]
+    assert links[0] == links[1]
 
 
 def test_the_cookbook_has_the_same_commands_and_links_in_both_languages() -> None:
@@ -244,19 +245,27 @@ def test_every_file_and_folder_that_the_architecture_page_names_exists() -> None
 
 
 def test_the_page_of_settings_is_current() -> None:
-    script = make_settings()
+    script = maker("make_settings")
     assert script.PAGE.read_text(encoding="utf-8") == script.page(), "run python docs/make_settings.py"
+
+
+def test_the_page_of_the_python_interface_is_current_and_has_all_of_it() -> None:
+    script = maker("make_python")
+    assert script.PAGE.read_text(encoding="utf-8") == script.page(), "run python docs/make_python.py"
+    assert set(script.FUNCTIONS) == set(anaphora.__all__)
+    assert {owner.__name__ for owner in script.CLASSES} >= {name for name in api.__all__ if name[0].isupper()}
 
 
 def test_the_page_of_settings_explains_no_setting_that_has_gone() -> None:
     classes = {settings.__name__: settings for settings in every_settings_class()}
-    for name in make_settings().MEANINGS:
+    for name in maker("make_settings").MEANINGS:
         owner, _, setting = name.partition(".")
         assert setting in classes[owner].__dataclass_fields__, name
 
 
-def make_settings() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("make_settings", ROOT / "docs" / "make_settings.py")
+def maker(name: str) -> ModuleType:
+    """The script of docs/ that writes a page."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)

@@ -129,7 +129,7 @@ _OF_THE_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.ENA
 def main() -> None:
     """Run the command that the first argument names: `anaphora train seed=3`.
 
-    A script of one's own that registers parts first has the whole command line by calling it: `python mine.py train`.
+    A script of your own that registers parts first gets the whole command line by calling it: `python mine.py train`.
     """
     name = sys.argv[1] if len(sys.argv) > 1 else ""
     if name in ("--help", "-h"):

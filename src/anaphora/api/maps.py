@@ -35,7 +35,7 @@ MOST_PLOTTED_WORDS = 100
 
 
 class HeadWeight(NamedTuple):
-    """How much of its attention a head gives to an edge."""
+    """A `layer` and a `head`, and the `weight` that the head gives to an edge."""
 
     layer: int
     head: int
@@ -51,10 +51,10 @@ class Attention:
         words: W words, or tokens; a special token, such as [CLS], is "[special]".
         spans: their W character spans; (0, 0) of a special token.
         weights: (L, H, W, W); a row is the word that attends, a column the word attended to, and rows sum to 1.
-        chosen: the head that rows and pictures show by default; None where none was chosen on a development split.
+        chosen: the head that rows and pictures show by default; None if none was chosen on a development split.
         model: the name of the run or model.
-        is_decoder: whether a word sees only what stands before it, so that it gives nothing to what follows.
-        example: the pronoun and its candidates, where they were named.
+        is_decoder: whether a word sees only what comes before it, and so gives no weight to what follows.
+        example: the pronoun and its candidates, if they were named.
     """
 
     text: str
@@ -123,7 +123,7 @@ class Attention:
         return replace(self, words=words, spans=spans, weights=scaled)
 
     def window(self, mention: str | int, around: int = 20) -> Attention:
-        """The part of the maps about a mention: so many words before and behind it; rows keep what they had there.
+        """The part of the maps around a mention, this many words before and after it; rows keep their weights there.
 
         For a picture of a long text. Rows then sum to less than 1.
         """
@@ -136,8 +136,8 @@ class Attention:
     def save(self, path: str | Path) -> Path:
         """Write the rows of all words as Parquet, in the columns of scripts/extract_attention.py; the item is number 0.
 
-        The text stands beside it as JSON lines (`<stem>_items.jsonl`). Special tokens have no rows of their own there,
-        but columns.
+        The text is written beside it as JSON lines (`<stem>_items.jsonl`). Special tokens have columns there, but no rows
+        of their own.
         """
         from anaphora.analysis.maps.rows import QueryRow, attention_file
         from anaphora.base.language import language_of

@@ -39,7 +39,7 @@ def attention(
         text: English or Chinese.
         pronoun: a word of the text, the second one as "it:2", or its characters as "start:end".
         candidates: what it may refer to; pictures and pages mark them.
-        antecedent: one of the candidates, where it is known.
+        antecedent: one of the candidates, if it is known.
         by: "word" merges the subwords of split words (summed to, averaged from), "token" does not.
         tokenizer: of a loaded model of `transformers`.
 

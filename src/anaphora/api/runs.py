@@ -80,7 +80,7 @@ class OpenRun:
                 candidates alone.
             candidates: what it may refer to; models that read the candidates' marks then get them.
             by: "word" merges the subwords of split words (summed to, averaged from), "token" does not.
-            antecedent: one of the candidates, where it is known.
+            antecedent: one of the candidates, if it is known.
 
         Raises:
             UserError: a word is not in the text, or the text does not fit the model.
@@ -139,7 +139,7 @@ class OpenRun:
         head: int | None = None,
         language: str | None = None,
     ) -> Walkthrough:
-        """The walk-through of one head, as scripts/explain.py shows it; the numbers stand in its steps' matrices."""
+        """The walk-through of one head, as scripts/explain.py shows it; its steps' matrices hold the numbers."""
         from anaphora.base.language import language_of
         from anaphora.explain.encoding import SentenceQuery, walk_through_run
         from anaphora.explain.phrases import Phrases

@@ -52,7 +52,7 @@ class Scores:
         name: of the model.
         evidence: every score, with intervals, shortcuts, corrected p and causal tests, as metrics.json has them.
         measurement: every head's scores, from which it is made.
-        untested: why there are no causal tests, in one line; None where there are, or none were wanted.
+        untested: why there are no causal tests, in one line; None if there are, or if none were wanted.
     """
 
     name: str
@@ -62,7 +62,7 @@ class Scores:
 
     @property
     def head(self) -> Head:
-        """The head that development chose."""
+        """The head that was chosen on the development split."""
         return Head(self.evidence.head.layer, self.evidence.head.head)
 
     def table(self) -> pandas.DataFrame:
@@ -126,19 +126,20 @@ def score(
 ) -> Scores:
     """Choose the head that attends to antecedents best on the development split, and measure it on another.
 
-    With it come the shortcuts, fitted on the training split, bootstrap intervals, the corrected permutation test, and
-    the causal tests where the model can be asked which candidate a pronoun means, else `Scores.untested` says why not.
-    Nothing is trained, so that no verdict can be "supported": that needs the trained controls of a run.
+    The scores come with shortcuts that are fitted on the training split, bootstrap intervals and the corrected
+    permutation test. If the model can be asked which candidate a pronoun means, they come with the causal tests too;
+    otherwise `Scores.untested` says why not. Nothing is trained, so no verdict can be "supported": that needs the
+    trained controls of a run.
 
     Args:
         model: as in `attention`.
         data: the corpus by the name of its setting, such as "controlled", "dpr" or "jsonl".
         path: its file or folder; the built-in corpus needs none.
         split: what is measured.
-        items: at most so many of each split, whole quads together.
+        items: at most this many of each split, as whole quads.
         tokenizer: of a loaded model of `transformers`.
         causal_items: about so many main items, as whole quads, for the causal tests; 0 leaves these out.
-        untrained: how many models of the same shape at random starts are the control.
+        untrained: how many randomly initialised models of the same shape to measure as a control.
         settings: further settings of the data, such as `dev_share=0.2`.
 
     Raises:
