@@ -136,8 +136,8 @@ class Attention:
     def save(self, path: str | Path) -> Path:
         """Write the rows of all words as Parquet, in the columns of scripts/extract_attention.py; the item is number 0.
 
-        The text is written beside it as JSON lines (`<stem>_items.jsonl`). Special tokens have columns there, but no rows
-        of their own.
+        The text is written beside it as JSON lines (`<stem>_items.jsonl`). Special tokens have columns there, but no
+        rows of their own.
         """
         from anaphora.analysis.maps.rows import QueryRow, attention_file
         from anaphora.base.language import language_of
