@@ -146,6 +146,7 @@ def test_both_glossaries_pair_the_same_terms() -> None:
 
 TWINS = (
     "any_model",
+    "architecture",
     "clusters",
     "corpora",
     "corpus",
@@ -159,6 +160,7 @@ TWINS = (
     "other_tools",
     "own_data",
     "pretrained",
+    "reliability",
     "results/chinese",
     "results/claims",
     "results/controls",
