@@ -50,7 +50,7 @@ class WordAttribution:
     difference: float
 
     def top(self, count: int = 3) -> list[tuple[str, float]]:
-        """The words that speak most for the answer, first; of equal ones the earlier."""
+        """The words that speak most for the answer, the strongest first; ties keep the order of the text."""
         order = np.argsort(-self.values, kind="stable")[:count]
         return [(self.words[place], float(self.values[place])) for place in order]
 

@@ -86,7 +86,7 @@ class Attention:
                 in `words`.
 
         Returns:
-            The word's row; of several words (or tokens) the mean of their rows.
+            The word's row, or the mean of the rows of several words or tokens.
 
         Raises:
             UserError: the mention is not in the text, or there is no such head.
@@ -97,7 +97,7 @@ class Attention:
         return Row(self.text, self.words, self.spans, tuple(positions), rows.mean(axis=0), requested)
 
     def rank(self, attending: str | int, attended: str | int) -> list[HeadWeight]:
-        """Every head by the weight that one mention gives to another, heaviest first; of equal ones the earlier.
+        """All heads, by the weight that one mention gives to another, the largest first; ties keep the order of the heads.
 
         Args:
             attending: the mention that attends, named as in `row`; the rows of several words are averaged.
@@ -209,7 +209,7 @@ class Attention:
         )
 
     def plot(self, layer: int | None = None, head: int | None = None, row: str | int | None = None) -> Figure:
-        """The heat map of one head; the row of `row`, or the rows where it is a mention of several words, is framed.
+        """The heat map of one head, with a frame around the row of the mention `row`, or around its rows.
 
         Raises:
             UserError: the text has more than `MOST_PLOTTED_WORDS` words, or a mention or a head is not there.
@@ -280,7 +280,7 @@ class Row:
         return float(self.weights[_positions_of(mention, self.text, self.words, self.spans)].sum())
 
     def top(self, count: int = 3) -> list[tuple[str, float]]:
-        """The words with most weight, heaviest first; of equal ones the earlier."""
+        """The words with the most weight, the largest first; ties keep the order of the text."""
         order = np.argsort(-self.weights, kind="stable")[:count]
         return [(self.words[position], float(self.weights[position])) for position in order]
 
