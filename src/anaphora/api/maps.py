@@ -97,7 +97,7 @@ class Attention:
         return Row(self.text, self.words, self.spans, tuple(positions), rows.mean(axis=0), requested)
 
     def rank(self, attending: str | int, attended: str | int) -> list[HeadWeight]:
-        """All heads, by the weight that one mention gives to another, the largest first; ties keep the order of the heads.
+        """All heads, by the weight that one mention gives to another, the largest first; ties keep the heads' order.
 
         Args:
             attending: the mention that attends, named as in `row`; the rows of several words are averaged.
