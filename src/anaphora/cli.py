@@ -19,6 +19,7 @@ from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 
 from anaphora.base.errors import UserError, one_line
+from anaphora.base.messages.translation import check_interface_language, in_interface_language
 from anaphora.runs.presence import refuse_missing
 from anaphora.runs.processes import started_processes
 from anaphora.runs.requeue import until_requeued
@@ -166,6 +167,7 @@ def run_command(name: str) -> None:
 
     command = COMMANDS[name]
     with user_errors_exit():
+        check_interface_language()
         check_processes(name)
     register_configs({each.config: each.schema for each in COMMANDS.values()})
     os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra then raises composition errors instead of printing them at length
@@ -183,7 +185,8 @@ def run_command(name: str) -> None:
             hydra_main(version_base="1.3", config_path=str(configs_folder()), config_name=command.config)(work)()
     finally:  # also where the launcher itself ends with an error, as when a job was killed
         if failures:
-            print(f"{len(failures)} of the sweep's jobs failed:", *failures, sep="\n  ", file=sys.stderr)
+            headline = in_interface_language(f"{len(failures)} of the sweep's jobs failed:")
+            print(headline, *map(in_interface_language, failures), sep="\n  ", file=sys.stderr)
     if failures:
         sys.exit(1)
 
@@ -245,7 +248,7 @@ def user_errors_exit() -> Iterator[None]:
             raise
         sys.exit(report_error(UserError(f"{error.filename or 'a file'}: {error.strerror}")))
     except KeyboardInterrupt:
-        print("stopped; what is written is whole", file=sys.stderr)
+        print(in_interface_language("stopped; what is written is whole"), file=sys.stderr)
         sys.exit(130)
 
 
@@ -264,6 +267,10 @@ def configs_folder() -> Path:
 
 
 def report_error(error: BaseException) -> int:
-    """Print one line for the user and give the exit status: 2 for a user's mistake, 1 for runs that failed."""
-    print(f"error: {error_message(error)}", file=sys.stderr)
+    """Print one line for the user, in the language of the interface.
+
+    Returns:
+        The exit status: 2 for a user's mistake, 1 for runs that failed.
+    """
+    print(in_interface_language(f"error: {error_message(error)}"), file=sys.stderr)
     return error.exit_status if isinstance(error, UserError) else UserError.exit_status

@@ -66,7 +66,8 @@ def construct(settings: type[Setting], plain: Mapping[Any, Any], path: str) -> S
         values[name] = _checked_value(hints[name], value, inner)
     required = [one.name for one in dataclasses.fields(chosen) if _is_required(one) and one.name not in values]
     if required:
-        raise UserError(f"{path + '.' if path else ''}{required[0]} is missing")
+        inner = f"{path}.{required[0]}" if path else required[0]
+        raise UserError(f"{inner} is missing; give it a value, for instance {inner}=...")
     try:
         built: Setting = chosen(**values)
     except ValueError as error:

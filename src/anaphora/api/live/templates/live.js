@@ -38,7 +38,7 @@
     at("ask-error").hidden = true;
     let reply, problem = null;
     try {
-      const response = await fetch("/attention", { method: "POST", body: JSON.stringify(message(edited)),
+      const response = await fetch("/attention?language=" + document.documentElement.lang, { method: "POST", body: JSON.stringify(message(edited)),
         headers: { "Content-Type": "application/json", "X-Token": live.token } });
       reply = await response.json();
       if (!response.ok) problem = reply.error;
