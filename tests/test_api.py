@@ -142,7 +142,7 @@ def test_an_error_names_what_is_not_there(scored: OpenRun, unscored: OpenRun) ->
             "no head has been chosen on a development split, so that",
         ),
         (lambda: scored.attention(TEXT, by="letter"), r"by \('letter'\) must be one of word, token"),
-        (lambda: scored.attention(TEXT, candidates=["Anna"]), "candidates go with a pronoun"),
+        (lambda: scored.attention(TEXT, candidates=["Anna"]), "candidates need a pronoun"),
         (lambda: scored.answer(TEXT, "she", []), "needs a pronoun and its candidates"),
         (lambda: anaphora.load("/nowhere"), "there is no run here"),
     ):

@@ -157,7 +157,7 @@ NOT_THERE = [
     (("train", "start=outputs/demoo"), "start (outputs/demoo): there is no such folder"),
     (("train", "data=jsonl", "data.path=nowhere.jsonl"), "data.path (nowhere.jsonl): there is no such file or folder"),
     (("train", "trainer.device=cuda"), "trainer.device (cuda) is not on this machine"),
-    (("demo", "data=plain_text", "task=masked_lm", "data.path=."), "data.path (.): there is no file of .txt"),
+    (("demo", "data=plain_text", "task=masked_lm", "data.path=."), "data.path (.): it has no file of .txt"),
     (("report", "runs=[nowhere]"), "nowhere/config.yaml: there is no run here"),
     (("labels", "runs=[nowhere_*]"), "runs (nowhere_*) matches no directory"),
     (("compare", "runs=[nowhere,neither]"), "nowhere/config.yaml: there is no run here"),

@@ -211,7 +211,7 @@ def test_the_demonstration_trains_then_reuses_and_resumes(
 def test_the_demonstration_does_not_mix_settings(tmp_path: Path, own_run: Path, script: Script) -> None:
     status, _, err = script("demo", f"output={own_run.parent}", f"name={own_run.name}", "trainer=smoke")
     assert status == 2
-    assert "holds a run of other settings; choose another name=" in err
+    assert "holds a run with other settings; choose another name=" in err
 
 
 def test_the_report_is_offline_and_says_what_is_missing(own_run: Path, done: Callable[..., str]) -> None:

@@ -117,7 +117,7 @@ COMMANDS: dict[str, Command] = {
 
 _OF_HYDRA = {
     "Config group override": "a group takes the name of one of its choices, not null; leave it out instead",
-    "Exceeds the limit": "a setting is a whole number of more digits than can be read",
+    "Exceeds the limit": "a setting has a whole number with more digits than can be read",
 }
 """What plain errors that Hydra lets through mean, by a part of their text."""
 _GROUPS = (
@@ -239,7 +239,7 @@ def user_errors_exit() -> Iterator[None]:
     except (ValueError, TypeError, AssertionError) as error:
         reason = next((meaning for part, meaning in _OF_HYDRA.items() if part in str(error)), None)
         if reason is None and _raised_in(error).startswith(("hydra.", "omegaconf.")):
-            reason = f"what cannot be composed is one of {' '.join(sys.argv[1:])}; {_GROUPS}"
+            reason = f"one of these cannot be composed: {' '.join(sys.argv[1:])}; {_GROUPS}"
         if reason is None:
             raise
         sys.exit(report_error(UserError(reason)))

@@ -303,7 +303,7 @@ SHAPE = {"a": int, "b?": [(float, None)], "c": {str: str}}
         ('{"a": NaN, "c": {}}', "not JSON: NaN"),
         ('{"a": 1, "c"', "not JSON: Expecting ':' delimiter at column 13"),
         ("", "not JSON: Expecting value at column 1"),
-        ("[" * 100_000, "JSON that is nested too deeply"),
+        ("[" * 100_000, "the JSON is nested too deeply"),
     ],
 )
 def test_json_of_another_shape_is_told_with_its_place_and_the_way_out(

@@ -78,7 +78,7 @@ def test_the_runs_own_data_are_asked_by_default(own_run: Path, script: Script) -
 def test_an_unknown_factor_is_refused_by_name(own_run: Path, script: Script) -> None:
     status, _, err = script("antecedents", f"run={own_run}", "by=[gnre]")
     assert status == 2
-    assert "by ('gnre') must be taken from the factors of these data: kind, template, type" in err
+    assert "by ('gnre') must be one of the factors of these data: kind, template, type" in err
 
 
 @pytest.mark.parametrize("wrong", [{"split": "dev"}, {"by": ["kind", "kind"]}, {"untrained": -1}, {"formats": ["gif"]}])

@@ -89,7 +89,10 @@ def test_a_wrong_corpus_is_refused_before_anything_is_read(script: Callable[...,
     assert done.status == 2 and "corpora (dprr:file).kind ('dprr') must be one of" in done.err
     assert len(done.err.splitlines()) == 1
     done = script("atlas", "runs=[outputs/none]", "corpora=[dpr]")
-    assert (done.status, done.err) == (2, "error: corpora ('dpr') must be a corpus and its path, as dpr:train.c.txt\n")
+    assert (done.status, done.err) == (
+        2,
+        "error: corpora ('dpr') must be a corpus and its path, such as dpr:train.c.txt\n",
+    )
 
 
 def test_documents_have_clarks_table_and_gap_its_measures(

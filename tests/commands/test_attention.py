@@ -46,7 +46,7 @@ def test_a_table_without_special_tokens(own_run: Path, script: Callable[..., Any
             "model (nowhere): there is no such folder; a model on the hub is written hf://",
         ),
         (("run=x", "text=Anna", "output=page.png"), "output (page.png) must end in one of .html, .parquet"),
-        (("run=x", "text=Anna", "candidates=[Anna]"), "candidates go with a pronoun"),
+        (("run=x", "text=Anna", "candidates=[Anna]"), "candidates need a pronoun"),
         (("run=x", "text=Anna", "by=letter"), "by ('letter') must be one of word, token"),
     ],
 )

@@ -71,7 +71,7 @@ def test_runs_that_are_not_the_folds_of_one_corpus_are_refused(
     assert "fold 0: 1, fold 1: 0" in message(folds[0])
     copies = [Path(shutil.copytree(one, tmp_path / "copies" / str(fold))) for fold, one in enumerate(folds)]
     assert "same fold and seed" in message(*folds, *copies)
-    assert "by ('colour') must be taken from" in message(*folds, by=["colour"])
+    assert "by ('colour') must be one of" in message(*folds, by=["colour"])
     arguments = ("data.folds=2", "data.fold=0", "data.test_share=0", f"data.path={plain}")
     best = Path(train(tiny(tmp_path / "best", *arguments)).directory)
     assert "validation.keep=last" in message(best, folds[1])

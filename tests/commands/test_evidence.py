@@ -70,7 +70,7 @@ def test_a_control_of_other_settings_is_not_taken_for_this_runs(own_run: Path, s
     (other / "config.yaml").write_bytes((own_run / "config.yaml").read_bytes())
     status, _, err = script("evidence", f"run={own_run}", "controls=[uniform]")
     assert status == 2
-    assert "holds a run of other settings; remove or rename this folder" in err
+    assert "holds a run with other settings; remove or rename this folder" in err
 
 
 @pytest.mark.parametrize(

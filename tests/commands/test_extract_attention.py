@@ -170,7 +170,7 @@ def test_chosen_words_attend_wherever_they_stand(finished: Path, plain: PlainTex
     texts = {item["item"]: item["text"] for item in items}
     words = [texts[row["item"]][row["query_start"] : row["query_end"]] for row in rows]
     assert sorted(words) == ["park", "park", "park", "she"]
-    with pytest.raises(UserError, match=r"words \(\['zebra'\]\) stand in none of the 3 texts"):
+    with pytest.raises(UserError, match=r"words \(\['zebra'\]\) appear in none of the 3 texts"):
         extract(Extraction(run=str(finished), data=plain, split="train", words=["zebra"], output=str(tmp_path / "no")))
 
 
@@ -203,8 +203,8 @@ def test_a_sentence_without_a_pronoun_has_a_row_for_each_word(finished: Path, tm
         ({"shard": "1/2", "text": "Anna"}, "text is one sentence"),
         ({"memory": 0}, "memory (0) must be at least 1"),
         ({"text": "she left", "pronoun": "she", "words": ["left"]}, "words (['left']) goes with a text without"),
-        ({"pronoun": "she"}, "pronoun ('she') goes with text"),
-        ({"words": [" "]}, "must name words"),
+        ({"pronoun": "she"}, "pronoun ('she') needs text=..."),
+        ({"words": [" "]}, "must name at least one word"),
     ],
 )
 def test_what_does_not_go_together_is_refused(settings: dict[str, Any], message: str) -> None:

@@ -113,7 +113,7 @@ def test_no_measured_sentence_was_trained_on_however_many_are_measured(
 
 
 def test_models_of_other_settings_are_not_taken(finished: tuple[Replication, dict[str, Any]]) -> None:
-    with pytest.raises(UserError, match="holds a run of other settings; choose another output="):
+    with pytest.raises(UserError, match="holds a run with other settings; choose another output="):
         replicate(replace(finished[0], steps=4))
 
 

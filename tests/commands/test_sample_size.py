@@ -125,7 +125,7 @@ def test_studies_that_are_missing_or_say_nothing_are_named(tmp_path: Path) -> No
         study_folder=str(tmp_path / "none")
     )
     one = study(tmp_path / "one", base=[0.5])
-    assert "no cell has candidate_accuracy of two seeds or more" in refusal(study_folder=str(one))
+    assert "no cell has candidate_accuracy for two or more seeds" in refusal(study_folder=str(one))
     (one / "study.json").write_text('{"cells": 3}')
     assert "cells: 3 is not a list; run that study again" in refusal(study_folder=str(one))
 
@@ -133,7 +133,7 @@ def test_studies_that_are_missing_or_say_nothing_are_named(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({}, "runs ([]) must name scored runs, study_folder a study, or spread a published range"),
+        ({}, "give scored runs (runs=[...]), a study (study_folder=...) or a published range (spread=[...])"),
         ({"runs": ["x"], "points": 0}, "points (0) must be above 0 and at most 100"),
         ({"runs": ["x"], "power": 1}, "power (1) must be above 0 and below 1"),
         ({"runs": ["x"], "alpha": 0.9}, "alpha (0.9) must be below power (0.8)"),

@@ -77,13 +77,13 @@ def test_none_or_several_antecedents_are_allowed() -> None:
         ({"candidates": [[0, 4], [0, 4]]}, r"candidates\[1\]: \[0, 4\] overlaps candidates\[0\]"),
         ({"candidates": [[0, 4], [2, 14]]}, r"candidates\[1\]: \[2, 14\] overlaps candidates\[0\] at \[0, 4\]"),
         ({"candidates": [[0, 4], [22, 26]]}, r"candidates\[1\]: \[22, 26\] overlaps the pronoun at \[23, 26\]"),
-        ({"antecedents": [2]}, "antecedents: 2 is not a candidate; allowed are 0 to 1"),
+        ({"antecedents": [2]}, "antecedents: 2 is not a candidate; allowed: 0 to 1"),
         ({"antecedents": [-1]}, "antecedents: -1 is not a candidate"),
         ({"antecedents": [0, 0]}, "names a candidate twice"),
         ({"antecedents": 0}, "antecedents: 0 must be a list"),
         ({"factors": "x"}, "factors: 'x' must map"),
         ({"factors": {"focal": "7"}}, "factors.focal: '7' must be candidate indices from 0 to 1"),
-        ({"pronom": [1, 2]}, "pronom: unknown field; allowed are text"),
+        ({"pronom": [1, 2]}, "pronom: unknown field; allowed: text"),
     ],
 )
 def test_a_wrong_field_is_named_with_its_value_and_what_is_allowed(changes: dict[str, Any], message: str) -> None:

@@ -47,7 +47,7 @@ def mine(tmp_path: Path) -> Path:
         (TWO + "heads: 0", r"heads \(0\) must be a whole number"),
         (TWO + "scale: 2", r"scale \(2\) must be true or false"),
         (TWO + "row: 7", r"row \('7'\) must be one of x1, x2, or a number from 0 to 1"),
-        (TWO + "Y: [[1]]", "unknown field Y; allowed are X, C, W_Q"),
+        (TWO + "Y: [[1]]", "unknown field Y; allowed: X, C, W_Q"),
         (TWO + "sentence: {text: she}", "unknown field sentence"),
         (TWO + "slips: [{step: output}]", "must hold step, published and right"),
         (TWO + "title: [a]", r"title \(\['a'\]\) must be text"),

@@ -220,7 +220,7 @@ def test_paths_of_the_machine_are_not_published(own_run: Path, tmp_path: Path) -
 def test_what_cannot_be_published_or_read_is_told_in_one_line(own_run: Path, tmp_path: Path, script: Script) -> None:
     given = (f"run={own_run}", f"output={tmp_path / 'out'}")
     assert (
-        "output_layer (true) goes with format=bert"
+        "output_layer (true) is only for format=bert"
         in script("export", *given, "format=anaphora", "output_layer=true").err
     )
     assert "licence ('mit') goes with format=anaphora" in script("export", *given, "licence=mit").err

@@ -474,8 +474,8 @@ def test_what_has_no_counterpart_is_not_exported(finished: Path, tmp_path: Path,
     status, _, err = script("export", f"run={finished}", f"output={tmp_path / 'out'}")
     assert status == 2
     assert err == (
-        "error: BERT has no counterpart of model/position (rotary), model.norm.placement (pre), model.norm.embedding "
-        "(false); what can be exported is trained with model/position=learned model.norm.placement=post "
+        "error: BERT has no counterpart for model/position (rotary), model.norm.placement (pre), model.norm.embedding "
+        "(false); only a run trained with model/position=learned model.norm.placement=post "
         "model.norm.embedding=true\n"
     )
     assert not (tmp_path / "out").exists()
@@ -487,7 +487,7 @@ def test_scores_without_their_scale_are_not_exported(
     run = train(tiny(tmp_path, *BERT_LIKE, "model.attention.scaled=false", "trainer.limit_steps=1")).directory
     status, _, err = script("export", f"run={run}", f"output={tmp_path / 'out'}")
     assert status == 2
-    assert "no counterpart of model.attention.scaled (false); what can be exported is trained with" in err
+    assert "no counterpart of model.attention.scaled (false); only a run trained with" in err
 
 
 def test_an_encoder_pre_trained_by_the_documented_command_is_exported(

@@ -124,7 +124,7 @@ def test_what_needs_the_pronoun_in_the_text_is_refused_in_one_sentence() -> None
         "position": position_settings.Learned(max_length=9),
         "norm": model_settings.LayerNorm(placement="post", embedding=True),
     }
-    with pytest.raises(UserError, match=r"BERT has no counterpart of model.second_sequence \(true\)"):
+    with pytest.raises(UserError, match=r"BERT has no counterpart for model.second_sequence \(true\)"):
         to_bert(encoder(second_sequence=True, **bert))
     for network in RECURRENT:
         with pytest.raises(ValueError, match=f"and model.attention={network.kind} reads one alone"):

@@ -63,7 +63,7 @@ def test_a_damaged_file_is_refused_in_one_line_or_changes_nothing(name: str, fin
         (lambda values: values + np.inf, "holds numbers that are not finite"),
         (lambda values: values.astype(np.int64), "holds numbers of type int64, not float32"),
         (lambda values: values.astype(np.float16), "holds numbers of type float16, not float32"),
-        (lambda values: values[:-1], "the weights do not fit"),
+        (lambda values: values[:-1], "the weights do not match"),
     ],
 )
 def test_weights_that_are_none_are_refused(

@@ -116,12 +116,12 @@ def test_weights_that_do_not_fit_are_told(own_run: Path, damage: str) -> None:
     else:
         tensors["encoder.norm.weight"] = torch.zeros(3)
     save_file(tensors, RunFiles(own_run).weights)
-    refused(own_run, "the weights do not fit")
+    refused(own_run, "the weights do not match")
 
 
 def test_weights_of_another_width_are_told(own_run: Path) -> None:
     edit(own_run, model__width=32)
-    refused(own_run, "the weights do not fit")
+    refused(own_run, "the weights do not match")
 
 
 @pytest.mark.parametrize(
@@ -232,7 +232,7 @@ def test_every_script_of_several_runs_reads_patterns_and_refuses_a_run_that_is_t
     status, _, err = script(name, f"runs=[{own_run.parent}/none_*]", *OF_RUNS[name])
     assert (status, err) == (2, f"error: runs ({own_run.parent}/none_*) matches no directory\n")
     status, _, err = script(name, f"runs=[{own_run},{own_run.parent}/o?n]", *OF_RUNS[name])
-    assert status == 2 and f"must name each run once; {own_run} is there twice" in err
+    assert status == 2 and f"must name each run once; {own_run} is listed twice" in err
     assert err.count("\n") == 1
 
 

@@ -59,7 +59,7 @@ def test_what_every_process_would_do_whole_takes_a_single_one(
         monkeypatch.setenv(name, value)
     ended = script(command, *arguments)
     assert ended.status == 2
-    assert re.match(f"error: {work} takes a single process, and torchrun started 4", ended.err)
+    assert re.match(f"error: {work} runs in a single process, but torchrun started 4", ended.err)
 
 
 @pytest.mark.parametrize("setting", ["trainer.devices=2", "+trainer.nodes=2"])

@@ -104,7 +104,7 @@ def test_a_run_killed_before_its_first_validation_starts_again_from_the_weights(
 @pytest.mark.parametrize(
     ("override", "message"),
     [
-        ("model.width=64", r"model.width \(64\) cannot be set beside start="),
+        ("model.width=64", r"model.width \(64\) cannot be set together with start="),
         ("model/position=alibi", r"model.position \(alibi\) cannot be set"),
         ("model.attention.heads=4", r"model.attention.heads \(4\) cannot be set"),
         ("vocabulary.min_count=3", r"vocabulary.min_count \(3\) cannot be set"),

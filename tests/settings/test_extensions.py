@@ -255,10 +255,10 @@ GOOD: dict[str, Any] = {"slot": "model/position", "name": "decay", "settings": D
         ({"name": "other"}, 'model/position=other: settings (Decay) must have kind: str = "other"'),
         (
             {"settings": Undecorated},
-            "settings (Undecorated) must be a class below anaphora.settings.model.position.Position with @d",
+            "settings (Undecorated) must be a subclass of anaphora.settings.model.position.Position with @d",
         ),
-        ({"slot": "model/norm"}, "settings (Decay) must be a class below anaphora.settings.model.encoder.Norm"),
-        ({"settings": Decay()}, "must be a class below"),
+        ({"slot": "model/norm"}, "settings (Decay) must be a subclass of anaphora.settings.model.encoder.Norm"),
+        ({"settings": Decay()}, "must be a subclass of"),
         ({"settings": Odd}, "settings (Odd) cannot be used"),
         ({"build": TrainedDecay}, "build must be a function of settings, width, heads"),
         ({"build": None}, "build must be a function of settings, width, heads"),

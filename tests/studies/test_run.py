@@ -88,7 +88,7 @@ def test_runs_are_ordinary_run_directories_taken_up_where_a_kill_left_them(
     assert engine.run_study(plan, CONFIGS) == summary
     assert (base.weights.read_bytes(), one.weights.read_bytes()) == weights
     assert (one.directory / MEASURED_FILE).stat().st_mtime_ns == measured
-    with pytest.raises(UserError, match=r"one/seed_0 holds a run of other settings; choose another output="):
+    with pytest.raises(UserError, match=r"one/seed_0 holds a run with other settings; choose another output="):
         engine.run_study(planned(factors={"layers": {"one": ["model.layers=1"]}}), CONFIGS)
 
 

@@ -218,8 +218,8 @@ class Attention:
 
         if len(self.words) > MOST_PLOTTED_WORDS:
             raise UserError(
-                f"plot: {len(self.words)} words do not fit one picture, {MOST_PLOTTED_WORDS} do; window(mention) takes "
-                "the part about a mention, page() shows all"
+                f"plot: {len(self.words)} words do not fit in one picture, which takes {MOST_PLOTTED_WORDS}; use "
+                "window(mention) for the part around a mention, or page() for all"
             )
         requested = self._head(layer, head)
         title = f"Attention, layer {requested.layer} head {requested.head}"
@@ -365,8 +365,8 @@ def requested_head(
     """The requested head; a layer or head that is None is the chosen one's."""
     if chosen is None and (layer is None or head is None):
         raise UserError(
-            f"{model}: no head has been chosen on a development split, so that layer= and head= are needed; rank() "
-            "names the heads of an edge by its weight, and scripts/score_attention.py chooses the head of a run"
+            f"{model}: no head has been chosen on a development split; give layer= and head= (rank() orders heads by "
+            "their weight on an edge, scripts/score_attention.py chooses the head of a run)"
         )
     requested = Head(
         chosen.layer if layer is None and chosen is not None else int(layer or 0),

@@ -47,7 +47,7 @@ def attention(
         UserError: there is no such model, a word is not in the text, or the text does not fit the model.
     """
     if pronoun is None and (candidates or antecedent):
-        raise UserError("candidates go with a pronoun")
+        raise UserError("candidates need a pronoun")
     if antecedent is not None and antecedent not in candidates:
         raise UserError(f"antecedent ({antecedent!r}) must be one of candidates ({list(candidates)})")
     opened = open_any(model, tokenizer)

@@ -154,7 +154,7 @@ class OpenRun:
     ) -> Example | None:
         if pronoun is None:
             if candidates:
-                raise UserError("candidates go with a pronoun")
+                raise UserError("candidates need a pronoun")
             return None
         return example_from_query(text, pronoun, candidates, antecedent)
 

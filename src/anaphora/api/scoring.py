@@ -214,8 +214,8 @@ def read_splits(source: Data, split: str, items: int | None) -> EvaluationSplits
     others = [example for example in development if (example.text, example.pronoun) not in reported]
     if not others:
         raise UserError(
-            f"data={source.kind}: every development sentence is measured too (split={split}), so that no head can be "
-            "chosen apart from what is reported"
+            f"data={source.kind}: every development sentence is also in the measured split ({split}), so no head can "
+            "be chosen on other sentences"
         )
     return EvaluationSplits(training, others, measured, split)
 

@@ -38,5 +38,5 @@ def directory_name(name: str, value: str) -> None:
         shown = value if len(value) <= 60 else f"{value[:60]}..."
         raise UserError(
             f"{name} ({shown!r}) must be the name of one directory: at most {LONGEST_NAME} bytes, no / or \\, "
-            "no dot in front"
+            "no dot at the start"
         )

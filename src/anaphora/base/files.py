@@ -41,7 +41,7 @@ def atomic_write(path: Path) -> Iterator[Path]:
     """
     with _told_as_user_error(path):
         if path.exists() and not path.is_file():
-            raise UserError(f"{path}: cannot be written (it is {_kind(path)}, no file)")
+            raise UserError(f"{path}: cannot be written (it is {_kind(path)}); name a file")
         path.parent.mkdir(parents=True, exist_ok=True)
         remove_leftovers(path.parent, depth=0)
         draft, handle = _new_draft(path.parent, path.suffix)
@@ -120,13 +120,13 @@ def parse_json(text: str, where: str, *, of_file: bool = False, constant: Callab
         place = f"{where}, line {error.lineno}" if of_file else where
         raise UserError(f"{place}: not JSON: {error.msg} at column {error.colno}") from None
     except RecursionError:
-        raise UserError(f"{where}: JSON that is nested too deeply") from None
+        raise UserError(f"{where}: the JSON is nested too deeply") from None
     except UnicodeEncodeError:
-        raise UserError(f"{where}: half of a character (a lone surrogate, \\ud800 to \\udfff)") from None
+        raise UserError(f"{where}: it has half of a character (a lone surrogate, \\ud800 to \\udfff)") from None
     except UserError:
         raise
     except ValueError as error:  # a whole number of more digits than Python reads
-        raise UserError(f"{where}: not JSON that can be read ({error})") from None
+        raise UserError(f"{where}: the JSON cannot be read ({error})") from None
     return content
 
 
@@ -154,7 +154,7 @@ def read_json(path: Path, shape: Any = object, way_out: str = "") -> Any:
     except UserError as error:
         raise UserError(f"{error}{advice}") from None
     except UnicodeDecodeError as error:
-        raise UserError(f"{path}: no text in UTF-8 at byte {error.start}{advice}") from None
+        raise UserError(f"{path}: byte {error.start} is not UTF-8{advice}") from None
     except OSError as error:
         raise UserError(f"{path}: cannot be read ({error.strerror or error})") from None
     problem = shape_problem(content, shape)

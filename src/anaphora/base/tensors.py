@@ -65,7 +65,7 @@ def read_arrays(path: Path, way_out: str = "") -> tuple[dict[str, NDArray[Any]],
     except TypeError as error:  # such as bfloat16
         raise UserError(f"{path}: its numbers are of another type ({error}){advice}") from None
     if not isinstance(digests, dict) or (digests and digests.pop(_ARRAYS, None) != arrays_digest(arrays)):
-        raise UserError(f"{path}: damaged: what it holds is not what was written{advice}")
+        raise UserError(f"{path}: damaged: its contents are not what was written{advice}")
     return arrays, digests
 
 

@@ -41,7 +41,7 @@ def measure_antecedents(settings: AntecedentSelection) -> dict[str, Any]:
     model = open_run_or_model(settings.run, settings.trainer)
     source = settings.data or (model.run.config.data if isinstance(model, OpenRun) else None)
     if source is None:
-        raise UserError(f"data: {model.name} has no data of its own; name a corpus, as data=litbank data.path=...")
+        raise UserError(f"data: {model.name} has no data of its own; name a corpus, such as data=litbank data.path=...")
     place = model.run.directory if isinstance(model, OpenRun) else results_folder(settings.run)
     with held_output(settings.output, place / "antecedents" / source.kind) as folder:
         return _measure_antecedents(model, source, settings, folder)
@@ -90,4 +90,4 @@ def _check_factors(by: list[str], examples: list[Example]) -> None:
     known = sorted({name for example in examples for name in example.factors} - {"extent", "extents"})
     for name in by:
         if name not in known:
-            raise UserError(f"by ({name!r}) must be taken from the factors of these data: {', '.join(known)}")
+            raise UserError(f"by ({name!r}) must be one of the factors of these data: {', '.join(known)}")

@@ -72,7 +72,7 @@ def build_walkthrough(settings: Explanation) -> Walkthrough:
     if not calculation.sentence:
         with_sentence = [name for name in EXAMPLES if load_example(name, words.language).sentence]
         raise UserError(
-            f"run goes with an example that has a sentence: {', '.join(with_sentence)}; {settings.example} has none"
+            f"run needs an example that has a sentence: {', '.join(with_sentence)}; {settings.example} has none"
         )
     sentence = calculation.sentence
     query = None

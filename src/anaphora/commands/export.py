@@ -33,7 +33,7 @@ def export(settings: Export) -> Path:
     """
     folder = Path(settings.output).expanduser()
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise UserError(f"output ({settings.output}) holds something already; name a new folder")
+        raise UserError(f"output ({settings.output}) is not empty; name a new folder")
     check_writable(folder / CONFIG)
     run = load(settings.run)
     if settings.format == "bert":

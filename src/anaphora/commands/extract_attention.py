@@ -59,7 +59,7 @@ def _check_words(settings: Extraction, data: Data) -> None:
     for name in ("words", "chunk_tokens"):
         value = getattr(settings, name)
         if value and settings.text is None and not isinstance(data, TextCorpus):
-            raise UserError(f"{name} ({value}) goes with texts; in data={data.kind} the pronouns of the items attend")
+            raise UserError(f"{name} ({value}) is only for texts; the items of data={data.kind} have pronouns")
 
 
 def _extract(run: Run, selection: Selection, path: Path, settings: Extraction, progress: _Progress) -> None:
@@ -97,7 +97,7 @@ def _extract(run: Run, selection: Selection, path: Path, settings: Extraction, p
             if is_first and progress.done < total:
                 console.print(f"by the first of them: {progress}")  # where nobody sees the status
         if not written and not settings.shard:
-            raise UserError(f"words ({settings.words}) stand in none of the {total:,} texts")
+            raise UserError(f"words ({settings.words}) appear in none of the {total:,} texts")
     console.print(
         f"{total:,} items, {written:,} rows of {layers} layers x {heads} heads: {path} "
         f"({format_bytes(path.stat().st_size)}, {format_duration(progress.seconds())}{progress.memory()})",

@@ -162,7 +162,9 @@ def _require_pronoun_head(run: Run) -> None:
         UserError: it has no prediction head for one.
     """
     if isinstance(run.config.task.prediction, NoPrediction):
-        raise UserError(f"runs ({run.directory}) answers nothing (task.prediction=none); weights=... reads heads")
+        raise UserError(
+            f"runs ({run.directory}) gives no answers (task.prediction=none); score its heads with weights=..."
+        )
     require_pronoun_head(run)
 
 
@@ -184,8 +186,8 @@ def _other_data_error(run: Run) -> UserError:
     data = run.config.data
     folds = f" data.folds={data.folds} data.fold={data.fold}" if isinstance(data, ExternalCorpus) and data.folds else ""
     return UserError(
-        f"data: {run.directory} was trained on other settings of its data, so that it may have seen the items; "
-        f"give data={data.kind}{folds} and its other settings of data"
+        f"data: {run.directory} was trained with other data settings, so it may have seen these items; "
+        f"give data={data.kind}{folds} and its other data settings"
     )
 
 

@@ -29,7 +29,7 @@ def compare_labels(settings: LabelTable) -> list[dict[str, Any]]:
     """Answer, print the table, and keep it as CSV where a file is named.
 
     Raises:
-        UserError: a run gives no labels, the runs differ in more than the seed, or the split holds no text.
+        UserError: a run predicts no labels, the runs differ in more than the seed, or the split holds no text.
     """
     if settings.output:
         check_writable(Path(settings.output))
@@ -37,7 +37,7 @@ def compare_labels(settings: LabelTable) -> list[dict[str, Any]]:
     for run in runs:
         if not isinstance(run.config.task.prediction, Label):
             raise UserError(
-                f"runs ({run.directory}) gives no labels (task.prediction={run.config.task.prediction.kind})"
+                f"runs ({run.directory}) predicts no labels (task.prediction={run.config.task.prediction.kind})"
             )
     require_same_recipe(runs)
     first = runs[0]

@@ -54,9 +54,7 @@ def report(settings: Report) -> Path:
     runs = [load(directory, settings.trainer) for directory in run_directories(settings.runs) or [settings.run]]
     twice = [name for name, count in Counter(run.name for run in runs).items() if count > 1]
     if twice:
-        raise UserError(
-            f"runs ({settings.runs}): two are called {twice[0]}; rename a run directory, names tell them apart"
-        )
+        raise UserError(f"runs ({settings.runs}): two are called {twice[0]}; rename one of the run directories")
     evidence = []
     places = [evidence_folder(run, settings) for run in runs]
     with ExitStack() as held:

@@ -86,7 +86,7 @@ def _item_rows(runs: Sequence[str], settings: SampleSize) -> Iterator[Row]:
             first = scores
             continue
         if [one.text for one in first.examples] != [one.text for one in scores.examples]:
-            raise UserError(f"runs: {name} and {first.run} were scored on other items; name runs of the same data")
+            raise UserError(f"runs: {name} and {first.run} were scored on different items; name runs on the same data")
         yield from _rows_of(
             f"{Path(name).name} - {Path(first.run).name}", scores.examples, scores.values - first.values, settings, (1,)
         )
@@ -110,7 +110,7 @@ def _item_scores(name: str, settings: SampleSize) -> _ItemScores:
     run = load(name, Device(device="cpu"))
     examples = evaluation_splits(run, settings.split).measured
     numbers, languages = table["item"].to_numpy(), table["language"].to_pylist()
-    others = UserError(f"{path} holds other items than the {settings.split} split of the run's own data; {again}")
+    others = UserError(f"{path} does not hold the items of the {settings.split} split of the run's own data; {again}")
     if len(numbers) + sum(evidence.dropped.values()) != len(examples) or numbers.max(initial=-1) >= len(examples):
         raise others
     if [examples[number].language for number in numbers] != languages:
@@ -160,7 +160,7 @@ def _study_rows(settings: SampleSize) -> list[Row]:
     path = Path(str(settings.study_folder)).expanduser()
     path = path / "study.json" if path.suffix != ".json" else path
     try:
-        study = read_json(path, _STUDY, "run that study again, which writes it anew")
+        study = read_json(path, _STUDY, "run that study again to write it")
     except FileNotFoundError:
         raise UserError(f"study_folder ({settings.study_folder}): there is no {path}") from None
     base: Mapping[str, Any] = next((cell["groups"] for cell in study["cells"] if cell["name"] == BASE_CELL), {})
@@ -176,7 +176,7 @@ def _study_rows(settings: SampleSize) -> list[Row]:
                 differences = [one - other for one, other in pairs if one is not None and other is not None]
                 rows += _seed_row(f"{cell['name']} - {BASE_CELL}", language, group, differences, settings, (1,))
     if not rows:
-        raise UserError(f"{path}: no cell has {settings.measure} of two seeds or more")
+        raise UserError(f"{path}: no cell has {settings.measure} for two or more seeds")
     return rows
 
 

@@ -50,7 +50,9 @@ def transfer(settings: Transfer) -> list[dict[str, Any]]:
         require_pronoun_head(run)
     require_same_recipe(runs)
     if isinstance(settings.data, TextCorpus):
-        raise UserError(f"data={settings.data.kind} has no pronoun questions; name another, for instance data=knowref")
+        raise UserError(
+            f"data={settings.data.kind} has no pronoun questions; name other data, for instance data=knowref"
+        )
     with console.status("reading the data") as status:
         examples = load_corpus(settings.data).examples(settings.split)
         corpora = {_training_split_key(run): load_corpus(run.config.data) for run in runs}

@@ -36,14 +36,14 @@ class Example:
         if not self.text:
             raise UserError("text: it is empty; a sentence with a pronoun is needed")
         if self.language not in LANGUAGES:
-            raise UserError(f"language: {self.language!r} is not one of {', '.join(LANGUAGES)}")
+            raise UserError(f"language: {self.language!r} must be one of {', '.join(LANGUAGES)}")
         if not self._spans_fit():
             self._explain_spans()
         for index in self.antecedents:
             if not 0 <= index < len(self.candidates):
-                raise UserError(f"antecedents: {index} is not a candidate; allowed are 0 to {len(self.candidates) - 1}")
+                raise UserError(f"antecedents: {index} is not a candidate; allowed: 0 to {len(self.candidates) - 1}")
         if len(set(self.antecedents)) != len(self.antecedents):
-            raise UserError(f"antecedents: {list(self.antecedents)} names a candidate twice")
+            raise UserError(f"antecedents: {list(self.antecedents)} lists a candidate twice")
 
     def _spans_fit(self) -> bool:
         """Whether all spans are in the text, in order and apart: the quick check, since there are many examples."""
@@ -173,10 +173,10 @@ def from_record(record: Mapping[str, Any]) -> Example:
     allowed = ("text", "language", "pronoun", "candidates", "antecedents", "group", "minimal_pair", "factors")
     for name in allowed[:5]:
         if record.get(name) is None:
-            raise UserError(f"{name}: it is missing; needed are {', '.join(allowed[:5])}")
+            raise UserError(f"{name}: it is missing; required: {', '.join(allowed[:5])}")
     for name in record:
         if name not in allowed:
-            raise UserError(f"{name}: unknown field; allowed are {', '.join(allowed)}")
+            raise UserError(f"{name}: unknown field; allowed: {', '.join(allowed)}")
     candidates = record["candidates"]
     if not isinstance(candidates, list | tuple) or not candidates:
         raise UserError(f"candidates: {candidates!r} must be a list of [start, end] or of lists of those")
@@ -186,7 +186,7 @@ def from_record(record: Mapping[str, Any]) -> Example:
         raise UserError(f"antecedents: {antecedents!r} must be a list of candidate indices, e.g. [0]")
     for index in antecedents:
         if not 0 <= index < len(spans):
-            raise UserError(f"antecedents: {index} is not a candidate; allowed are 0 to {len(spans) - 1}")
+            raise UserError(f"antecedents: {index} is not a candidate; allowed: 0 to {len(spans) - 1}")
     factors = record.get("factors") or {}
     if not isinstance(factors, Mapping):
         raise UserError(f"factors: {factors!r} must map names to words, e.g. {{'type': 'gender'}}")

@@ -107,7 +107,7 @@ def load(settings: data_settings.Data) -> Corpus:
         UserError: a file is missing or wrong, or the cache cannot be read or written.
     """
     if isinstance(settings, data_settings.NoData):
-        raise UserError("pretrained weights come without data: name some, for instance data=gap data.path=...")
+        raise UserError("pretrained weights come without data; name a corpus, for instance data=gap data.path=...")
     fingerprint = _fingerprint(settings)
     directory = cache_folder() / f"{settings.kind}-{fingerprint}"
     remove_leftovers(cache_folder(), depth=0)  # also where nothing is written: another process may have finished it
@@ -146,7 +146,7 @@ def cache_advice() -> Iterator[None]:
     try:
         yield
     except UserError as error:
-        raise UserError(f"{error}; the cache lies there: set ANAPHORA_CACHE to another folder") from None
+        raise UserError(f"{error}; the cache is there, so set ANAPHORA_CACHE to another folder") from None
 
 
 @extensible(tuple)
@@ -157,7 +157,7 @@ def _read(settings: data_settings.Data) -> tuple[Splits, ReadingReport]:
 def _why_nothing(settings: data_settings.Data, report: ReadingReport) -> str:
     place = f"data.path ({settings.path})" if isinstance(settings, data_settings.ExternalCorpus) else "data"
     reasons = [f"{reason} ({rows} rows)" for reason, rows in report.reasons.items()]
-    return f"{place}: no item of data={settings.kind} is in it" + (f": {'; '.join(reasons[:3])}" if reasons else "")
+    return f"{place}: it has no items for data={settings.kind}" + (f": {'; '.join(reasons[:3])}" if reasons else "")
 
 
 def _check_splits(option: str, settings: data_settings.Data, splits: Any) -> None:
@@ -170,7 +170,7 @@ def _check_splits(option: str, settings: data_settings.Data, splits: Any) -> Non
             if not isinstance(item, wanted):
                 raise UserError(
                     f"{option}: item {number} of its {name} split must be a {wanted.__module__}.{wanted.__name__}, "
-                    f"and is a {type(item).__name__}"
+                    f"not a {type(item).__name__}"
                 )
 
 
@@ -258,12 +258,12 @@ def _open(directory: Path, fingerprint: str, features: datasets.Features) -> Cor
         about = read_json(directory / _ABOUT, _ABOUT_SHAPE)
         digests = about.pop("digests")
         if _digests(directory, about) != digests:
-            raise UserError("it does not hold what was written")
+            raise UserError("its contents are not what was written")
         stored = load_from_disk(directory)
     except (OSError, ValueError) as error:
         reason = one_line(error)[:200]
         raise UserError(
-            f"{directory}: the cache is damaged ({reason}); delete this folder, and it is made anew"
+            f"{directory}: the cache is damaged ({reason}); delete this folder and it will be made again"
         ) from None
     empty = Dataset.from_dict({name: [] for name in features}, features=features)
     return Corpus(

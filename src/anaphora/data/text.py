@@ -30,7 +30,7 @@ class Text:
         if not self.text.strip():
             raise UserError("text: it is empty")
         if self.language not in LANGUAGES:
-            raise UserError(f"language: {self.language!r} is not one of {', '.join(LANGUAGES)}")
+            raise UserError(f"language: {self.language!r} must be one of {', '.join(LANGUAGES)}")
         if self.label == "":
             raise UserError("label: it is empty; leave it out where there is none")
 

@@ -95,7 +95,7 @@ def walk_through_calculation(
     checked = tuple(replace(step, slips=calculation.slips.get(step.name, ())) for step in steps)
     for name in calculation.slips:
         if name not in {step.name for step in steps}:
-            raise UserError(f"slips: step {name!r} is not one of {', '.join(step.name for step in steps)}")
+            raise UserError(f"slips: step {name!r} must be one of {', '.join(step.name for step in steps)}")
     return Walkthrough(
         calculation.name,
         calculation.title,

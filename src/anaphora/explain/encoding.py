@@ -139,7 +139,7 @@ def _followed_position(row: str | None, query: SentenceQuery, tokens: TokenizedT
             return row_index(row, labels)
         start, end = find_span(query.text, row, "row")
         if any(map(str.isspace, query.text[start:end])):
-            raise UserError(f"row ({row!r}) has several words, and the steps follow one token: name one word")
+            raise UserError(f"row ({row!r}) has several words; the steps follow one token, so name one word")
         return tokens.covering((start, end))[0]  # of a word that the model splits, its first subword
     if query.example is not None:
         return tokens.covering(query.example.pronoun)[0]

@@ -97,7 +97,7 @@ def _load(path: Path, language: str, allowed: tuple[str, ...]) -> Calculation:
             raise UserError("must hold matrices by name, for instance X: [[1, 0], [0, 1]]")
         for key in plain:
             if key not in allowed:
-                raise UserError(f"unknown field {key!s}; allowed are {', '.join(allowed)}")
+                raise UserError(f"unknown field {key!s}; allowed: {', '.join(allowed)}")
         return _checked(path.stem, {str(key): _in_language(value, language) for key, value in plain.items()})
     except UserError as error:
         raise UserError(f"{path}: {error}") from None
@@ -120,7 +120,7 @@ def _checked(name: str, plain: dict[str, Any]) -> Calculation:
     }
     x = matrices.get("X")
     if (x is None) == (not given):
-        raise UserError("give either X (with W_Q, W_K and W_V as you like) or all of Q, K and V")
+        raise UserError("give either X (W_Q, W_K and W_V are optional) or all of Q, K and V")
     second = matrices.get("C")
     if x is not None:
         _check_projections(x, projections)
@@ -130,9 +130,9 @@ def _checked(name: str, plain: dict[str, Any]) -> Calculation:
         query, value = projections.get("W_Q", x), projections.get("W_V", x)
     else:
         if second is not None:
-            raise UserError("C: a sequence that X reads needs X, not Q, K and V")
+            raise UserError("C is the sequence that X reads: give X, not Q, K and V")
         if projections:
-            raise UserError(f"{', '.join(projections)}: projections need X, not Q, K and V")
+            raise UserError(f"{', '.join(projections)}: projections need X instead of Q, K and V")
         _check_given(given)
         (query_count, _), (count, features) = given["Q"].shape, given["V"].shape
         query, value = given["Q"], given["V"]
@@ -215,7 +215,7 @@ def _check_projections(x: NDArray[np.float64], projections: dict[str, NDArray[np
         compared = "W_Q" if "W_Q" in projections else "X"
         raise UserError(
             f"W_K is {_shape(key)}; expected {query.shape[1]} columns, as {compared} ({_shape(query)}) has: "
-            "queries and keys must be equally long to be compared"
+            "queries and keys must have the same length to be compared"
         )
 
 
@@ -225,7 +225,7 @@ def _check_second(
     if second.shape[1] != x.shape[1]:
         raise UserError(f"C is {_shape(second)}; expected {x.shape[1]} columns, as X ({_shape(x)}) has")
     if "W_K" not in projections:
-        raise UserError("W_K is missing; keys are made of C, so that the queries cannot serve as keys too")
+        raise UserError("W_K is missing; keys are made from C, so the queries cannot be used as keys")
 
 
 def _check_given(given: dict[str, NDArray[np.float64]]) -> None:
@@ -241,7 +241,7 @@ def _check_given(given: dict[str, NDArray[np.float64]]) -> None:
 
 def _heads(heads: Any, query: NDArray[np.float64], value: NDArray[np.float64]) -> int:
     if isinstance(heads, bool) or not isinstance(heads, int) or heads < 1:
-        raise UserError(f"heads ({heads!r}) must be a whole number from 1 on")
+        raise UserError(f"heads ({heads!r}) must be a whole number, at least 1")
     for name, matrix in (("queries", query), ("values", value)):
         if matrix.shape[1] % heads:
             raise UserError(f"heads ({heads}) must divide the {matrix.shape[1]} features of the {name}")

@@ -88,7 +88,7 @@ class TransformersModel:
             raise UserError("text: it is empty")
         if self.most_tokens is not None and len(spans) > self.most_tokens:
             raise UserError(
-                f"text: it has {len(spans)} tokens, and {self.name} holds {self.most_tokens}; shorten it, or "
+                f"text: it has {len(spans)} tokens, but {self.name} takes at most {self.most_tokens}; shorten it, or "
                 "read it in parts"
             )
         return TokenizedText(tuple(encoding["input_ids"]), tuple(spans), word_numbers(text, spans))
@@ -322,8 +322,8 @@ def _load(transformers: Any, name: str) -> tuple[str, Any, Any]:
     except Exception as error:  # unrelated classes for a missing file, a wrong one, a pickle, and no network
         offline = " (the hub cannot be reached)" if name.startswith(HUB_PREFIX) and options["local_files_only"] else ""
         raise UserError(
-            f"model ({name}): cannot be opened{offline}: {one_line(error)[:300]}; needed are config.json, "
-            "model.safetensors and the tokenizer's files, and no code of the model's own"
+            f"model ({name}): cannot be opened{offline}: {one_line(error)[:300]}; it needs config.json, "
+            "model.safetensors and the tokenizer's files, and no code of its own"
         ) from None
     if report["missing_keys"] and _has_output_layer(model):
         model = model.base_model  # an output layer that was never trained is none

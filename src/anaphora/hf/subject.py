@@ -64,7 +64,7 @@ class TransformersSubject:
             raise UserError(reason)
         questions = answerable_questions(model, examples)
         if not questions:
-            raise UserError(f"{model.name}: it can be asked none of the {len(examples)} items")
+            raise UserError(f"{model.name}: it can answer none of the {len(examples)} items")
         self.examples = [question.example for question in questions]
         self.tokens = [question.tokens for question in questions]
         self._model = model

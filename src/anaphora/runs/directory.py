@@ -234,7 +234,7 @@ def load_weights(model: PronounModel, layout: RunFiles, path: Path, tied_output:
     state = model.state_dict()
     tied = {"output.linear.weight"} if tied_output else set()
     if (state.keys() - tied) - arrays.keys() or arrays.keys() - state.keys() or _other_shape(state, arrays):
-        raise UserError(f"{path}: the weights do not fit {_config_file(layout)}; {way_out}")
+        raise UserError(f"{path}: the weights do not match {_config_file(layout)}; {way_out}")
     for name, values in arrays.items():
         if values.dtype != np.float32:
             raise UserError(f"{path}: {name} holds numbers of type {values.dtype}, not float32; {way_out}")
@@ -291,7 +291,7 @@ def training_record(directory: Path) -> dict[str, Any]:
         return {}
     best, count = record.get("best_validation", 0), len(record["validations"])
     if not 0 <= best < max(count, 1):
-        raise UserError(f"{path}: best_validation: {best} is none of the {count} validations; {way_out}")
+        raise UserError(f"{path}: best_validation: {best} must be one of the {count} validations; {way_out}")
     record["validations"] = [
         {present_metric_name(name): value for name, value in validation.items()} for validation in record["validations"]
     ]

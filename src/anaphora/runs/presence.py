@@ -73,6 +73,6 @@ def run_directories(named: Sequence[str]) -> list[str]:
     for number, place in enumerate(places):
         if place in places[:number]:
             raise UserError(
-                f"runs ([{', '.join(named)}]) must name each run once; {directories[number]} is there twice"
+                f"runs ([{', '.join(named)}]) must name each run once; {directories[number]} is listed twice"
             )
     return directories

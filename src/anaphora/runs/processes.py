@@ -40,8 +40,8 @@ class Processes:
         """
         if self.count > 1:
             raise UserError(
-                f"{work} takes a single process, and {self.launcher} started {self.count}; "
-                "several processes are for a single training run (train)"
+                f"{work} runs in a single process, but {self.launcher} started {self.count}; "
+                "only a single training run (train) can use several"
             )
 
 
@@ -56,7 +56,7 @@ def started_processes(environment: Mapping[str, str] = os.environ) -> Processes:
             count, rank, local_rank = (_number(environment, name, names[0]) for name in names)
             if not local_rank <= rank < count:
                 listed = ", ".join(f"{name}={environment[name]}" for name in names)
-                raise UserError(f"{listed}: a rank must be below the number of processes, start them with {launcher}")
+                raise UserError(f"{listed}: a rank must be below the number of processes; start them with {launcher}")
             return Processes(count, rank, local_rank, launcher)
     return Processes()
 
@@ -64,7 +64,7 @@ def started_processes(environment: Mapping[str, str] = os.environ) -> Processes:
 def _number(environment: Mapping[str, str], name: str, count_name: str) -> int:
     if not environment.get(name, "").isdecimal():
         raise UserError(
-            f"{name} ({environment.get(name, 'not set')}) must be a number where {count_name} is set "
+            f"{name} ({environment.get(name, 'not set')}) must be a number when {count_name} is set "
             f"({environment[count_name]}): start the processes with torchrun or srun"
         )
     return int(environment[name])

@@ -90,14 +90,14 @@ def error_message(error: BaseException) -> str:
 
     message = one_line(error)
     if isinstance(error, OverrideParseException):
-        message += " (a value with blanks, punctuation or Chinese needs quotes inside quotes: \"text='...'\")"
+        message += " (a value with spaces, punctuation or Chinese needs quotes inside quotes: \"text='...'\")"
     elif error.__cause__ is not None:
         message += f" ({one_line(error.__cause__)})"
     allowed = _allowed_values(error)
     if allowed:
         message += f"; allowed: {', '.join(allowed)}"
     if _NUMBER_OF_PROCESSES.search(message):
-        message += "; start several processes with torchrun or srun (docs/clusters.md), their number is no setting"
+        message += "; the number of processes is not a setting: start them with torchrun or srun (docs/clusters.md)"
     return shortened(message)
 
 

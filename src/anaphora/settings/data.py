@@ -62,19 +62,18 @@ class ControlledCorpus(Data):
         super().__post_init__()
         if not 0.1 <= self.shared_nouns <= 0.8:
             raise UserError(
-                f"data.shared_nouns ({self.shared_nouns}) must be from 0.1, for sentences with two forms, to 0.8: the "
-                "others are held out"
+                f"data.shared_nouns ({self.shared_nouns}) must be from 0.1 to 0.8; the other nouns are held out"
             )
         for language in self.languages:
             if language not in LANGUAGES:
-                raise UserError(f"data.languages ({language!r}) must be taken from {', '.join(LANGUAGES)}")
+                raise UserError(f"data.languages ({language!r}) must be one of {', '.join(LANGUAGES)}")
         if not self.languages or len(set(self.languages)) != len(self.languages):
             raise UserError(f"data.languages ({self.languages}) must name each language once, at least one")
         roles = (kind for language in LANGUAGES for kind in ROLE_CUE_TYPES[language])
         all_types = dict.fromkeys((*SET_CUE_TYPES, *roles, BINDING, COMPOSITION))
         for kind in self.types:
             if kind not in all_types:
-                raise UserError(f"data.types ({kind!r}) must be taken from {', '.join(all_types)}")
+                raise UserError(f"data.types ({kind!r}) must be one of {', '.join(all_types)}")
         for language in self.languages:
             known = (*SET_CUE_TYPES, *role_cue_types(language), COMPOSITION)
             if self.types and not set(self.types) & set(known):

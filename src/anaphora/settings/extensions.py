@@ -54,7 +54,7 @@ def extensible(base: type[Any], *methods: str) -> Callable[[Callable[Arguments, 
             result = part.build(*whole.args, **whole.kwargs)
             if not isinstance(result, base):
                 raise UserError(
-                    f"{part.option}: build must return {_type_name(base)}, and returned {_type_name(type(result))}"
+                    f"{part.option}: build must return {_type_name(base)}, but returned {_type_name(type(result))}"
                 )
             for method in methods:
                 if not callable(getattr(result, method, None)):

@@ -63,8 +63,8 @@ class Config:
         for name in self.optimizer.frozen:
             if name not in projections:
                 raise ValueError(
-                    f"optimizer.frozen ({name!r}) is not there: model.attention={self.model.attention.kind} trains "
-                    f"{', '.join(projections) or 'no projection'}"
+                    f"optimizer.frozen ({name!r}) is no projection of model.attention={self.model.attention.kind}; "
+                    f"allowed: {', '.join(projections) or 'none'}"
                 )
         if self.optimizer.value_curriculum.end:
             self._check_value_curriculum()
@@ -83,14 +83,14 @@ class Config:
             )
         for name, named_layers, named_heads in readers:
             for layer in named_layers:
-                checks.between(f"{name} layer", layer, -self.model.layers, self.model.layers)
+                checks.between(f"{name}.layers", layer, -self.model.layers, self.model.layers)
             if len({layer % self.model.layers for layer in named_layers}) < len(named_layers):
                 raise ValueError(
                     f"{name}.layers ({named_layers}) names one of the {self.model.layers} layers twice: a negative "
                     "number counts from the last"
                 )
             for head in named_heads:
-                checks.between(f"{name} head", head, 0, heads)
+                checks.between(f"{name}.heads", head, 0, heads)
 
     def _check_value_curriculum(self) -> None:
         if self.model.values != "hidden" or isinstance(self.model.attention, attention_settings.Recurrent):
@@ -100,13 +100,13 @@ class Config:
             )
         if self.validation.keep != "last":
             raise ValueError(
-                "optimizer.value_curriculum changes the encoder while it trains, and only at the end it is the one "
-                f"that the settings describe: set validation.keep=last (not {self.validation.keep})"
+                "optimizer.value_curriculum changes the encoder during training, and only the last one is what "
+                f"the settings describe: set validation.keep=last (not {self.validation.keep})"
             )
         if self.trainer.compile:
             raise ValueError(
-                "optimizer.value_curriculum changes a number that trainer.compile would compile into the encoder, anew "
-                "at every step: set trainer.compile=false"
+                "optimizer.value_curriculum changes a number at every step, and trainer.compile would compile the "
+                "encoder again for each: set trainer.compile=false"
             )
 
 

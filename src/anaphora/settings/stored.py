@@ -79,7 +79,7 @@ def _refuse_interpolations(plain: Any, place: str = "") -> None:
     for name, value in inner:
         _refuse_interpolations(value, f"{place}.{name}" if place else str(name))
     if isinstance(plain, str) and "${" in plain:
-        raise UserError(f"{place} ({plain[:80]!r}) refers to something else; a stored run holds values alone")
+        raise UserError(f"{place} ({plain[:80]!r}) refers to another setting; a stored run may hold only values")
 
 
 def dumps(config: Config) -> str:

@@ -118,7 +118,7 @@ class Optimizer:
             one_of("optimizer.frozen", name, PROJECTIONS)
         if self.matrices_learning_rate is not None and self.matrices != "muon":
             raise ValueError(
-                "optimizer.matrices_learning_rate is for optimizer.matrices=muon; leave it out or set that"
+                "optimizer.matrices_learning_rate is only for optimizer.matrices=muon; set that, or leave this out"
             )
         for name in ("learning_rate", "matrices_learning_rate", "clip"):
             value = getattr(self, name)
@@ -141,7 +141,9 @@ class Validation:
         at_least("validation.items", self.items, 1)
         one_of("validation.keep", self.keep, ("best", "last"))
         if self.keep == "last" and self.patience:
-            raise ValueError("validation.patience waits for the best weights: leave it at 0 with validation.keep=last")
+            raise ValueError(
+                f"validation.patience ({self.patience}) waits for the best weights: leave it at 0 with validation.keep=last"
+            )
 
 
 @dataclass(kw_only=True)

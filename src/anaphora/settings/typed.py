@@ -135,13 +135,13 @@ def _check_words(value: Any, path: str, blank_is_default: bool) -> None:
         if not word.strip() and not blank_is_default:
             raise UserError(f"{path} ({word!r}) is blank; give it a value or leave it out")
         if "\0" in word or not _is_text(word):
-            raise UserError(f"{path} ({word[:80]!r}) holds a character that no text can have")
+            raise UserError(f"{path} ({word[:80]!r}) contains a character that no text can have")
         if "${" in word:  # as a value it was escaped; stored, it would refer to another setting
-            raise UserError(f"{path} ({word[:80]!r}) must not hold ${{, with which a reference begins")
+            raise UserError(f"{path} ({word[:80]!r}) must not contain ${{, which begins a reference")
     if isinstance(value, list):
         repeated = next((one for one in words if isinstance(one, str | int) and words.count(one) > 1), None)
         if repeated is not None:
-            raise UserError(f"{path} ({value}) must name each entry once; {repeated!r} is there twice")
+            raise UserError(f"{path} ({value}) must name each entry once; {repeated!r} is listed twice")
 
 
 def _is_text(word: str) -> bool:

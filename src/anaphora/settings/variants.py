@@ -84,13 +84,15 @@ def register(slot: str, name: str, settings: type[Any], build: Callable[..., Any
         raise UserError(f"slot ({slot!r}) must be one of {', '.join(GROUPS)}")
     option, base, options = f"{slot}={name}", GROUPS[slot], VARIANTS[GROUPS[slot]]
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
-        raise UserError(f"{option}: name ({name!r}) must be small letters, digits and underscores, a letter first")
+        raise UserError(
+            f"{option}: name ({name!r}) must be lower-case letters, digits and underscores, beginning with a letter"
+        )
     known = options.get(name)
     if known is not None and not (known in PARTS and _qualified_name(known) == _qualified_name(settings)):
         raise UserError(f"{option} exists already; choose another name")
     if not (isinstance(settings, type) and issubclass(settings, base) and "__dataclass_fields__" in vars(settings)):
         raise UserError(
-            f"{option}: settings ({getattr(settings, '__name__', settings)}) must be a class below "
+            f"{option}: settings ({getattr(settings, '__name__', settings)}) must be a subclass of "
             f"{base.__module__}.{base.__name__} with @dataclass(kw_only=True) above it"
         )
     if settings.kind != name:

@@ -51,9 +51,7 @@ def read_studies(folder: Path, without: str | None = None) -> list[dict[str, Any
         UserError: a file is damaged.
     """
     paths = [path for path in sorted(folder.glob("*/study.json")) if path.parent.name != without]
-    return [
-        read_json(path, _STUDY, "run that study again, which writes it anew, or move its folder away") for path in paths
-    ]
+    return [read_json(path, _STUDY, "run that study again to write it, or move its folder away") for path in paths]
 
 
 def write_study_index(folder: Path) -> Path:

@@ -39,7 +39,7 @@ def run_study(plan: StudyPlan, folder: Path) -> dict[str, Any]:
 
     Raises:
         UserError: a cell's overrides are wrong or name a device or a cluster that is not there (before anything runs),
-            a directory holds a run of other settings, or the first run shows that the study would take longer than
+            a directory holds a run with other settings, or the first run shows that the study would take longer than
             `minutes`.
     """
     cells = cells_of(plan, folder)
@@ -126,8 +126,8 @@ def _check_results(plan: StudyPlan, root: Path, jobs: Sequence[Job], anew: Seque
 
 
 def _check_directories(jobs: Sequence[Job]) -> None:
-    """Refuse, before any work, a directory that holds a run of other settings."""
+    """Refuse, before any work, a directory that holds a run with other settings."""
     for job in jobs:
         layout = RunFiles(job.directory)
         if layout.config.exists() and not same_settings(read(layout.config), job.config):
-            raise UserError(f"{job.directory} holds a run of other settings; choose another output= or name=")
+            raise UserError(f"{job.directory} holds a run with other settings; choose another output= or name=")

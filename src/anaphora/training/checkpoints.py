@@ -72,7 +72,7 @@ def check_resumable(layout: RunFiles, config: Config) -> None:
     model = randomly_initialised(config, Tokenizer.load(layout.tokenizer).size, config.seed)
     expected = {f"model.{name}": value.shape for name, value in model.state_dict().items()}
     if {name: value.shape for name, value in checkpoint["state_dict"].items()} != expected:
-        raise UserError(f"{layout.last_checkpoint}: the weights do not fit {layout.config}; {way_out}")
+        raise UserError(f"{layout.last_checkpoint}: the weights do not match {layout.config}; {way_out}")
     try:
         load_weights(model, layout, layout.best_weights, config.model.tied_output)
     except FileNotFoundError:

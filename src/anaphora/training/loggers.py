@@ -152,7 +152,7 @@ def read_curves(path: Path) -> list[tuple[int, dict[str, float]]]:
         return [(int(row.pop("step")), {tag: float(value) for tag, value in row.items() if value}) for row in rows]
     except (csv.Error, KeyError, TypeError, ValueError) as error:
         raise UserError(
-            f"{path}: damaged ({one_line(error)[:200]}); delete it, and its curves begin where the run goes on"
+            f"{path}: damaged ({one_line(error)[:200]}); delete it and the curves will begin where the run continues"
         ) from None
 
 

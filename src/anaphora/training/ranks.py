@@ -38,7 +38,7 @@ def joined(processes: Processes, device: torch.device) -> Iterator[None]:
         yield
         return
     if device.type == "mps":
-        raise UserError(f"trainer.device (mps) trains in a single process, and {processes.launcher} started several")
+        raise UserError(f"trainer.device (mps) trains in a single process, but {processes.launcher} started several")
     if processes.launcher == "srun":
         name_meeting_point()
     if device.type == "cuda":
@@ -113,7 +113,7 @@ def check_same_on_every_rank(what: str, *arrays: NDArray[Any]) -> None:
 
     def check() -> None:
         if digest != of_first:
-            raise UserError(f"{what} of rank {distributed.get_rank()} is not that of rank 0: its data or code differ")
+            raise UserError(f"{what} of rank {distributed.get_rank()} is not that of rank 0: their data or code differ")
 
     on_every_rank(check)
 

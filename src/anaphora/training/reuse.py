@@ -26,21 +26,21 @@ def finish_training(config: Config, advice: str, report: Callable[[str], None] |
 
     Args:
         config: with the name of its directory.
-        advice: what the error message recommends where the directory holds a run of other settings.
+        advice: what the error message recommends where the directory holds a run with other settings.
         report: gets one line that says which of the three it is; by default it is printed.
 
     Returns:
         Its directory.
 
     Raises:
-        UserError: the directory holds a run of other settings, or the training cannot begin.
+        UserError: the directory holds a run with other settings, or the training cannot begin.
     """
     assert config.name is not None
     directory = Path(config.output) / config.name
     layout = RunFiles(directory)
     report = report or partial(console.print, soft_wrap=True)
     if layout.config.exists() and not same_settings(read(layout.config), config):
-        raise UserError(f"{directory} holds a run of other settings; {advice}")
+        raise UserError(f"{directory} holds a run with other settings; {advice}")
     if layout.weights.exists():
         tidy(directory)
         report(f"{directory}: finished; its weights are re-used")

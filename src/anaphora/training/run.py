@@ -221,7 +221,7 @@ def copy_start_weights(model: PronounModel, source: Run, config: Config) -> None
     except RuntimeError:
         missing = ["shape"]
     if missing:
-        raise UserError(f"start ({config.start}): its encoder has another shape than the settings in model say")
+        raise UserError(f"start ({config.start}): its encoder does not have the shape that the settings in model give")
     model.output.load_state_dict(source.model.output.state_dict())
     if config.task.prediction == source.config.task.prediction:
         model.prediction_head.load_state_dict(source.model.prediction_head.state_dict())

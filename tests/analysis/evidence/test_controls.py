@@ -68,7 +68,7 @@ def test_a_run_without_the_thing_is_its_own_control(demo: Config) -> None:
 
 
 def test_a_control_that_does_not_exist_is_told(demo: Config) -> None:
-    with pytest.raises(UserError, match=r"controls \('magic'\) must be taken from uniform, frozen_query_key"):
+    with pytest.raises(UserError, match=r"controls \('magic'\) must be one of uniform, frozen_query_key"):
         control_config(demo, "magic")
 
 

@@ -192,7 +192,7 @@ def test_damaged_scores_are_refused_by_who_reads_them_and_no_matter_to_who_write
     run = replace(headline.run, directory=tmp_path)
     for reader in (lambda: find_head(tmp_path), lambda: read_evidence(tmp_path, "test"), lambda: stored_head(run)):
         with pytest.raises(
-            UserError, match=r"metrics.json: .*; delete the file, or write it anew with .*run="
+            UserError, match=r"metrics.json: .*; delete the file, or write it again with .*run="
         ) as error:
             reader()
         assert "\n" not in str(error.value)

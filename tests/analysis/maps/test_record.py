@@ -38,9 +38,9 @@ def changed(layer: int, head: int, token: int, value: float) -> NDArray[np.float
         ((*SPANS[:-1], (21, 26)), WORDS, even(), r"spans\[6\]: \[21, 26\] must be .* <= 25, the text's length"),
         (SPANS, (0, *WORDS[1:]), even(), r"words\[0\]: 0 at span \[0, 0\]; expected -1"),
         (SPANS, (-1, -1, *WORDS[2:]), even(), r"words\[1\]: -1 at span \[0, 3\]; expected"),
-        (SPANS, (-1, 0, 1, 2, 3, 2, 5), even(), r"words\[5\]: 2 comes after 3; expected numbers that never fall"),
-        (SPANS, WORDS, changed(1, 2, 3, np.nan), "layer 1 head 2 token 3 is nan; expected numbers that are finite"),
-        (SPANS, WORDS, changed(1, 2, 3, np.inf), "layer 1 head 2 token 3 is inf; expected numbers that are finite"),
+        (SPANS, (-1, 0, 1, 2, 3, 2, 5), even(), r"words\[5\]: 2 comes after 3; expected numbers that never decrease"),
+        (SPANS, WORDS, changed(1, 2, 3, np.nan), "layer 1 head 2 token 3 is nan; expected finite numbers"),
+        (SPANS, WORDS, changed(1, 2, 3, np.inf), "layer 1 head 2 token 3 is inf; expected finite numbers"),
         (
             SPANS,
             WORDS,
@@ -59,7 +59,7 @@ def test_parts_that_do_not_fit_are_refused_with_what_was_expected(
 def test_a_negative_weight_is_refused_even_where_the_row_sums_to_one() -> None:
     weights = even()
     weights[0, 0, :2] = (2 / 7 + 0.1, -0.1)
-    with pytest.raises(UserError, match=r"layer 0 head 0 token 1 is -0\.1.*; expected numbers that are 0 or more"):
+    with pytest.raises(UserError, match=r"layer 0 head 0 token 1 is -0\.1.*; expected finite numbers, 0 or more"):
         AttentionRecord(EXAMPLE, SPANS, WORDS, weights)
 
 

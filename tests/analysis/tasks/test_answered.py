@@ -81,7 +81,7 @@ def test_crossed_factors_tell_each_pair_of_values() -> None:
 
 def test_factors_that_the_items_lack_are_refused() -> None:
     answers = ItemAnswers(EIGHT, np.zeros((1, 8), np.int64), {})
-    with pytest.raises(UserError, match=r"by \('colour'\) must be taken from the factors of these data: gender, type"):
+    with pytest.raises(UserError, match=r"by \('colour'\) must be one of the factors of these data: gender, type"):
         check_factors(answers, ["type+colour"])
     alone = ItemAnswers(EIGHT[:1], np.zeros((1, 1), np.int64), {})
     with pytest.raises(UserError, match="must be a factor of two values"):

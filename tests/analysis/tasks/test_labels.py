@@ -112,7 +112,7 @@ def test_runs_are_tabled_beside_linear_models_of_the_same_split(labelled: Path, 
 
 def test_runs_without_labels_have_no_table_of_labels(pretrained: Path, script: Script) -> None:
     status, _, err = script("labels", f"runs=[{pretrained}]")
-    assert status == 2 and "gives no labels (task.prediction=none)" in err
+    assert status == 2 and "predicts no labels (task.prediction=none)" in err
 
 
 def test_the_bag_of_tokens_sees_no_order_and_nothing_behind_the_cut(labelled: Path) -> None:

@@ -472,7 +472,7 @@ def content(tmp_path: Path) -> Path:
     ("name", "added", "message"),
     [
         ("gender", 'split = "test"\ntext = "{list} left {and} ."', "unknown slot {and}; allowed are"),
-        ("gender", 'split = "valid"\ntext = "{list} {he} left ."', "split is 'valid'; allowed are train, dev, test"),
+        ("gender", 'split = "valid"\ntext = "{list} {he} left ."', "split is 'valid'; allowed: train, dev, test"),
         ("gender", 'split = "train"\ntext = "{list} met , {he}left ."', "'{he}left' is neither a word nor a slot"),
         ("gender", 'split = "train"\ntext = "{A} met , {he} left ."', "must be one {list}, or {A} and {B}"),
         ("gender", 'split = "train"\ntext = "{list} met ."', "one pronoun, or two"),
@@ -503,7 +503,7 @@ def test_a_wrong_template_is_named(content: Path, name: str, added: str, message
         ('first.event = ["{A} left {B}"]', "both need the same slots"),
         ('state = ["ill"]\nfirst.event = ["{A} {B}", "{C}"]\nsecond.event = ["{A} {B}"]', "unknown slot {C}"),
         ('state = ["ill"]\nfirst.event = ["{A} {B}", "{A}"]\nsecond.event = ["{A} {B}"]', "{A} and {B} are needed"),
-        ('state = ["a", "a"]\nfirst.event = ["{A} {B}"]\nsecond.event = ["{B} {A}"]', "'a' stands there twice"),
+        ('state = ["a", "a"]\nfirst.event = ["{A} {B}"]\nsecond.event = ["{B} {A}"]', "'a' appears twice"),
     ],
 )
 def test_a_wrong_scenario_is_named(content: Path, added: str, message: str) -> None:
@@ -519,7 +519,7 @@ def test_a_wrong_scenario_is_named(content: Path, added: str, message: str) -> N
     ("old", "new", "message"),
     [
         ('"king/kings"', '"king"', "classes.male.nouns: 'king' must be written singular/plural"),
-        ('"king/kings"', '"queen/queens"', "'queen' stands in classes.male too"),
+        ('"king/kings"', '"queen/queens"', "'queen' is also in classes.male"),
         ("[classes.thing]", "[classes.things]", "unknown entry 'things'"),
         ("intro = [", "intro = [3, ", "must be a list of texts"),
         ("intro = [", "intro = ", "not TOML"),

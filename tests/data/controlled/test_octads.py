@@ -264,7 +264,7 @@ def test_words_are_those_of_the_types_that_are_there() -> None:
         ),
         ('agent = ["rescue", "beat"]', 'agent = ["rescue"]', r"'was strong', agent: 1 given, at least 2 are needed"),
         ('patient = ["cling", "fear"]', 'patient = ["cling", "beat"]', r"of beat it picks both participants"),
-        ('frames = ["past", ', 'frames = ["passed", ', r"class 'rescue': unknown frame 'passed'; allowed are past"),
+        ('frames = ["past", ', 'frames = ["passed", ', r"class 'rescue': unknown frame 'passed'; allowed: past"),
         (
             "{agent} {inside} {finite} {patient}",
             "{agent} {inside} {finite}",
@@ -275,10 +275,10 @@ def test_words_are_those_of_the_types_that_are_there() -> None:
         (
             '"carried / carried"',
             '"rescued / rescued"',
-            r"'rescued / rescued' stands there twice",
+            r"'rescued / rescued' appears twice",
         ),
-        ("[dev]\nprefix", "[dev]\nprefixes", r"\[dev\]: unknown entry 'prefixes'; allowed are after"),
-        ("[[state]]", "[[states]]", r"unknown entry 'states'; allowed are class"),
+        ("[dev]\nprefix", "[dev]\nprefixes", r"\[dev\]: unknown entry 'prefixes'; allowed: after"),
+        ("[[state]]", "[[states]]", r"unknown entry 'states'; allowed: class"),
     ],
 )
 def test_wrong_content_is_told_by_file_and_entry(old: str, new: str, message: str, tmp_path: Path) -> None:

@@ -134,7 +134,7 @@ def test_the_order_of_the_copy_that_lists_the_right_answer_first_is_not_kept(tmp
         ("<correctAnswer> A ", "<correctAnswer> C ", "schema 1, correctAnswer: 'C' must be one of A, B"),
         ("<pron> it </pron><txt2>", "<pron> </pron><txt2>", "schema 1, pron: '' must be text"),
         ("<schema>", "<schema", r"WSCollection.xml: not XML"),
-        ("schema>", "other>", "WSCollection.xml: no <schema> is in it"),
+        ("schema>", "other>", "WSCollection.xml: it has no <schema>"),
     ],
 )
 def test_a_broken_schema_is_named(tmp_path: Path, old: str, new: str, message: str) -> None:
@@ -146,5 +146,5 @@ def test_a_broken_schema_is_named(tmp_path: Path, old: str, new: str, message: s
 @pytest.mark.parametrize("settings", [Pdp60, Knowref, Mandarinograd])
 def test_a_folder_in_a_files_place_is_told_with_what_it_holds(settings: Any, tmp_path: Path) -> None:
     (tmp_path / "held.txt").write_text("one")
-    with pytest.raises(UserError, match=r"is a folder and a file is needed; it holds held.txt"):
+    with pytest.raises(UserError, match=r"is a folder, not a file; it holds held.txt"):
         load(settings(path=str(tmp_path)))

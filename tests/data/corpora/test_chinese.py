@@ -63,7 +63,7 @@ def test_equal_rows_are_read_once_and_rows_without_a_label_not_at_all(tmp_path: 
     rows = [claim("伞", "true"), claim("伞", "true"), claim("阿梅", None)]
     splits, report = cluewsc.read(clue(tmp_path / "train.json", *rows))
     assert words(splits["train"][0]) == [["伞"]]
-    assert report.reasons == {"the same row stands there twice": 1, "it has no label": 1}
+    assert report.reasons == {"the same row appears twice": 1, "it has no label": 1}
 
 
 def test_texts_stay_together_and_the_development_file_is_the_test_split(tmp_path: Path) -> None:
@@ -154,7 +154,7 @@ def test_a_missing_column_or_cell_is_named(tmp_path: Path) -> None:
     (tmp_path / "mandarinograd.tsv").write_text("idx\tsentence_man\n")
     with pytest.raises(UserError, match="line 1: columns orig_id, snippet_man, answer1_man"):
         mandarinograd.read(Mandarinograd(path=str(tmp_path / "mandarinograd.tsv")))
-    with pytest.raises(UserError, match="there is no row below the header"):
+    with pytest.raises(UserError, match="it has no row below the header"):
         mandarinograd.read(schemas(tmp_path))
 
 

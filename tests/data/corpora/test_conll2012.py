@@ -112,7 +112,7 @@ def test_a_lost_bracket_is_counted_and_spoils_no_other_sentence(path: Path) -> N
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("#begin document (nw", "#begin (nw", r"line 2: a word stands before '#begin document \(name\); part 000'"),
+        ("#begin document (nw", "#begin (nw", r"line 2: a word comes before '#begin document \(name\); part 000'"),
         ("; part 000", "", r"line 1: '#begin document .* must be '#begin document \(name\); part 000'"),
         ("#end document\n", "", r"'#end document' of conll2012/nw/mill/00/mill_0001/000 is missing"),
         ("#end document\n", "#begin document (x); part 1\n", r"line 20: a document begins before '#end document' of"),

@@ -104,7 +104,7 @@ def test_chinese_is_read_as_chinese_alone(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("# newdoc id = mill\n", "", "line 2: a word stands before the first '# newdoc"),
+        ("# newdoc id = mill\n", "", "line 2: a word comes before the first '# newdoc"),
         ("2\tmill\t", "3\tmill\t", "line 4, ID: '3' must be 2"),
         ("2\tmill\t", "2\t\t", "line 4, FORM: '' is blank"),
         ("DET\t_\t_\t2", "DET\t_\t_\t²", "line 3, HEAD: '²' must be a whole number"),

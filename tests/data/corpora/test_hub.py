@@ -128,7 +128,7 @@ def test_without_a_network_the_file_that_would_do_is_named(
 def test_a_wrong_hub_name_and_a_corpus_without_one_are_named(hub: tuple[Path, Asked]) -> None:
     with pytest.raises(UserError, match=r"\(hf://gap\) must be hf://owner/name or hf://owner/name/config"):
         gap.read(Gap(path="hf://gap"))
-    with pytest.raises(UserError, match=r"is read from a file or folder alone; needed is knowref_test\.json"):
+    with pytest.raises(UserError, match=r"is only read from a file or folder; needed: knowref_test\.json"):
         store.load(Knowref(path="hf://owner/knowref"))
     write(hub[0] / "test.jsonl", {"sentence": "x"})
     with pytest.raises(UserError, match="it has no split train, but test"):

@@ -216,12 +216,16 @@ def test_a_book_is_never_divided_and_stored_examples_are_those_read(tmp_path: Pa
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("\t2\t0\t2\t0\tHe", "\t2\t0\t2\t1\tHe", r"line 9, words: 'He' is not what stands there: \['He', 'waved'\]"),
+        (
+            "\t2\t0\t2\t0\tHe",
+            "\t2\t0\t2\t1\tHe",
+            r"line 9, words: 'He' is not what the text has there: \['He', 'waved'\]",
+        ),
         ("\t2\t0\t2\t0\tHe", "\t2\t0\t2\t7\tHe", "line 9, place: words 0 to 7 .* sentence 2 has 3 words"),
         ("\t2\t0\t2\t0\tHe", "\t9\t0\t9\t0\tHe", "line 9, place: .* sentence 9 has 0 words"),
         ("\t2\t0\t2\t0\tHe", "\t2\tx\t2\t0\tHe", "line 9, place: .* must be four whole numbers"),
         ("PER\tPRON\nCOREF\tT0", "PER\tPRO\nCOREF\tT0", "line 9, category: 'PRO' must be one of PRON, PROP, NOM"),
-        ("COREF\tT8", "COREF\tT88", "COREF names mentions without a row MENTION: T88"),
+        ("COREF\tT8", "COREF\tT88", "COREF names mentions that have no MENTION row: T88"),
         ("COREF\tT8", "LINK\tT8", r"line 18: 'LINK\\tT8.*must be a row MENTION \(9 cells\)"),
     ],
 )

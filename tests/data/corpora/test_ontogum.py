@@ -126,7 +126,7 @@ def test_documents_without_official_splits_are_divided_by_the_shares(tmp_path: P
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("# newdoc id = GUM_news_mill\n", "", r"line 3: a word stands before the first '# newdoc id = '"),
+        ("# newdoc id = GUM_news_mill\n", "", r"line 3: a word comes before the first '# newdoc id = '"),
         ("6\tsaw\t", "7\tsaw\t", r"line 9, ID: '7' must be 6"),
         ("8-9\taunt's", "8-x\taunt's", r"line 11, ID: '8-x' must be 8"),
         ("Anna\t_\tPROPN\t_\t_\t6", "Anna\t_\tPROPN\t_\t_\t4", "GUM_news_mill, HEAD: .* in a circle"),
@@ -142,13 +142,13 @@ def test_a_broken_line_is_named(path: Path, old: str, new: str, message: str) ->
 
 
 def test_wrong_files_are_named(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"no file \.conllu or \.conllu\.gz is in this folder"):
+    with pytest.raises(UserError, match=r"this folder has no \.conllu or \.conllu\.gz file"):
         ontogum.read(OntoGum(path=str(tmp_path)))
     (tmp_path / "cut.conllu.gz").write_bytes(gzip.compress(b"x" * 99)[:-4])
     with pytest.raises(UserError, match=r"cut\.conllu\.gz: not a whole gzip file"):
         ontogum.read(OntoGum(path=str(tmp_path)))
     (tmp_path / "cut.conllu.gz").write_bytes(gzip.compress(b"\n"))
-    with pytest.raises(UserError, match="there is no '# newdoc id = ' in it"):
+    with pytest.raises(UserError, match="it has no line '# newdoc id = '"):
         ontogum.read(OntoGum(path=str(tmp_path)))
 
 

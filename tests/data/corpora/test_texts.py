@@ -126,11 +126,11 @@ def test_more_files_are_read_after_the_first(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.pdf", "x", r"there is no file of .txt, .jsonl, .tokens"),
+        ("a.pdf", "x", r"it has no file of .txt, .jsonl, .tokens"),
         ("a.jsonl", '{"text": "a"}\n{"txt": 3}', r"a.jsonl, line 2, text: it is missing"),
         ("a.jsonl", "{", r"a.jsonl, line 1: not JSON"),
         ("a.jsonl", '{"text": "a", "title": 3}', r"line 1, title: 3 must be text"),
-        ("a.txt", " \n", "no text is left in it"),
+        ("a.txt", " \n", "no text is left"),
     ],
 )
 def test_a_wrong_plain_text_is_told(name: str, content: str, message: str, tmp_path: Path) -> None:
@@ -264,7 +264,7 @@ def test_sst2_keeps_official_splits_and_drops_repeated_training_texts(tmp_path: 
         "test": [("in test", "positive")],
     }
     assert labelled_text.read(settings)[1].reasons == {
-        "a training text stands there twice": 1,
+        "a training text appears twice": 1,
         "a training text stands in dev or test too": 2,
     }
 
@@ -312,8 +312,8 @@ def test_a_file_of_ones_own_has_labels_of_its_own(tmp_path: Path) -> None:
     ("rows", "message"),
     [
         (["a\t2"], r"train.tsv, line 2, label: '2' must be one of negative, positive, or its number from 0"),
-        (["a\tb\t1"], r"train.tsv, line 2: 3 cells; needed are 2, sentence, label"),
-        (["a\t"], "there is no text with a label in it"),
+        (["a\tb\t1"], r"train.tsv, line 2: 3 cells; 2 are needed: sentence, label"),
+        (["a\t"], "it has no text with a label"),
     ],
 )
 def test_a_wrong_labelled_text_is_told(rows: list[str], message: str, tmp_path: Path) -> None:
@@ -386,7 +386,7 @@ def test_a_corpus_gives_only_what_it_holds(tmp_path: Path) -> None:
 
 def test_a_file_without_texts_beside_others_is_told(tmp_path: Path) -> None:
     write(tmp_path / "rt-polarity.pos", "good\nfine\n")
-    for content, message in (("", "the file is empty"), ("\n \n", "there is no row in it")):
+    for content, message in (("", "the file is empty"), ("\n \n", "it has no rows")):
         write(tmp_path / "rt-polarity.neg", content)
         with pytest.raises(UserError, match=f"rt-polarity.neg: {message}"):
             labelled_text.read(RottenTomatoes(path=str(tmp_path)))

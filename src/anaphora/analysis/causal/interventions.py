@@ -162,7 +162,9 @@ class _EdgeEdit(_HeadEdit):
         row, query = _row_and_token(self.query, table)
         other, key = _row_and_token(self.key, table)
         if not torch.equal(row, other):
-            raise UserError("intervention: an edge joins two rows of the batch; query and key must share one")
+            raise UserError(
+                "intervention: an edge joins two rows of the batch; its query and key must be in the same row"
+            )
         return table.index_put((row, self.head, query, key), table.new_tensor(value))
 
 

@@ -101,7 +101,7 @@ def control_config(config: Config, control: str) -> Config:
             return replace(config, task=replace(config.task, shuffled_labels=True))
         case "no_positions":
             return replace(config, model=replace(config.model, position=NoPosition()))
-    raise UserError(f"controls ({control!r}) must be taken from {', '.join(CONTROLS)}")
+    raise UserError(f"controls ({control!r}) must be one of {', '.join(CONTROLS)}")
 
 
 def measure_control(control: str, run: Run, development: Sequence[Example], measured: Sequence[Example]) -> Control:
@@ -149,14 +149,14 @@ def read(directory: Path, split: str) -> dict[str, Control | None]:
         UserError: the file is damaged.
     """
     path = controls_path(directory, split)
-    way_out = f"delete the file; scripts/evidence.py run={directory} writes it anew from the controls beside it"
+    way_out = f"delete the file; scripts/evidence.py run={directory} writes it again from the controls beside it"
     try:
         stored = read_json(path, {str: (None, dict)}, way_out)
     except FileNotFoundError:
         return dict.fromkeys(CONTROLS)
     try:
         if not stored.keys() & set(CONTROLS):
-            raise UserError(f"none of {', '.join(CONTROLS)} is in it")
+            raise UserError(f"it has none of {', '.join(CONTROLS)}")
         return {name: _read_control(name, stored.get(name)) for name in CONTROLS}
     except UserError as error:
         raise UserError(f"{path}: {error}; {way_out}") from None

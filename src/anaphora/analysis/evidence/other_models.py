@@ -109,8 +109,8 @@ def _check_disjoint(development: Sequence[AttentionRecord], measured: Sequence[A
     for number, record in enumerate(measured):
         if (record.example.text, record.example.pronoun) in chosen_on:
             raise UserError(
-                f"measured[{number}]: {record.example.text!r} is a development sentence too; expected others than "
-                "those on which the head is chosen"
+                f"measured[{number}]: {record.example.text!r} is also a development sentence; expected sentences "
+                "on which the head is not chosen"
             )
 
 

@@ -149,7 +149,7 @@ def _identity(evidence: Evidence) -> Any:
 
 
 def _way_out(directory: Path) -> str:
-    return f"delete the file, or write it anew with scripts/score_attention.py run={directory}"
+    return f"delete the file, or write it again with scripts/score_attention.py run={directory}"
 
 
 def _read(path: Path) -> Evidence | None:

@@ -134,7 +134,7 @@ def pronoun_maps(
 def _check_map_names(names: Collection[str]) -> None:
     for name in names:
         if name not in MAP_GRANULARITY:
-            raise UserError(f"maps: {name!r} is not one of {', '.join(MAP_GRANULARITY)}")
+            raise UserError(f"maps ({name!r}) must be one of {', '.join(MAP_GRANULARITY)}")
 
 
 def _records(name: str, weights_by_item: list[NDArray[np.float32] | None], data: EncodedSplit) -> MapRows:

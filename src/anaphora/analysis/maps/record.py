@@ -60,7 +60,9 @@ class AttentionRecord:
                 )
             if word >= 0:
                 if word < last:
-                    raise UserError(f"words[{position}]: {word} comes after {last}; expected numbers that never fall")
+                    raise UserError(
+                        f"words[{position}]: {word} comes after {last}; expected numbers that never decrease"
+                    )
                 last = word
         sums = self.weights.sum(axis=2, dtype=np.float64)
         with np.errstate(invalid="ignore"):
@@ -70,11 +72,11 @@ class AttentionRecord:
 
 
 def _weights_error(weights: NDArray[np.float32]) -> str:
-    for rule, broken in (("finite", ~np.isfinite(weights)), ("0 or more", weights < 0)):
-        if broken.any():
-            layer, head, token = np.argwhere(broken)[0]
-            value = weights[layer, head, token]
-            return f"weights: layer {layer} head {head} token {token} is {value}; expected numbers that are {rule}"
+    wrong = np.argwhere(~np.isfinite(weights) | (weights < 0))
+    if len(wrong):
+        layer, head, token = wrong[0]
+        value = weights[layer, head, token]
+        return f"weights: layer {layer} head {head} token {token} is {value}; expected finite numbers, 0 or more"
     sums = weights.sum(axis=2, dtype=np.float64)
     layer, head = np.argwhere((np.abs(sums - 1) > ROW_TOLERANCE) & (sums != 0))[0]
     return (

@@ -105,11 +105,11 @@ def check_factors(items: ItemAnswers, by: Sequence[str], contrast: str | None = 
     single = [("by", name) for crossed in by for name in crossed.split("+")]
     for setting, factor in [*single, ("contrast", contrast)]:
         if factor is not None and factor not in known:
-            raise UserError(f"{setting} ({factor!r}) must be taken from the factors of these data: {', '.join(known)}")
+            raise UserError(f"{setting} ({factor!r}) must be one of the factors of these data: {', '.join(known)}")
     if contrast is not None:
         values = sorted({example.factors.get(contrast, "") for example in items.examples})
         if len(values) != 2:
-            raise UserError(f"contrast ({contrast!r}) must be a factor of two values; here are {', '.join(values)}")
+            raise UserError(f"contrast ({contrast!r}) must be a factor of two values; it has {', '.join(values)}")
 
 
 def accuracy_table(items: ItemAnswers, by: Sequence[str] = (), contrast: str | None = None) -> list[dict[str, Any]]:

@@ -74,7 +74,7 @@ def check_folds(runs: Sequence[Run]) -> None:
     counts = [sum(fold_of(run) == fold for run in runs) for fold in range(fold_count(runs[0]))]
     if min(counts) < 1 or len(set(counts)) > 1:
         written = ", ".join(f"fold {fold}: {count}" for fold, count in enumerate(counts))
-        raise UserError(f"runs: every fold needs as many runs, at least one; here are {written}")
+        raise UserError(f"runs: every fold must have the same number of runs, at least one; they have {written}")
     pairs = [(fold_of(run), run.config.seed) for run in runs]
     if len(set(pairs)) < len(pairs):
         raise UserError("runs: two are of the same fold and seed")

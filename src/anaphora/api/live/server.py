@@ -180,7 +180,7 @@ def serve(application: LiveApplication, port: int) -> tuple[BaseWSGIServer, str]
     try:
         server = make_server(HOST, port, application, threaded=True, request_handler=_QuietHandler)
     except (OSError, SystemExit) as error:  # werkzeug leaves the process where a port is taken
-        raise UserError(f"port ({port}) cannot be had ({error}); choose another, or 0 for any free one") from None
+        raise UserError(f"port ({port}) cannot be used ({error}); choose another, or 0 for any free port") from None
     application.hosts = (f"{HOST}:{server.port}", f"localhost:{server.port}")
     return server, f"http://{HOST}:{server.port}/?token={application.token}"
 

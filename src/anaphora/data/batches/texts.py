@@ -104,7 +104,9 @@ def _stored_chunks(
             write_arrays(path, stored)
     except UserError as error:
         reason = str(error).removeprefix(f"{path}: ")
-        raise UserError(f"{path}: the cache is damaged ({reason}); delete this file, and it is made anew") from None
+        raise UserError(
+            f"{path}: the cache is damaged ({reason}); delete this file and it will be made again"
+        ) from None
     return stored
 
 

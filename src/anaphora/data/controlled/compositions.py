@@ -117,7 +117,7 @@ def load(language: str, folder: Path) -> CompositionContent:
     for what, names in (("predicate", [each.name for each in predicates]), ("state", [each.text for each in states])):
         for name in names:
             if names.count(name) > 1:
-                raise UserError(f"{path}, {what}: {name!r} stands there twice")
+                raise UserError(f"{path}, {what}: {name!r} appears twice")
     content = CompositionContent(
         language=language,
         predicates=tuple(predicates),
@@ -129,8 +129,8 @@ def load(language: str, folder: Path) -> CompositionContent:
         for participant in PARTICIPANTS:
             if len(content.states_of(kind, participant)) < 3:
                 raise UserError(
-                    f"{path}, class {kind!r}: fewer than 3 states pick its {participant}: one is withheld, one is "
-                    "shown in one voice, and one at least is shown in both"
+                    f"{path}, class {kind!r}: fewer than 3 states pick its {participant}; one is withheld, one is "
+                    "shown in one voice, and at least one in both"
                 )
     return content
 
@@ -164,7 +164,7 @@ def _predicates(
     named = words(path, f"{place}, frames", written.get("frames"), 1)
     for name in named:
         if name not in frames:
-            raise UserError(f"{path}, {place}: unknown frame {name!r}; allowed are {', '.join(frames)}")
+            raise UserError(f"{path}, {place}: unknown frame {name!r}; allowed: {', '.join(frames)}")
     for text in words(path, f"{place}, predicates", written.get("predicates"), 4):
         given = [form.strip() for form in text.split("/")]
         if len(given) > len(forms) or not given[0]:
@@ -181,7 +181,7 @@ def _states(path: Path, written: Mapping[str, Any], kinds: list[str]) -> Iterato
         named = words(path, f"state {texts[0]!r}, {participant}", written.get(participant), _LEAST_CLASSES)
         for kind in named:
             if kind not in kinds:
-                raise UserError(f"{path}, state {texts[0]!r}: unknown class {kind!r}; allowed are {', '.join(kinds)}")
+                raise UserError(f"{path}, state {texts[0]!r}: unknown class {kind!r}; allowed: {', '.join(kinds)}")
         picked[participant] = frozenset(named)
     if picked["agent"] & picked["patient"]:
         both = ", ".join(sorted(picked["agent"] & picked["patient"]))
@@ -205,7 +205,7 @@ def _parts(path: Path, split: str, written: Any) -> dict[str, tuple[tuple[str, .
             named = set(_SLOT.findall(text)) - set(POOLS)
             if named != slots:
                 wanted = " and ".join(f"{{{slot}}}" for slot in sorted(slots, reverse=True)) or "no slot"
-                raise UserError(f"{path}, [{split}], {name}: {text!r} must hold {wanted}, pools aside")
+                raise UserError(f"{path}, [{split}], {name}: {text!r} must hold {wanted}, apart from pools")
         parts[name] = lines
     return parts
 

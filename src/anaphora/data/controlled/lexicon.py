@@ -73,13 +73,13 @@ def words(path: Path, entry: str, value: Any, least: int) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
         raise UserError(f"{path}, {entry}: {value!r} must be a list of texts")
     if len(value) < least:
-        raise UserError(f"{path}, {entry}: {len(value)} given, at least {least} are needed")
+        raise UserError(f"{path}, {entry}: it has {len(value)}, and at least {least} are needed")
     known = set()
     for text in value:
         if not text or " ".join(text.split()) != text:
-            raise UserError(f"{path}, {entry}: {text!r} must be tokens with single blanks between them")
+            raise UserError(f"{path}, {entry}: {text!r} must be tokens separated by single spaces")
         if text in known:
-            raise UserError(f"{path}, {entry}: {text!r} stands there twice")
+            raise UserError(f"{path}, {entry}: {text!r} appears twice")
         known.add(text)
     return tuple(value)
 
@@ -111,13 +111,13 @@ def load(language: str, content: Path = CONTENT_FOLDER) -> Lexicon:
         for noun in nouns[kind]:
             for form in (noun.singular, noun.plural):
                 if owners.setdefault(form, kind) != kind:
-                    raise UserError(f"{path}, classes.{kind}.nouns: {form!r} stands in classes.{owners[form]} too")
+                    raise UserError(f"{path}, classes.{kind}.nouns: {form!r} is also in classes.{owners[form]}")
         if kind in SELECTION_CLASSES:
             predicates[kind] = words(path, f"classes.{kind}.predicates", section.get("predicates"), COSETS)
             for predicate in predicates[kind]:
                 if judged.setdefault(predicate, kind) != kind:
                     raise UserError(
-                        f"{path}, classes.{kind}.predicates: {predicate!r} stands in classes.{judged[predicate]} too"
+                        f"{path}, classes.{kind}.predicates: {predicate!r} is also in classes.{judged[predicate]}"
                     )
     people = {
         gender: words(path, f"names.{gender}", names.get(gender), 3 * NAME_COSETS + DISTRACTOR_ONLY_NAMES)
@@ -125,7 +125,7 @@ def load(language: str, content: Path = CONTENT_FOLDER) -> Lexicon:
     }
     for name in people["male"]:
         if name in people["female"]:
-            raise UserError(f"{path}, names: {name!r} is male and female")
+            raise UserError(f"{path}, names: {name!r} is listed as both male and female")
     return Lexicon(
         language=language,
         intro=words(path, "intro", table.get("intro"), 1),
@@ -152,7 +152,7 @@ def check_keys(path: Path, entry: str, section: Mapping[str, Any], allowed: set[
     """
     for name in section:
         if name not in allowed:
-            raise UserError(f"{path}, {entry}: unknown entry {name!r}; allowed are {', '.join(sorted(allowed))}")
+            raise UserError(f"{path}, {entry}: unknown entry {name!r}; allowed: {', '.join(sorted(allowed))}")
 
 
 def _noun(path: Path, language: str, kind: str, written: str) -> Noun:

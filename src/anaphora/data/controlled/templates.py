@@ -99,7 +99,7 @@ def load(language: str, kind: str, folder: Path) -> CueTypeContent:
     table = read_toml(path)
     for name in table:
         if name not in ("template", "scenario"):
-            raise UserError(f"{path}: unknown entry {name!r}; allowed are template, scenario")
+            raise UserError(f"{path}: unknown entry {name!r}; allowed: template, scenario")
     scenarios = tuple(
         _scenario(path, index, written) for index, written in enumerate(_entries(path, "scenario", table))
     )
@@ -137,17 +137,17 @@ def _entries(path: Path, entry: str, table: Mapping[str, Any]) -> list[dict[str,
 def _template(place: str, name: str, written: Mapping[str, Any]) -> Template:
     for key in written:
         if key not in ("split", "text", "cataphora"):
-            raise UserError(f"{place}: unknown entry {key!r}; allowed are split, text, cataphora")
+            raise UserError(f"{place}: unknown entry {key!r}; allowed: split, text, cataphora")
     text, split, cataphora = written.get("text"), written.get("split"), written.get("cataphora", False)
     if not isinstance(text, str) or not text or " ".join(text.split()) != text:
-        raise UserError(f"{place}: text must be tokens with single blanks between them")
+        raise UserError(f"{place}: text must be tokens separated by single spaces")
     if split not in SPLITS:
-        raise UserError(f"{place}: split is {split!r}; allowed are {', '.join(SPLITS)}")
+        raise UserError(f"{place}: split is {split!r}; allowed: {', '.join(SPLITS)}")
     if not isinstance(cataphora, bool):
-        raise UserError(f"{place}: cataphora is {cataphora!r}; allowed are true, false")
+        raise UserError(f"{place}: cataphora is {cataphora!r}; allowed: true, false")
     for token in (token for wording in alternatives(text) for token in wording.split()):
         if ("{" in token or "}" in token) and not _SLOT.fullmatch(token):
-            raise UserError(f"{place}: {token!r} is neither a word nor a slot; write a blank around each slot")
+            raise UserError(f"{place}: {token!r} is neither a word nor a slot; put a space on each side of every slot")
     wordings = tuple(tuple(wording.split()) for wording in alternatives(text))
     return Template(name=name, split=split, cataphora=cataphora, tokens=wordings[0], wordings=wordings)
 
@@ -169,11 +169,11 @@ def _scenario(path: Path, index: int, written: Mapping[str, Any]) -> Scenario:
             " both need the same slots, at least one"
         )
     for slot in sides["first"].keys() & sides["shared"].keys():
-        raise UserError(f"{path}, {place}: {slot} is shared and differs too; write it once")
+        raise UserError(f"{path}, {place}: {slot} is both shared and different; write it once")
     form = [*sides["first"].get("form", ()), *sides["second"].get("form", ()), *sides["shared"].get("form", ())]
     for word in form:
         if word not in FORM_WORDS:
-            raise UserError(f"{path}, {place}, form: {word!r} is not one of {', '.join(FORM_WORDS)}")
+            raise UserError(f"{path}, {place}, form: {word!r} must be one of {', '.join(FORM_WORDS)}")
     return Scenario(name=str(index), **sides)
 
 
@@ -185,7 +185,7 @@ def _check_slots(place: str, names: Sequence[str], allowed: set[str]) -> None:
     for name in names:
         if name not in allowed:
             written = ", ".join(f"{{{each}}}" for each in sorted(allowed))
-            raise UserError(f"{place}: unknown slot {{{name}}}; allowed are {written}")
+            raise UserError(f"{place}: unknown slot {{{name}}}; allowed: {written}")
 
 
 def _check_set_template(place: str, kind: str, template: Template) -> None:
@@ -204,8 +204,8 @@ def _check_set_template(place: str, kind: str, template: Template) -> None:
     _check_pronouns(place, template.tokens, most=1 if kind == "selection" else 2)
     if template.split != "train" and len(set(template.forms)) > 1:
         raise UserError(
-            f"{place}: both pronouns of a {template.split} template must have one form, since a held-out noun"
-            " is held out from one form"
+            f"{place}: both pronouns of a {template.split} template must have the same form, since a held-out "
+            "noun is held out in one form"
         )
     _check_order(place, template, template.tokens)
     _check_asides(place, template.tokens)
@@ -247,7 +247,7 @@ def _check_pronouns(place: str, tokens: Sequence[str], most: int) -> None:
     numbers = [each[2] for each in _slots(tokens) if each[1] in PRONOUN_FORMS]
     if numbers != [None] and not (most == 2 and sorted(each or "" for each in numbers) == ["1", "2"]):
         wanted = "one pronoun" if most == 1 else "one pronoun, or two written {he:1} and {he:2}"
-        raise UserError(f"{place}: {wanted} is needed, there are {len(numbers)}")
+        raise UserError(f"{place}: {wanted} is needed, not {len(numbers)}")
 
 
 def _check_order(place: str, template: Template, tokens: Sequence[str]) -> None:
@@ -264,7 +264,7 @@ def _check_order(place: str, template: Template, tokens: Sequence[str]) -> None:
 def _check_asides(place: str, tokens: Sequence[str]) -> None:
     for before, token in zip(("", *tokens), tokens, strict=False):
         if token == "{aside}" and before not in _STOPS:
-            raise UserError(f"{place}: {{aside}} must stand after a full stop, it follows {before!r}")
+            raise UserError(f"{place}: {{aside}} must come after a full stop, not after {before!r}")
 
 
 def _slots(tokens: Sequence[str]) -> list[re.Match[str]]:

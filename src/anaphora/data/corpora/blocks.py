@@ -1,6 +1,6 @@
 """Blocks of four lines, parted by empty ones: the form of DPR, PDP-60 and the common copy of WSC273.
 
-A block is the sentence, the pronoun, the candidates with commas between them, and the right one.
+A block is the sentence, the pronoun, the candidates separated by commas them, and the right one.
 """
 
 from __future__ import annotations
@@ -26,16 +26,18 @@ def four_line_items(path: Path) -> Iterator[tuple[str, Row]]:
     for number, (line, block) in enumerate(_line_groups(read_lines(path))):
         where = f"{path}, line {line}"
         if len(block) != 4:
-            raise UserError(f"{where}: a block of {len(block)} lines; sentence, pronoun, candidates, answer are needed")
+            raise UserError(
+                f"{where}: a block of {len(block)} lines; it needs four: sentence, pronoun, candidates, answer"
+            )
         text, pronoun, listed, answer = block
         names = [name.strip() for name in listed.split(",")]
         if len(names) < 2 or not all(names):
-            raise UserError(f"{path}, line {line + 2}: candidates {listed!r} must be two or more, with commas between")
+            raise UserError(f"{path}, line {line + 2}: candidates {listed!r} must be two or more, separated by commas")
         if answer not in names:
             raise UserError(f"{path}, line {line + 3}: answer {answer!r} must be one of {names}")
         yield where, {"number": number, "text": text, "pronoun": pronoun, "names": names, "answer": answer}
     if number < 0:
-        raise UserError(f"{path}: no block of four lines is in it")
+        raise UserError(f"{path}: it has no block of four lines")
 
 
 def masked_example(row: Row, corpus: str, group: str = "") -> Example:

@@ -72,7 +72,7 @@ def _examples(rows: Iterable[tuple[str, Row]], reading: RowReader) -> list[Examp
     def claim(row: Row) -> _LabelledPair:
         pair = _labelled_pair(row)
         if pair in known:
-            raise DroppedRowError("the same row stands there twice")
+            raise DroppedRowError("the same row appears twice")
         known.add(pair)
         return pair
 
@@ -103,7 +103,7 @@ def _span(target: Mapping[str, Any], name: str, text: str) -> Span:
         raise UserError(f"target: {name}_index {start!r} must be a whole number and {name}_text {words!r} text")
     written = text[start : start + len(words)]
     if written != words:
-        raise UserError(f"target: {name}_index: at {start} stands {written!r}, not {words!r}")
+        raise UserError(f"target: {name}_index: the text at {start} is {written!r}, not {words!r}")
     return (start, start + len(words))
 
 

@@ -78,7 +78,7 @@ def files(settings: Conll2012) -> dict[str, Path]:
     }
     if not named:
         raise UserError(
-            f"data.path ({there}): no file _conll or .conll in {_LANGUAGE_NAMES[settings.language]} is in this folder"
+            f"data.path ({there}): this folder has no _conll or .conll file in {_LANGUAGE_NAMES[settings.language]}"
         )
     return {name: path for name, path in named.items() if "gold" in _words(name)} or named
 
@@ -112,7 +112,7 @@ def _documents(path: Path, language: str) -> Iterator[tuple[Document, Lost]]:
             continue
         elif line.strip():
             if current is None:
-                raise UserError(f"{where}: a word stands before '#begin document (name); part 000'")
+                raise UserError(f"{where}: a word comes before '#begin document (name); part 000'")
             current.word(where, line.split())
         elif current is not None:
             current.end_sentence()
@@ -145,7 +145,9 @@ class _DocumentBuilder:
         if cells[2] != str(number):
             raise UserError(f"{where}, word number: {cells[2]!r} must be {number}")
         if cells[3] == _REMOVED_WORD:
-            raise UserError(f"{where}, word: {_REMOVED_WORD} stands for a word; put OntoNotes' words into the skeleton")
+            raise UserError(
+                f"{where}, word: {_REMOVED_WORD} takes the place of a word; put the words of OntoNotes into the skeleton"
+            )
         self.words.append(_as_written(cells[3]))
         self.tags.append(cells[4])
         if cells[-1] in ("-", "_"):
@@ -154,7 +156,7 @@ class _DocumentBuilder:
             bracket = _BRACKET.fullmatch(written)
             if bracket is None or not (bracket[1] or bracket[3]):
                 raise UserError(
-                    f"{where}, coreference: {cells[-1]!r} must be -, or of (12, 12) and (12) with | between"
+                    f"{where}, coreference: {cells[-1]!r} must be -, or made of (12, 12) and (12) separated by |"
                 )
             if bracket[1]:
                 self.brackets.open(bracket[2], len(self.words) - 1)

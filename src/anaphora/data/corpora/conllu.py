@@ -41,7 +41,7 @@ def conllu_files(path: str, needed: str) -> tuple[list[Path], dict[Path, str]]:
         return [there], {}
     files = sorted(each for each in there.iterdir() if each.name.endswith(_SUFFIXES))
     if not files:
-        raise UserError(f"data.path ({there}): no file .conllu or .conllu.gz is in this folder")
+        raise UserError(f"data.path ({there}): this folder has no .conllu or .conllu.gz file")
     ends = {file: file.name.partition(".conllu")[0] for file in files}
     return files, {file: split for file, end in ends.items() for split in SPLITS if end.endswith(split)}
 
@@ -76,13 +76,13 @@ def documents_of(path: Path, corpus: str, language: str = "en") -> Iterator[tupl
             continue
         elif current is None:
             if line.strip():
-                raise UserError(f"{where}: a word stands before the first '# newdoc id = '")
+                raise UserError(f"{where}: a word comes before the first '# newdoc id = '")
         elif line.strip():
             current.line(where, line)
         else:
             current.end_sentence()
     if current is None:
-        raise UserError(f"{path}: there is no '# newdoc id = ' in it")
+        raise UserError(f"{path}: it has no line '# newdoc id = '")
     yield current.document(corpus, language)
 
 
@@ -114,7 +114,7 @@ class _DocumentBuilder:
     def line(self, where: str, line: str) -> None:
         cells = line.split("\t")
         if len(cells) != 10:
-            raise UserError(f"{where}: {len(cells)} cells; CoNLL-U has 10, parted by tabs")
+            raise UserError(f"{where}: {len(cells)} cells; CoNLL-U has 10, separated by tabs")
         identity, more = cells[0], cells[9].split("|")
         if _MULTIWORD_ID.fullmatch(identity):
             self.glued_until = self.sentences[-1] + int(identity.partition("-")[2])
@@ -186,5 +186,5 @@ class _DocumentBuilder:
         head = next((word for word in inside if self.heads[word] not in inside), None)
         if head is None:
             words = " ".join(self.words[first:end])
-            raise UserError(f"{self.name}, HEAD: the words of {words!r} govern one another in a circle")
+            raise UserError(f"{self.name}, HEAD: the words of {words!r} depend on one another in a circle")
         return Mention(first, end, head, self.forms[head], entity)

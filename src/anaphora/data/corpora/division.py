@@ -63,9 +63,9 @@ def existing_path(path: str, files: str = "", setting: str = "data.path") -> Pat
     Raises:
         UserError: nothing is there.
     """
-    needed = f"; needed is {files}" if files else ""
+    needed = f"; needed: {files}" if files else ""
     if is_hub(path):
-        raise UserError(f"{setting} ({path}): this corpus is read from a file or folder alone{needed}")
+        raise UserError(f"{setting} ({path}): this corpus is only read from a file or folder{needed}")
     expanded = Path(path).expanduser()
     if not expanded.exists():
         raise UserError(f"{setting} ({path}): there is no such file or folder{needed}")
@@ -97,7 +97,7 @@ def read_text(path: Path) -> str:
     """
     if path.is_dir():
         inside = ", ".join(sorted(one.name for one in path.iterdir())[:5]) or "nothing"
-        raise UserError(f"{path} is a folder and a file is needed; it holds {inside}")
+        raise UserError(f"{path} is a folder, not a file; it holds {inside}")
     try:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
             text = io.TextIOWrapper(file, encoding="utf-8-sig", newline="").read()

@@ -73,7 +73,7 @@ def _offset_span(row: Row, field: str) -> Span:
     start = int(offset)
     written = text[start : start + len(words)]
     if written != words:
-        raise UserError(f"{field}-offset: at {start} stands {written!r}, not {words!r}")
+        raise UserError(f"{field}-offset: the text at {start} is {written!r}, not {words!r}")
     return (start, start + len(words))
 
 

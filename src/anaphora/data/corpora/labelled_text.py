@@ -67,7 +67,7 @@ def read(settings: LabelledText) -> tuple[dict[str, list[Text]], ReadingReport]:
     dropped: list[tuple[str, str]] = []
     texts = {split: _texts(rows, dropped) for split, rows in rows_by_split.items()}
     if not any(texts.values()):
-        raise UserError(f"data.path ({settings.path}): there is no text with a label in it")
+        raise UserError(f"data.path ({settings.path}): it has no text with a label")
     if not texts.get("train"):  # the only labelled part but test is what there is to train on
         texts["train"] = texts.pop("dev", [])
     if not texts.get("test"):
@@ -132,7 +132,7 @@ def _rows_by_split(settings: LabelledText) -> dict[str, list[_Row]]:
         else:
             rows = [_row(where, cells, names) for where, cells in _cells(path)]
         if not rows:
-            raise UserError(f"{path}: there is no row in it")
+            raise UserError(f"{path}: it has no rows")
         rows_by_split.setdefault(split, []).extend(rows)
     return rows_by_split
 
@@ -163,14 +163,16 @@ def _cells(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
                 known = ", ".join(sorted(_HEADER))
                 raise UserError(f"{where}: columns {', '.join(cells)} must be some of {known}, each once")
         if len(cells) != len(header):
-            raise UserError(f"{where}: {len(cells)} cells; needed are {len(header)}, {', '.join(header)}")
+            raise UserError(f"{where}: {len(cells)} cells; {len(header)} are needed: {', '.join(header)}")
         yield where, dict(zip(header, cells, strict=True))
 
 
 def _row(where: str, cells: dict[str, Any], names: tuple[str, ...]) -> _Row:
     text = next((cells[name] for name in _TEXT if name in cells), None)
     if not isinstance(text, str):
-        raise UserError(f"{where}, text: it is missing; a column must be called {', '.join(_TEXT[:-1])} or {_TEXT[-1]}")
+        raise UserError(
+            f"{where}, text: it is missing; one column must be called {', '.join(_TEXT[:-1])} or {_TEXT[-1]}"
+        )
     label = cells.get(_LABEL)
     if label is None or label == "":
         return _Row(where, text, None)
@@ -199,7 +201,7 @@ def _deduplicated(texts: list[tuple[str, Text]], held_out: set[str], dropped: li
         if one.text in held_out:
             dropped.append((where, "a training text stands in dev or test too"))
         elif one.text in kept:
-            dropped.append((where, "a training text stands there twice"))
+            dropped.append((where, "a training text appears twice"))
         else:
             kept[one.text] = one
     return list(kept.values())

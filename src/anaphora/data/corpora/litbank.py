@@ -86,7 +86,7 @@ def _document(path: Path, seen: frozenset[str] | None, dropped: list[tuple[str, 
             case ["MENTION", name, _, _, _, _, written, _, category]:
                 first, end = _word_range(where, cells[2:6], sentences, starts)
                 if words[first:end] != written.split():
-                    raise UserError(f"{where}, words: {written!r} is not what stands there: {words[first:end]}")
+                    raise UserError(f"{where}, words: {written!r} is not what the text has there: {words[first:end]}")
                 if category not in _FORMS:
                     raise UserError(f"{where}, category: {category!r} must be one of {', '.join(_FORMS)}")
                 mentions[name] = (first, end, _FORMS[category])
@@ -96,11 +96,11 @@ def _document(path: Path, seen: frozenset[str] | None, dropped: list[tuple[str, 
                 pass
             case _:
                 raise UserError(
-                    f"{where}: {line[:60]!r} must be a row MENTION (9 cells), COREF, COP or APPOS (3 cells)"
+                    f"{where}: {line[:60]!r} must be a MENTION row (9 cells) or a COREF, COP or APPOS row (3 cells)"
                 )
     unknown = entities.keys() - mentions.keys()
     if unknown:
-        raise UserError(f"{path}: COREF names mentions without a row MENTION: {', '.join(sorted(unknown)[:3])}")
+        raise UserError(f"{path}: COREF names mentions that have no MENTION row: {', '.join(sorted(unknown)[:3])}")
     book = path.stem.removesuffix("_brat")
     dropped += [(f"{path}, {name}", NO_CHAIN) for name in mentions if name not in entities]
     factors = {"corpus": "litbank", "genre": "novel"}

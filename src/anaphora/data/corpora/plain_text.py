@@ -51,7 +51,7 @@ def read(settings: PlainText) -> tuple[dict[str, list[Text]], ReadingReport]:
     for split, texts in split_by_group(free, settings.dev_share, settings.test_share, settings.seed).items():
         splits[split] += texts
     if not any(splits.values()):
-        raise UserError(f"data.path ({settings.path}): no text is left in it")
+        raise UserError(f"data.path ({settings.path}): no text is left")
     return splits, ReadingReport(rows, tuple(dropped))
 
 
@@ -69,7 +69,7 @@ def _files_of(name: str) -> list[Path]:
     path = existing_path(name, ORIGIN.files)
     inside = sorted(one for one in path.iterdir() if _format(one) in _FORMATS) if path.is_dir() else [path]
     if not inside or _format(inside[0]) not in _FORMATS:
-        raise UserError(f"data.path ({name}): there is no file of {', '.join(_FORMATS)}, as it is or as .gz")
+        raise UserError(f"data.path ({name}): it has no file of {', '.join(_FORMATS)}, as it is or as .gz")
     return inside
 
 

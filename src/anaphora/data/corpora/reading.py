@@ -167,7 +167,7 @@ def tab_separated(path: Path, columns: Sequence[str]) -> Iterator[tuple[str, dic
             raise UserError(f"{where}: the number of cells differs from the header's {width}")
         yield where, row
     if row is None:
-        raise UserError(f"{path}: there is no row below the header")
+        raise UserError(f"{path}: it has no row below the header")
 
 
 def hub_data(path: str, instead: str) -> dict[str, datasets.Dataset]:
@@ -235,7 +235,7 @@ def hub_rows(path: str, instead: str, needed: str) -> dict[str, list[tuple[str, 
             rows.append((f"{path}, {split} row {number}", row))
         by_split[split] = rows
     if needed not in by_split:
-        raise UserError(f"data.path ({path}): it has no split {needed}, but {', '.join(by_split)}")
+        raise UserError(f"data.path ({path}): it has no split {needed}; it has {', '.join(by_split)}")
     return by_split
 
 

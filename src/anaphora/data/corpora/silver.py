@@ -31,8 +31,8 @@ def read(settings: SilverStandard) -> tuple[dict[str, list[Example]], ReadingRep
     names = NameLexicon(one for documents in english.values() for one in documents)
     if not (names.of("male") and names.of("female")):
         raise UserError(
-            f"data.path ({settings.path}): no given names could be learned; some documents must be pages about people: "
-            "a `title` with given and family name, and a text that begins with it and calls them he or she"
+            f"data.path ({settings.path}): no given names were found; some documents must be pages about people: "
+            "a `title` with given and family name, and a text that begins with that name and uses he or she"
         )
     splits = {
         split: _balanced(
@@ -41,7 +41,7 @@ def read(settings: SilverStandard) -> tuple[dict[str, list[Example]], ReadingRep
         for split, documents in english.items()
     }
     if not splits["train"]:
-        raise UserError(f"data.path ({settings.path}): no passage names two people so that a rule knows an answer")
+        raise UserError(f"data.path ({settings.path}): no passage names two people between whom a rule can decide")
     return splits, report
 
 

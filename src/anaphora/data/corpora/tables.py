@@ -39,14 +39,14 @@ def read(settings: OwnExamples) -> tuple[dict[str, list[Example]], ReadingReport
         if split is not None and split not in SPLITS:
             raise UserError(f"{where}, split: {split!r} must be one of {', '.join(SPLITS)}")
         if splits and (split is None) != (splits[0] is None):
-            raise UserError(f"{where}, split: some rows have a split and some have none; all or none must")
+            raise UserError(f"{where}, split: some rows have a split and some have none; all or none must have one")
         try:
             examples.append(from_record(row))
         except UserError as error:
             raise UserError(f"{where}, {error}") from None
         splits.append(split)
     if not examples:
-        raise UserError(f"{path}: there is no row in it")
+        raise UserError(f"{path}: it has no rows")
     report = ReadingReport(rows=len(examples))
     if splits[0] is None:
         return split_by_group(examples, settings.dev_share, settings.test_share, settings.seed), report

@@ -58,7 +58,7 @@ def read(settings: Wsc273) -> tuple[dict[str, list[Example]], ReadingReport]:
 def _schemas(path: Path) -> Iterator[tuple[str, Row]]:
     schemas = xml_root(path).findall("schema")
     if not schemas:
-        raise UserError(f"{path}: no <schema> is in it")
+        raise UserError(f"{path}: it has no <schema>")
     for number, schema in enumerate(schemas):
 
         def words(field: str, schema: ElementTree.Element = schema) -> str:

@@ -61,7 +61,7 @@ def _rows(path: Path) -> Iterator[tuple[str, Row]]:
         where = f"{path}, line {number}"
         cells: list[Any] = line.split("\t")
         if len(cells) != len(_COLUMNS):
-            raise UserError(f"{where}: {len(cells)} cells; {', '.join(_COLUMNS)} are needed, with tabs between")
+            raise UserError(f"{where}: {len(cells)} cells; {', '.join(_COLUMNS)} are needed, separated by tabs")
         for place in range(4, 7):
             try:
                 cells[place] = json.loads(cells[place])
@@ -114,5 +114,5 @@ def _character_span(field: str, marked: Any, tokens: list[Span]) -> Span:
     except (TypeError, ValueError, IndexError, KeyError):
         raise UserError(f"{field}: {marked!r} must be [text, [start, end], tokens]") from None
     if not (isinstance(start, int) and isinstance(end, int) and 0 <= start < end <= len(tokens)):
-        raise UserError(f"{field}: {[start, end]} must be tokens from 0 to {len(tokens)}, the end past the last")
+        raise UserError(f"{field}: {[start, end]} must be tokens from 0 to {len(tokens)}, the end after the last")
     return (tokens[start][0], tokens[end - 1][1])

@@ -62,7 +62,7 @@ def _bert_tokenizer(path: Path, lower_case: bool) -> Backend:
         raise UserError(f"{path}: byte {error.start} is not UTF-8") from None
     vocabulary = {line.rstrip("\r"): number for number, line in enumerate(lines) if line.rstrip("\r")}
     if SPECIAL_TOKENS[UNKNOWN] not in vocabulary:
-        raise UserError(f"{path}: {SPECIAL_TOKENS[UNKNOWN]} is missing; one subword a line is needed")
+        raise UserError(f"{path}: {SPECIAL_TOKENS[UNKNOWN]} is missing; it needs one subword on each line")
     backend = Backend(models.WordPiece(vocabulary, unk_token=SPECIAL_TOKENS[UNKNOWN], max_input_chars_per_word=100))
     backend.normalizer = normalizers.BertNormalizer(lowercase=lower_case)
     backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
@@ -93,7 +93,7 @@ def _renumbered(written: dict[str, Any], path: Path) -> ImportedTokenizer:
     tokens = [SPECIAL_TOKENS[place] if token is None else ours.get(token, token) for place, token in enumerate(order)]
     if len(set(tokens)) < len(tokens):
         twice = next(token for token in tokens if tokens.count(token) > 1)
-        raise UserError(f"{path}: the vocabulary has {twice} beside a special token of that meaning")
+        raise UserError(f"{path}: the vocabulary has both {twice} and a special token with the same meaning")
     if as_list:
         least = min(scores.values(), default=0.0)
         model["vocab"] = [[token, scores.get(source or "", least)] for token, source in zip(tokens, order, strict=True)]

@@ -91,16 +91,16 @@ class Extraction(RunQuery):
             if written is None or int(written[1]) > int(written[2]):
                 raise ValueError(f"shard ({self.shard!r}) must be i/n with i from 1 to n, as in 2/8")
             if self.text is not None:
-                raise ValueError(f"shard ({self.shard}) is a part of a split, and text is one sentence")
+                raise ValueError(f"shard ({self.shard}) takes a part of a split, but text is one sentence")
         if self.pronoun is not None and self.text is None:
-            raise ValueError(f"pronoun ({self.pronoun!r}) goes with text")
+            raise ValueError(f"pronoun ({self.pronoun!r}) needs text=...")
         if self.candidates and self.pronoun is None:
-            raise ValueError(f"candidates ({self.candidates}) go with pronoun")
+            raise ValueError(f"candidates ({self.candidates}) need pronoun=...")
         for name in ("words", "chunk_tokens"):
             if getattr(self, name) and self.pronoun is not None:
-                raise ValueError(f"{name} ({getattr(self, name)}) goes with a text without pronoun")
+                raise ValueError(f"{name} ({getattr(self, name)}) is only for a text without a pronoun")
         if any(not word.strip() for word in self.words):
-            raise ValueError(f"words ({self.words}) must name words")
+            raise ValueError(f"words ({self.words}) must name at least one word")
 
     @property
     def part(self) -> tuple[int, int]:
@@ -165,9 +165,9 @@ class Export:
     def __post_init__(self) -> None:
         one_of("format", self.format, ("bert", "anaphora"))
         if self.format != "bert" and self.output_layer is not None:
-            raise ValueError(f"output_layer ({str(self.output_layer).lower()}) goes with format=bert")
+            raise ValueError(f"output_layer ({str(self.output_layer).lower()}) is only for format=bert")
         if self.format != "anaphora" and self.licence is not None:
-            raise ValueError(f"licence ({self.licence!r}) goes with format=anaphora, which writes a card")
+            raise ValueError(f"licence ({self.licence!r}) is only for format=anaphora, which writes a model card")
 
 
 @dataclass(kw_only=True)
@@ -187,9 +187,9 @@ class NameDecisions:
         one_of("split", self.split, ("train", "dev", "test", "folds"))
         at_least("folds", self.folds, 2)
         if bool(self.runs) == (self.weights is not None):
-            raise ValueError("name either runs=[...] (fine-tuned) or weights=... (heads without fine-tuning)")
+            raise ValueError("give either runs=[...] (fine-tuned) or weights=... (heads without fine-tuning)")
         if self.exchanged and not self.runs:
-            raise ValueError("exchanged=true asks the answers of runs=[...]; weights=... has none")
+            raise ValueError("exchanged=true needs answers, which weights=... does not have; give runs=[...]")
 
 
 @dataclass(kw_only=True)
@@ -306,7 +306,9 @@ class SampleSize:
                     f"spread ({self.spread}) must be lowest, highest (in percent) and seeds, as [90.4,95.4,5]"
                 )
         if not self.runs and self.study_folder is None and not self.spread:
-            raise ValueError("runs ([]) must name scored runs, study_folder a study, or spread a published range")
+            raise ValueError(
+                "give scored runs (runs=[...]), a study (study_folder=...) or a published range (spread=[...])"
+            )
 
 
 @dataclass(kw_only=True)

@@ -49,6 +49,6 @@ class Atlas:
         for named in self.corpora:
             name, _, path = named.partition(":")
             if not path:
-                raise ValueError(f"corpora ({named!r}) must be a corpus and its path, as dpr:train.c.txt")
+                raise ValueError(f"corpora ({named!r}) must be a corpus and its path, such as dpr:train.c.txt")
             public[name] = construct(Data, {"kind": name, "path": path}, f"corpora ({named})")
         return own | public

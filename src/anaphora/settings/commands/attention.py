@@ -32,6 +32,6 @@ class AttentionQuery:
         if PurePath(self.output).suffix not in SUFFIXES:
             raise ValueError(f"output ({self.output}) must end in one of {', '.join(SUFFIXES)}")
         if self.candidates and self.pronoun is None:
-            raise ValueError("candidates go with a pronoun")
+            raise ValueError("candidates need a pronoun")
         if self.antecedent is not None and self.antecedent not in self.candidates:
             raise ValueError(f"antecedent ({self.antecedent!r}) must be one of candidates ({self.candidates})")

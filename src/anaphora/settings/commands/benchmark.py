@@ -71,7 +71,7 @@ class Benchmark:
         one_of("what", self.what, ("training", "pretraining", "extraction"))
         one_of("clock", self.clock, ("wall", "processor"))
         if self.clock == "processor" and self.trainer.device != "cpu":
-            raise UserError(f"clock (processor) does not see what trainer.device={self.trainer.device} computes")
+            raise UserError(f"clock (processor) does not measure what trainer.device={self.trainer.device} computes")
         for name, names, allowed in (
             ("sizes", self.sizes, tuple(SIZES)),
             ("lengths", self.lengths, ("lognormal", "corpus", "long")),

@@ -58,12 +58,12 @@ class Explanation:
             if getattr(self, name) is not None:
                 at_least(name, getattr(self, name), 0)
         if self.matrices is not None and self.run is not None:
-            raise ValueError("run goes with a text or an example, not with matrices")
+            raise ValueError("run works with a text or an example, not with matrices")
         if self.layer is not None and self.text is None and self.run is None:
-            raise ValueError("layer goes with a run: give run= or text=")
+            raise ValueError("layer needs a run: give run= or text=")
         if self.pronoun is not None and self.text is None:
-            raise ValueError("pronoun goes with text")
+            raise ValueError("pronoun needs text=...")
         if self.candidates and self.pronoun is None:
-            raise ValueError("candidates go with a pronoun")
+            raise ValueError("candidates need a pronoun")
         if self.text is not None and self.run is None:
             self.run = "outputs/demo"

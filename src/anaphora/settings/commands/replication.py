@@ -29,7 +29,7 @@ class Replication:
 
     def __post_init__(self) -> None:
         if not self.seeds or len(set(self.seeds)) != len(self.seeds) or min(self.seeds) < 0:
-            raise UserError(f"seeds ({self.seeds}) must be one or more different numbers from 0 on")
+            raise UserError(f"seeds ({self.seeds}) must be one or more different numbers, each at least 0")
         for name, least in (("sentences", 50), ("items", 2), ("layers", 1), ("heads", 1), ("steps", 1)):
             at_least(name, getattr(self, name), least)
         at_least("batch_tokens", self.batch_tokens, 32)

@@ -105,7 +105,7 @@ class StudyPlan:
 
     def __post_init__(self) -> None:
         if not self.seeds or len(set(self.seeds)) != len(self.seeds) or min(self.seeds) < 0:
-            raise UserError(f"seeds ({self.seeds}) must be one or more different numbers from 0 on")
+            raise UserError(f"seeds ({self.seeds}) must be one or more different numbers, each at least 0")
         if not self.measures:
             raise UserError(f"measures must name at least one of {', '.join(MEASURES)}")
         for measure in self.measures:

@@ -174,9 +174,8 @@ class StudyProgress:
         assert self.plan.minutes is not None
         if whole > self.plan.minutes:
             raise UserError(
-                f"study {self.plan.name}: by the time of its first run it would take {math.ceil(whole)} minutes, "
-                f"more than minutes={self.plan.minutes:g}; raise that, or take fewer seeds or steps. What has "
-                "finished stays"
+                f"study {self.plan.name}: judging by its first run it would take {math.ceil(whole)} minutes, more "
+                f"than minutes={self.plan.minutes:g}; raise minutes, or take fewer seeds or steps (finished runs stay)"
             )
 
 
