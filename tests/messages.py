@@ -209,7 +209,11 @@ class Messages:
 
     def _returned(self, function: Scope, depth: int) -> Iterator[str]:
         node = function.node
-        if isinstance(node, ast.FunctionDef) and node.returns is not None and ast.unparse(node.returns) == "str":
+        if (
+            isinstance(node, ast.FunctionDef)
+            and node.returns is not None
+            and ast.unparse(node.returns) in ("str", "str | None")
+        ):
             for each in ast.walk(node):
                 if isinstance(each, ast.Return) and each.value is not None:
                     yield from self._alternatives(each.value, function, depth)

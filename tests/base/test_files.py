@@ -321,7 +321,7 @@ def test_json_of_another_shape_is_told_with_its_place_and_the_way_out(
 
 def test_json_that_is_no_text_or_no_file_is_told(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_bytes(b'{"a": "\xff"}')
-    with pytest.raises(UserError, match="no text in UTF-8 at byte 7"):
+    with pytest.raises(UserError, match="byte 7 is not UTF-8"):
         read_json(tmp_path / "a.json")
     (tmp_path / "folder").mkdir()
     with pytest.raises(UserError, match="cannot be read"):

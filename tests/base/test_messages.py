@@ -9,13 +9,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from messages import Messages
 
 from anaphora.base.errors import UserError
 from anaphora.base.messages import translation
 from anaphora.base.messages.translation import in_language
 from anaphora.cli import configs_folder
 from anaphora.settings.compose import compose_run
-from messages import Messages
 
 Script = Callable[..., tuple[int, str, str]]
 CATALOGUE = Path(translation.__file__).with_name("zh.toml")
@@ -73,7 +73,27 @@ def test_what_is_typed_stays_as_it_is() -> None:
     assert missing == {}
 
 
-@pytest.mark.parametrize("value", ["value{}", "/tmp/a-b/run_{}.json", "numbers", "lists"])
+def test_every_message_has_one_form() -> None:
+    wrong = {}
+    for template in templates():
+        words = re.sub(r"(?<!\{)\{\d+\}", "", template)
+        faults = {
+            "long": len(words) > 185,
+            "begins like a sentence": bool(re.match(r"[A-Z][a-z]", template)),
+            "ends like a sentence": bool(re.search(r"[^.][.!?;,]$", template)),
+            "several clauses": words.count("; ") > 1,
+            "blanks": words != words.strip() and not template.startswith("{") and not template.endswith("}"),
+            "two blanks": "  " in template,
+            "brackets": template.count("(") != template.count(")"),
+            "quotes that nobody types": bool(re.search("[‘’“”]", template)),
+            "a word that nobody says": bool(re.search(r"\b(anew|stands?|parted|so that|here are|be had)\b", words)),
+        }
+        if any(faults.values()):
+            wrong[template] = [fault for fault, present in faults.items() if present]
+    assert wrong == {}
+
+
+@pytest.mark.parametrize("value", ["value{}", "numbers", "lists"])
 def test_a_message_becomes_its_own_chinese_with_its_values(value: str) -> None:
     wrong = {}
     for english, text in chinese().items():

@@ -202,7 +202,7 @@ def test_a_sentence_without_a_pronoun_has_a_row_for_each_word(finished: Path, tm
         ({"shard": "1"}, "shard ('1') must be i/n"),
         ({"shard": "1/2", "text": "Anna"}, "text is one sentence"),
         ({"memory": 0}, "memory (0) must be at least 1"),
-        ({"text": "she left", "pronoun": "she", "words": ["left"]}, "words (['left']) goes with a text without"),
+        ({"text": "she left", "pronoun": "she", "words": ["left"]}, "words (['left']) is only for a text without"),
         ({"pronoun": "she"}, "pronoun ('she') needs text=..."),
         ({"words": [" "]}, "must name at least one word"),
     ],
@@ -216,5 +216,5 @@ def test_what_does_not_go_together_is_refused(settings: dict[str, Any], message:
 def test_words_of_items_with_pronouns_are_refused(finished: Path, tmp_path: Path, script: Callable[..., Any]) -> None:
     result = script("extract_attention", f"run={finished}", "words=[park]", f"output={tmp_path / 'out'}")
     assert (result.status, result.out) == (2, "")
-    assert "words (['park']) goes with texts; in data=jsonl the pronouns of the items attend" in result.err
+    assert "words (['park']) is only for texts; the items of data=jsonl have pronouns" in result.err
     shutil.rmtree(tmp_path / "out", ignore_errors=True)

@@ -69,9 +69,12 @@ def test_fine_tuned_runs_are_told_one_by_one_and_together(
     assert {name: twice[name]["f1"] for name in rows} == {name: row["f1"] for name, row in rows.items()}
     gain = twice["mean of 2, both ways"]["f1"] - twice["mean of 2"]["f1"]
     assert f"both ways, less once: F1 {gain:+.3f} [" in both.out
-    assert "weights=... has none" in script("gap", f"weights={weights}", f"data.path={gap}", "exchanged=true").err
+    assert (
+        "needs answers, which weights=... does not have"
+        in script("gap", f"weights={weights}", f"data.path={gap}", "exchanged=true").err
+    )
     assert "answers nothing" in script("gap", f"runs=[{weights}]", f"data.path={gap}").err
-    assert "name either runs=" in script("gap", f"data.path={gap}").err
+    assert "give either runs=" in script("gap", f"data.path={gap}").err
 
 
 def test_asked_both_ways_an_answer_does_not_hang_on_who_bears_which_name(
@@ -133,9 +136,9 @@ def test_each_run_is_asked_the_fold_that_it_has_not_seen(
         assert rows[run.name]["f1"] == pytest.approx(evaluate_runs([run], examples).scores[run.name].f1, abs=1e-6)
     low, high = sorted(rows[f"fold{fold}"]["f1"] for fold in range(2))
     assert low <= rows["all 2 folds"]["f1"] <= high
-    assert "other settings of its data" in script("gap", runs, "data.folds=3", *arguments).err
+    assert "was trained with other data settings" in script("gap", runs, "data.folds=3", *arguments).err
     alone = script("gap", f"runs=[{tmp_path / 'fold0'}]", "data.folds=2", *arguments)
-    assert "every fold needs as many runs" in alone.err
+    assert "every fold must have the same number of runs" in alone.err
     # The development file alone is divided otherwise than the folder, so that folds overlap with what was trained on.
     part = f"data.path={gap / 'gap-development.tsv'}"
     assert "may have seen" in script("gap", runs, part, "split=folds", "data.folds=2").err

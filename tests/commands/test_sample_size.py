@@ -109,7 +109,7 @@ def test_scores_that_are_missing_or_of_other_items_are_named(scored: Path, tmp_p
     path = run / "tables" / "scores_test.parquet"
     table = parquet.read_table(path)
     parquet.write_table(table.filter(pyarrow.compute.field("item") > 3), path)
-    assert "holds other items than the test split of the run's own data; score the run again" in refusal(
+    assert "does not hold the items of the test split of the run's own data; score the run again" in refusal(
         runs=[str(run)]
     )
     path.write_bytes(b"PAR1")

@@ -28,9 +28,9 @@ def test_a_pronoun_that_stands_twice_needs_its_number() -> None:
     assert [example_from_query(text, name).pronoun for name in ("it:1", "it:2", "IT:2", "44:46")] == [
         *((28, 30), (44, 46), (44, 46), (44, 46))
     ]
-    with pytest.raises(UserError, match=r"\('it'\) stands 2 times in the text: .* 'it:2', .* \(28:30, 44:46\)"):
+    with pytest.raises(UserError, match=r"\('it'\) appears 2 times in the text: .* 'it:2', .* \(28:30, 44:46\)"):
         example_from_query(text, "it")
-    with pytest.raises(UserError, match=r"pronoun \('it:3'\): 'it' stands 2 times"):
+    with pytest.raises(UserError, match=r"pronoun \('it:3'\): 'it' appears 2 times"):
         example_from_query(text, "it:3")
     assert example_from_query("她笑了，她走了。", "她:2").pronoun == (4, 5)
 

@@ -206,7 +206,7 @@ def test_a_cache_that_cannot_be_written_is_told_before_the_corpus_is_read(
 ) -> None:
     monkeypatch.setenv("ANAPHORA_CACHE", str(dpr_file))
     monkeypatch.setattr(dpr, "read", None)
-    with pytest.raises(UserError, match=r"cannot be written .*; the cache lies there: set ANAPHORA_CACHE"):
+    with pytest.raises(UserError, match=r"cannot be written .*; the cache is there, so set ANAPHORA_CACHE"):
         store.load(Dpr(path=str(dpr_file)))
 
 

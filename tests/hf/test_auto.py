@@ -223,7 +223,7 @@ def test_what_cannot_be_published_or_read_is_told_in_one_line(own_run: Path, tmp
         "output_layer (true) is only for format=bert"
         in script("export", *given, "format=anaphora", "output_layer=true").err
     )
-    assert "licence ('mit') goes with format=anaphora" in script("export", *given, "licence=mit").err
+    assert "licence ('mit') is only for format=anaphora" in script("export", *given, "licence=mit").err
     assert "format ('onnx') must be one of bert, anaphora" in script("export", *given, "format=onnx").err
     assert not (tmp_path / "out").exists()
     assert script("export", *given, "format=anaphora").status == 0

@@ -220,7 +220,9 @@ def test_a_long_text_is_no_picture_but_a_page_and_windows(folder: Path) -> None:
     maps = anaphora.attention(opened.model, "a b " * 30, tokenizer=tokenizer())
     assert maps.window("a", around=10).plot(0, 0)
     long = replace(maps, words=maps.words * 2, spans=maps.spans * 2)
-    with pytest.raises(UserError, match=r"plot: 124 words do not fit one picture, 100 do; window\(mention\)"):
+    with pytest.raises(
+        UserError, match=r"plot: 124 words do not fit in one picture, which takes 100; use window\(mention\)"
+    ):
         long.plot(0, 0)
 
 

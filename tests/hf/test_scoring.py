@@ -63,7 +63,7 @@ def test_a_language_model_is_scored_with_its_causal_tests(family: str, items: Pa
 def test_where_there_is_no_answer_the_scores_stand_alone_and_say_why(items: Path) -> None:
     scores = anaphora.score(tiny("bert"), data="jsonl", path=items, tokenizer=tokenizer())
     assert scores.evidence.causal is None
-    assert scores.untested == "BertModel: it has no output layer over the vocabulary, so that it answers nothing"
+    assert scores.untested == "BertModel: it has no output layer over the vocabulary, so it gives no answers"
     assert repr(scores).endswith(f"no causal tests: {scores.untested}>")
     none_wanted = anaphora.score(tiny("bert"), data="jsonl", path=items, tokenizer=tokenizer(), causal_items=0)
     assert none_wanted.untested is None

@@ -239,6 +239,6 @@ def test_every_script_of_several_runs_reads_patterns_and_refuses_a_run_that_is_t
 def test_a_stored_run_reads_nothing_of_this_machine(own_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SECRET", "hunter2")
     edit(own_run, name="${oc.env:SECRET}")
-    with pytest.raises(UserError, match=r"name \('\$\{oc.env:SECRET\}'\) refers to something else") as caught:
+    with pytest.raises(UserError, match=r"name \('\$\{oc.env:SECRET\}'\) refers to another setting") as caught:
         load(own_run)
     assert "hunter2" not in str(caught.value)

@@ -247,11 +247,11 @@ def test_the_evidence_command_resolves_and_names_every_control(compose: Compose)
         (("optimizer.frozen=[keys]",), r"optimizer.frozen \('keys'\) must be one of query, key, value, output"),
         (
             ("optimizer.frozen=[key]", "model/attention=shared_query_key"),
-            r"optimizer.frozen \('key'\) is not there: model.attention=shared_query_key trains query, value, output",
+            r"optimizer.frozen \('key'\) is no projection of model.attention=shared_query_key; allowed: query, value, output",
         ),
         (
             ("optimizer.frozen=[value]", "model/attention=parameter_free"),
-            r"optimizer.frozen \('value'\) is not there: model.attention=parameter_free trains no projection",
+            r"optimizer.frozen \('value'\) is no projection of model.attention=parameter_free; allowed: none",
         ),
     ],
 )

@@ -251,7 +251,7 @@ GOOD: dict[str, Any] = {"slot": "model/position", "name": "decay", "settings": D
     [
         ({"slot": "model/magic"}, "slot ('model/magic') must be one of data, vocabulary, model/position"),
         ({"name": "rotary"}, "model/position=rotary exists already"),
-        ({"name": "My Decay"}, "name ('My Decay') must be small letters, digits and underscores"),
+        ({"name": "My Decay"}, "name ('My Decay') must be lower-case letters, digits and underscores"),
         ({"name": "other"}, 'model/position=other: settings (Decay) must have kind: str = "other"'),
         (
             {"settings": Undecorated},
@@ -286,15 +286,15 @@ def test_a_name_is_taken_by_the_first_but_its_own_class_may_come_again() -> None
             "model/position",
             position_settings.Position,
             nn.Identity(),
-            "must return anaphora.model.position.Position, and returned",
+            "must return anaphora.model.position.Position, but returned",
         ),
         ("model/feed_forward", model_settings.FeedForward, nn.Identity(), "Identity needs a method inside"),
-        ("model/initialisation", model_settings.Initialisation, 3, "build must return nothing, and returned int"),
+        ("model/initialisation", model_settings.Initialisation, 3, "build must return nothing, but returned int"),
         (
             "model/norm",
             model_settings.Norm,
             None,
-            "build must return torch.nn.modules.module.Module, and returned nothing",
+            "build must return torch.nn.modules.module.Module, but returned nothing",
         ),
     ],
 )
@@ -308,11 +308,11 @@ def test_a_build_that_returns_something_else_is_told(slot: str, base: type[Any],
 @pytest.mark.parametrize(
     ("built", "message"),
     [
-        (None, "data=own: build must return tuple, and returned nothing"),
+        (None, "data=own: build must return tuple, but returned nothing"),
         (({"train": []}, ReadingReport(rows=0)), r"items by split \(train, dev, test\), and a ReadingReport"),
         (
             ({"train": ["she"], "dev": [], "test": []}, ReadingReport(rows=1)),
-            "item 0 of its train split must be a anaphora.data.example.Example, and is a str",
+            "item 0 of its train split must be a anaphora.data.example.Example, not a str",
         ),
     ],
 )

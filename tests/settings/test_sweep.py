@@ -68,7 +68,7 @@ def test_a_name_for_all_jobs_is_a_failure_of_the_second_with_a_way_out(
 ) -> None:
     status, _, err = sweep(script, table, tiny_settings, tmp_path, "seed=0,1", "name=one")
     assert status == 1 and "1 of the sweep's jobs failed" in err
-    assert "holds a run with other settings; give the jobs of a sweep no name=, or one each" in err
+    assert "holds a run with other settings; give the jobs of a sweep no name=, or a different one each" in err
 
 
 def test_a_jobs_name_follows_from_its_overrides_and_stays_short() -> None:

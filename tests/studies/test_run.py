@@ -122,7 +122,7 @@ def test_a_study_that_would_take_too_long_stops_after_its_first_run(
     monkeypatch.setattr(engine, "train_and_measure", quick)
     seconds = iter(range(0, 6000, 60))
     monkeypatch.setattr("anaphora.studies.jobs.progress.time.perf_counter", lambda: float(next(seconds)))
-    with pytest.raises(UserError, match=r"it would take \d+ minutes, more than minutes=1; raise that"):
+    with pytest.raises(UserError, match=r"it would take \d+ minutes, more than minutes=1; raise minutes"):
         engine.run_study(planned(minutes=1, seeds=[0, 1, 2]), CONFIGS)
     assert worked == ["base"]
 

@@ -85,7 +85,7 @@ def test_a_run_killed_after_its_last_validation_is_ended_by_one_of_two_processes
 def test_a_mistake_that_one_process_meets_is_told_by_all(tiny: Tiny, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     ends = train_on(2, tiny(tmp_path, *MUON), cache_of_rank_1=tmp_path / "file")
-    assert ends[0] == ends[1] and "the cache lies there" in ends[0]
+    assert ends[0] == ends[1] and "the cache is there" in ends[0]
     assert not RunFiles(tmp_path / "run").config.exists()
 
 

@@ -23,4 +23,6 @@ def train(config: Config) -> float | None:
         return None
     started_processes().check_single("a job of a sweep")
     named = replace(config, name=config.name or job_name(job_overrides()))
-    return objective(finish_training(named, "give the jobs of a sweep no name=, or one each"), config.objective)
+    return objective(
+        finish_training(named, "give the jobs of a sweep no name=, or a different one each"), config.objective
+    )

@@ -53,12 +53,12 @@ def find_pronoun(text: str, pronoun: str) -> Span:
     every = list(occurrences(text, word if numbered else pronoun)) if pronoun.strip() else []
     if numbered:
         if not 1 <= int(number) <= len(every):
-            raise UserError(f"pronoun ({pronoun!r}): {word!r} stands {len(every)} times in the text {text!r}")
+            raise UserError(f"pronoun ({pronoun!r}): {word!r} appears {len(every)} times in the text {text!r}")
         return every[int(number) - 1]
     if len(every) > 1:
         places = ", ".join(f"{start}:{end}" for start, end in every[:5])
         raise UserError(
-            f"pronoun ({pronoun!r}) stands {len(every)} times in the text: write which one you mean as '{pronoun}:2', "
+            f"pronoun ({pronoun!r}) appears {len(every)} times in the text: write which one you mean as '{pronoun}:2', "
             f"or its characters ({places})"
         )
     return find_span(text, pronoun, "pronoun")

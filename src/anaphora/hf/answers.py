@@ -83,9 +83,9 @@ def why_no_answer(model: TransformersModel) -> str | None:
     if not model.through_interface:
         return f"{model.name}: models of the family {model.family} are read in eager mode and cannot be edited"
     if model.language_model is None:
-        return f"{model.name}: it has no output layer over the vocabulary, so that it answers nothing"
+        return f"{model.name}: it has no output layer over the vocabulary, so it gives no answers"
     if not model.is_decoder and model.tokenizer.mask_token_id is None:
-        return f"{model.name}: its tokenizer has no mask, so that it answers nothing"
+        return f"{model.name}: its tokenizer has no mask, so it gives no answers"
     return None
 
 

@@ -269,8 +269,8 @@ def open_model(
         raise UserError(f"{name}: a loaded model needs its tokenizer: tokenizer=AutoTokenizer.from_pretrained(...)")
     if not getattr(tokenizer, "is_fast", False):
         raise UserError(
-            f"{name}: its tokenizer ({type(tokenizer).__name__}) does not say which characters its tokens cover; a "
-            "fast one is needed (AutoTokenizer.from_pretrained(..., use_fast=True), or tokenizer.json in the folder)"
+            f"{name}: its tokenizer ({type(tokenizer).__name__}) does not say which characters its tokens cover; use "
+            "a fast one (AutoTokenizer.from_pretrained(..., use_fast=True), or tokenizer.json in the folder)"
         )
     config, whole = loaded.config, loaded
     loaded = loaded.get_encoder() if config.is_encoder_decoder else loaded.base_model  # no output layer

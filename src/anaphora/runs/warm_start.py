@@ -102,7 +102,8 @@ def _refuse_other_settings(config: Config) -> None:
     )
     if differing:
         raise UserError(
-            f"{differing} cannot be set together with start={config.start}, which brings its own encoder and tokenizer; "
+            f"{differing} cannot be set together with start={config.start}, which brings its own encoder and "
+            "tokenizer; "
             "the only settings of model that can be set are dropout, attention.dropout and attention.head_dropout"
         )
 

@@ -75,8 +75,8 @@ class ValueCurriculum:
         between("optimizer.value_curriculum.start", self.start, 0, 1)
         if not self.start <= self.end <= LATEST_END:
             raise ValueError(
-                f"optimizer.value_curriculum.end ({self.end:g}) must be from its start ({self.start:g}) to 2/3: the "
-                "last third of the steps at least trains the encoder that is kept"
+                f"optimizer.value_curriculum.end ({self.end:g}) must be from its start ({self.start:g}) to 2/3: at "
+                "least the last third of the steps trains the encoder that is kept"
             )
 
     def hidden_share(self, step: int, steps: int) -> float:
@@ -142,7 +142,8 @@ class Validation:
         one_of("validation.keep", self.keep, ("best", "last"))
         if self.keep == "last" and self.patience:
             raise ValueError(
-                f"validation.patience ({self.patience}) waits for the best weights: leave it at 0 with validation.keep=last"
+                f"validation.patience ({self.patience}) waits for the best weights: leave it at 0 with "
+                "validation.keep=last"
             )
 
 

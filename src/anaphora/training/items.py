@@ -178,8 +178,8 @@ def minimal_pairs_of(training: EncodedSplit, config: Config) -> MinimalPairs:
     minimal_pairs = MinimalPairs(training)
     if not len(minimal_pairs.pairs):
         raise UserError(
-            f"task.minimal_pair_contrast ({config.task.minimal_pair_contrast}) needs minimal pairs, items that share "
-            "`minimal_pair` and candidates but have different answers, and the training split of "
+            f"task.minimal_pair_contrast ({config.task.minimal_pair_contrast}) needs minimal pairs (items with the "
+            "same `minimal_pair` and candidates but different answers), and the training split of "
             f"data={config.data.kind} has none: set it to 0"
         )
     return minimal_pairs

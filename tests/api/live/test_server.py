@@ -191,7 +191,7 @@ def test_it_listens_on_this_machines_own_address(address: str, application: Live
     with urllib.request.urlopen(address) as reply:
         assert reply.status == 200
     taken = int(address.split(":")[2].split("/")[0])
-    with pytest.raises(UserError, match=rf"port \({taken}\) cannot be had"):
+    with pytest.raises(UserError, match=rf"port \({taken}\) cannot be used"):
         serve(application, taken)
 
 

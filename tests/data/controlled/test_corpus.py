@@ -414,7 +414,7 @@ def test_types_of_cue_that_are_named_are_the_only_ones_and_share_all_items() -> 
     ("types", "message"),
     [
         (["ba_bei"], r"data.types \(\['ba_bei'\]\) must name at least one of .* for en"),
-        (["gander"], "taken from selection"),
+        (["gander"], "one of selection"),
     ],
 )
 def test_types_that_are_not_there_are_refused(types: list[str], message: str) -> None:
@@ -471,13 +471,13 @@ def content(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("name", "added", "message"),
     [
-        ("gender", 'split = "test"\ntext = "{list} left {and} ."', "unknown slot {and}; allowed are"),
+        ("gender", 'split = "test"\ntext = "{list} left {and} ."', "unknown slot {and}; allowed:"),
         ("gender", 'split = "valid"\ntext = "{list} {he} left ."', "split is 'valid'; allowed: train, dev, test"),
         ("gender", 'split = "train"\ntext = "{list} met , {he}left ."', "'{he}left' is neither a word nor a slot"),
         ("gender", 'split = "train"\ntext = "{A} met , {he} left ."', "must be one {list}, or {A} and {B}"),
         ("gender", 'split = "train"\ntext = "{list} met ."', "one pronoun, or two"),
-        ("gender", 'split = "train"\ntext = "{list} met  and {he} left ."', "tokens with single blanks"),
-        ("gender", 'split = "train"\ntext = "{list} {aside} {he} left ."', "{aside} must stand after a full stop"),
+        ("gender", 'split = "train"\ntext = "{list} met  and {he} left ."', "tokens separated by single spaces"),
+        ("gender", 'split = "train"\ntext = "{list} {aside} {he} left ."', "{aside} must come after a full stop"),
         ("gender", 'split = "train"\ntext = "since {he} left , {list} met ."', "cataphora is false, but the pronoun"),
         ("gender", 'split = "test"\ntext = "{list} : {he:1} left , {his:2} hat fell ."', "must have one form"),
         ("gender", 'split = "test"\ntext = "{list} {he} left ."\nhard = 1', "unknown entry 'hard'"),

@@ -97,7 +97,7 @@ def test_folders_tell_the_official_splits_and_only_gold_files_of_the_language_ar
     assert (report.rows, report.reasons[NO_SPLIT]) == (4 * 6, 6)
     corpus = store.load(settings(tmp_path))
     assert all(corpus.examples(name) == splits[name] for name in splits)
-    with pytest.raises(UserError, match=r"no file _conll or \.conll in chinese is in this folder"):
+    with pytest.raises(UserError, match=r"this folder has no _conll or \.conll file in chinese"):
         conll2012.read(settings(tmp_path / "test", "zh"))
 
 

@@ -226,7 +226,7 @@ def test_a_book_is_never_divided_and_stored_examples_are_those_read(tmp_path: Pa
         ("\t2\t0\t2\t0\tHe", "\t2\tx\t2\t0\tHe", "line 9, place: .* must be four whole numbers"),
         ("PER\tPRON\nCOREF\tT0", "PER\tPRO\nCOREF\tT0", "line 9, category: 'PRO' must be one of PRON, PROP, NOM"),
         ("COREF\tT8", "COREF\tT88", "COREF names mentions that have no MENTION row: T88"),
-        ("COREF\tT8", "LINK\tT8", r"line 18: 'LINK\\tT8.*must be a row MENTION \(9 cells\)"),
+        ("COREF\tT8", "LINK\tT8", r"line 18: 'LINK\\tT8.*must be a MENTION row \(9 cells\)"),
     ],
 )
 def test_a_broken_row_is_named(tmp_path: Path, old: str, new: str, message: str) -> None:

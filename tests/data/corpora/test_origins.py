@@ -50,7 +50,7 @@ def test_where_nothing_is_the_files_that_the_corpus_wants_are_named(name: str, t
     assert files
     with pytest.raises(UserError) as error:
         store.load(settings)
-    assert str(error.value) == f"data.path ({settings.path}): there is no such file or folder; needed is {files}"
+    assert str(error.value) == f"data.path ({settings.path}): there is no such file or folder; needed: {files}"
 
 
 def test_the_files_that_the_page_names_are_those_of_the_message() -> None:

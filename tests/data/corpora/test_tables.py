@@ -242,7 +242,7 @@ def test_a_table_without_splits_is_divided_by_group_and_the_seed_decides(tmp_pat
         (json.dumps({**ITEM, "candidates": "Anna"}), "line 3, candidates: 'Anna' must be a list"),
         ("[" * 100_000, "line 3: the JSON is nested too deeply"),
         (json.dumps({**ITEM, "text": "\ud800"}), "line 3: half of a character"),
-        (json.dumps(ITEM).replace("23", "9" * 5000, 1), "line 3: not JSON that can be read"),
+        (json.dumps(ITEM).replace("23", "9" * 5000, 1), "line 3: the JSON cannot be read"),
     ],
 )
 def test_a_broken_line_is_named_with_file_line_field_and_value(tmp_path: Path, line: str, message: str) -> None:

@@ -149,7 +149,7 @@ def read(directory: Path, split: str) -> dict[str, Control | None]:
         UserError: the file is damaged.
     """
     path = controls_path(directory, split)
-    way_out = f"delete the file; scripts/evidence.py run={directory} writes it again from the controls beside it"
+    way_out = f"delete the file, and scripts/evidence.py run={directory} writes it again from the controls beside it"
     try:
         stored = read_json(path, {str: (None, dict)}, way_out)
     except FileNotFoundError:

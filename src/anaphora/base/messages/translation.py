@@ -12,7 +12,7 @@ import re
 import sys
 import tomllib
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -103,13 +103,18 @@ class _Readings:
 
     def _by_template(self, text: str) -> Iterator[Reading]:
         for template in self._templates:
-            if match := re.fullmatch(template.pattern, text, re.DOTALL):
+            if match := _compiled(template.pattern).fullmatch(text):
                 values = [self.best(value) for value in match.groups()]
                 characters = sum(map(len, template.words)) + sum(value.characters for value in values)
                 yield Reading(characters, template.chinese.format(*(value.chinese for value in values)))
 
 
-@lru_cache(maxsize=1)
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.DOTALL)
+
+
+@cache
 def _templates() -> tuple[Template, ...]:
     """Every template of the file."""
     table = tomllib.loads(Path(__file__).with_name("zh.toml").read_text(encoding="utf-8"))

@@ -256,7 +256,7 @@ def _check_order(place: str, template: Template, tokens: Sequence[str]) -> None:
     last_candidate = max(place for place, name in enumerate(names) if name in ("list", "A", "B"))
     if (first_pronoun < last_candidate) != template.cataphora:
         raise UserError(
-            f"{place}: cataphora is {str(template.cataphora).lower()}, but the pronoun stands"
+            f"{place}: cataphora is {str(template.cataphora).lower()}, but the pronoun comes"
             f" {'before' if first_pronoun < last_candidate else 'after'} the candidates"
         )
 

@@ -146,7 +146,8 @@ class _DocumentBuilder:
             raise UserError(f"{where}, word number: {cells[2]!r} must be {number}")
         if cells[3] == _REMOVED_WORD:
             raise UserError(
-                f"{where}, word: {_REMOVED_WORD} takes the place of a word; put the words of OntoNotes into the skeleton"
+                f"{where}, word: {_REMOVED_WORD} takes the place of a word; put the words of OntoNotes into the "
+                "skeleton"
             )
         self.words.append(_as_written(cells[3]))
         self.tags.append(cells[4])

@@ -131,7 +131,8 @@ class Model:
             )
         if isinstance(self.attention, Recurrent) and (self.values == "token" or self.width % 2):
             raise ValueError(
-                f"model.attention={self.attention.kind} mixes hidden states, half of the width in each direction: it needs "
+                f"model.attention={self.attention.kind} mixes hidden states, half of the width in each direction: it "
+                "needs "
                 f"model.values=hidden (not {self.values}) and an even model.width (not {self.width})"
             )
         if isinstance(self.attention, Recurrent) and self.second_sequence:
