@@ -108,6 +108,18 @@ def test_a_wrong_question_is_answered_in_one_line(client: Client, changed: dict[
     assert message in reply["error"] and "\n" not in reply["error"]
 
 
+def test_a_chinese_page_gets_its_errors_in_chinese(client: Client) -> None:
+    reply = client.post(
+        "/attention?language=zh",
+        json={**QUESTION, "text": " "},
+        headers={"X-Token": "key"},
+        base_url="http://127.0.0.1:8765",
+    )
+    assert (reply.status_code, reply.json) == (400, {"error": "text：为空"})
+    page = client.get("/?token=key&language=zh", base_url="http://127.0.0.1:8765").get_data(as_text=True)
+    assert '<html lang="zh">' in page and '"/attention?language=" + document.documentElement.lang' in page
+
+
 @pytest.mark.parametrize("path", ["/", "/side_by_side", "/font", "/?token=wrong"])
 def test_nobody_gets_in_without_the_token(client: Client, path: str) -> None:
     reply = client.get(path, base_url="http://127.0.0.1:8765")
