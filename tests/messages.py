@@ -234,7 +234,7 @@ def is_wording(option: str) -> bool:
 
 
 def normal(template: str) -> str:
-    """Without what only joins messages: a way out behind a semicolon, a second place in front, a semicolon or bracket."""
+    """Without what only joins messages: a way out that is a place, a second place in front, a semicolon, a bracket."""
     template = template.removeprefix("; ").removeprefix(": ")
     if template.startswith(" (") and template.endswith(")"):
         template = template[2:-1]

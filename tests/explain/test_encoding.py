@@ -176,7 +176,7 @@ def test_the_current_row_is_the_pronouns_the_last_words_or_the_named_one(run: Ru
     for row, message in (("dinner", "is not in the text"), ("5", r"must be one of \[CLS\], Tom, met, Anna, \.")):
         with pytest.raises(UserError, match=rf"row \('{row}'\) {message}"):
             walk_through_run(run, SentenceQuery("Tom met Anna."), 0, 0, row, Phrases("en"))
-    with pytest.raises(UserError, match=r"row \('met Anna'\) has several words, .* name one word"):
+    with pytest.raises(UserError, match=r"row \('met Anna'\) has several words; .* name one word"):
         walk_through_run(run, SentenceQuery("Tom met Anna."), 0, 0, "met Anna", Phrases("en"))
 
 

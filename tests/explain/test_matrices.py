@@ -73,7 +73,7 @@ def test_a_file_that_is_not_there_is_told(mine: Path) -> None:
 
 def test_a_slip_at_a_step_that_does_not_happen_is_told(mine: Path) -> None:
     mine.write_text(TWO + "scale: false\nslips: [{step: scale, published: a, right: b}]", encoding="utf-8")
-    with pytest.raises(UserError, match="step 'scale' is not one of inputs, queries"):
+    with pytest.raises(UserError, match="step 'scale' must be one of inputs, queries"):
         walk_through_calculation(load_calculation(mine, "en"), Phrases("en"))
 
 

@@ -193,7 +193,7 @@ def test_a_broken_folder_is_refused_in_one_line(change: Any, message: str, folde
 def test_texts_and_tokenizers_that_do_not_fit_are_refused() -> None:
     opened = open_model(tiny("roberta"), tokenizer())
     assert opened.most_tokens == 63  # positions are counted from the padding token's number on
-    with pytest.raises(UserError, match="it has 102 tokens, and RobertaModel holds 63"):
+    with pytest.raises(UserError, match="it has 102 tokens, but RobertaModel takes at most 63"):
         opened.tokenize("a " * 100)
     with pytest.raises(UserError, match="text: it is empty"):
         opened.tokenize("  ")

@@ -109,7 +109,7 @@ def test_a_run_killed_before_its_first_validation_starts_again_from_the_weights(
         ("model.attention.heads=4", r"model.attention.heads \(4\) cannot be set"),
         ("vocabulary.min_count=3", r"vocabulary.min_count \(3\) cannot be set"),
         ("optimizer.frozen_layers=3", r"optimizer.frozen_layers \(3\) must be at least 0 and below 3"),
-        ("task.supervision={weight: 1, layers: [2], heads: [0]}", "task.supervision layer"),
+        ("task.supervision={weight: 1, layers: [2], heads: [0]}", "task.supervision.layers"),
     ],
 )
 def test_what_the_start_brings_itself_cannot_be_set(

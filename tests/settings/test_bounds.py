@@ -80,7 +80,7 @@ def test_no_whole_number_is_beyond_every_use(settings: Settings) -> None:
         ("name=.", "no dot at the start"),
         (f"name={'x' * 300}", "at most 200 bytes"),
         ("output='  '", r"output \('  '\) is blank"),
-        (r"output='\${x}'", r"output \('\$\{x\}'\) must not hold \$\{"),
+        (r"output='\${x}'", r"output \('\$\{x\}'\) must not contain \$\{"),
         ("output='a\0b'", "output .* contains a character that no text can have"),
         ("output='\udcff'", "output .* contains a character that no text can have"),
         ("optimizer.frozen=[query,query]", r"optimizer.frozen .* must name each entry once; 'query' is listed twice"),

@@ -72,25 +72,27 @@ class Config:
             highest = self.model.layers + 1
             checks.between("optimizer.frozen_layers", self.optimizer.frozen_layers, 0, highest)
         prediction, heads = self.task.prediction, attention_settings.heads_of(self.model.attention)
-        readers: list[tuple[str, list[int], list[int]]] = []  # settings that name layers and heads
+        readers: list[tuple[str, list[int], str, list[int]]] = []  # settings that name layers and heads
         if self.task.supervision.weight:
-            readers.append(("task.supervision", self.task.supervision.layers, self.task.supervision.heads))
+            supervision = self.task.supervision
+            readers.append(("task.supervision.layers", supervision.layers, "task.supervision.heads", supervision.heads))
         if isinstance(prediction, prediction_settings.Pointer):
-            readers.append(("task.prediction", [prediction.layer], [prediction.head]))
+            readers.append(("task.prediction.layer", [prediction.layer], "task.prediction.head", [prediction.head]))
         if readers and isinstance(self.model.attention, attention_settings.Recurrent):
             raise ValueError(
-                f"{readers[0][0]} needs attention rows, and model.attention={self.model.attention.kind} has none"
+                f"{readers[0][0].rpartition('.')[0]} needs attention rows, and "
+                f"model.attention={self.model.attention.kind} has none"
             )
-        for name, named_layers, named_heads in readers:
+        for of_layers, named_layers, of_heads, named_heads in readers:
             for layer in named_layers:
-                checks.between(f"{name}.layers", layer, -self.model.layers, self.model.layers)
+                checks.between(of_layers, layer, -self.model.layers, self.model.layers)
             if len({layer % self.model.layers for layer in named_layers}) < len(named_layers):
                 raise ValueError(
-                    f"{name}.layers ({named_layers}) names one of the {self.model.layers} layers twice: a negative "
+                    f"{of_layers} ({named_layers}) names one of the {self.model.layers} layers twice: a negative "
                     "number counts from the last"
                 )
             for head in named_heads:
-                checks.between(f"{name}.heads", head, 0, heads)
+                checks.between(of_heads, head, 0, heads)
 
     def _check_value_curriculum(self) -> None:
         if self.model.values != "hidden" or isinstance(self.model.attention, attention_settings.Recurrent):

@@ -201,7 +201,7 @@ def test_what_does_not_fit_is_told_with_what_was_expected() -> None:
     fails(r"answers: there are 2; expected 12", development, measured, [0, 1])
     fails(r'answers\[1\]: 2 is not a candidate; expected 0 to 1, or -1 for "none of them"', development, measured,
           [0, 2, *[0] * 10])  # fmt: skip
-    fails(r"measured\[0\]: 'Anna visited Emma because she was lonely.' is a development sentence", development,
+    fails(r"measured\[0\]: 'Anna visited Emma because she was lonely.' is also a development sentence", development,
           development)  # fmt: skip
     other = records(DEVELOPMENT, lambda one: by_hand(one)[:1])
     fails(r"development has \(1, 2\) layers and heads, measured has \(2, 2\)", other, measured)

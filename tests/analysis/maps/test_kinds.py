@@ -378,7 +378,7 @@ def test_integrated_gradients_need_a_prediction_head_and_a_step() -> None:
 
 
 def test_an_unknown_map_is_refused_with_those_that_there_are() -> None:
-    with pytest.raises(UserError, match="maps: 'rolout' is not one of raw, norm, rollout, flow"):
+    with pytest.raises(UserError, match=r"maps \('rolout'\) must be one of raw, norm, rollout, flow"):
         pronoun_maps(pronoun_model(), DATA, ROWS, prediction_settings.Word(), ["raw", "rolout"])
 
 

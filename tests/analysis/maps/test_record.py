@@ -110,7 +110,7 @@ def test_candidates_may_come_in_any_order() -> None:
         ({"spans": [*SPANS[:6], (21, 99)]}, r"spans\[6\]: \[21, 99\] must be"),
         ({"words": [0, 1]}, "words: there are 2; expected 7"),
         ({"antecedents": [2]}, "antecedents: 2 is not a candidate"),
-        ({"language": "fr"}, "language: 'fr' is not one of"),
+        ({"language": "fr"}, "language: 'fr' must be one of"),
     ],
 )
 def test_arrays_that_do_not_fit_are_refused_with_what_was_expected(change: dict[str, Any], message: str) -> None:

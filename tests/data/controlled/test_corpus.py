@@ -479,7 +479,7 @@ def content(tmp_path: Path) -> Path:
         ("gender", 'split = "train"\ntext = "{list} met  and {he} left ."', "tokens separated by single spaces"),
         ("gender", 'split = "train"\ntext = "{list} {aside} {he} left ."', "{aside} must come after a full stop"),
         ("gender", 'split = "train"\ntext = "since {he} left , {list} met ."', "cataphora is false, but the pronoun"),
-        ("gender", 'split = "test"\ntext = "{list} : {he:1} left , {his:2} hat fell ."', "must have one form"),
+        ("gender", 'split = "test"\ntext = "{list} : {he:1} left , {his:2} hat fell ."', "must have the same form"),
         ("gender", 'split = "test"\ntext = "{list} {he} left ."\nhard = 1', "unknown entry 'hard'"),
         ("gender", 'split = "train"\ntext = "(|{x}) {list} met , {he} left ."', "has other slots than"),
         ("selection", 'split = "train"\ntext = "{list} : {he} was old ."', "exactly one {cue} is needed"),

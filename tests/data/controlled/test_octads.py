@@ -262,7 +262,11 @@ def test_words_are_those_of_the_types_that_are_there() -> None:
             'agent = ["rescue", "bet"]',
             r"state 'was strong'.*unknown class 'bet'; allowed",
         ),
-        ('agent = ["rescue", "beat"]', 'agent = ["rescue"]', r"'was strong', agent: 1 given, at least 2 are needed"),
+        (
+            'agent = ["rescue", "beat"]',
+            'agent = ["rescue"]',
+            r"'was strong', agent: it has 1, and at least 2 are needed",
+        ),
         ('patient = ["cling", "fear"]', 'patient = ["cling", "beat"]', r"of beat it picks both participants"),
         ('frames = ["past", ', 'frames = ["passed", ', r"class 'rescue': unknown frame 'passed'; allowed: past"),
         (

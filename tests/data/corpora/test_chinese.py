@@ -86,7 +86,7 @@ def test_texts_stay_together_and_the_development_file_is_the_test_split(tmp_path
     [
         ({"label": "maybe"}, "train.json, line 1, label: 'maybe' must be true or false"),
         ({"target": 3}, "line 1, target: 3 must hold span1_index"),
-        ({"text": "短。"}, "line 1, target: span2_index: at 21 stands '', not '它'"),
+        ({"text": "短。"}, "line 1, target: span2_index: the text at 21 is '', not '它'"),
     ],
 )
 def test_a_broken_cluewsc_row_is_named(tmp_path: Path, change: dict[str, Any], message: str) -> None:

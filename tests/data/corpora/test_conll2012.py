@@ -120,8 +120,8 @@ def test_a_lost_bracket_is_counted_and_spoils_no_other_sentence(path: Path) -> N
         ("0   3  Tom", "0   4  Tom", r"line 5, word number: '4' must be 3"),
         ("old  JJ  *  ", "old  JJ  ", r"line 8: 11 columns; CoNLL-2012 has 12 or more"),
         ("old  JJ  *  ", "old  JJ  *  * ", r"line 8: 13 columns; the sentence began with 12"),
-        ("old", "[WORD]", r"line 8, word: \[WORD\] stands for a word"),
-        ("(2)|3)", "(2)|(x)", r"line 5, coreference: '\(2\)\|\(x\)' must be -, or of \(12, 12\) and \(12\)"),
+        ("old", "[WORD]", r"line 8, word: \[WORD\] takes the place of a word"),
+        ("(2)|3)", "(2)|(x)", r"line 5, coreference: '\(2\)\|\(x\)' must be -, or made of \(12, 12\) and \(12\)"),
         ("(2)|3)", "(2)|3", r"line 5, coreference"),
     ],
 )

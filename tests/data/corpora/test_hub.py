@@ -131,7 +131,7 @@ def test_a_wrong_hub_name_and_a_corpus_without_one_are_named(hub: tuple[Path, As
     with pytest.raises(UserError, match=r"is only read from a file or folder; needed: knowref_test\.json"):
         store.load(Knowref(path="hf://owner/knowref"))
     write(hub[0] / "test.jsonl", {"sentence": "x"})
-    with pytest.raises(UserError, match="it has no split train, but test"):
+    with pytest.raises(UserError, match="it has no split train; it has test"):
         winogrande.read(Winogrande(path="hf://owner/winogrande"))
 
 

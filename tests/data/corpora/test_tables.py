@@ -160,7 +160,7 @@ def test_the_gap_validation_file_is_the_test_split_and_equal_texts_stay_together
     ("old", "new", "message"),
     [
         ("\tTRUE\t", "\tYES\t", "line 2, A-coref: 'YES' must be TRUE or FALSE"),
-        ("\tAnna\t21\t", "\tAnna\t20\t", "line 2, A-offset: at 20 stands ' Ann', not 'Anna'"),
+        ("\tAnna\t21\t", "\tAnna\t20\t", "line 2, A-offset: the text at 20 is ' Ann', not 'Anna'"),
         ("\tAnna\t21\t", "\tAnna\tx\t", "line 2, A-offset: 'x' must be a whole number"),
         ("Pronoun-offset", "Offset", "line 1: columns Pronoun-offset are missing"),
     ],
@@ -241,7 +241,7 @@ def test_a_table_without_splits_is_divided_by_group_and_the_seed_decides(tmp_pat
         (json.dumps({**ITEM, "split": "train"}), "line 3, split: some rows have a split"),
         (json.dumps({**ITEM, "candidates": "Anna"}), "line 3, candidates: 'Anna' must be a list"),
         ("[" * 100_000, "line 3: the JSON is nested too deeply"),
-        (json.dumps({**ITEM, "text": "\ud800"}), "line 3: half of a character"),
+        (json.dumps({**ITEM, "text": "\ud800"}), "line 3: it has half of a character"),
         (json.dumps(ITEM).replace("23", "9" * 5000, 1), "line 3: the JSON cannot be read"),
     ],
 )

@@ -41,7 +41,7 @@ def labelled(settings: LabelledText) -> dict[str, list[tuple[str, str | None]]]:
 def test_a_text_checks_itself() -> None:
     for wrong, message in (
         ({"text": "  "}, "text: it is empty"),
-        ({"language": "de"}, "language: 'de' is not one of en, zh"),
+        ({"language": "de"}, "language: 'de' must be one of en, zh"),
         ({"label": ""}, "label: it is empty"),
     ):
         with pytest.raises(UserError, match=message):
