@@ -184,7 +184,10 @@ class Messages:
             case ast.Name(name):
                 for module, each in self._constants(name, scope):
                     yield from self._alternatives(each, module, depth)
-            case ast.Call(func=ast.Attribute(value=ast.Name(name), attr="get")) | ast.Subscript(value=ast.Name(name)):
+            case (
+                ast.Call(func=ast.Attribute(value=ast.Name(name), attr="get" | "items"))
+                | ast.Subscript(value=ast.Name(name))
+            ):
                 for module, each in self._constants(name, scope):
                     for entry in each.values if isinstance(each, ast.Dict) else ():
                         yield from self._alternatives(entry, module, depth)
@@ -192,10 +195,6 @@ class Messages:
                 func=ast.Name("next"), args=[ast.GeneratorExp(generators=[ast.comprehension(iter=values)]), _]
             ):
                 yield from self._held(values, scope, depth)
-            case ast.Call(func=ast.Attribute(value=ast.Name(name), attr="items")):
-                for module, each in self._constants(name, scope):
-                    for entry in each.values if isinstance(each, ast.Dict) else ():
-                        yield from self._alternatives(entry, module, depth)
             case ast.Call(func=ast.Name(name)):
                 named = self.source.functions.get(name, [])
                 for function in [one for one in named if one.path == scope.path] or named:

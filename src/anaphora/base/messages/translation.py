@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import re
 import sys
-import tomllib
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -117,6 +116,8 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 @cache
 def _templates() -> tuple[Template, ...]:
     """Every template of the file."""
+    import tomllib  # no command that goes well needs it
+
     table = tomllib.loads(Path(__file__).with_name("zh.toml").read_text(encoding="utf-8"))
     return tuple(_template(english, chinese) for room in table.values() for english, chinese in room.items())
 
