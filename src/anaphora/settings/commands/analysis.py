@@ -138,7 +138,7 @@ class Report:
     sentences: int = 64  # in the explorer
     untrained: int = 20  # untrained models of the control
     formats: list[str] = field(default_factory=lambda: ["png", "svg", "pdf"])
-    interface_language: str = "en"  # of the page and its figures: en or zh; the texts keep their own
+    interface_language: str = "en"  # of the page, its figures and error messages: en or zh; the texts keep theirs
     protocol: Protocol = field(default_factory=Protocol)
     trainer: Device = field(default_factory=Device)  # where it computes
 
