@@ -107,6 +107,9 @@ class Messages:
             for call, scope in self.source.calls.get(name, []):
                 if call.args and (name != "ValueError" or scope.path.is_relative_to(folder / "settings")):
                     self._gather(call.args[0], scope)
+        for call, scope in self.source.calls["Origin"]:  # what a corpus is read from, which messages ask for
+            for files in (one.value for one in call.keywords if one.arg == "files"):
+                self._gather(files, scope)
         for function in self.source.functions["error_message"]:  # what is said beside a message of Hydra
             for value in itertools.chain(*function.values.values()):
                 self._gather(value, function)

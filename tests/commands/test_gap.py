@@ -73,7 +73,7 @@ def test_fine_tuned_runs_are_told_one_by_one_and_together(
         "needs answers, which weights=... does not have"
         in script("gap", f"weights={weights}", f"data.path={gap}", "exchanged=true").err
     )
-    assert "answers nothing" in script("gap", f"runs=[{weights}]", f"data.path={gap}").err
+    assert "gives no answers" in script("gap", f"runs=[{weights}]", f"data.path={gap}").err
     assert "give either runs=" in script("gap", f"data.path={gap}").err
 
 

@@ -88,11 +88,11 @@ class _Readings:
         return self._read[text]
 
     def _by_parts(self, text: str) -> Iterator[Reading]:
-        """A place or a message, and a message behind it; a comma stands between values too, so that both are read."""
+        """A place or a message, and a message behind it; commas stand between values too, where neither is read."""
         for joint, mark in _JOINED.items():
             for match in re.finditer(re.escape(joint), text):
                 before, after = self.best(text[: match.start()]), self.best(text[match.end() :])
-                if after.characters and (before.characters or joint != ", "):
+                if (after.characters and (before.characters or joint != ", ")) or (before.characters and joint == "; "):
                     yield Reading(before.characters + after.characters, f"{before.chinese}{mark}{after.chinese}")
         if text.endswith(")"):
             for match in re.finditer(r" \(", text):
