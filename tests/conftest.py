@@ -18,8 +18,10 @@ from hypothesis import settings as hypothesis_settings
 
 # `make fuzz` names this profile; tests/fuzz shares its cases out.
 hypothesis_settings.register_profile("fuzz", max_examples=20_000, deadline=None, print_blob=True)
-# Tests side by side have a core each.
-os.environ.setdefault("OMP_NUM_THREADS", "1" if "PYTEST_XDIST_WORKER" in os.environ else "2")
+# Tests side by side have a core each. A worker starts with what this file set in the process that started it.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ["OMP_NUM_THREADS"] = "1"
+os.environ.setdefault("OMP_NUM_THREADS", "2")
 os.environ["HF_HUB_OFFLINE"] = "1"  # no test asks the hub
 
 ROOT = Path(__file__).parent.parent
