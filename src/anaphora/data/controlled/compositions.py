@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from anaphora.base.errors import UserError
-from anaphora.data.controlled.lexicon import FOLDERS, alternatives, check_keys, read_toml, words
-from anaphora.data.controlled.templates import POOLS
+from anaphora.data.controlled.lexicon import FOLDERS, check_keys, read_toml, words
+from anaphora.data.controlled.templates import POOLS, alternatives
 from anaphora.data.example import SPLITS
 
 VOICES = ("agent_first", "patient_first")

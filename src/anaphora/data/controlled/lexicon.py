@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +18,6 @@ GENDERS = ("male", "female")
 COSETS = 5  # of nouns and of predicates: one for test, one for dev, three for training
 NAME_COSETS = 10  # two a role type, one for test and one for dev
 DISTRACTOR_ONLY_NAMES = 8  # names a gender that are distractors alone in training
-
-_ALTERNATIVES = re.compile(r"\(([^()]*)\)")
 
 
 @dataclass(frozen=True)
@@ -164,11 +160,3 @@ def _noun(path: Path, language: str, kind: str, written: str) -> Noun:
         return Noun(kind, first, second, "the", "the")
     # 爷爷 and its like need no determiner where one of them is meant.
     return Noun(kind, first, first, f"那 {second}" if second else "", "那些")
-
-
-def alternatives(text: str) -> Iterator[str]:
-    """The texts that "(a|b) c (d|e)" stands for, single blanks between their tokens."""
-    pieces = _ALTERNATIVES.split(text)
-    options = [piece.split("|") if number % 2 else [piece] for number, piece in enumerate(pieces)]
-    for chosen in product(*options):
-        yield " ".join("".join(chosen).split())

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 from anaphora.base.errors import UserError
-from anaphora.data.controlled.lexicon import FOLDERS, alternatives, read_toml, words
+from anaphora.data.controlled.lexicon import FOLDERS, read_toml, words
 from anaphora.data.controlled.pronouns import FORM_WORDS, POSSESSIVE, PRONOUN_FORMS, SUBJECT
 from anaphora.data.example import SPLITS, Span
 from anaphora.settings.data import role_cue_types
@@ -19,6 +19,7 @@ from anaphora.settings.data import role_cue_types
 POOLS = ("intro", "gap", "aside")
 
 _SLOT = re.compile(r"\{([A-Za-z_]+)(?::([12]))?\}")
+_ALTERNATIVES = re.compile(r"\(([^()]*)\)")
 _STOPS = frozenset(".?!。？！")
 _BREAKS = frozenset(",;:，；：、")
 _CLOSERS = _STOPS | _BREAKS
@@ -150,6 +151,14 @@ def _template(place: str, name: str, written: Mapping[str, Any]) -> Template:
             raise UserError(f"{place}: {token!r} is neither a word nor a slot; put a space on each side of every slot")
     wordings = tuple(tuple(wording.split()) for wording in alternatives(text))
     return Template(name=name, split=split, cataphora=cataphora, tokens=wordings[0], wordings=wordings)
+
+
+def alternatives(text: str) -> Iterator[str]:
+    """The texts that "(a|b) c (d|e)" stands for, single blanks between their tokens."""
+    pieces = _ALTERNATIVES.split(text)
+    options = [piece.split("|") if number % 2 else [piece] for number, piece in enumerate(pieces)]
+    for chosen in product(*options):
+        yield " ".join("".join(chosen).split())
 
 
 def _scenario(path: Path, index: int, written: Mapping[str, Any]) -> Scenario:
