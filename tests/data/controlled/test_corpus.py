@@ -172,24 +172,9 @@ def test_filler_only_names_are_distractors_in_training_and_candidates_in_their_s
 def test_the_form_of_a_binding_template_gives_no_place(language: str) -> None:
     content = templates.load(language, "binding", CONTENT_FOLDER)
     for split in SPLITS:
-        chosen = content.of(split, cataphora=False)
-        orders = [{words.index("{B}") < words.index("{A}") for words in each.wordings} for each in chosen]
-        assert all(len(order) == 1 for order in orders)
-        assert 2 * sum(order == {True} for order in orders) == len(chosen) >= 8
-
-
-def test_a_template_is_drawn_in_every_one_of_its_wordings(content: Path) -> None:
-    path = content / "english" / "gender.toml"
-    added = '\n[[template]]\nsplit = "train"\ntext = "{list} (met|saw) (|often) , {he} left ."\n'
-    path.write_text(path.read_text(encoding="utf-8") + added, encoding="utf-8")
-    template = templates.load("en", "gender", content).templates[-1]
-    chance = random.Random(0)
-    drawn = [template.drawn(chance) for _ in range(100)]
-    assert {each.name for each in drawn} == {template.name}
-    assert {" ".join(each.tokens) for each in drawn} == {
-        f"{{list}} {words} , {{he}} left ." for words in ("met", "met often", "saw", "saw often")
-    }
-    assert not [token for token in corpus.words("en", content=content) if "|" in token or "(" in token]
+        texts = [" ".join(each.tokens) for each in content.of(split, cataphora=False)]
+        clause_mate_first = sum(text.index("{B}") < text.index("{A}") for text in texts)
+        assert 2 * clause_mate_first == len(texts) >= 8
 
 
 def test_a_table_of_wordings_answers_reflexives_and_no_bindings() -> None:
@@ -481,7 +466,6 @@ def content(tmp_path: Path) -> Path:
         ("gender", 'split = "train"\ntext = "since {he} left , {list} met ."', "cataphora is false, but the pronoun"),
         ("gender", 'split = "test"\ntext = "{list} : {he:1} left , {his:2} hat fell ."', "must have the same form"),
         ("gender", 'split = "test"\ntext = "{list} {he} left ."\nhard = 1', "unknown entry 'hard'"),
-        ("gender", 'split = "train"\ntext = "(|{x}) {list} met , {he} left ."', "has other slots than"),
         ("selection", 'split = "train"\ntext = "{list} : {he} was old ."', "exactly one {cue} is needed"),
         ("causality", 'split = "train"\ntext = "{event} as {he} {verb} ."', "with scenario 0: unknown slot {verb}"),
     ],

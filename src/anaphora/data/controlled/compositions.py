@@ -10,13 +10,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, product
 from pathlib import Path
 from typing import Any
 
 from anaphora.base.errors import UserError
 from anaphora.data.controlled.lexicon import FOLDERS, check_keys, read_toml, words
-from anaphora.data.controlled.templates import POOLS, alternatives
+from anaphora.data.controlled.templates import POOLS
 from anaphora.data.example import SPLITS
 
 VOICES = ("agent_first", "patient_first")
@@ -25,6 +25,7 @@ DISTRACTOR_POSITIONS = ("before", "inside", "between", "after")
 _PARTS = ("prefix", "link", "suffix", *DISTRACTOR_POSITIONS, "third")
 _LEAST_CLASSES = 2
 """Classes, at least, in which a state picks each participant: with one alone the state would decide by itself."""
+_ALTERNATIVES = re.compile(r"\(([^()]*)\)")
 _SLOT = re.compile(r"\{([a-z_]+)\}")
 
 
@@ -200,7 +201,7 @@ def _parts(path: Path, split: str, written: Any) -> dict[str, tuple[tuple[str, .
         if not isinstance(texts, list) or not texts or not all(isinstance(text, str) for text in texts):
             raise UserError(f"{path}, [{split}], {name}: {texts!r} must be a list of texts")
         slots = {"x", "he"} if name == "third" else {"x"} if name in DISTRACTOR_POSITIONS else set()
-        lines = tuple(tuple(alternatives(text)) for text in texts)
+        lines = tuple(tuple(_variants(text)) for text in texts)
         for text in chain.from_iterable(lines):
             named = set(_SLOT.findall(text)) - set(POOLS)
             if named != slots:
@@ -208,6 +209,14 @@ def _parts(path: Path, split: str, written: Any) -> dict[str, tuple[tuple[str, .
                 raise UserError(f"{path}, [{split}], {name}: {text!r} must hold {wanted}, apart from pools")
         parts[name] = lines
     return parts
+
+
+def _variants(text: str) -> Iterator[str]:
+    """The texts that "(a|b) c (d|e)" stands for, single blanks between their tokens."""
+    pieces = _ALTERNATIVES.split(text)
+    options = [piece.split("|") if number % 2 else [piece] for number, piece in enumerate(pieces)]
+    for chosen in product(*options):
+        yield " ".join("".join(chosen).split())
 
 
 def _tables(path: Path, table: Mapping[str, Any], entry: str) -> list[dict[str, Any]]:

@@ -29,7 +29,7 @@ THIRD = "third"  # a stratum of compositions: a third person is meant
 THIRD_SHARE = 0.1  # of the training items of compositions
 L1_SHARE = 0.2  # of the training items of compositions: pairs that are shown in one voice
 EVALUATION_SENTENCES = 48  # around the events of dev, and of test
-TRAINING_WEIGHTS = {"selection": 3.0, "winograd": 2.0, "voice": 1.5, BINDING: 3.0, COMPOSITION: 10.0}
+TRAINING_WEIGHTS = {"selection": 3.0, "winograd": 2.0, "voice": 1.5, COMPOSITION: 10.0}
 """Parts of the training items of a kind; every other type has 1. These take longest to learn: whole classes of nouns,
 and verbs whose reading a later word reverses. Dev and test hold as many items of every type."""
 _MAX_DRAWS = 200  # of a quad before the content counts as used up
@@ -95,13 +95,7 @@ def words(language: str, types: Collection[str] = (), content: Path = CONTENT_FO
         kinds = [kind for kind in (*SET_CUE_TYPES, *role_cue_types(language)) if kind in types]
     for kind in kinds:
         cue_type = templates.load(language, kind, content)
-        written += [
-            token
-            for template in cue_type.templates
-            if template.split == "train"
-            for wording in template.wordings
-            for token in wording
-        ]
+        written += [token for template in cue_type.templates if template.split == "train" for token in template.tokens]
         for scenario in cue_type.scenarios:
             for side in (scenario.shared, scenario.first, scenario.second):
                 written += [option for slot, options in side.items() if slot != "form" for option in options]
@@ -156,7 +150,7 @@ def _quad_draw(
     """Quads of one type and stratum, its templates in turn."""
     chosen = content.of(split, cataphora=stratum == "cataphora")
     turns = cycle(chance.sample(chosen, len(chosen)))
-    return lambda place: generate(content, next(turns).drawn(chance), place, chance)
+    return lambda place: generate(content, next(turns), place, chance)
 
 
 def _octad_draw(octads: OctadGenerator, split: str, stratum: str, chance: random.Random) -> _Draw:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import random
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,6 @@ from anaphora.settings.data import role_cue_types
 POOLS = ("intro", "gap", "aside")
 
 _SLOT = re.compile(r"\{([A-Za-z_]+)(?::([12]))?\}")
-_ALTERNATIVES = re.compile(r"\(([^()]*)\)")
 _STOPS = frozenset(".?!。？！")
 _BREAKS = frozenset(",;:，；：、")
 _CLOSERS = _STOPS | _BREAKS
@@ -28,29 +26,18 @@ _COMMA = {"en": ",", "zh": "，"}
 
 @dataclass(frozen=True, kw_only=True)
 class Template:
-    """A sentence with slots, in tokens.
+    """A sentence with slots, in tokens."""
 
-    Attributes:
-        name: language/type/place in the file from 0.
-        tokens: its first wording.
-        wordings: all of them, which have the same slots.
-    """
-
-    name: str
+    name: str  # language/type/place in the file from 0
     split: str
     cataphora: bool
     tokens: tuple[str, ...]
-    wordings: tuple[tuple[str, ...], ...]
 
     def __post_init__(self) -> None:
         slots = [match[1] for match in map(_SLOT.fullmatch, self.tokens) if match]
         object.__setattr__(self, "slots", frozenset(slots))
 
     slots: frozenset[str] = field(init=False)
-
-    def drawn(self, chance: random.Random) -> Template:
-        """The template in one of its wordings."""
-        return self if len(self.wordings) == 1 else replace(self, tokens=chance.choice(self.wordings))
 
     @property
     def has_distractor(self) -> bool:
@@ -112,14 +99,10 @@ def load(language: str, kind: str, folder: Path) -> CueTypeContent:
     for index, written in enumerate(_entries(path, "template", table)):
         place = f"{path}, template {index} ({written.get('text', '')!r})"
         template = _template(place, f"{language}/{kind}/{index}", written)
-        for wording in template.wordings:
-            worded = replace(template, tokens=wording)
-            if worded.slots != template.slots:
-                raise UserError(f"{place}: {' '.join(wording)!r} has other slots than {' '.join(template.tokens)!r}")
-            if role:
-                _check_role_template(place, worded, patterns)
-            else:
-                _check_set_template(place, kind, worded)
+        if role:
+            _check_role_template(place, template, patterns)
+        else:
+            _check_set_template(place, kind, template)
         templates.append(template)
     content = CueTypeContent(type=kind, templates=tuple(templates), scenarios=scenarios)
     for split in SPLITS:
@@ -146,19 +129,10 @@ def _template(place: str, name: str, written: Mapping[str, Any]) -> Template:
         raise UserError(f"{place}: split is {split!r}; allowed: {', '.join(SPLITS)}")
     if not isinstance(cataphora, bool):
         raise UserError(f"{place}: cataphora is {cataphora!r}; allowed: true, false")
-    for token in (token for wording in alternatives(text) for token in wording.split()):
+    for token in text.split():
         if ("{" in token or "}" in token) and not _SLOT.fullmatch(token):
             raise UserError(f"{place}: {token!r} is neither a word nor a slot; put a space on each side of every slot")
-    wordings = tuple(tuple(wording.split()) for wording in alternatives(text))
-    return Template(name=name, split=split, cataphora=cataphora, tokens=wordings[0], wordings=wordings)
-
-
-def alternatives(text: str) -> Iterator[str]:
-    """The texts that "(a|b) c (d|e)" stands for, single blanks between their tokens."""
-    pieces = _ALTERNATIVES.split(text)
-    options = [piece.split("|") if number % 2 else [piece] for number, piece in enumerate(pieces)]
-    for chosen in product(*options):
-        yield " ".join("".join(chosen).split())
+    return Template(name=name, split=split, cataphora=cataphora, tokens=tuple(text.split()))
 
 
 def _scenario(path: Path, index: int, written: Mapping[str, Any]) -> Scenario:
