@@ -347,8 +347,8 @@ in the format of [your own data](../own_data.md)) was fixed before any run was e
 occurs in the built-in corpus; in the other half at least one does not. The first mention is meant as often as the
 second, and all but two in each language come in pairs that differ only in the cue.
 
-The runs are the four of the table in [compositions](compositions.md#results-on-the-development-split), of the
-earlier version named there. They learn from the built-in corpus and from nothing else.
+The run is that of the tables in [compositions](compositions.md#results-on-the-development-split). It learns from the
+built-in corpus and from nothing else.
 
 ```bash
 {train}
@@ -368,7 +368,7 @@ _OPENING_ZH = """# 人们最先输入的四十句话
 式见[自有数据](../own_data.md)）在测量任何模型之前就已确定。其中一半句子的每个词都在内置语料中出现过，另一半至少有
 一个词没有出现过。先行词是前一个提及和后一个提及的次数相同；除每种语言两句以外，其余都是只有线索不同的最小对立对。
 
-所用的运行是[组合](compositions.md#results-on-the-development-split)一页表中的四次，用的是那里注明的早先版本，只在内置语料上训练。
+所用的运行就是[组合](compositions.md#results-on-the-development-split)一页各表的那一次，只在内置语料上训练。
 
 ```bash
 {train}
