@@ -8,7 +8,7 @@ from anaphora.analysis.evidence.measurement import gather_evidence
 from anaphora.analysis.maps.rows import write_attention_rows
 from anaphora.base.console import console
 from anaphora.commands.plot_attention import plot_examples
-from anaphora.commands.report import write_page
+from anaphora.commands.report import write_pages
 from anaphora.report.terminal import print_headline, print_verdict
 from anaphora.runs.directory import RunFiles, locked_run, objective
 from anaphora.settings.commands.analysis import Report
@@ -32,7 +32,7 @@ def demonstrate(config: Config) -> float | None:
         status.update("writing rows and figures")
         write_attention_rows(directory / "attention" / "test.parquet", measured.headline.capture.records)
         plot_examples(measured.headline, layout.figures, settings.formats)
-        page = write_page([measured], settings)
+        [page] = write_pages([measured], settings)
     print_headline(measured.evidence)
     print_verdict(measured.evidence)
     console.print(f"numbers   {layout.metrics}", soft_wrap=True)
