@@ -26,15 +26,15 @@ from anaphora.analysis.scores.heads import mean_chance
 from anaphora.base.console import console
 from anaphora.base.errors import UserError
 from anaphora.base.files import check_writable, locked_directory, write_csv, write_json
+from anaphora.base.messages.translation import in_interface_language, interface_language
 from anaphora.data.example import Example
 from anaphora.report.evidence_tables import divergence_rows, evidence_tables
 from anaphora.report.figures import pictures
 from anaphora.report.figures.files import save_figure
-from anaphora.report.numbers import NOT_MEASURED
 from anaphora.report.page.elements import ReportRun
 from anaphora.report.page.explorer import explorer_data
 from anaphora.report.page.write import write_report
-from anaphora.report.terminal import print_verdict
+from anaphora.report.terminal import print_phrase, print_verdict
 from anaphora.report.wording import language_name, phrase, spoken_in
 from anaphora.runs.directory import Run, load, locked_run, training_record
 from anaphora.runs.presence import run_directories
@@ -70,7 +70,7 @@ def report(settings: Report) -> list[Path]:
             console.print(of_run.headline.run.name, soft_wrap=True)
         print_verdict(of_run.evidence)
     for page in pages:
-        console.print(f"report    {page}", soft_wrap=True)
+        print_phrase("report", path=page)
     return pages
 
 
@@ -81,7 +81,7 @@ def evidence_folder(run: Run, settings: Report) -> Path:
             check_writable(metrics_path(run.directory, settings.split))
         except UserError as error:
             folder = Path(settings.output) / run.name
-            console.print(f"{error}; its numbers go to {folder}", soft_wrap=True)
+            console.print(in_interface_language(f"{error}; its numbers go to {folder}"), soft_wrap=True)
             return folder
     return run.directory
 
@@ -230,11 +230,12 @@ def _divergences(evidence: Sequence[RunEvidence]) -> list[RowDivergence]:
     try:
         rows = divergences({of_run.headline.run.name: of_run.headline for of_run in evidence})
     except UserError as error:
-        console.print(f"the runs' rows are not compared: {error}", soft_wrap=True)
+        console.print(in_interface_language(f"the runs' rows are not compared: {error}"), soft_wrap=True)
         return []
     for row in rows:
-        bits = NOT_MEASURED
-        if row.divergence is not None:
-            bits = f"{row.divergence:.3f} bits apart (1 is no word in common)"
-        console.print(f"rows of {row.run} and {row.other}, {language_name(row.language)}: {bits}", soft_wrap=True)
+        values = {"run": row.run, "other": row.other, "spoken": language_name(row.language, interface_language())}
+        if row.divergence is None:
+            print_phrase("rows_not_measured", **values)
+        else:
+            print_phrase("rows_apart", **values, bits=f"{row.divergence:.3f}")
     return rows
