@@ -199,7 +199,7 @@ def test_the_demonstration_trains_then_reuses_and_resumes(
     assert {"quad_en_role.svg", "effects.svg", "knockout.svg", "row_en_right.svg"} <= files
     # Drawing takes longest, and was just seen to work.
     monkeypatch.setattr(demonstration, "plot_examples", lambda *_: [])
-    monkeypatch.setattr(demonstration, "write_page", lambda evidence, settings: tmp_path / "demo" / "report.html")
+    monkeypatch.setattr(demonstration, "write_pages", lambda evidence, settings: [tmp_path / "demo" / "report.html"])
     monkeypatch.setattr(measurement, "measure_evidence", refuse)
     weights = (tmp_path / "demo" / "model.safetensors").read_bytes()
     (tmp_path / "demo" / "model.safetensors").unlink()

@@ -153,6 +153,7 @@ def test_a_mistake_is_told_in_chinese_where_the_variable_or_the_setting_says_so(
     monkeypatch.setenv(translation.VARIABLE, "zh")
     assert script("train", "optimizer.steps=0") == (2, "", "错误：optimizer.steps（0）至少应为 1\n")
     assert script("report", "items=0", "interface_language=en")[2] == "error: items (0) must be at least 1\n"
+    assert script("report", "items=0", "interface_language=both")[2].startswith("错误：")  # a page in each language
     monkeypatch.delenv(translation.VARIABLE)
     assert script("report", "items=0", "interface_language=zh") == (2, "", "错误：items（0）至少应为 1\n")
 

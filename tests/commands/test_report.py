@@ -13,11 +13,12 @@ import numpy as np
 import pytest
 
 from anaphora.analysis.evidence import measurement
-from anaphora.analysis.evidence.measurement import gather_evidence
+from anaphora.analysis.evidence.measurement import RunEvidence, gather_evidence
 from anaphora.analysis.maps.record import AttentionRecord, from_arrays
 from anaphora.base.errors import UserError
 from anaphora.commands import report
 from anaphora.commands.report import report_on_records
+from anaphora.report.page import write
 from anaphora.report.page.elements import ReportRun
 from anaphora.report.wording import spoken_language
 from anaphora.runs.directory import load
@@ -111,7 +112,7 @@ def test_a_second_report_asks_the_model_no_causal_test_again(
     (own_report / "controls").mkdir()
     (own_report / "controls" / "controls.json").write_text(json.dumps(controls), encoding="utf-8")
     monkeypatch.setattr(measurement, "measure_evidence", refuse)
-    monkeypatch.setattr(report, "write_page", lambda told, asked: own_report / "report.html")
+    monkeypatch.setattr(report, "write_pages", lambda told, asked: [own_report / "report.html"])
     assert "not yet controlled" in done("report", f"run={own_report}", *SMALL)
     after = metrics(own_report)
     assert after["controls"] == controls  # what is cheap and may have changed is read anew
@@ -333,3 +334,30 @@ def test_the_page_is_drawn_in_the_language_of_the_interface(own_report: Path, mo
     asked = Report(run=str(own_report), items=8, untrained=1, sentences=4, interface_language="zh")
     report.report(asked)
     assert pages == [("report.html", "zh", f"代词与先行词：{own_report.name}", 1)]
+
+
+def test_pages_in_both_languages_are_of_one_measurement_and_link_to_each_other(
+    own_report: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measurements: list[RunEvidence] = []
+    figures: list[Path] = []
+
+    def gathered(*arguments: Any) -> RunEvidence:
+        measurements.append(gather_evidence(*arguments))
+        return measurements[-1]
+
+    monkeypatch.setattr(report, "gather_evidence", gathered)
+    monkeypatch.setattr(report, "save_figure", lambda figure, stem, formats: figures.append(stem))
+    monkeypatch.setattr(write, "inline_svg", lambda *_: "")  # drawing takes longest
+    asked = Report(run=str(own_report), items=8, untrained=1, sentences=4, interface_language="both")
+    pages = report.report(asked)
+    assert pages == [own_report / "report.html", own_report / "report.zh.html"]
+    assert len(measurements) == 1
+    english, chinese = (page.read_text(encoding="utf-8") for page in pages)
+    assert '<html lang="en">' in english and '<html lang="zh">' in chinese
+    assert '<a href="report.zh.html" lang="zh" hreflang="zh">中文</a>' in english
+    assert '<a href="report.html" lang="en" hreflang="en">English</a>' in chinese
+    assert explorer(pages[0])["sentences"] == explorer(pages[1])["sentences"]
+    of_english = [stem.name for stem in figures if not stem.name.endswith(".zh")]
+    assert "scoreboard" in of_english
+    assert [stem.name for stem in figures] == of_english + [f"{name}.zh" for name in of_english]

@@ -126,8 +126,8 @@ def spoken(
         runs = [run, ReportRun(name="乙", evidence=replace(bare, verdict=verdict(bare, 0.05)))]
         apart = [RowDivergence(run="甲", other="乙", language="zh", items=80, divergence=0.2, interval=None)]
         path = tmp_path_factory.mktemp("chinese") / "report.html"
-        title = phrase("page", "title", names="甲、乙")
-        figures = write_report(path, runs, {"sentences": explorer["sentences"][:4]}, title, (), apart)
+        title, other = phrase("page", "title", names="甲、乙"), {"en": "report.en.html"}
+        figures = write_report(path, runs, {"sentences": explorer["sentences"][:4]}, title, (), apart, other)
     return ChineseText(path.read_text(encoding="utf-8")), figures["甲"]
 
 

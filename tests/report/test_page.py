@@ -283,6 +283,16 @@ def test_a_report_of_nothing_is_a_report(tmp_path: Path, evidence: Evidence) -> 
     assert "No sentences were given." in text
 
 
+def test_a_page_links_to_its_translations_and_is_otherwise_in_its_own_language(
+    tmp_path: Path, evidence: Evidence
+) -> None:
+    run = ReportRun(name="empty", evidence=replace(evidence, languages={}, strata={}, **OPTIONAL))
+    write_report(tmp_path / "a.html", [run], {"sentences": []}, "Nothing", translations={"zh": "a.zh.html"})
+    page = Page((tmp_path / "a.html").read_text(encoding="utf-8"))
+    assert [link for link in page.values("href") if not link.startswith("#")] == ["a.zh.html"]
+    assert re.findall(r"[\u4e00-\u9fff]+", page.text) == ["中文"]
+
+
 def test_several_runs_are_put_together_with_the_verdict_of_each(evidence: Evidence) -> None:
     english = replace(evidence.languages["en"], task_accuracy=0.90)
     other = replace(evidence, languages={**evidence.languages, "en": english})

@@ -7,11 +7,15 @@ from dataclasses import fields, replace
 from typing import Any
 
 import pytest
+from rich.cells import cell_len
 from rich.console import Console
 
-from anaphora.analysis.evidence.schema.evidence import ChosenHead, Evidence
+from anaphora.analysis.evidence.schema.evidence import ChosenHead, Evidence, Verdict, VerdictRow
 from anaphora.analysis.evidence.schema.scores import Cell, LanguageScores, ScoreIntervals
 from anaphora.analysis.evidence.schema.typed_json import Interval
+from anaphora.analysis.scores.heads import DROP_REASONS
+from anaphora.base.messages import translation
+from anaphora.report import terminal
 from anaphora.report.headline import headline_sentence, headline_table
 from anaphora.report.wording import spoken_in
 
@@ -175,3 +179,35 @@ def test_the_sentence_says_the_same_in_chinese(summary: Evidence) -> None:
     assert not re.search("[A-Za-z]{2}", chinese)
     numbers = [Counter(re.findall(r"[\d.]*\d %", text)) for text in (english, chinese)]
     assert numbers[0] == numbers[1]
+
+
+def printed(monkeypatch: pytest.MonkeyPatch, summary: Evidence) -> str:
+    """What the terminal shows of a run at the end of a command."""
+    recorder = Console(file=io.StringIO(), width=100, markup=False)
+    monkeypatch.setattr(terminal, "console", recorder)
+    terminal.print_headline(summary)
+    terminal.print_verdict(summary)
+    terminal.print_phrase("report", path="outputs/demo/report.html")
+    assert isinstance(recorder.file, io.StringIO)
+    return recorder.file.getvalue()
+
+
+def test_the_terminal_is_wholly_chinese_where_messages_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = language(cell(baselines={"most_frequent": 0.6}), set=cell(), role=cell(candidate=0.55))
+    summary = replace(evidence(en=whole, zh=whole), dropped=dict.fromkeys(DROP_REASONS, 2))
+    rows = tuple(
+        VerdictRow(rule=rule, question="", value=None, interval=None, needed="", passed=passed)
+        for rule, passed in (("trained controls", None), ("lift", False))
+    )
+    judged = Verdict(verdict="not yet controlled", rows=rows)
+    summary = replace(summary, verdict={"en": {"set": judged}}, verdict_at_head={"zh": {"role": judged}})
+    english = printed(monkeypatch, summary)
+    assert "English, set cues: not yet controlled (fails: lift; not measured: trained controls)\n" in english
+    assert "Chinese, role cues, one head: not yet controlled (fails: lift" in english
+    monkeypatch.setenv(translation.VARIABLE, "zh")
+    chinese = printed(monkeypatch, summary)
+    assert "英语，集合线索：尚无对照（不成立：提升；没有测量：训练对照）\n" in chinese
+    assert "报告      outputs/demo/report.html\n" in chinese
+    assert not re.search("[A-Za-z]{2}", chinese.replace("outputs/demo/report.html", ""))
+    assert max(cell_len(line) for line in chinese.splitlines()[:10]) <= 100
+    assert re.findall(r"\d+\.\d", english) == re.findall(r"\d+\.\d", chinese)

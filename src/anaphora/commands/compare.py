@@ -11,7 +11,7 @@ from anaphora.base.console import console
 from anaphora.base.errors import UserError
 from anaphora.base.files import check_writable, write_csv
 from anaphora.commands.shared import scored_evidence
-from anaphora.report.terminal import comparison_table
+from anaphora.report.terminal import print_comparison
 from anaphora.runs.presence import run_directories
 from anaphora.settings.commands.analysis import RunComparison
 
@@ -21,7 +21,7 @@ def compare(settings: RunComparison) -> None:
     if settings.output:
         check_writable(Path(settings.output))
     rows = compare_runs(stored_evidence(run_directories(settings.runs)))
-    console.print(comparison_table(rows))
+    print_comparison(rows)
     if settings.output:
         write_csv(Path(settings.output), [row.to_row() for row in rows])
         console.print(f"table {settings.output}", soft_wrap=True)

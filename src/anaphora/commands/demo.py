@@ -8,8 +8,8 @@ from anaphora.analysis.evidence.measurement import gather_evidence
 from anaphora.analysis.maps.rows import write_attention_rows
 from anaphora.base.console import console
 from anaphora.commands.plot_attention import plot_examples
-from anaphora.commands.report import write_page
-from anaphora.report.terminal import print_headline, print_verdict
+from anaphora.commands.report import write_pages
+from anaphora.report.terminal import print_headline, print_phrase, print_verdict
 from anaphora.runs.directory import RunFiles, locked_run, objective
 from anaphora.settings.commands.analysis import Report
 from anaphora.settings.compose import is_sweep_job, job_name, job_overrides
@@ -32,11 +32,11 @@ def demonstrate(config: Config) -> float | None:
         status.update("writing rows and figures")
         write_attention_rows(directory / "attention" / "test.parquet", measured.headline.capture.records)
         plot_examples(measured.headline, layout.figures, settings.formats)
-        page = write_page([measured], settings)
+        [page] = write_pages([measured], settings)
     print_headline(measured.evidence)
     print_verdict(measured.evidence)
-    console.print(f"numbers   {layout.metrics}", soft_wrap=True)
-    console.print(f"figures   {layout.figures}", soft_wrap=True)
-    console.print(f"rows      {directory / 'attention'}", soft_wrap=True)
-    console.print(f"report    {page}", soft_wrap=True)
+    print_phrase("numbers", path=layout.metrics)
+    print_phrase("figures", path=layout.figures)
+    print_phrase("rows", path=directory / "attention")
+    print_phrase("report", path=page)
     return objective(directory, config.objective) if is_sweep_job() else None

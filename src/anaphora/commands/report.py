@@ -26,26 +26,26 @@ from anaphora.analysis.scores.heads import mean_chance
 from anaphora.base.console import console
 from anaphora.base.errors import UserError
 from anaphora.base.files import check_writable, locked_directory, write_csv, write_json
+from anaphora.base.messages.translation import in_interface_language, interface_language
 from anaphora.data.example import Example
 from anaphora.report.evidence_tables import divergence_rows, evidence_tables
 from anaphora.report.figures import pictures
 from anaphora.report.figures.files import save_figure
-from anaphora.report.numbers import NOT_MEASURED
 from anaphora.report.page.elements import ReportRun
 from anaphora.report.page.explorer import explorer_data
 from anaphora.report.page.write import write_report
-from anaphora.report.terminal import print_verdict
+from anaphora.report.terminal import print_phrase, print_verdict
 from anaphora.report.wording import language_name, phrase, spoken_in
 from anaphora.runs.directory import Run, load, locked_run, training_record
 from anaphora.runs.presence import run_directories
 from anaphora.settings.commands.analysis import Protocol, Report
 
 
-def report(settings: Report) -> Path:
+def report(settings: Report) -> list[Path]:
     """Measure what is not measured yet, and write one offline page on one run or several, with figures and tables.
 
     Returns:
-        The page.
+        The page; in both languages two, the English one first.
 
     Raises:
         UserError: a run is not finished, or two runs have one name.
@@ -64,13 +64,14 @@ def report(settings: Report) -> Path:
             with console.status(f"{run.name}: reading the data") as status:
                 evidence.append(gather_evidence(run, settings, status.update, place))
         with console.status("drawing the report"):
-            path = write_page(evidence, settings)
+            pages = write_pages(evidence, settings)
     for of_run in evidence:
         if len(evidence) > 1:
             console.print(of_run.headline.run.name, soft_wrap=True)
         print_verdict(of_run.evidence)
-    console.print(f"report    {path}", soft_wrap=True)
-    return path
+    for page in pages:
+        print_phrase("report", path=page)
+    return pages
 
 
 def evidence_folder(run: Run, settings: Report) -> Path:
@@ -80,7 +81,7 @@ def evidence_folder(run: Run, settings: Report) -> Path:
             check_writable(metrics_path(run.directory, settings.split))
         except UserError as error:
             folder = Path(settings.output) / run.name
-            console.print(f"{error}; its numbers go to {folder}", soft_wrap=True)
+            console.print(in_interface_language(f"{error}; its numbers go to {folder}"), soft_wrap=True)
             return folder
     return run.directory
 
@@ -91,36 +92,46 @@ def page_folder(runs: Sequence[Run], settings: Report) -> Path:
     return Path(settings.output) if settings.output else own
 
 
-def write_page(evidence: Sequence[RunEvidence], settings: Report) -> Path:
-    """The page on runs whose evidence is known, its figures as files, and each run's tables; the caller holds all."""
+def _suffixes(interface_language: str) -> dict[str, str]:
+    """What the names of a page and its figures end with, by language; a page alone has the name without a language."""
+    return {"en": "", "zh": ".zh"} if interface_language == "both" else {interface_language: ""}
+
+
+def write_pages(evidence: Sequence[RunEvidence], settings: Report) -> list[Path]:
+    """A page a language on runs whose evidence is known, figures as files, and each run's tables; the caller holds all.
+
+    Returns:
+        The pages, each of which links to the others.
+    """
     for of_run in evidence:
         for name, rows in evidence_tables(of_run.evidence).items():
             write_csv(of_run.folder / "tables" / f"{name}_{settings.split}.csv", rows)
     first = evidence[0].headline
     folder = page_folder([of_run.headline.run for of_run in evidence], settings)
-    path = folder / ("report.html" if settings.split == "test" else f"report_{settings.split}.html")
+    suffixes = _suffixes(settings.interface_language)
+    stem = "report" if settings.split == "test" else f"report_{settings.split}"
+    pages = {language: folder / f"{stem}{suffix}.html" for language, suffix in suffixes.items()}
     sentences = explorer_data(example_sentences(first, settings.sentences, maps_of_run(first)))
     apart = _divergences(evidence)
     spreads = compare_runs([of_run.evidence for of_run in evidence]) if len(evidence) > 1 else []
-    with spoken_in(settings.interface_language):
-        runs = [
-            report_run(
-                of_run.headline.run.name,
-                of_run.headline,
-                of_run.evidence,
-                training_record(of_run.headline.run.directory),
-            )
-            for of_run in evidence
-        ]
-        names = ", ".join(run.name for run in runs)
-        figures = write_report(path, runs, sentences, phrase("page", "title", names=names), spreads, apart)
+    training = [training_record(of_run.headline.run.directory) for of_run in evidence]
+    names = ", ".join(of_run.headline.run.name for of_run in evidence)
+    for language, path in pages.items():
+        translations = {other: page.name for other, page in pages.items() if other != language}
+        with spoken_in(language):
+            runs = [
+                report_run(of_run.headline.run.name, of_run.headline, of_run.evidence, record)
+                for of_run, record in zip(evidence, training, strict=True)
+            ]
+            title = phrase("page", "title", names=names)
+            figures = write_report(path, runs, sentences, title, spreads, apart, translations)
+        for name, of_page in figures.items():
+            inside = folder / "figures" / (name if len(runs) > 1 else "")
+            for figure_name, figure in of_page.items():
+                save_figure(figure, inside / f"{figure_name}{suffixes[language]}", settings.formats)
     if apart:
         write_csv(folder / "tables" / f"divergence_{settings.split}.csv", divergence_rows(apart))
-    for name, of_page in figures.items():
-        inside = folder / "figures" / (name if len(runs) > 1 else "")
-        for stem, figure in of_page.items():
-            save_figure(figure, inside / stem, settings.formats)
-    return path
+    return list(pages.values())
 
 
 def report_on_records(
@@ -219,11 +230,12 @@ def _divergences(evidence: Sequence[RunEvidence]) -> list[RowDivergence]:
     try:
         rows = divergences({of_run.headline.run.name: of_run.headline for of_run in evidence})
     except UserError as error:
-        console.print(f"the runs' rows are not compared: {error}", soft_wrap=True)
+        console.print(in_interface_language(f"the runs' rows are not compared: {error}"), soft_wrap=True)
         return []
     for row in rows:
-        bits = NOT_MEASURED
-        if row.divergence is not None:
-            bits = f"{row.divergence:.3f} bits apart (1 is no word in common)"
-        console.print(f"rows of {row.run} and {row.other}, {language_name(row.language)}: {bits}", soft_wrap=True)
+        values = {"run": row.run, "other": row.other, "spoken": language_name(row.language, interface_language())}
+        if row.divergence is None:
+            print_phrase("rows_not_measured", **values)
+        else:
+            print_phrase("rows_apart", **values, bits=f"{row.divergence:.3f}")
     return rows

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 _LONGEST_NAME = 14
+"""Columns of the terminal for a baseline's name; a Chinese character takes two."""
 _UNTRAINED = ("random_init", "random_init_95")
 
 
@@ -25,7 +26,13 @@ def headline_table(evidence: Evidence) -> Table:
     from rich.table import Table
 
     table = Table(
-        title=f"{evidence.split} split, {_head(evidence)} (chosen on {evidence.head.chosen_on}), shares in %",
+        title=phrase(
+            "headline_table",
+            "title",
+            split=label("splits", evidence.split),
+            head=_head(evidence),
+            chosen_on=label("splits", evidence.head.chosen_on),
+        ),
         title_justify="left",
         title_style="bold",
         box=box.SIMPLE_HEAD,
@@ -34,10 +41,8 @@ def headline_table(evidence: Evidence) -> Table:
         show_edge=False,
     )
     table.add_column("", no_wrap=True)
-    for name in ("items", "task", "candidate\n[95 %]", "quad", "mass", "lift\n(times)", "chance"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("best\nbaseline", justify="right", no_wrap=True)
-    table.add_column("untrained\nmean / 95th", justify="right", no_wrap=True)
+    for name in ("items", "task", "candidate", "quad", "mass", "lift", "chance", "best", "untrained"):
+        table.add_column(phrase("headline_table", name), justify="right", no_wrap=True)
     for group in all_groups(evidence.scores):
         if group.kind == "all":
             table.add_row(language_name(group.language), *_row_cells(group.cell), style="bold")
@@ -199,5 +204,7 @@ def _share(share: float | None) -> str:
 
 
 def _shortened(name: str) -> str:
-    words = name.replace("_", " ")
-    return words if len(words) <= _LONGEST_NAME else words[: _LONGEST_NAME - 1] + "…"
+    from rich.cells import cell_len, set_cell_size
+
+    words = label("baselines", name)
+    return words if cell_len(words) <= _LONGEST_NAME else set_cell_size(words, _LONGEST_NAME - 1).rstrip() + "…"

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+import functools
 import textwrap
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, ParamSpec
 
 from anaphora.analysis.evidence.schema.evidence import Evidence, Verdict
 from anaphora.analysis.evidence.schema.several_runs import GroupSpread
 from anaphora.base.console import console, print_table
+from anaphora.base.messages.translation import interface_language
 from anaphora.report.causal_summary import causal_columns, causal_rows
 from anaphora.report.groups import kind_groups
 from anaphora.report.headline import headline_sentence, headline_table
 from anaphora.report.levels import level_columns, level_rows
 from anaphora.report.numbers import NOT_MEASURED, format_percent
 from anaphora.report.one_head import one_head_columns, one_head_rows
-from anaphora.report.wording import labels, language_name, phrase
+from anaphora.report.wording import label, labels, language_name, phrase, spoken_in, translated
 
 if TYPE_CHECKING:
     from rich.table import Table
 
+P = ParamSpec("P")
 
 _HEADING_WIDTH = 16
 """Characters of a line of a heading above numbers."""
@@ -27,22 +30,48 @@ _WITHOUT_RANGE = ("random_init", "chance")
 """Measures of which a comparison of runs gives the median alone."""
 
 
+def _in_language_of_messages(write: Callable[P, None]) -> Callable[P, None]:
+    """A function that prints, with its phrases in the language of messages, which need not be that of a page."""
+
+    @functools.wraps(write)
+    def written(*arguments: P.args, **named: P.kwargs) -> None:
+        with spoken_in(interface_language()):
+            write(*arguments, **named)
+
+    return written
+
+
+@_in_language_of_messages
+def print_phrase(name: str, **values: Any) -> None:
+    """Print a phrase of the terminal's on a line that is not broken."""
+    console.print(phrase("terminal", name, **values), soft_wrap=True)
+
+
+@_in_language_of_messages
 def print_verdict(evidence: Evidence) -> None:
     """Print what the rules give for every language and kind of cue, and the rows that fail or are open."""
-    for scope, verdicts in (("", evidence.verdict), (f", {phrase('verdict', 'at_head')}", evidence.verdict_at_head)):
-        for group in kind_groups(verdicts):
-            _print_group_verdict(f"{group.label}{scope}", group.cell)
+    for group in kind_groups(evidence.verdict):
+        _print_group_verdict(group.label, group.cell)
+    for group in kind_groups(evidence.verdict_at_head):
+        _print_group_verdict(phrase("terminal", "group_at_head", group=group.label), group.cell)
 
 
-def _print_group_verdict(name: str, verdict: Verdict) -> None:
-    failed = [row.rule for row in verdict.rows if row.passed is False]
-    unmeasured = [row.rule for row in verdict.rows if row.passed is None]
-    reasons = [f"fails: {', '.join(failed)}"] if failed else []
-    reasons += [f"not measured: {', '.join(unmeasured)}"] if unmeasured else []
-    why = f" ({'; '.join(reasons)})" if reasons else ""
-    console.print(f"{name}: {verdict.verdict}{why}", soft_wrap=True)
+def _print_group_verdict(group: str, verdict: Verdict) -> None:
+    failed, unmeasured = (
+        [translated("verdict_rules", row.rule) for row in verdict.rows if row.passed is passed]
+        for passed in (False, None)
+    )
+    comma = phrase("joined", "comma")
+    print_phrase(
+        "_".join(["verdict", *(["failed"] if failed else []), *(["unmeasured"] if unmeasured else [])]),
+        group=group,
+        verdict=label("verdicts", verdict.verdict),
+        failed=comma.join(failed),
+        unmeasured=comma.join(unmeasured),
+    )
 
 
+@_in_language_of_messages
 def print_headline(evidence: Evidence) -> None:
     """Print the headline table, the sentence that says what it shows, and what was left out."""
     console.print(headline_table(evidence))
@@ -56,14 +85,18 @@ def print_headline(evidence: Evidence) -> None:
     for language, whole in evidence.languages.items():
         worst = whole.worst_template
         if worst and worst.task_accuracy is not None:
-            console.print(
-                f"{language_name(language)}: worst template {worst.template}, "
-                f"task accuracy {worst.task_accuracy:.2f} on {worst.items} items"
+            print_phrase(
+                "worst_template",
+                spoken=language_name(language),
+                template=worst.template,
+                share=f"{worst.task_accuracy:.2f}",
+                items=worst.items,
             )
     for reason, count in evidence.dropped.items():
-        console.print(f"left out: {count} items ({reason})")
+        print_phrase("left_out", items=count, reason=label("drop_reasons", reason))
 
 
+@_in_language_of_messages
 def print_causal(evidence: Evidence) -> None:
     """Print what the causal tests cost in answers, where there are any."""
     if rows := list(causal_rows(evidence)):
@@ -75,12 +108,18 @@ def print_rows(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]
     print_table(_text_table(title, columns, rows, texts))
 
 
-def comparison_table(rows: Sequence[GroupSpread]) -> Table:
+@_in_language_of_messages
+def print_comparison(rows: Sequence[GroupSpread]) -> None:
+    """Print several runs side by side."""
+    console.print(_comparison_table(rows))
+
+
+def _comparison_table(rows: Sequence[GroupSpread]) -> Table:
     """The rows for the terminal: the median and, in brackets, lowest to highest, in %; fits 100 columns."""
     from rich import box
     from rich.table import Table
 
-    title = f"median (lowest to highest) over {rows[0].runs} runs, shares in %"
+    title = phrase("terminal", "comparison", runs=rows[0].runs)
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 0), pad_edge=False)
     table.add_column("", no_wrap=True)
     for name in labels("short_measures").values():

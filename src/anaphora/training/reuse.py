@@ -10,6 +10,7 @@ from pathlib import Path
 from anaphora.base.console import console
 from anaphora.base.device import evaluation_device
 from anaphora.base.errors import UserError
+from anaphora.base.messages.translation import in_interface_language
 from anaphora.runs.directory import Run, RunFiles, load, tidy
 from anaphora.runs.reuse import same_settings
 from anaphora.settings.run import Config
@@ -43,15 +44,15 @@ def finish_training(config: Config, advice: str, report: Callable[[str], None] |
         raise UserError(f"{directory} holds a run with other settings; {advice}")
     if layout.weights.exists():
         tidy(directory)
-        report(f"{directory}: finished; its weights are re-used")
+        report(in_interface_language(f"{directory}: finished; its weights are re-used"))
         return directory
 
     from anaphora.training.run import train
 
     if layout.config.exists():
-        report(f"{directory}: unfinished; it is resumed")
+        report(in_interface_language(f"{directory}: unfinished; it is resumed"))
         train(replace(config, resume=str(directory)))
     else:
-        report(f"{directory}: training")
+        report(in_interface_language(f"{directory}: training"))
         train(config)
     return directory

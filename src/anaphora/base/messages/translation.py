@@ -46,10 +46,12 @@ class Template(NamedTuple):
 def interface_language() -> str:
     """The language of messages: that of the setting on the command line, else of the variable, else English.
 
-    The locale does not count: a log or a script that reads messages stays the same on every machine.
+    A setting that asks for pages in both languages names none for messages. The locale does not count: a log or a
+    script that reads messages stays the same on every machine.
     """
-    named = [argument.removeprefix(_SETTING) for argument in sys.argv[1:] if argument.startswith(_SETTING)]
-    return named[-1].strip("'\"") if named else os.environ.get(VARIABLE) or "en"
+    settings = [argument.removeprefix(_SETTING) for argument in sys.argv[1:] if argument.startswith(_SETTING)]
+    named = settings[-1].strip("'\"") if settings else None
+    return named if named in LANGUAGES else os.environ.get(VARIABLE) or "en"
 
 
 def check_interface_language() -> None:

@@ -51,6 +51,7 @@ def write_report(
     title: str,
     spreads: Sequence[GroupSpread] = (),
     divergences: Sequence[RowDivergence] = (),
+    translations: Mapping[str, str] | None = None,
 ) -> dict[str, dict[str, Figure]]:
     """Write the report of one or several runs as one HTML file that needs nothing else.
 
@@ -63,6 +64,7 @@ def write_report(
         title: of the page.
         spreads: of every measure over the runs.
         divergences: how far the runs' rows are apart.
+        translations: where the page links to for the same report in other languages: an address by language.
 
     Returns:
         The figures by run and name, to be saved as files as well.
@@ -85,6 +87,7 @@ def write_report(
     }
     html = template_environment().get_template("report.html.j2").render(
         title=title,
+        translations=translations or {},
         runs=[
             {"name": run.name, "opening": run_headline(run.evidence), "facts": run_facts(run), "sections": chapter}
             for run, chapter in zip(runs, chapters, strict=True)

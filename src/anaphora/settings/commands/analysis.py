@@ -9,6 +9,7 @@ from omegaconf import MISSING
 
 from anaphora.base.checks import at_least, one_of
 from anaphora.base.device import Device, RunsDevice
+from anaphora.base.language import LANGUAGES
 from anaphora.settings.data import Data
 
 CONTROLS = ("uniform", "frozen_query_key", "shuffled_labels", "no_positions")
@@ -138,7 +139,7 @@ class Report:
     sentences: int = 64  # in the explorer
     untrained: int = 20  # untrained models of the control
     formats: list[str] = field(default_factory=lambda: ["png", "svg", "pdf"])
-    interface_language: str = "en"  # of the page, its figures and error messages: en or zh; the texts keep theirs
+    interface_language: str = "en"  # of page, figures and messages: en, zh, or both, a page each; the texts keep theirs
     protocol: Protocol = field(default_factory=Protocol)
     trainer: Device = field(default_factory=Device)  # where it computes
 
@@ -146,7 +147,7 @@ class Report:
         one_of("split", self.split, ("train", "dev", "test"))
         for name in self.formats:
             one_of("formats", name, ("png", "svg", "pdf"))
-        one_of("interface_language", self.interface_language, ("en", "zh"))
+        one_of("interface_language", self.interface_language, (*LANGUAGES, "both"))
         for name in ("items", "sentences"):
             at_least(name, getattr(self, name), 1)
         at_least("untrained", self.untrained, 0)
