@@ -10,7 +10,6 @@ from anaphora.report.numbers import NOT_MEASURED, format_count, format_number, f
 from anaphora.report.wording import phrase
 
 _COLUMNS = ("antecedent", "other_edges", "flipped", "pairs", "exchanged", "pronoun_mass", "best_other", "ratio")
-_PARTS = ("distractors", "cue", "pronoun", "special", "other_words")
 
 
 def one_head_columns() -> list[str]:
@@ -66,14 +65,19 @@ def dose_rows(evidence: Evidence) -> Iterator[list[str]]:
             ]
 
 
-def freed_columns() -> list[str]:
+def freed_columns(evidence: Evidence) -> list[str]:
     """The heads of the columns of `freed_rows`, the first for the group."""
-    return ["", *(phrase("one_head", f"freed_{name}") for name in _PARTS)]
+    parts = next((shares for _, shares in _freed(evidence)), {})
+    return ["", *(phrase("one_head", f"freed_{name}") for name in parts)]
 
 
 def freed_rows(evidence: Evidence) -> Iterator[list[str]]:
     """A row for every language and kind of cue: where the weight of a forbidden edge goes."""
+    for label, shares in _freed(evidence):
+        yield [label, *map(format_percent, shares.values())]
+
+
+def _freed(evidence: Evidence) -> Iterator[tuple[str, dict[str, float | None]]]:
     for group in kind_groups(evidence.causal_cells):
-        shares = group.cell.head_level.freed_mass if group.cell.head_level else None
-        if shares:
-            yield [group.label, *(format_percent(shares[name]) for name in _PARTS)]
+        if group.cell.head_level and group.cell.head_level.freed_mass:
+            yield group.label, group.cell.head_level.freed_mass

@@ -20,7 +20,7 @@ def one_head_section(evidence: Evidence) -> Section:
     tables = (
         ("table", one_head_columns(), list(one_head_rows(evidence))),
         ("doses", dose_columns(), list(dose_rows(evidence))),
-        ("freed", freed_columns(), list(freed_rows(evidence))),
+        ("freed", freed_columns(evidence), list(freed_rows(evidence))),
     )
     elements: list[PageElement] = [
         TableElement(title=phrase("one_head", name), columns=columns, rows=rows)
