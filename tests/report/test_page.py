@@ -229,19 +229,18 @@ def test_compositions_have_a_section_with_every_shortcut_where_there_are_levels(
 
 def test_the_section_on_one_head_names_what_it_carries_and_the_best_other_word(evidence: Evidence) -> None:
     (section,) = [each for each in run_sections(ReportRun(name="a", evidence=evidence), []) if each.name == "one-head"]
-    table, doses, freed = (element for element in section.elements if isinstance(element, TableElement))
+    table, specificity, doses, freed = (element for element in section.elements if isinstance(element, TableElement))
     assert table.rows[0] == [
-        "English, set cues", "41.5 [33.1, 49.8]", "2.25 [−0.4, 4.6]", "62.0 [55.0, 70.0]", "180", "58.0 [50.0, 66.0]",
-        "81.0", "36.0", "2.25"
+        "English, set cues", "41.5 [33.1, 49.8]", "2.25 [−0.4, 4.6]", "62.0 [55.0, 70.0]", "180", "58.0 [50.0, 66.0]"
     ]  # fmt: skip
+    assert specificity.rows[0] == ["English, set cues", "81.0", "36.0", "2.25"]
     assert doses.rows[0] == ["English, set cues", "10.0", "390", "7.5 [4, 11]", "−0.25 [−1, 0.5]"]
     assert freed.rows[0] == ["English, set cues", "40.0", "10.0", "5.0", "25.0", "20.0"]
     unmeasured = replace(evidence, pronoun_specificity=None)
     (section,) = [
         each for each in run_sections(ReportRun(name="a", evidence=unmeasured), []) if each.name == "one-head"
     ]
-    table, *_ = (element for element in section.elements if isinstance(element, TableElement))
-    assert [row[-3:] for row in table.rows] == [["–"] * 3] * 4
+    assert len([element for element in section.elements if isinstance(element, TableElement)]) == 3
 
 
 OPTIONAL: dict[str, Any] = {each.name: None for each in fields(Evidence) if each.default is None}

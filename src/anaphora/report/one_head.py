@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from anaphora.analysis.evidence.schema.evidence import Evidence, in_group
+from anaphora.analysis.evidence.schema.evidence import Evidence
 from anaphora.report.groups import kind_groups
-from anaphora.report.numbers import NOT_MEASURED, format_count, format_number, format_percent, format_value
+from anaphora.report.numbers import format_count, format_number, format_percent, format_value
 from anaphora.report.wording import phrase
 
-_COLUMNS = ("antecedent", "other_edges", "flipped", "pairs", "exchanged", "pronoun_mass", "best_other", "ratio")
+_COLUMNS = ("antecedent", "other_edges", "flipped", "pairs", "exchanged")
+_SPECIFICITY = ("pronoun_mass", "best_other", "ratio")
 
 
 def one_head_columns() -> list[str]:
@@ -18,33 +19,34 @@ def one_head_columns() -> list[str]:
 
 
 def one_head_rows(evidence: Evidence) -> Iterator[list[str]]:
-    """A row for every language and kind of cue of which either was measured."""
-    for group in kind_groups(evidence.scores):
-        causal = in_group(evidence.causal_cells, group.language, group.kind)
-        alone = causal.head_level if causal else None
-        specific = in_group(evidence.pronoun_specificity, group.language, group.kind)
-        if alone is None and specific is None:
-            continue
-        row = [group.label]
-        if alone is None:
-            row += [NOT_MEASURED] * 5
-        else:
-            row += [
+    """A row for every language and kind of cue of which it was measured."""
+    for group in kind_groups(evidence.causal_cells):
+        alone = group.cell.head_level
+        if alone is not None:
+            yield [
+                group.label,
                 format_value(alone.antecedent_points, alone.antecedent_interval),
                 format_value(alone.other_edges_points, alone.other_edges_interval),
                 format_percent(alone.patch_flips, alone.patch_interval),
                 format_count(alone.pairs),
                 format_percent(alone.exchange_flips, alone.exchange_interval),
             ]
-        if specific is None:
-            row += [NOT_MEASURED] * 3
-        else:
-            row += [
-                format_percent(specific.pronoun_mass),
-                format_percent(specific.best_other_mass),
-                format_number(specific.ratio, 2),
-            ]
-        yield row
+
+
+def specificity_columns() -> list[str]:
+    """The heads of the columns of `specificity_rows`, the first for the group."""
+    return ["", *(phrase("one_head", f"column_{name}") for name in _SPECIFICITY)]
+
+
+def specificity_rows(evidence: Evidence) -> Iterator[list[str]]:
+    """A row for every language and kind of cue: does the pronoun attend there more than any other word?"""
+    for group in kind_groups(evidence.pronoun_specificity):
+        yield [
+            group.label,
+            format_percent(group.cell.pronoun_mass),
+            format_percent(group.cell.best_other_mass),
+            format_number(group.cell.ratio, 2),
+        ]
 
 
 def dose_columns() -> list[str]:

@@ -16,7 +16,7 @@ from anaphora.report.groups import kind_groups
 from anaphora.report.headline import headline_sentence, headline_table
 from anaphora.report.levels import level_columns, level_rows
 from anaphora.report.numbers import NOT_MEASURED, format_percent
-from anaphora.report.one_head import one_head_columns, one_head_rows
+from anaphora.report.one_head import one_head_columns, one_head_rows, specificity_columns, specificity_rows
 from anaphora.report.wording import label, labels, language_name, phrase, spoken_in, translated
 
 if TYPE_CHECKING:
@@ -75,12 +75,13 @@ def _print_group_verdict(group: str, verdict: Verdict) -> None:
 def print_headline(evidence: Evidence) -> None:
     """Print the headline table, the sentence that says what it shows, and what was left out."""
     console.print(headline_table(evidence))
-    for words, columns, rows, texts in (
-        ("levels", level_columns(), list(level_rows(evidence)), 2),
-        ("one_head", one_head_columns(), list(one_head_rows(evidence)), 1),
+    for title, columns, rows, texts in (
+        (("levels", "table"), level_columns(), list(level_rows(evidence)), 2),
+        (("one_head", "table"), one_head_columns(), list(one_head_rows(evidence)), 1),
+        (("one_head", "specificity"), specificity_columns(), list(specificity_rows(evidence)), 1),
     ):
         if rows:
-            print_table(_text_table(phrase(words, "table"), columns, rows, texts))
+            print_table(_text_table(phrase(*title), columns, rows, texts))
     console.print(headline_sentence(evidence))
     for language, whole in evidence.languages.items():
         worst = whole.worst_template

@@ -10,6 +10,8 @@ from anaphora.report.one_head import (
     freed_rows,
     one_head_columns,
     one_head_rows,
+    specificity_columns,
+    specificity_rows,
 )
 from anaphora.report.page.elements import PageElement, Section, TableElement
 from anaphora.report.wording import phrase
@@ -19,6 +21,7 @@ def one_head_section(evidence: Evidence) -> Section:
     """What it carries, what equal doses cost and where cut weight goes; each table where it was measured."""
     tables = (
         ("table", one_head_columns(), list(one_head_rows(evidence))),
+        ("specificity", specificity_columns(), list(specificity_rows(evidence))),
         ("doses", dose_columns(), list(dose_rows(evidence))),
         ("freed", freed_columns(evidence), list(freed_rows(evidence))),
     )
