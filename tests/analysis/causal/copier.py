@@ -42,6 +42,23 @@ def tokens_of(one: Example) -> TokenizedText:
     return TokenizedText((2, *(ord(word) for word in one.text.split())), spans, (-1, *range(count)))
 
 
+def without_edges(maps: Sequence[Maps], edges: Edges) -> list[Maps]:
+    """The maps with nothing on some edges."""
+    changed = [each.copy() for each in maps]
+    for item, layer, head, query, key in zip(*edges, strict=True):
+        changed[item][layer, head, query, key] = 0
+    return changed
+
+
+def with_rows(maps: Sequence[Maps], heads: Sequence[Head], rows: Mapping[int, Maps], pronoun: int) -> list[Maps]:
+    """The maps where some heads have other rows of the pronoun in some items."""
+    changed = [each.copy() for each in maps]
+    for item, row in rows.items():
+        for head in heads:
+            changed[item][head.layer, head.head, [pronoun]] = row[head.layer, head.head]
+    return changed
+
+
 class Copier:
     """A model by hand: a candidate scores the weight that the pronoun gives it in the heads that count.
 
@@ -86,12 +103,6 @@ class Copier:
                 scores[:, :2] += [vote * each[head.layer, head.head, PRONOUN, [2, 5]] for each in maps]
         return scores
 
-    def _changed(self, edges: Edges) -> list[Maps]:
-        maps = [each.copy() for each in self._maps]
-        for item, layer, head, query, key in zip(*edges, strict=True):
-            maps[item][layer, head, query, key] = 0
-        return maps
-
     def scores(self) -> Scores:
         return self._answer(self._maps)
 
@@ -99,17 +110,13 @@ class Copier:
         return self._answer(self._maps, heads)
 
     def knocked_out(self, edges: Edges) -> Scores:
-        return self._answer([each / each.sum(axis=-1, keepdims=True) for each in self._changed(edges)])
+        return self._answer([each / each.sum(axis=-1, keepdims=True) for each in without_edges(self._maps, edges)])
 
     def value_zeroed(self, edges: Edges) -> Scores:
-        return self._answer(self._changed(edges))
+        return self._answer(without_edges(self._maps, edges))
 
     def patched(self, heads: Sequence[Head], rows: Mapping[int, Maps]) -> Scores:
-        maps = [each.copy() for each in self._maps]
-        for item, row in rows.items():
-            for head in heads:
-                maps[item][head.layer, head.head, [PRONOUN]] = row[head.layer, head.head]
-        return self._answer(maps)
+        return self._answer(with_rows(self._maps, heads, rows, PRONOUN))
 
 
 PAIRS = [example(number, right) for number in range(10) for right in (0, 1)]

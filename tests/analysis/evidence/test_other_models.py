@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from copier import with_rows, without_edges
 from numpy.typing import NDArray
 
 from anaphora.analysis.causal.subjects import Edges, Scores
@@ -88,19 +89,12 @@ class Pointer:
         return self._answer([each * (POINTS not in heads) for each in self._maps])
 
     def knocked_out(self, edges: Edges) -> Scores:
-        maps = [each.copy() for each in self._maps]
-        for item, layer, head, query, key in zip(*edges, strict=True):
-            maps[item][layer, head, query, key] = 0
-        return self._answer(maps)
+        return self._answer(without_edges(self._maps, edges))
 
     value_zeroed = knocked_out
 
     def patched(self, heads: Sequence[Head], rows: Mapping[int, Maps]) -> Scores:
-        maps = [each.copy() for each in self._maps]
-        for item, row in rows.items():
-            for head in heads:
-                maps[item][head.layer, head.head, [PRONOUN]] = row[head.layer, head.head]
-        return self._answer(maps)
+        return self._answer(with_rows(self._maps, heads, rows, PRONOUN))
 
     def _answer(self, maps: Sequence[Maps]) -> Scores:
         scores = np.full((len(maps), 3), -np.inf)

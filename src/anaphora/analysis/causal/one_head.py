@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from anaphora.analysis.causal.battery import CausalTests, aligned_patch_cell
 from anaphora.analysis.causal.outcomes import Bools, Floats, Knockout, PatternPatch
 from anaphora.analysis.causal.sentence import SentenceEdges
+from anaphora.analysis.causal.subjects import Scores
 from anaphora.analysis.scores.cells import rounded
 
 DOSES = (0.05, 0.1, 0.2)
@@ -101,16 +102,13 @@ def _row(tests: CausalTests, sentence: SentenceEdges) -> Row:
     return row
 
 
-def _answers(tests: CausalTests, rows: Mapping[int, Row]) -> NDArray[np.int64]:
-    """(N,) the answers where the head has other rows; items without one keep theirs."""
+def _scores(tests: CausalTests, rows: Mapping[int, Row]) -> Scores:
+    """The scores where the head has other rows; items without one keep theirs."""
     whole = {}
     for item, row in rows.items():
         whole[item] = tests.sentences[item].rows.copy()
         whole[item][tests.head.layer, tests.head.head] = row
-    answers: NDArray[np.int64] = (
-        tests.subject.patched([tests.head], whole).argmax(axis=1) if whole else tests.answers.astype(np.int64)
-    )
-    return answers
+    return tests.subject.patched([tests.head], whole) if whole else tests.before
 
 
 def _dose(tests: CausalTests, mass: float) -> Dose:
@@ -128,8 +126,7 @@ def _dose(tests: CausalTests, mass: float) -> Dose:
             lighter[name][item] = np.where(keys, row * np.float32(1 - mass / on_side[name]), row)
     items = np.zeros(len(tests.sentences), dtype=bool)
     items[list(lighter["antecedent"])] = True
-    everything = np.arange(len(items))
-    right = {name: tests.gold[everything, _answers(tests, rows)].astype(np.float64) for name, rows in lighter.items()}
+    right = {name: tests.is_right(_scores(tests, rows)) for name, rows in lighter.items()}
     return Dose(mass, items, right["antecedent"], right["other_edges"])
 
 
@@ -157,7 +154,7 @@ def _exchange(tests: CausalTests) -> Exchange:
         exchanged[:, keys] = row[:, sentence.antecedents].sum(axis=1, keepdims=True) / len(keys)
         rows[item], expected[item] = exchanged, rival
     items = expected >= 0
-    return Exchange(items, (_answers(tests, rows) == expected) & items)
+    return Exchange(items, (_scores(tests, rows).argmax(axis=1) == expected) & items)
 
 
 def _freed(tests: CausalTests) -> dict[str, Floats]:
