@@ -5,7 +5,7 @@
 # page of pytorch.org names:
 #   docker build -t anaphora --build-arg TORCH_INDEX=... .
 # On an NVIDIA GPU the container must see it:
-#   docker run --rm --gpus all -v "$PWD/outputs:/home/user/outputs" anaphora train experiment=demo trainer=gpu
+#   docker run --rm --gpus all -v "$PWD/outputs:/home/user/outputs" anaphora train experiment=token_values trainer=gpu
 FROM python:3.11-slim
 ARG TORCH_INDEX=
 WORKDIR /anaphora

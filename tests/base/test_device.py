@@ -168,7 +168,7 @@ def test_every_such_script_says_at_once_that_there_is_no_gpu(
         "labels": [f"runs=[{finished}]"],
         "replicate": [f"output={tmp_path}"],
         "study": ["study=emergence_small", f"output={tmp_path}"],
-        "train": ["experiment=demo", f"output={tmp_path}"],
+        "train": ["experiment=token_values", f"output={tmp_path}"],
         "transfer": [f"runs=[{finished}]", f"data.path={tmp_path}"],
     }
     status, _, err = script(name, *arguments.get(name, [f"run={finished}"]), "trainer=gpu")

@@ -42,7 +42,7 @@ def with_leaf(config: Config, path: str, value: Any) -> dict[str, Any]:
 
 
 def test_no_number_is_infinite_or_none(settings: Settings) -> None:
-    config = settings("experiment=demo")
+    config = settings("experiment=token_values")
     numbers = [path for path, hint in leaves(config) if hint in (float, float | None)]
     assert len(numbers) > 15
     for path in numbers:
@@ -53,7 +53,7 @@ def test_no_number_is_infinite_or_none(settings: Settings) -> None:
 
 
 def test_no_whole_number_is_beyond_every_use(settings: Settings) -> None:
-    config = settings("experiment=demo")
+    config = settings("experiment=token_values")
     whole = [path for path, hint in leaves(config) if hint in (int, int | None)]
     assert len(whole) > 10
     for path in whole:
@@ -91,7 +91,7 @@ def test_no_whole_number_is_beyond_every_use(settings: Settings) -> None:
 )
 def test_what_cannot_be_is_told_before_anything_is_made(override: str, message: str, settings: Settings) -> None:
     with pytest.raises(UserError, match=message):
-        settings("experiment=demo", *override.split("; "))
+        settings("experiment=token_values", *override.split("; "))
 
 
 def test_seeds_of_63_bits_are_taken(settings: Settings) -> None:

@@ -57,7 +57,7 @@ def needed(option: str) -> list[str]:
     if option in TEXTS:
         return ["data.path=somewhere", f"recipe={'pretrain' if option == 'data=plain_text' else 'classification'}"]
     if option.startswith("data="):
-        return ["recipe=demo", *([] if option in BUILT_IN else ["data.path=somewhere"])]
+        return ["recipe=token_values", *([] if option in BUILT_IN else ["data.path=somewhere"])]
     if option in LABELS:
         return ["data=sst2", "data.path=somewhere"]
     return ["task.masked_lm=0.2"] if option == "task/prediction=none" else []

@@ -329,7 +329,7 @@ def test_the_command_line_works_outside_the_repository_and_knows_its_commands(tm
         call = [sys.executable, "-m", "anaphora", *arguments]
         return subprocess.run(call, capture_output=True, text=True, env=environment, cwd=tmp_path)
 
-    process = ran("train", "--cfg", "job", "experiment=demo", "model/position=alibi")
+    process = ran("train", "--cfg", "job", "experiment=token_values", "model/position=alibi")
     assert (process.returncode, process.stderr) == (0, "")
     assert "kind: alibi" in process.stdout and "values: token" in process.stdout
 

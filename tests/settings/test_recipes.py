@@ -39,7 +39,7 @@ def test_a_recipe_composes_with_all_data_that_its_prediction_head_can_answer(
 
 def test_data_that_a_recipe_cannot_answer_are_refused_in_one_line(settings: Settings) -> None:
     with pytest.raises(UserError, match=r"task\.prediction=word .*data=sst2 has none"):
-        settings("recipe=demo", "data=sst2", "data.path=somewhere")
+        settings("recipe=token_values", "data=sst2", "data.path=somewhere")
 
 
 @pytest.mark.parametrize("group", ["recipe", "experiment"])
@@ -53,9 +53,9 @@ def test_settings_of_data_stand_in_the_group_of_data_alone(group: str) -> None:
 
 
 def test_an_experiment_is_a_recipe_and_its_data(settings: Settings) -> None:
-    assert dumps(settings("experiment=demo")) == dumps(settings("recipe=demo", "data.train_items=90000"))
+    assert dumps(settings("experiment=token_values")) == dumps(settings("recipe=token_values", "data.train_items=90000"))
     own = ("data=jsonl", "data.path=somewhere")
-    assert dumps(settings("experiment=demo", *own)) == dumps(settings("recipe=demo", *own))
+    assert dumps(settings("experiment=token_values", *own)) == dumps(settings("recipe=token_values", *own))
 
 
 @pytest.mark.parametrize("recipe", RECIPES)
@@ -75,7 +75,7 @@ def test_every_recipe_trains_on_ones_own_data(recipe: str, table: Path, tmp_path
 def test_a_run_of_the_demos_recipe_on_ones_own_data_is_scored(
     table: Path, tmp_path: Path, script: Callable[..., Any]
 ) -> None:
-    own = ("recipe=demo", "data=jsonl", f"data.path={table}", *TINY)
+    own = ("recipe=token_values", "data=jsonl", f"data.path={table}", *TINY)
     training = script("train", *own, f"output={tmp_path}", "name=own")
     assert training.status == 0, training.err
     scores = script("score_attention", f"run={tmp_path / 'own'}")

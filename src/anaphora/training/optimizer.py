@@ -18,7 +18,7 @@ _EMBEDDING_NAME = re.compile(r"(?:^|\.)encoder\.(?:tokens|position|embedding_nor
 MOMENTUM = 0.95
 NEWTON_SCHULZ_COEFFICIENTS = (3.4445, -4.7750, 2.0315)
 NEWTON_SCHULZ_STEPS = 3
-"""Jordan et al. take 5. Three cost three fifths, and the demo's recipe was chosen with them."""
+"""Jordan et al. take 5. Three cost three fifths, and the recipes were chosen with them."""
 
 
 def build_optimizer(

@@ -30,7 +30,7 @@ Settings = Callable[..., Config]
 
 @pytest.fixture(scope="module")
 def demo(settings: Settings) -> Config:
-    return settings("experiment=demo")
+    return settings("experiment=compositions")
 
 
 @pytest.mark.parametrize("name", CONTROLS)
@@ -43,7 +43,7 @@ def test_the_experiment_file_of_a_control_is_the_demo_with_its_one_change(
 
 def test_each_control_changes_what_it_says_and_nothing_else(demo: Config) -> None:
     uniform = control_config(demo, "uniform")
-    assert uniform == replace(demo, model=replace(demo.model, attention=Uniform(heads=4)))
+    assert uniform == replace(demo, model=replace(demo.model, attention=Uniform(heads=1)))
     frozen = control_config(demo, "frozen_query_key")
     assert frozen == replace(demo, optimizer=replace(demo.optimizer, frozen=["query", "key"]))
     shuffled = control_config(demo, "shuffled_labels")
