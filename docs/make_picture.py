@@ -52,8 +52,8 @@ QUADS = {
         names=("Anna", "Emma"),
         pronoun="she",
         patterns=(
-            ("{first} was helped by {second} because she was very weak.", 0),
-            ("{first} helped {second} because she was very weak.", 1),
+            ("{first} was rescued by {second} because she was weak.", 0),
+            ("{first} rescued {second} because she was weak.", 1),
         ),
         title="What “she” attends to: a heuristic is right in half of the sentences, the head in all",
         heuristics=("first\nname", "nearest\nname", "always\nAnna"),
@@ -64,7 +64,7 @@ QUADS = {
     "zh": Quad(
         names=("小红", "美玲"),
         pronoun="她",
-        patterns=(("{first}被{second}骗了，因为她太容易相信人。", 0), ("{first}骗了{second}，因为她太容易相信人。", 1)),
+        patterns=(("{first}被{second}救了，因为她很虚弱。", 0), ("{first}救了{second}，因为她很虚弱。", 1)),
         title="“她”关注哪些词：捷径四句只对两句，这个头四句全对",
         heuristics=("第一个\n名字", "最近的\n名字", "总选\n小红"),
         head="这个\n头",

@@ -5,7 +5,7 @@ maps.rank("she", "Anna")[:3]  # the heads in which "she" attends to "Anna" most
 maps.page().open()
 
 run = anaphora.load("outputs/demo")  # a run of one's own, with the head that development chose
-run.attention("Anna was helped by Emma because she was very weak.").row("she").top(3)
+run.attention("Anna was rescued by Emma because she was weak.").row("she").top(3)
 """
 
 from __future__ import annotations

@@ -170,7 +170,7 @@ def test_a_chinese_page_speaks_no_english(client: Client) -> None:
     page = client.get("/?token=key&language=zh", base_url="http://127.0.0.1:8765").get_data(as_text=True)
     shown = re.sub(r"<(script|style)\b.*?</\1>", "", page, flags=re.DOTALL)
     texts = re.findall(r">([^<>]+)<", shown) + re.findall(r'(?:aria-label|placeholder|title)="([^"]*)"', shown)
-    known = {"English", "own", "bert", "Anna was helped by Emma because she was very weak."}
+    known = {"English", "own", "bert", "Anna was rescued by Emma because she was weak."}
     english = [text for one in texts if re.search("[A-Za-z]{3,}", text := one.strip()) and text not in known]
     assert [text for text in english if not re.search("JavaScript|Enter", text)] == []
     data = json.loads(page.partition('id="explorer-data">')[2].partition("</script>")[0])

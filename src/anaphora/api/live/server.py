@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 HOST = "127.0.0.1"
 MOST_BYTES = 100_000
-FIRST_SENTENCE = ("Anna was helped by Emma because she was very weak.", "she", ["Anna", "Emma"])
+FIRST_SENTENCE = ("Anna was rescued by Emma because she was weak.", "she", ["Anna", "Emma"])
 _TEMPLATES = Path(__file__).with_name("templates")
 _POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; "
