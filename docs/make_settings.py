@@ -149,7 +149,10 @@ def page() -> str:
         "",
         *_choices(),
     ]
-    parts += ["", "The files lie in [configs](../configs); the demo is [one of them](../configs/experiment/demo.yaml)."]
+    parts += [
+        "",
+        "The files lie in [configs](../configs); the demo is [one of them](../configs/experiment/compositions.yaml).",
+    ]
     parts += ["", "## Analysing a run: `evaluate`, `score_attention`, `plot_attention`", ""]
     parts += _table(Analysis, "")
     parts += ["", "Other data are chosen as in training, for instance `data=jsonl data.path=items.jsonl`.", ""]

@@ -31,7 +31,7 @@ MODELS = {
     "base": "BERT-base, random weights, 12 x 12 heads, 20 words",
     "long": "the same, 200 words",
 }
-RUN = "the demo's run, 20 words"
+RUN = "a run trained here, 20 words"
 
 
 def main() -> None:

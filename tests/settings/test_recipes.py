@@ -53,7 +53,9 @@ def test_settings_of_data_stand_in_the_group_of_data_alone(group: str) -> None:
 
 
 def test_an_experiment_is_a_recipe_and_its_data(settings: Settings) -> None:
-    assert dumps(settings("experiment=token_values")) == dumps(settings("recipe=token_values", "data.train_items=90000"))
+    assert dumps(settings("experiment=token_values")) == dumps(
+        settings("recipe=token_values", "data.train_items=90000")
+    )
     own = ("data=jsonl", "data.path=somewhere")
     assert dumps(settings("experiment=token_values", *own)) == dumps(settings("recipe=token_values", *own))
 
@@ -72,7 +74,7 @@ def test_every_recipe_trains_on_ones_own_data(recipe: str, table: Path, tmp_path
     assert (directory / "model.safetensors").exists()
 
 
-def test_a_run_of_the_demos_recipe_on_ones_own_data_is_scored(
+def test_a_run_with_token_values_on_ones_own_data_is_scored(
     table: Path, tmp_path: Path, script: Callable[..., Any]
 ) -> None:
     own = ("recipe=token_values", "data=jsonl", f"data.path={table}", *TINY)
