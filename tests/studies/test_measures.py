@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from anaphora.analysis.causal.tests import causal_tests_of_run
+from anaphora.analysis.evidence.examination import sampled_main_items
 from anaphora.analysis.scores.heads import is_main
 from anaphora.base.errors import UserError
 from anaphora.base.files import write_json
@@ -18,6 +20,7 @@ from anaphora.runs.directory import load
 from anaphora.studies import measures
 from anaphora.studies.grid import Job
 from anaphora.studies.measures import SplitEvaluation, measure_run, measure_settings, scores_by_distance
+from anaphora.studies.one_head import SAMPLED_ITEMS, one_head_measures
 from anaphora.studies.records import FAILURE_FILE, MEASURED_FILE, Query, is_measured, read_record
 
 EVERY = Query(("scores", "forms", "distance", "roles", "permuted", "knockout"), "test", None)
@@ -49,9 +52,29 @@ def test_a_recurrent_run_is_measured_by_its_answers_alone(tmp_path: Path, tiny: 
     stored = json.loads((run.directory / MEASURED_FILE).read_text(encoding="utf-8"))
     assert stored["head"] is None
     assert set(stored["groups"]["en"]["set"]) == {"task_accuracy", "chance", "items"}
-    for name in ("roles", "knockout"):
+    for name in ("roles", "levels", "one_head", "knockout"):
         with pytest.raises(UserError, match=rf"measures \('{name}'\) needs attention maps"):
             measure_run(run, Query((name,), "test", None))
+
+
+def test_one_head_is_measured_as_the_report_measures_it(own_run: Path) -> None:
+    run = load(own_run)
+    measured = measures._evaluate_split(run, Query(("one_head",), "test", None))
+    assert measured.headline is not None
+    groups = one_head_measures(measured.headline)
+    items = sampled_main_items(measured.examples, SAMPLED_ITEMS)
+    head, development = measured.headline.head, measured.headline.development
+    tested = causal_tests_of_run(run, items, head, development, None, lambda _: None)["languages"]
+    for language, kinds in groups.items():
+        for kind, values in kinds.items():
+            head_level = tested[language][kind]["head_level"]
+            assert {name: head_level[name] for name in values if name != "pronoun_specificity"} == {
+                name: value for name, value in values.items() if name != "pronoun_specificity"
+            }
+            assert values["pronoun_specificity"] is not None
+    assert {language: set(kinds) for language, kinds in groups.items()} == {
+        language: set(kinds) for language, kinds in tested.items()
+    }
 
 
 def test_cut_edges_are_those_between_pronoun_and_candidates(own_run: Path) -> None:

@@ -39,6 +39,7 @@ from anaphora.settings.run import Config
 from anaphora.settings.stored import dumps
 from anaphora.studies import laboratory
 from anaphora.studies.levels import scores_by_level
+from anaphora.studies.one_head import one_head_measures
 from anaphora.studies.records import MEASURED_FILE, GroupMeasures, Query, is_measured
 
 DISTANCE_BINS = (0, 4, 8, 16, 32, 64)
@@ -87,6 +88,8 @@ def measure_run(run: Run, query: Query) -> None:
                 measured = accuracy_with_permuted_projections(run, evaluation)
             case "levels":
                 measured = _level_scores(evaluation)
+            case "one_head":
+                measured = _one_head_scores(evaluation)
             case "knockout":
                 measured = accuracy_with_attention_knockout(run, evaluation)
             case _:
@@ -152,6 +155,12 @@ def _level_scores(evaluation: SplitEvaluation) -> GroupMeasures:
     if evaluation.headline is None:
         raise UserError("measures ('levels') needs attention maps, which a recurrent network does not have")
     return scores_by_level(evaluation.headline.evidence())
+
+
+def _one_head_scores(evaluation: SplitEvaluation) -> GroupMeasures:
+    if evaluation.headline is None:
+        raise UserError("measures ('one_head') needs attention maps, which a recurrent network does not have")
+    return one_head_measures(evaluation.headline)
 
 
 def count_relation_heads(evaluation: SplitEvaluation) -> GroupMeasures:

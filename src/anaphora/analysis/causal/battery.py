@@ -177,11 +177,14 @@ class CausalTests:
                 kind: None if kind == "matched_heads" and not others else self._cut(kind, heads, others)
                 for kind in ("gold", "distractor", "cue", *MATCHED_EDGES)
             }
-            edges, mass = self._edges([sentence.edges("gold", heads, others) for sentence in self.sentences])
-            knockouts[name]["value_zeroing"] = Knockout(self.is_right(self.subject.value_zeroed(edges)), mass)
-        edges, mass = self._edges([sentence.edges("other_keys", [self.head], []) for sentence in self.sentences])
-        knockouts["head"]["value_zeroing_others"] = Knockout(self.is_right(self.subject.value_zeroed(edges)), mass)
+            knockouts[name]["value_zeroing"] = self.zeroed("gold", heads)
+        knockouts["head"]["value_zeroing_others"] = self.zeroed("other_keys", [self.head])
         return knockouts
+
+    def zeroed(self, kind: str, heads: Sequence[Head]) -> Knockout:
+        """The values along one kind of the pronoun's edges zeroed in some heads: nothing else of a row grows for it."""
+        edges, mass = self._edges([sentence.edges(kind, heads, []) for sentence in self.sentences])
+        return Knockout(self.is_right(self.subject.value_zeroed(edges)), mass)
 
     def single(self) -> list[tuple[Head, str, Floats]]:
         """Each head ablated alone, of many heads the best; the one under test in every mode."""

@@ -59,13 +59,13 @@ def one_head(tests: CausalTests) -> OneHead:
 
 def head_level_cell(
     tests: CausalTests,
-    knocked: Mapping[str, Mapping[str, Knockout | None]],
+    zeroed: Mapping[str, Knockout | None],
     patch: PatternPatch,
     alone: OneHead,
     items: Bools,
 ) -> dict[str, Any]:
     """What one head alone carries: its edge to the antecedent, all its other edges together, and its whole row."""
-    edges = {"antecedent": knocked["head"]["value_zeroing"], "other_edges": knocked["head"]["value_zeroing_others"]}
+    edges = {"antecedent": zeroed["value_zeroing"], "other_edges": zeroed["value_zeroing_others"]}
     cell: dict[str, Any] = {"items": int(items.sum())}
     for name, done in edges.items():
         assert done is not None

@@ -20,7 +20,7 @@ from anaphora.analysis.causal.battery import (
     patch_cell,
 )
 from anaphora.analysis.causal.one_head import head_level_cell, one_head
-from anaphora.analysis.causal.outcomes import Progress
+from anaphora.analysis.causal.outcomes import Bools, Progress
 from anaphora.analysis.causal.subjects import PackedSubject, Subject
 from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.analysis.scores.cells import KINDS, rounded
@@ -56,14 +56,50 @@ def causal_tests_of_run(
     Raises:
         UserError: the run answers nothing, or there is no item to test.
     """
+    return causal_tests(_subject(run, examples), head, ranked_heads(head_scores), records_by_map, progress)
+
+
+def one_head_tests_of_run(run: Run, examples: Sequence[Example], head: Head) -> dict[str, dict[str, dict[str, Any]]]:
+    """The tests of one head alone, as `causal_tests` has them under "head_level": {language: {"all" or kind: cell}}.
+
+    Raises:
+        UserError: as `causal_tests_of_run`.
+    """
+    subject = _subject(run, examples)
+    layers, heads = subject.shape
+    in_order = [Head(layer, number) for layer in range(layers) for number in range(heads)]
+    tests = CausalTests(subject, head, in_order, lambda _: None)
+    zeroed = {
+        "value_zeroing": tests.zeroed("gold", [head]),
+        "value_zeroing_others": tests.zeroed("other_keys", [head]),
+    }
+    patch, alone = tests.patch(), one_head(tests)
+    return {
+        language: {name: head_level_cell(tests, zeroed, patch, alone, items) for name, items in cells.items()}
+        for language, cells in _cells(subject.examples).items()
+    }
+
+
+def _subject(run: Run, examples: Sequence[Example]) -> PackedSubject:
     if isinstance(run.config.task.prediction, NoPrediction):
         raise UserError("causal tests: this run was trained without a prediction head (task.prediction=none)")
     testable = testable_items(examples)
     if not testable:
         raise UserError("causal tests: no item of stratum main has both an antecedent and a distractor")
     data = EncodedSplit(testable, run.tokenizer)
-    subject = PackedSubject(run.model, data, run.config.batching, run.config.task.prediction)
-    return causal_tests(subject, head, ranked_heads(head_scores), records_by_map, progress)
+    return PackedSubject(run.model, data, run.config.batching, run.config.task.prediction)
+
+
+def _cells(examples: Sequence[Example]) -> dict[str, dict[str, Bools]]:
+    """Which items belong to each language, and there to all or a kind of cue; what has none is left out."""
+    languages = np.array([example.language for example in examples])
+    kinds = np.array([example.factors.get("kind", "") for example in examples])
+    cells = {}
+    for language in sorted(set(languages.tolist())):
+        of_language = languages == language
+        by_kind = {"all": of_language, **{kind: of_language & (kinds == kind) for kind in KINDS}}
+        cells[language] = {name: items for name, items in by_kind.items() if items.any()}
+    return cells
 
 
 def testable_items(examples: Sequence[Example]) -> list[Example]:
@@ -103,13 +139,7 @@ def causal_tests(
     patch, alone = tests.patch(), one_head(tests)
     doses = tests.dose_response(records_by_map or {})
     languages: dict[str, dict[str, Any]] = {}
-    item_language = np.array([example.language for example in subject.examples])
-    kinds = np.array([example.factors.get("kind", "") for example in subject.examples])
-    for language in sorted(set(item_language.tolist())):
-        cells = {
-            "all": item_language == language,
-            **{kind: (item_language == language) & (kinds == kind) for kind in KINDS},
-        }
+    for language, cells in _cells(subject.examples).items():
         languages[language] = {
             name: {
                 "items": int(items.sum()),
@@ -123,11 +153,10 @@ def causal_tests(
                     "cumulative": [cumulative_cell(tests, step, items) for step in cumulative],
                 },
                 "pattern_patching": patch_cell(tests, patch, items),
-                "head_level": head_level_cell(tests, knocked, patch, alone, items),
+                "head_level": head_level_cell(tests, knocked["head"], patch, alone, items),
                 "dose_response": {name: dose_response_cell(tests, dose, items) for name, dose in doses.items()},
             }
             for name, items in cells.items()
-            if items.any()
         }
     return {
         "items": len(subject.examples),

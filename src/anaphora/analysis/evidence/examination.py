@@ -62,8 +62,8 @@ def measure_evidence(
     )
     progress("significance, effects, factors and roles")
     evidence = row_evidence(headline, reverse)
-    few_development = _main_items(development, MAP_DEVELOPMENT_ITEMS)
-    few_measured = _main_items(scores.examples, items)
+    few_development = sampled_main_items(development, MAP_DEVELOPMENT_ITEMS)
+    few_measured = sampled_main_items(scores.examples, items)
     progress("other words as queries")
     whole = maps_of_each(run.model, run.tokenizer, few_measured, run.config.task.prediction)
     specificity = pronoun_specificity(few_measured, whole, head)
@@ -179,5 +179,6 @@ def _map_rows(run: Run, examples: Sequence[Example]) -> dict[str, MapRows]:
     return by_map
 
 
-def _main_items(examples: Sequence[Example], most: int) -> list[Example]:
+def sampled_main_items(examples: Sequence[Example], most: int) -> list[Example]:
+    """About so many items of stratum main, as whole blocks of sentences that belong together."""
     return sample_quads([each for each, main in zip(examples, is_main(examples), strict=True) if main], most)

@@ -13,7 +13,7 @@ from anaphora.base.errors import UserError
 
 BASE_CELL = "base"
 """The cell that changes nothing."""
-RUN_MEASURES = ("scores", "forms", "distance", "roles", "levels", "permuted", "knockout", "labels")
+RUN_MEASURES = ("scores", "forms", "distance", "roles", "levels", "one_head", "permuted", "knockout", "labels")
 """What is measured of finished runs."""
 SETTINGS_MEASURES = ("scaling", "symmetry", "time")
 """What is measured of the settings alone, without training."""
