@@ -163,6 +163,7 @@ TWINS = (
     "reliability",
     "results/chinese",
     "results/claims",
+    "results/compositions",
     "results/controls",
     "results/dpr",
     "results/emergence",

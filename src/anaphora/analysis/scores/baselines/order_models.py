@@ -35,6 +35,7 @@ _BUCKETS = 2**22  # of hashed features
 _CHUNK = 2_000  # items whose features are held at a time
 _RATE, _UPDATES, _MOST_EPOCHS = 1.0, 200_000, 60  # of the logistic regressions, whose rows have length 1
 _LEAST_ITEMS_OF_A_TREE_FEATURE = 20
+_LEAST_ITEMS_SIDE_BY_SIDE = 10_000  # below, starting processes takes longer than they save
 _TREE_SETTINGS = {"max_iter": 100, "learning_rate": 0.2, "max_leaf_nodes": 31, "early_stopping": False}
 _RANK, _RULE_STEPS, _RULE_RATE = 8, 400, 0.05
 _FACTORS = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9], dtype=np.uint64)
@@ -65,12 +66,20 @@ def order_shortcuts(train: Sequence[Example], test: Sequence[Example], tokenizer
         test: N likewise.
         tokenizer: what a word is.
     """
+    from sklearn.utils.parallel import Parallel, delayed
+
     known, items = (_order_items(examples, tokenizer) for examples in (train, test))
+    readings = {"": (known.words, items.words), "_with_places": (known.placed_words, items.placed_words)}
+    learn = {
+        f"{name}{suffix}": delayed(_linear)(*texts, known.second, count)
+        for count, name in enumerate(("words", "pairs", "triples"), start=1)
+        for suffix, texts in readings.items()
+    }
+    learn["boosted_trees"] = delayed(_boosted_trees)(known.placed_words, items.placed_words, known.second)
+    # Of many items each takes some ten seconds of one core.
+    says_second = Parallel(n_jobs=-1 if len(train) >= _LEAST_ITEMS_SIDE_BY_SIDE else 1)(learn.values())
     results = {TABLE_OF_WORDINGS: _table(known, items, RULE)}
-    for count, name in enumerate(("words", "pairs", "triples"), start=1):
-        results[name] = _linear(known.words, items.words, known, items, count)
-        results[f"{name}_with_places"] = _linear(known.placed_words, items.placed_words, known, items, count)
-    results["boosted_trees"] = _boosted_trees(known, items)
+    results |= {name: _right(says, items) for name, says in zip(learn, says_second, strict=True)}
     if all(factor in train[0].factors for factor in RULE):
         results[RULE_MODEL] = _rule_model(known, items)
     return results
@@ -151,10 +160,8 @@ def _wording(example: Example, factors: Sequence[str]) -> tuple[str, ...]:
     return tuple(example.factors.get(factor, "") for factor in factors)
 
 
-def _linear(
-    known_words: Sequence[Ints], test_words: Sequence[Ints], known: OrderItems, test: OrderItems, count: int
-) -> Floats:
-    """A logistic regression on every set of at most `count` words of a text."""
+def _linear(known_words: Sequence[Ints], test_words: Sequence[Ints], second: NDArray[np.bool_], count: int) -> Floats:
+    """A logistic regression on every set of at most `count` words of a text: (N,), above 0 for the second name."""
     from sklearn.linear_model import SGDClassifier
 
     epochs = min(_MOST_EPOCHS, -(-_UPDATES // len(known_words)))
@@ -163,18 +170,18 @@ def _linear(
     )
     chunks = -(-len(known_words) // _CHUNK)
     if chunks == 1:
-        model.fit(_set_features(known_words, count), known.second)
+        model.fit(_set_features(known_words, count), second)
     else:
         order = np.random.default_rng(0)
         for _ in range(epochs):
             for items in np.array_split(order.permutation(len(known_words)), chunks):
                 features = _set_features([known_words[item] for item in items], count)
-                model.partial_fit(features, known.second[items], classes=[False, True])
+                model.partial_fit(features, second[items], classes=[False, True])
     says = [
         model.decision_function(_set_features(test_words[start : start + _CHUNK], count))
         for start in range(0, len(test_words), _CHUNK)
     ]
-    return _right(np.concatenate(says), test)
+    return np.concatenate(says)
 
 
 def _set_features(texts: Sequence[Ints], count: int):  # type: ignore[no-untyped-def]  # scipy has no types
@@ -212,18 +219,18 @@ def _sets_of(count: int, size: int) -> Ints:
     return np.array(list(combinations(range(count), size)))
 
 
-def _boosted_trees(known: OrderItems, test: OrderItems) -> Floats:
-    """Trees on which words stand in which zone."""
+def _boosted_trees(known_words: Sequence[Ints], test_words: Sequence[Ints], second: NDArray[np.bool_]) -> Floats:
+    """Trees on which words stand in which zone: (N,), above 0 for the second name."""
     from sklearn.ensemble import HistGradientBoostingClassifier
 
-    counts = Counter(word for words in known.placed_words for word in words.tolist())
+    counts = Counter(word for words in known_words for word in words.tolist())
     often = sorted(word for word, count in counts.items() if count >= _LEAST_ITEMS_OF_A_TREE_FEATURE)
     if not often:
-        return np.full(len(test.examples), 0.5)
+        return np.zeros(len(test_words))
     model = HistGradientBoostingClassifier(random_state=0, **_TREE_SETTINGS)
-    model.fit(_presence(known.placed_words, often), known.second)
-    probability = model.predict_proba(_presence(test.placed_words, often))[:, list(model.classes_).index(True)]
-    return _right(probability - 0.5, test)
+    model.fit(_presence(known_words, often), second)
+    probability: Floats = model.predict_proba(_presence(test_words, often))[:, list(model.classes_).index(True)]
+    return probability - 0.5
 
 
 def _presence(texts: Sequence[Ints], features: Sequence[int]) -> NDArray[np.float32]:
