@@ -151,7 +151,7 @@ class StudyPlan:
 
 def is_share(measure: str) -> bool:
     """Whether a measure is a share, which is written in percent."""
-    return measure in (*ALIGNMENT_MEASURES, "chance") or measure.endswith(("_accuracy", "_share"))
+    return measure in (*ALIGNMENT_MEASURES, "chance") or measure.endswith(("_accuracy", "_share", "_flips"))
 
 
 def combined_cell_name(cells: list[str]) -> str:
