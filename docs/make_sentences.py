@@ -107,7 +107,7 @@ class Sentence:
 def main(directories: Sequence[str]) -> None:
     """Ask the runs and write both pages."""
     if not directories:
-        raise UserError("name at least one run: python docs/make_sentences.py outputs/compositions_0")
+        raise UserError("name at least one run: python docs/make_sentences.py outputs/demo")
     runs = [anaphora.load(directory) for directory in directories]
     for run in runs:
         if run.chosen_head is None:
@@ -225,6 +225,8 @@ def page(language: str, runs: Sequence[OpenRun], sentences: dict[str, list[Sente
 
 def _training_command(run: OpenRun) -> str:
     """The command that trains a run of the experiment on compositions."""
+    if run.name == "demo":
+        return "make demo"
     config = run.run.config
     seeds = {"seed": config.seed, "data.seed": getattr(config.data, "seed", 0)}
     settings = "".join(f" {name}={seed}" for name, seed in seeds.items() if seed)
@@ -347,15 +349,16 @@ in the format of [your own data](../own_data.md)) was fixed before any run was e
 occurs in the built-in corpus; in the other half at least one does not. The first mention is meant as often as the
 second, and all but two in each language come in pairs that differ only in the cue.
 
-The run is that of the tables in [compositions](compositions.md#results-on-the-development-split). It learns from the
-built-in corpus and from nothing else.
+The run is that of the demo, whose scores are in [compositions](compositions.md#results). It learns from the built-in
+corpus and from nothing else.
 
 ```bash
 {train}
 .venv/bin/python docs/make_sentences.py {runs}
 ```
 
-Each run needs a chosen head: run `scripts/score_attention.py` first, with or without `split=dev`."""
+Each run needs a chosen head: the demo has one; for another run, run `scripts/score_attention.py` first, with or without
+`split=dev`."""
 
 _OPENING_ZH = """# 人们最先输入的四十句话
 
@@ -368,14 +371,14 @@ _OPENING_ZH = """# 人们最先输入的四十句话
 式见[自有数据](../own_data.md)）在测量任何模型之前就已确定。其中一半句子的每个词都在内置语料中出现过，另一半至少有
 一个词没有出现过。先行词是前一个提及和后一个提及的次数相同；除每种语言两句以外，其余都是只有线索不同的最小对立对。
 
-所用的运行就是[组合](compositions.md#results-on-the-development-split)一页各表的那一次，只在内置语料上训练。
+所用的运行就是演示那一次，它的得分见[组合泛化](compositions.zh.md#结果)；它只在内置语料上训练。
 
 ```bash
 {train}
 .venv/bin/python docs/make_sentences.py {runs}
 ```
 
-每个运行都需要先用 `scripts/score_attention.py` 选出注意力头，加不加 `split=dev` 都可以。"""
+每个运行都要先选出注意力头：演示已经选好，别的运行要先执行 `scripts/score_attention.py`，加不加 `split=dev` 都可以。"""
 
 _RESULTS_EN = """## Results
 
