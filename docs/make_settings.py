@@ -93,8 +93,8 @@ MEANINGS = {
     "Replication.heads": "of each layer; the paper's 8",
     "Replication.width": "features of a token; the paper's 128",
     "StudyPlan.seeds": "one run of every cell for each",
-    "StudyPlan.measures": "`scores`, `forms`, `distance`, `roles`, `levels`, `one_head`, `permuted`, `knockout`, `labels`;"
-    " without training `scaling`, `symmetry`, `time`",
+    "StudyPlan.measures": "`scores`, `forms`, `distance`, `roles`, `levels`, `one_head`, `permuted`, `knockout`,"
+    " `labels`; without training `scaling`, `symmetry`, `time`",
     "VerdictRule.at_least": "the smallest median that holds",
     "VerdictRule.at_most": "the largest median that holds",
     "Benchmark.seed": "of the invented sentences and the weights",
