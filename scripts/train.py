@@ -1,4 +1,4 @@
-"""Train an encoder: python scripts/train.py experiment=token_values seed=3."""
+"""Train an encoder: python scripts/train.py experiment=compositions seed=3."""
 
 from anaphora.cli import run_command
 
