@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from anaphora.analysis.causal.tests import causal_tests_of_run
+from anaphora.analysis.causal.tests import causal_tests_of_run, one_head_tests_of_run
 from anaphora.analysis.evidence.examination import sampled_main_items
 from anaphora.analysis.scores.heads import is_main
+from anaphora.analysis.scores.levels import COMPOSITION_LEVELS, level_cells
 from anaphora.base.errors import UserError
 from anaphora.base.files import write_json
 from anaphora.data.batches.encoded import EncodedSplit
@@ -75,6 +76,28 @@ def test_one_head_is_measured_as_the_report_measures_it(own_run: Path) -> None:
     assert {language: set(kinds) for language, kinds in groups.items()} == {
         language: set(kinds) for language, kinds in tested.items()
     }
+
+
+def test_each_level_of_compositions_has_its_own_tests_of_one_head(
+    tmp_path: Path, settings: Callable[..., Any], tiny_settings: tuple[str, ...]
+) -> None:
+    from anaphora.training.run import train
+
+    small = ("data=compositions", "data.types=[gender,composition]", "data.train_items=600", "data.test_items=400")
+    run = load(train(settings(f"output={tmp_path}", "name=run", *small, *tiny_settings)).directory)
+    headline = measures._evaluate_split(run, Query(("one_head",), "test", None)).headline
+    assert headline is not None
+    groups = one_head_measures(headline)
+    assert {level for kinds in groups.values() for level in kinds} == {"set", "role", "all", "L0", "L1", "L2"}
+    cells = [cell for cell in level_cells(headline.measured.examples) if cell[1] in COMPOSITION_LEVELS]
+    for language, level, items in cells:
+        of_level = [headline.measured.examples[number] for number in np.flatnonzero(items)]
+        alone = one_head_tests_of_run(run, of_level, headline.head, level_cells)[language][level]
+        measured = groups[language][level]
+        assert {name: alone[name] for name in measured if name != "pronoun_specificity"} == {
+            name: value for name, value in measured.items() if name != "pronoun_specificity"
+        }
+        assert measured["pronoun_specificity"] is not None
 
 
 def test_cut_edges_are_those_between_pronoun_and_candidates(own_run: Path) -> None:

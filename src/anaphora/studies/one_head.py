@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
 from anaphora.analysis.causal.tests import one_head_tests_of_run
 from anaphora.analysis.evidence.examination import sampled_main_items
 from anaphora.analysis.evidence.headline import Headline
 from anaphora.analysis.maps.capture import maps_of_each
+from anaphora.analysis.scores.cells import Cells, cells
+from anaphora.analysis.scores.heads import Head
+from anaphora.analysis.scores.levels import COMPOSITION_LEVELS, level_cells
 from anaphora.analysis.scores.specificity import pronoun_specificity
+from anaphora.data.example import Example
+from anaphora.runs.directory import Run
 
 SAMPLED_ITEMS = 800
 """About so many items of a split, as whole blocks: the model answers each of them some ten times."""
@@ -14,27 +24,43 @@ _MEASURES = ("antecedent_points", "other_edges_points", "patch_flips", "exchange
 
 
 def one_head_measures(headline: Headline) -> dict[str, dict[str, dict[str, float | None]]]:
-    """{language: {"all" or kind: {measure: value}}} of the head that the development split chose.
+    """{language: {"all", kind or level: {measure: value}}} of the head that the development split chose.
 
     Points are of task accuracy lost where nothing is taken along the edge to the antecedent, or along all other edges;
     flips are shares of answers. `pronoun_specificity` is the pronoun's mass on its antecedent over that of the best
-    other word.
+    other word. Of compositions, each level is tested on all its items.
 
     Raises:
         UserError: the run answers nothing, or no item can be tested.
     """
-    run, head = headline.run, headline.head
-    few = sampled_main_items(headline.measured.examples, SAMPLED_ITEMS)
-    tested = one_head_tests_of_run(run, few, head)
-    whole = maps_of_each(run.model, run.tokenizer, few, run.config.task.prediction)
-    specificity = pronoun_specificity(few, whole, head)
+    run, head, examples = headline.run, headline.head, headline.measured.examples
+    groups = _measured(run, sampled_main_items(examples, SAMPLED_ITEMS), head, cells)
+    of_levels = {number for _, _, items in _levels(examples) for number in np.flatnonzero(items).tolist()}
+    if of_levels:
+        compositions = [examples[number] for number in sorted(of_levels)]
+        for language, levels in _measured(run, compositions, head, _levels).items():
+            groups[language] |= levels
+    return groups
+
+
+def _levels(examples: Sequence[Example]) -> Iterator[tuple[str, str, NDArray[np.bool_]]]:
+    """The levels alone: set cues are main items, and stand among those."""
+    return (cell for cell in level_cells(examples) if cell[1] in COMPOSITION_LEVELS)
+
+
+def _measured(
+    run: Run, examples: Sequence[Example], head: Head, by: Cells
+) -> dict[str, dict[str, dict[str, float | None]]]:
+    tested = one_head_tests_of_run(run, examples, head, by)
+    whole = maps_of_each(run.model, run.tokenizer, examples, run.config.task.prediction)
+    specificity = pronoun_specificity(examples, whole, head, by)
     return {
         language: {
-            kind: {
-                **{name: cell[name] for name in _MEASURES},
-                "pronoun_specificity": specificity[language][kind]["ratio"],
+            name: {
+                **{measure: cell[measure] for measure in _MEASURES},
+                "pronoun_specificity": specificity[language][name]["ratio"],
             }
-            for kind, cell in kinds.items()
+            for name, cell in named.items()
         }
-        for language, kinds in tested.items()
+        for language, named in tested.items()
     }

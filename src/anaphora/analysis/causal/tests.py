@@ -20,10 +20,10 @@ from anaphora.analysis.causal.battery import (
     patch_cell,
 )
 from anaphora.analysis.causal.one_head import head_level_cell, one_head
-from anaphora.analysis.causal.outcomes import Bools, Progress
+from anaphora.analysis.causal.outcomes import Progress
 from anaphora.analysis.causal.subjects import PackedSubject, Subject
 from anaphora.analysis.maps.record import AttentionRecord
-from anaphora.analysis.scores.cells import KINDS, rounded
+from anaphora.analysis.scores.cells import Cells, by_language_and_kind, cells, rounded
 from anaphora.analysis.scores.heads import Head, HeadScores, is_main, macro_weights
 from anaphora.base.errors import UserError
 from anaphora.data.batches.encoded import EncodedSplit
@@ -56,16 +56,25 @@ def causal_tests_of_run(
     Raises:
         UserError: the run answers nothing, or there is no item to test.
     """
-    return causal_tests(_subject(run, examples), head, ranked_heads(head_scores), records_by_map, progress)
+    subject = _subject(run, testable_items(examples))
+    return causal_tests(subject, head, ranked_heads(head_scores), records_by_map, progress)
 
 
-def one_head_tests_of_run(run: Run, examples: Sequence[Example], head: Head) -> dict[str, dict[str, dict[str, Any]]]:
-    """The tests of one head alone, as `causal_tests` has them under "head_level": {language: {"all" or kind: cell}}.
+def one_head_tests_of_run(
+    run: Run, examples: Sequence[Example], head: Head, by: Cells = cells
+) -> dict[str, dict[str, dict[str, Any]]]:
+    """The tests of one head alone, as `causal_tests` has them under "head_level": {language: {cell: numbers}}.
+
+    Args:
+        run: the run.
+        examples: the items; those without an antecedent or a distractor are passed over.
+        head: the head under test.
+        by: what the items are grouped by; else main items by kind of cue.
 
     Raises:
         UserError: as `causal_tests_of_run`.
     """
-    subject = _subject(run, examples)
+    subject = _subject(run, [example for example in examples if has_antecedent_and_distractor(example)])
     layers, heads = subject.shape
     in_order = [Head(layer, number) for layer in range(layers) for number in range(heads)]
     tests = CausalTests(subject, head, in_order, lambda _: None)
@@ -75,31 +84,18 @@ def one_head_tests_of_run(run: Run, examples: Sequence[Example], head: Head) -> 
     }
     patch, alone = tests.patch(), one_head(tests)
     return {
-        language: {name: head_level_cell(tests, zeroed, patch, alone, items) for name, items in cells.items()}
-        for language, cells in _cells(subject.examples).items()
+        language: {name: head_level_cell(tests, zeroed, patch, alone, items) for name, items in named.items()}
+        for language, named in by_language_and_kind(by(subject.examples)).items()
     }
 
 
-def _subject(run: Run, examples: Sequence[Example]) -> PackedSubject:
+def _subject(run: Run, testable: Sequence[Example]) -> PackedSubject:
     if isinstance(run.config.task.prediction, NoPrediction):
         raise UserError("causal tests: this run was trained without a prediction head (task.prediction=none)")
-    testable = testable_items(examples)
     if not testable:
         raise UserError("causal tests: no item of stratum main has both an antecedent and a distractor")
     data = EncodedSplit(testable, run.tokenizer)
     return PackedSubject(run.model, data, run.config.batching, run.config.task.prediction)
-
-
-def _cells(examples: Sequence[Example]) -> dict[str, dict[str, Bools]]:
-    """Which items belong to each language, and there to all or a kind of cue; what has none is left out."""
-    languages = np.array([example.language for example in examples])
-    kinds = np.array([example.factors.get("kind", "") for example in examples])
-    cells = {}
-    for language in sorted(set(languages.tolist())):
-        of_language = languages == language
-        by_kind = {"all": of_language, **{kind: of_language & (kinds == kind) for kind in KINDS}}
-        cells[language] = {name: items for name, items in by_kind.items() if items.any()}
-    return cells
 
 
 def testable_items(examples: Sequence[Example]) -> list[Example]:
@@ -139,7 +135,7 @@ def causal_tests(
     patch, alone = tests.patch(), one_head(tests)
     doses = tests.dose_response(records_by_map or {})
     languages: dict[str, dict[str, Any]] = {}
-    for language, cells in _cells(subject.examples).items():
+    for language, kinds in by_language_and_kind(cells(subject.examples)).items():
         languages[language] = {
             name: {
                 "items": int(items.sum()),
@@ -156,7 +152,7 @@ def causal_tests(
                 "head_level": head_level_cell(tests, knocked["head"], patch, alone, items),
                 "dose_response": {name: dose_response_cell(tests, dose, items) for name, dose in doses.items()},
             }
-            for name, items in cells.items()
+            for name, items in kinds.items()
         }
     return {
         "items": len(subject.examples),

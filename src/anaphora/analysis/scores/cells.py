@@ -5,7 +5,7 @@ N items.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,9 @@ from anaphora.data.example import Example
 KINDS = ("set", "role")
 ALL = "all"
 """The cell of a language's items of every kind."""
+
+Cells = Callable[[Sequence[Example]], Iterator[tuple[str, str, NDArray[np.bool_]]]]
+"""What a table is cut by: language, the cell's name, and (N,) which items are in it."""
 
 
 def cells(examples: Sequence[Example]) -> Iterator[tuple[str, str, NDArray[np.bool_]]]:

@@ -72,7 +72,7 @@ def level_scores(
     whole, first = set_products(pointing, quads_of(test.examples))
     labels = clusters(test.examples)
     languages: dict[str, dict[str, Any]] = {}
-    for language, name, items in _cells(test.examples):
+    for language, name, items in level_cells(test.examples):
         numbers = np.flatnonzero(items)
         drawn = [labels[item] for item in numbers]
         groups = items[first]
@@ -101,7 +101,8 @@ def level_scores(
     return languages
 
 
-def _cells(examples: Sequence[Example]) -> Iterator[tuple[str, str, NDArray[np.bool_]]]:
+def level_cells(examples: Sequence[Example]) -> Iterator[tuple[str, str, NDArray[np.bool_]]]:
+    """Set cues, levels and unseen names of each language that has compositions: language, name, and (N,) which."""
     main = is_main(examples)
     kinds, levels, strata = (_factor(examples, name) for name in ("kind", "level", "stratum"))
     languages = np.array([example.language for example in examples], dtype=object)

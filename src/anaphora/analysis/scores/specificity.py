@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.analysis.scores.cells import bootstrap_interval, by_language_and_kind, cells, clusters, rounded
+from anaphora.analysis.scores.cells import Cells, bootstrap_interval, by_language_and_kind, cells, clusters, rounded
 from anaphora.analysis.scores.heads import Head
 from anaphora.data.example import Example
 from anaphora.data.tokens.tokenizer import TokenizedText
@@ -48,17 +48,21 @@ def query_masses(example: Example, tokens: TokenizedText, weights: NDArray[np.fl
 
 
 def pronoun_specificity(
-    examples: Sequence[Example], maps: Iterable[tuple[TokenizedText, NDArray[np.float32]]], head: Head
+    examples: Sequence[Example],
+    maps: Iterable[tuple[TokenizedText, NDArray[np.float32]]],
+    head: Head,
+    by: Cells = cells,
 ) -> dict[str, dict[str, Any]]:
     """How much more of a head's weight goes to the antecedent from the pronoun than from any other word.
 
     Args:
-        examples: items of stratum main, each with an antecedent.
+        examples: items, each with an antecedent.
         maps: for each its tokens and (L, H, T, T).
         head: the head.
+        by: what the items are grouped by; else main items by kind of cue.
 
     Returns:
-        {language: {kind or "all": {"items", "pronoun_mass", "best_other_mass", "ratio", "difference", "interval"}}};
+        {language: {cell: {"items", "pronoun_mass", "best_other_mass", "ratio", "difference", "interval"}}};
         the ratio is that of the means, the interval that of the mean difference.
     """
     masses = np.array(
@@ -70,7 +74,7 @@ def pronoun_specificity(
     labels = clusters(examples)
     return by_language_and_kind(
         (language, kind, _cell(masses[items], [labels[item] for item in np.flatnonzero(items)]))
-        for language, kind, items in cells(examples)
+        for language, kind, items in by(examples)
     )
 
 
