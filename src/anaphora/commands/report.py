@@ -23,10 +23,10 @@ from anaphora.analysis.evidence.storage import metrics_path
 from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.analysis.scores.cells import KINDS
 from anaphora.analysis.scores.heads import mean_chance
-from anaphora.base.console import console
+from anaphora.base.console import console, say, working
 from anaphora.base.errors import UserError
 from anaphora.base.files import check_writable, locked_directory, write_csv, write_json
-from anaphora.base.messages.translation import in_interface_language, interface_language
+from anaphora.base.messages.translation import interface_language
 from anaphora.data.example import Example
 from anaphora.report.evidence_tables import divergence_rows, evidence_tables
 from anaphora.report.figures import pictures
@@ -61,9 +61,9 @@ def report(settings: Report) -> list[Path]:
         for place in {folder.resolve(): folder for folder in (*places, page_folder(runs, settings))}.values():
             held.enter_context(locked_run(place))
         for run, place in zip(runs, places, strict=True):
-            with console.status(f"{run.name}: reading the data") as status:
-                evidence.append(gather_evidence(run, settings, status.update, place))
-        with console.status("drawing the report"):
+            with working(f"{run.name}: reading the data") as progress:
+                evidence.append(gather_evidence(run, settings, progress, place))
+        with working("drawing the report"):
             pages = write_pages(evidence, settings)
     for of_run in evidence:
         if len(evidence) > 1:
@@ -81,7 +81,7 @@ def evidence_folder(run: Run, settings: Report) -> Path:
             check_writable(metrics_path(run.directory, settings.split))
         except UserError as error:
             folder = Path(settings.output) / run.name
-            console.print(in_interface_language(f"{error}; its numbers go to {folder}"), soft_wrap=True)
+            say(f"{error}; its numbers go to {folder}")
             return folder
     return run.directory
 
@@ -230,7 +230,7 @@ def _divergences(evidence: Sequence[RunEvidence]) -> list[RowDivergence]:
     try:
         rows = divergences({of_run.headline.run.name: of_run.headline for of_run in evidence})
     except UserError as error:
-        console.print(in_interface_language(f"the runs' rows are not compared: {error}"), soft_wrap=True)
+        say(f"the runs' rows are not compared: {error}")
         return []
     for row in rows:
         values = {"run": row.run, "other": row.other, "spoken": language_name(row.language, interface_language())}
