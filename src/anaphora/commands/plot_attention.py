@@ -48,7 +48,7 @@ def plot_sentence(run: Run, settings: Analysis, folder: Path) -> list[Path]:
     encode(run, [example])  # refuses a text that the model cannot hold
     tokens, maps = whole_maps(run.model, run.tokenizer, example, run.config.task.prediction)
     pronoun_tokens = tokens.covering(example.pronoun)
-    record = AttentionRecord(example, tokens.spans, tokens.words, maps[:, :, pronoun_tokens].mean(axis=2))
+    record = AttentionRecord.of(example, tokens, maps[:, :, pronoun_tokens].mean(axis=2))
     heat_map = word_map(maps, tokens.words)
     return pictures.save_sentence_figures(record, heat_map, head, folder / "sentence", settings.formats)
 

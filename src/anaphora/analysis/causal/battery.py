@@ -274,7 +274,7 @@ class CausalTests:
         self.progress("causal tests: dose-response")
         examples, tokens = self.subject.examples, self.subject.tokens
         raw = [
-            AttentionRecord(example, tokenized.spans, tokenized.words, sentence.rows.mean(axis=2))
+            AttentionRecord.of(example, tokenized, sentence.rows.mean(axis=2))
             for example, tokenized, sentence in zip(examples, tokens, self.sentences, strict=True)
         ]
         everything = np.arange(len(examples))
