@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,7 @@ from anaphora.base.messages.translation import interface_language
 from anaphora.data.example import Example
 from anaphora.report.evidence_tables import divergence_rows, evidence_tables
 from anaphora.report.figures import pictures
-from anaphora.report.figures.files import save_figure
+from anaphora.report.figures.files import FORMATS, save_figure
 from anaphora.report.page.elements import ReportRun
 from anaphora.report.page.explorer import explorer_data
 from anaphora.report.page.write import write_report
@@ -116,6 +116,7 @@ def write_pages(evidence: Sequence[RunEvidence], settings: Report) -> list[Path]
     spreads = compare_runs([of_run.evidence for of_run in evidence]) if len(evidence) > 1 else []
     training = [training_record(of_run.headline.run.directory) for of_run in evidence]
     names = ", ".join(of_run.headline.run.name for of_run in evidence)
+    drawn: set[Path] = set()
     for language, path in pages.items():
         translations = {other: page.name for other, page in pages.items() if other != language}
         with spoken_in(language):
@@ -129,9 +130,30 @@ def write_pages(evidence: Sequence[RunEvidence], settings: Report) -> list[Path]
             inside = folder / "figures" / (name if len(runs) > 1 else "")
             for figure_name, figure in of_page.items():
                 save_figure(figure, inside / f"{figure_name}{suffixes[language]}", settings.formats)
+                drawn.add(inside / figure_name)
+    if len(pages) == 1:
+        _remove_translation(folder, stem, drawn)
     if apart:
         write_csv(folder / "tables" / f"divergence_{settings.split}.csv", divergence_rows(apart))
     return list(pages.values())
+
+
+def _remove_translation(folder: Path, stem: str, drawn: Collection[Path]) -> None:
+    """Remove the Chinese page of an earlier report in both languages, whose numbers the new page replaces.
+
+    A page that does not link to its English twin is none of these, and stays.
+
+    Args:
+        folder: of the page.
+        stem: of its name.
+        drawn: the figures of the new page, without the ends of their names.
+    """
+    page = folder / f"{stem}.zh.html"
+    if page.is_file() and f'<a href="{stem}.html" lang="en" hreflang="en">'.encode() in page.read_bytes():
+        for figure in drawn:
+            for name in FORMATS:
+                figure.with_name(f"{figure.name}.zh.{name}").unlink(missing_ok=True)
+        page.unlink()  # last, for by it a command that was broken off knows that there is something to remove
 
 
 def report_on_records(
