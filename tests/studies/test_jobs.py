@@ -208,7 +208,7 @@ def test_an_impossible_request_is_refused(changes: dict[str, Any], message: str,
 
 def test_a_machine_without_slurm_is_told_before_anything_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(UserError, match=r"executor=slurm needs submitit: pip install 'anaphora\[cluster\]'"):
+    with pytest.raises(UserError, match=r"executor=slurm needs submitit: \S+ -m pip install 'anaphora\[cluster\]'"):
         slurm.check_cluster()
     monkeypatch.setattr("importlib.util.find_spec", lambda name: name)
     monkeypatch.setenv("PATH", "")

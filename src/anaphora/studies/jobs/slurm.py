@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from anaphora.base.console import say
-from anaphora.base.errors import UserError
+from anaphora.base.errors import UserError, pip_install
 from anaphora.base.files import read_json, write_json
 from anaphora.runs.requeue import until_requeued
 from anaphora.settings.commands.study import StudyPlan
@@ -109,7 +109,8 @@ def check_cluster() -> None:
         UserError: submitit is not installed, or there is no Slurm here.
     """
     if importlib.util.find_spec("submitit") is None:
-        raise UserError("executor=slurm needs submitit: pip install 'anaphora[cluster]'")
+        command = pip_install("'anaphora[cluster]'")
+        raise UserError(f"executor=slurm needs submitit: {command}")
     if shutil.which("sbatch") is None:
         raise UserError("executor=slurm needs Slurm's sbatch on this machine; go to a login node, or use executor=here")
 
