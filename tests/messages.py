@@ -1,10 +1,10 @@
 """Every message that a user can get, read from the source: `python tests/messages.py` lists them with their places.
 
 A message is the text of a `UserError`, of a `ValueError` in the checks of settings (which becomes one), of a row that a
-reader drops, and what the command line prints beside them. Its template is the text with numbered places for values:
-"{0} ({1}) must be at least {2}". Words that a message takes from a name of its function, from a constant or from
-another function stand in the template, once for each alternative; many alternatives, and what callers hand over as an
-argument, are parts with templates of their own.
+reader drops, what the command line prints beside them, and what is shown of the progress of a command. Its template is
+the text with numbered places for values: "{0} ({1}) must be at least {2}". Words that a message takes from a name of
+its function, from a constant or from another function stand in the template, once for each alternative; many
+alternatives, and what callers hand over as an argument, are parts with templates of their own.
 """
 
 from __future__ import annotations
@@ -24,6 +24,10 @@ ERRORS = (
     *("in_interface_language", "_refusal"),
 )
 """What a message is handed to."""
+NOTICES = ("say", "working", "progress", "show")
+"""What a line for the terminal is handed to; there a word alone is a message too."""
+REASONS = ("why_untested",)
+"""What gives the reason that stands in such a line."""
 PLACE = "\0"
 """Stands for a value in a template whose places are not numbered yet."""
 MOST_INLINE = 3
@@ -103,26 +107,31 @@ class Messages:
         self.templates: dict[str, list[str]] = {}
         self._handed_over: deque[tuple[str, str]] = deque()
         self._followed: set[tuple[str, str]] = set()
-        for name in ERRORS:
+        for name in (*ERRORS, *NOTICES):
             for call, scope in self.source.calls.get(name, []):
                 if call.args and (name != "ValueError" or scope.path.is_relative_to(folder / "settings")):
-                    self._gather(call.args[0], scope)
+                    self._gather(call.args[0], scope, words=1 if name in NOTICES else 2)
         for call, scope in self.source.calls["Origin"]:  # what a corpus is read from, which messages ask for
             for files in (one.value for one in call.keywords if one.arg == "files"):
                 self._gather(files, scope)
         for function in self.source.functions["error_message"]:  # what is said beside a message of Hydra
             for value in itertools.chain(*function.values.values()):
                 self._gather(value, function)
+        for name in REASONS:
+            for function in self.source.functions[name]:
+                for template in self._returned(function, 0):
+                    self._add(template, f"{function.path.relative_to(folder)}:{function.node.lineno}")
         self._gather_arguments()
 
-    def _gather(self, expression: ast.expr, scope: Scope) -> None:
+    def _gather(self, expression: ast.expr, scope: Scope, words: int = 2) -> None:
+        """The templates of an expression that have at least so many words."""
         place = f"{scope.path.relative_to(self.folder)}:{expression.lineno}"
         for template in self._alternatives(expression, scope, 0):
-            self._add(template, place)
+            self._add(template, place, words)
 
-    def _add(self, template: str, place: str) -> None:
+    def _add(self, template: str, place: str, words: int = 2) -> None:
         template = normal(template)
-        if has_words(template) and " " in template:
+        if has_words(template) and (words == 1 or " " in template):
             places = self.templates.setdefault(numbered(template), [])
             if place not in places:
                 places.append(place)

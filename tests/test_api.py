@@ -15,7 +15,6 @@ from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 
 import anaphora
-from anaphora.analysis.maps.words import SPECIAL
 from anaphora.analysis.scores.heads import Head
 from anaphora.api import Attention, OpenRun
 from anaphora.base.errors import UserError
@@ -54,7 +53,7 @@ def test_the_axes_name_what_the_weights_hold(unscored: OpenRun) -> None:
     attention = unscored.attention(TEXT)
     assert [len(labels) for labels in attention.axes.values()] == list(attention.weights.shape)
     assert list(attention.axes) == ["layer", "head", "from", "to"]
-    assert attention.words == (SPECIAL, *TEXT[:-1].split(), ".")
+    assert attention.words == ("[CLS]", *TEXT[:-1].split(), ".")
     np.testing.assert_allclose(attention.weights.sum(axis=-1), 1, atol=1e-5)
     assert (unscored.layers, unscored.heads) == attention.weights.shape[:2] == (2, 2)
 
@@ -62,7 +61,7 @@ def test_the_axes_name_what_the_weights_hold(unscored: OpenRun) -> None:
 def test_words_merge_the_subwords_and_tokens_do_not(unscored: OpenRun) -> None:
     text = "Tom met Mariam."
     words, tokens = (unscored.attention(text, by=unit) for unit in ("word", "token"))
-    assert words.words == (SPECIAL, "Tom", "met", "Mariam", ".")
+    assert words.words == ("[CLS]", "Tom", "met", "Mariam", ".")
     assert len(tokens.words) > len(words.words)
     subwords = [number for number, (start, end) in enumerate(tokens.spans) if start >= 8 and end <= 14 and start < end]
     np.testing.assert_allclose(words.map(1, 0)[1, 3], tokens.map(1, 0)[1, subwords].sum(), atol=1e-6)

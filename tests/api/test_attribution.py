@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import anaphora
-from anaphora.analysis.maps.words import SPECIAL
 from anaphora.base.errors import UserError
 
 TEXT = "Anna met Tom before she went to the park."
@@ -18,7 +17,7 @@ def test_the_word_that_decides_a_label_carries_it(labelled: Path) -> None:
     for word, label in (("well", "a"), ("badly", "b")):
         attribution = run.attribution(f"It went {word}")
         assert attribution.answer == label and label in repr(attribution)
-        assert attribution.words == (SPECIAL, "It", "went", word)
+        assert attribution.words == ("[CLS]", "It", "went", word)
         assert attribution.values.sum() == pytest.approx(attribution.difference, abs=0.05 * abs(attribution.difference))
     assert attribution.top(1)[0][0] == "badly"  # for "a" it may be enough that the word is missing
 

@@ -34,7 +34,7 @@ def smoke(*overrides: str) -> Benchmark:
 
 def test_without_transformers_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "transformers", None)
-    with pytest.raises(UserError, match=r"pip install 'anaphora\[bench\]'"):
+    with pytest.raises(UserError, match=r"transformers is not installed: \S+ -m pip install 'anaphora\[bench\]'"):
         run_benchmark(Benchmark())
 
 

@@ -6,6 +6,7 @@ import re
 import runpy
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -361,3 +362,22 @@ def test_pages_in_both_languages_are_of_one_measurement_and_link_to_each_other(
     of_english = [stem.name for stem in figures if not stem.name.endswith(".zh")]
     assert "scoreboard" in of_english
     assert [stem.name for stem in figures] == of_english + [f"{name}.zh" for name in of_english]
+
+
+def test_a_report_in_one_language_leaves_no_outdated_page_in_the_other(
+    own_report: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(write, "inline_svg", lambda *_: "")
+    monkeypatch.setattr(report, "save_figure", lambda figure, stem, formats: stem.with_name(f"{stem.name}.svg").touch())
+    asked = Report(run=str(own_report), items=8, untrained=1, sentences=4, interface_language="both")
+    _, chinese = report.report(asked)
+    figures = own_report / "figures"
+    mine = figures / "mine.zh.svg"
+    mine.touch()
+    assert (figures / "scoreboard.zh.svg").exists()
+    report.report(replace(asked, interface_language="en"))
+    assert not chinese.exists() and list(figures.glob("*.zh.*")) == [mine]
+    assert "report.zh.html" not in (own_report / "report.html").read_text(encoding="utf-8")
+    chinese.write_text("<html><title>My notes on report.html</title></html>", encoding="utf-8")
+    report.report(replace(asked, interface_language="zh"))
+    assert chinese.exists()

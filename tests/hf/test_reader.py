@@ -122,7 +122,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_folder_is_read_in_one_call(folder: Path, tmp_path: Path) -> None:
     maps = anaphora.attention(folder, TEXTS[1], "he", ["The old man", "park"])
-    assert (maps.model, maps.words[0], maps.words[1], maps.chosen) == ("tiny-bert", "[special]", "The", None)
+    assert (maps.model, maps.words[:2], maps.words[-1], maps.chosen) == ("tiny-bert", ("[CLS]", "The"), "[SEP]", None)
     ranked = maps.rank("he", "The old man")
     assert len(ranked) == 8 and ranked[0].weight == max(one.weight for one in ranked)
     first = ranked[0]

@@ -27,7 +27,10 @@ SPANS = {
 
 
 def exhibit(
-    sentence: tuple[str, list[tuple[int, int]], tuple[int, int], int], answer: int | None = 0, right: bool | None = True
+    sentence: tuple[str, list[tuple[int, int]], tuple[int, int], int],
+    answer: int | None = 0,
+    right: bool | None = True,
+    special: tuple[str, ...] = (),
 ) -> ExampleSentence:
     text, candidates, pronoun, antecedent = sentence
     spans = SPANS[text]
@@ -37,6 +40,7 @@ def exhibit(
     factors = {"kind": "role", "type": "voice"}
     record = from_arrays(text, spans, maps, pronoun, candidates, [antecedent], language=language, factors=factors)
     whole = {"raw": word_map(maps, record.words), "rollout": word_map(maps[:, :1], record.words)}
+    record = replace(record, special=special)
     return ExampleSentence(record, word_weights(record), whole, answer, right, True)
 
 
@@ -47,7 +51,8 @@ def entries(*shown: ExampleSentence) -> list[dict[str, Any]]:
 
 
 def test_spans_become_word_numbers_in_both_languages() -> None:
-    english, chinese = entries(exhibit(ENGLISH), exhibit(CHINESE))
+    english, chinese = entries(exhibit(ENGLISH), exhibit(CHINESE, special=("[CLS]",)))
+    assert chinese["words"][0] == "[CLS]"
     assert english["words"] == ["[special]", "The", "old", "king", "saw", "Berta", "when", "she", "sang", "."]
     assert (english["pronoun"], english["antecedents"], english["distractors"]) == (7, [[5]], [[1, 2, 3]])
     assert chinese["words"][chinese["pronoun"]] == "她"

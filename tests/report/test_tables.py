@@ -10,8 +10,8 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from anaphora.analysis.evidence.schema.evidence import ChosenHead, Evidence, Verdict, VerdictRow
-from anaphora.analysis.evidence.schema.scores import Cell, LanguageScores, ScoreIntervals
+from anaphora.analysis.evidence.schema.evidence import ChosenHead, Control, Evidence, Verdict, VerdictRow
+from anaphora.analysis.evidence.schema.scores import AccuracyCell, Cell, LanguageScores, ScoreIntervals
 from anaphora.analysis.evidence.schema.typed_json import Interval
 from anaphora.analysis.scores.heads import DROP_REASONS
 from anaphora.base.messages import translation
@@ -211,3 +211,31 @@ def test_the_terminal_is_wholly_chinese_where_messages_are(monkeypatch: pytest.M
     assert not re.search("[A-Za-z]{2}", chinese.replace("outputs/demo/report.html", ""))
     assert max(cell_len(line) for line in chinese.splitlines()[:10]) <= 100
     assert re.findall(r"\d+\.\d", english) == re.findall(r"\d+\.\d", chinese)
+
+
+def test_what_trained_controls_show_is_told_in_the_language_of_messages(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    statement = "Role cues: task and candidate accuracy within 5 points of chance, since a bag of words does not say "
+    control = Control(
+        run="no_positions",
+        seed=0,
+        languages={
+            "zh": {"role": AccuracyCell(task_accuracy=0.46, candidate_accuracy=0.44, interval=None, chance=0.5)}
+        },
+        as_expected=True,
+        expected=f"{statement}who did what.",
+        observed="zh role cues task 46.0 % (chance 50.0 %); zh role cues candidate 44.0 % (chance 50.0 %).",
+    )
+    for name, expected in (("english", True), ("none", None), ("other", False)):
+        terminal.print_controls("demo", "test", {"no_positions": replace(control, as_expected=expected, run=name)})
+    english = " ".join(capsys.readouterr().out.split())
+    assert "demo: trained controls, test split, shares in %" in english and " no_positions zh role 46.0 44.0" in english
+    for result in ("as expected", "nothing to check", "NOT as expected"):
+        assert f"no_positions: {result}. Expected: Role cues: task and " in english
+    monkeypatch.setenv(translation.VARIABLE, "zh")
+    terminal.print_controls("demo", "test", {"no_positions": control})
+    chinese = capsys.readouterr().out
+    assert "demo：训练对照，测试集，比例单位 %" in chinese and "无位置编码：符合预期。预期：角色线索" in chinese
+    assert "实际：汉语角色线索的任务准确率 46.0 %" in chinese.replace("\n", "")
+    assert not re.search("[A-Za-z]{2}", chinese.replace("demo", ""))

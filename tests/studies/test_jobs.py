@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import signal
 import time
 from collections.abc import Callable, Sequence
@@ -17,6 +18,7 @@ import torch
 
 from anaphora.base.console import format_bytes
 from anaphora.base.errors import UserError
+from anaphora.base.messages import translation
 from anaphora.commands import study as command
 from anaphora.model.pronoun_model import PronounModel
 from anaphora.runs import requeue
@@ -127,6 +129,21 @@ def test_a_job_that_the_cluster_ends_is_a_failure_with_its_state_and_the_others_
 
 
 @pytest.mark.usefixtures("_no_waiting")
+def test_the_progress_of_a_study_is_told_in_the_language_of_the_interface(
+    plan: StudyPlan, jobs: list[Job], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(translation.VARIABLE, "zh")
+    queue = Queue(jobs, ["COMPLETED", "OUT_OF_MEMORY", "COMPLETED"])
+    slurm.run_on_cluster(jobs, QUERY, plan, queue, StudyProgress(plan, jobs, QUERY))
+    begun, disk, page, submitted, finished, failed, _ = capsys.readouterr().out.splitlines()
+    assert begun == f"研究 {plan.name}：3 次运行，同时进行 {plan.side_by_side} 次"
+    assert disk.startswith("磁盘      剩下的 3 次运行的权重约占 ") and page.startswith("进度      ")
+    assert submitted == "提交了 3 个任务，先前的命令还有 0 个任务在运行"
+    assert re.fullmatch(r"1/3  base，种子 0：完成（.* s）；大约还需 .* s", finished)
+    assert failed.startswith("2/3  base，种子 1：失败：job 7_1 (OUT_OF_MEMORY)")
+
+
+@pytest.mark.usefixtures("_no_waiting")
 def test_a_study_begun_again_waits_for_jobs_at_work_and_submits_the_others(plan: StudyPlan, jobs: list[Job]) -> None:
     queue = Queue(jobs, ["COMPLETED", "FAILED", "COMPLETED"])
     slurm.run_on_cluster(jobs[:2], QUERY, plan, queue, StudyProgress(plan, jobs[:2], QUERY))
@@ -191,7 +208,7 @@ def test_an_impossible_request_is_refused(changes: dict[str, Any], message: str,
 
 def test_a_machine_without_slurm_is_told_before_anything_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(UserError, match=r"executor=slurm needs submitit: pip install 'anaphora\[cluster\]'"):
+    with pytest.raises(UserError, match=r"executor=slurm needs submitit: \S+ -m pip install 'anaphora\[cluster\]'"):
         slurm.check_cluster()
     monkeypatch.setattr("importlib.util.find_spec", lambda name: name)
     monkeypatch.setenv("PATH", "")

@@ -127,7 +127,7 @@ def test_a_logger_whose_package_is_missing_is_refused_before_anything_is_read(
     tiny: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(UserError, match=r"trainer.loggers \('mlflow'\) needs a package: pip install mlflow"):
+    with pytest.raises(UserError, match=r"trainer.loggers \('mlflow'\) needs a package: \S+ -m pip install mlflow"):
         train(tiny(tmp_path, "trainer.loggers=[csv,mlflow]"))
     assert not (tmp_path / "run").exists()
 

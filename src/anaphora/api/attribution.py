@@ -33,7 +33,7 @@ class WordAttribution:
 
     Attributes:
         text: the text.
-        words: W words, or tokens; a special token, such as [CLS], is "[special]".
+        words: W words, or tokens; a special token has the name that its vocabulary gives it, such as [CLS].
         spans: their W character spans; (0, 0) of a special token.
         values: (W,) in the units of the run's scores (log-probability for a word, logit otherwise); negative where the
             word speaks against the answer, 0 behind what the run reads of a long text.

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.analysis.maps.words import SPECIAL, word_columns, word_map
+from anaphora.analysis.maps.words import word_columns, word_labels, word_map
 from anaphora.analysis.scores.heads import Head, existing_head
 from anaphora.api.html import AttentionPage, weight_table
 from anaphora.base.errors import UserError
@@ -48,7 +48,7 @@ class Attention:
 
     Attributes:
         text: the sentence.
-        words: W words, or tokens; a special token, such as [CLS], is "[special]".
+        words: W words, or tokens; a special token has the name that its vocabulary gives it, such as [CLS].
         spans: their W character spans; (0, 0) of a special token.
         weights: (L, H, W, W); a row is the word that attends, a column the word attended to, and rows sum to 1.
         chosen: the head that rows and pictures show by default; None if none was chosen on a development split.
@@ -338,8 +338,7 @@ def text_units(
     numbers, spans = list(range(len(tokens.ids))), list(tokens.spans)
     if by == "word":
         numbers, spans = word_columns(tokens.words), _word_spans(tokens.spans, tokens.words)
-    words = tuple(text[start:end] if start < end else SPECIAL for start, end in spans)
-    return words, tuple(spans), np.array(numbers, dtype=np.int64)
+    return word_labels(text, spans, tokens.special), tuple(spans), np.array(numbers, dtype=np.int64)
 
 
 def _positions_of(mention: str | int, text: str, words: Sequence[str], spans: Sequence[tuple[int, int]]) -> list[int]:

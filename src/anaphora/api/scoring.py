@@ -236,18 +236,23 @@ def _subject(
     """What the causal tests need of a model, or why there can be none, in one line."""
     if reason := why_untested(model):
         return None, reason
-    testable = sample_quads(testable_items(examples), most)
-    if not testable:
-        return None, "no item of stratum main has both an antecedent and a distractor"
-    if not isinstance(model, OpenRun):
-        from anaphora.hf.subject import TransformersSubject
+    try:
+        testable = _testable_quads(examples, most)
+        if not isinstance(model, OpenRun):
+            from anaphora.hf.subject import TransformersSubject
 
-        try:
             return TransformersSubject(model, testable), None
-        except UserError as error:
-            return None, str(error)
+    except UserError as error:
+        return None, str(error)
     run, prediction = model.run, model.run.config.task.prediction
     return PackedSubject(run.model, EncodedSplit(testable, run.tokenizer), run.config.batching, prediction), None
+
+
+def _testable_quads(examples: Sequence[Example], most: int) -> list[Example]:
+    testable = sample_quads(testable_items(examples), most)
+    if not testable:
+        raise UserError("no item of stratum main has both an antecedent and a distractor")
+    return testable
 
 
 def why_untested(model: OpenRun | TransformersModel) -> str | None:

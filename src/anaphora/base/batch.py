@@ -46,7 +46,7 @@ class Batch:
         candidate_positions, candidate_owners: (C,) every candidate token; item * M + candidate.
         present, gold: (N, M) which candidates there are, which are antecedents; of texts, the labels.
         candidate_slots: (N, M).
-        masked_positions: (P,) flat positions of hidden words.
+        masked_positions: (P,) flat positions of masked tokens.
         own_positions: (O,) flat positions of words whose own token is predicted though it is there.
         items: (N,) number of each item in its split.
         minimal_pairs: (Q, 2) two items of the batch that are a minimal pair with different answers; empty if unused.

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
 from rich.console import Console
 from rich.table import Table
+
+from anaphora.base.messages.translation import in_interface_language
 
 console = Console(width=max(100, Console().width), markup=False)
 """Wide enough for the headline table, also where the output goes to a file; text in brackets is text, not markup."""
@@ -19,6 +24,18 @@ def print_table(table: Table) -> None:
         console.print(table)
     finally:
         console.width = width
+
+
+def say(message: str) -> None:
+    """Print a line for the user in the language of the interface; the terminal breaks it, and a log keeps it whole."""
+    console.print(in_interface_language(message), soft_wrap=True)
+
+
+@contextmanager
+def working(stage: str) -> Iterator[Callable[[str], None]]:
+    """Show what a command is doing, in the language of the interface; the function given out shows what comes next."""
+    with console.status(in_interface_language(stage)) as status:
+        yield lambda following: status.update(in_interface_language(following))
 
 
 def format_duration(seconds: float) -> str:

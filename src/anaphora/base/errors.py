@@ -1,6 +1,10 @@
-"""The one error that is a user's to mend."""
+"""The one error that is a user's to mend, and the command that mends a missing package."""
 
 from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
 
 LONGEST_MESSAGE = 500
 """Characters of an error's line; a value of any length may stand in it."""
@@ -37,3 +41,16 @@ def one_line(error: BaseException) -> str:
     if first.endswith(":") and len(lines) > 1:  # Hydra names the file there, and what is wrong with it below
         first = f"{first.partition(':')[0]}: {lines[1]}"
     return f"{key}: {first}" if key and key not in first else first
+
+
+def pip_install(what: str) -> str:
+    """The command that installs something where this program finds it.
+
+    It names the Python that runs: the `pip` on the path may belong to another one, where `make` has installed nothing.
+    There this package is known by its name, also if it was installed from a checkout, and an extra of it adds packages
+    and replaces none.
+    """
+    path = Path(sys.executable or "python")
+    here = Path.cwd()
+    python = shlex.quote(str(path.relative_to(here) if path.is_relative_to(here) else path))
+    return f"{python} -m pip install {what}"

@@ -272,9 +272,9 @@ def _locked_file(directory: Path) -> int:
         try:
             is_held = lock_descriptor(handle, blocking=False)
         except OSError:  # ENOSYS, ENOLCK
-            from anaphora.base.console import console  # rich is slow to import
+            from anaphora.base.console import say  # rich is slow to import
 
-            console.print(f"{directory}: this file system has no locks; let one process at a time write here")
+            say(f"{directory}: this file system has no locks; let one process at a time write here")
             return handle
         if not is_held:
             os.close(handle)

@@ -8,7 +8,7 @@ from importlib import import_module
 from threading import Thread
 from typing import Any
 
-from anaphora.base.errors import UserError
+from anaphora.base.errors import UserError, pip_install
 
 HUB_PREFIX = "hf://"
 """What a name on the hub begins with; no other name is ever looked up there."""
@@ -30,7 +30,8 @@ def import_transformers(extra: str = "transformers") -> Any:
     try:
         return import_module("transformers")
     except ImportError:
-        raise UserError(f"transformers is not installed: pip install 'anaphora[{extra}]'") from None
+        command = pip_install(f"'anaphora[{extra}]'")
+        raise UserError(f"transformers is not installed: {command}") from None
 
 
 def is_reachable() -> bool:

@@ -73,7 +73,7 @@ def peer_records(model: nn.Module, data: EncodedSplit, rows: list[list[int]]) ->
     records = []
     for item, row in zip(batch.items.tolist(), weights, strict=True):
         tokens = data.tokens[item]
-        records.append(AttentionRecord(data.examples[item], tokens.spans, tokens.words, row[..., : len(tokens.ids)]))
+        records.append(AttentionRecord.of(data.examples[item], tokens, row[..., : len(tokens.ids)]))
     return records
 
 

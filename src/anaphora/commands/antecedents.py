@@ -20,6 +20,7 @@ from anaphora.data.example import Example
 from anaphora.data.store import load as load_corpus
 from anaphora.report.antecedents import antecedent_figure, terminal_tables
 from anaphora.report.figures.files import save_figure
+from anaphora.report.terminal import print_phrase
 from anaphora.runs.directory import results_folder
 from anaphora.settings.commands.analysis import AntecedentSelection
 from anaphora.settings.data import Data
@@ -82,7 +83,7 @@ def _measure_antecedents(
             print_table(part)
         else:
             console.print(part, soft_wrap=True)
-    console.print(f"written   {folder}", soft_wrap=True)
+    print_phrase("written", path=folder)
     return metrics
 
 

@@ -15,14 +15,14 @@ from anaphora.api.antecedents import reads_one_pronoun, select_antecedents, with
 from anaphora.api.name_decisions import name_decisions
 from anaphora.api.runs import OpenRun
 from anaphora.api.scoring import read_splits, score_on, why_untested
-from anaphora.base.console import console
+from anaphora.base.console import say, working
 from anaphora.base.errors import UserError
 from anaphora.base.files import read_json, write_csv, write_json
 from anaphora.commands.shared import held_output, open_models
 from anaphora.hf.reader import TransformersModel
 from anaphora.report.page.atlas.entry import AtlasEntry
 from anaphora.report.page.atlas.page import atlas_rows, write_atlas
-from anaphora.report.terminal import print_rows
+from anaphora.report.terminal import print_phrase, print_rows
 from anaphora.report.wording import phrase
 from anaphora.runs.digests import analysis_code_digest, weights_digest
 from anaphora.runs.items import EvaluationSplits
@@ -40,16 +40,16 @@ def draw_atlas(settings: Atlas) -> list[AtlasEntry]:
     """
     # Measuring takes minutes: what cannot be read is an error before.
     models = open_models(settings.runs, settings.trainer)
-    with held_output(settings.output, Path()) as folder, console.status("reading the data") as status:
+    with held_output(settings.output, Path()) as folder, working("reading the data") as progress:
         splits = {
             name: read_splits(source, settings.split, settings.items) for name, source in settings.sources().items()
         }
         entries = []
         for corpus, items in splits.items():
             for name, model in models.items():
-                entry = atlas_entry(model, name, corpus, items, settings, status.update)
-                entries.append(with_tasks(entry, model, items, settings, status.update))
-        status.update("drawing the atlas")
+                entry = atlas_entry(model, name, corpus, items, settings, progress)
+                entries.append(with_tasks(entry, model, items, settings, progress))
+        progress("drawing the atlas")
         rows = atlas_rows(entries, settings.language)
         write_csv(folder / "atlas.csv", [dict(zip(rows.columns, row, strict=True)) for row in rows.rows])
         page = folder / "atlas.html"
@@ -57,8 +57,8 @@ def draw_atlas(settings: Atlas) -> list[AtlasEntry]:
     print_rows(phrase("atlas", "table", settings.language), rows.columns, rows.rows, rows.texts)
     for entry in entries:
         if entry.untested:
-            console.print(f"no causal tests: {entry.untested}", soft_wrap=True)
-    console.print(f"atlas     {page}", soft_wrap=True)
+            say(f"no causal tests: {entry.untested}")
+    print_phrase("atlas", path=page)
     return entries
 
 
@@ -124,7 +124,7 @@ def _stored_rows(path: Path, about: Provenance, measure: Callable[[], list[dict[
     except FileNotFoundError:
         stored = None
     except UserError as error:
-        console.print(f"{error}; it is measured anew", soft_wrap=True)
+        say(f"{error}; it is measured anew")
         stored = None
     if stored is None or stored["about"] != asdict(about):
         stored = {"about": asdict(about), "rows": measure()}

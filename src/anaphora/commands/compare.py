@@ -7,7 +7,7 @@ from pathlib import Path
 
 from anaphora.analysis.evidence.comparison import compare_runs
 from anaphora.analysis.evidence.schema.evidence import Evidence
-from anaphora.base.console import console
+from anaphora.base.console import say
 from anaphora.base.errors import UserError
 from anaphora.base.files import check_writable, write_csv
 from anaphora.commands.shared import scored_evidence
@@ -24,7 +24,7 @@ def compare(settings: RunComparison) -> None:
     print_comparison(rows)
     if settings.output:
         write_csv(Path(settings.output), [row.to_row() for row in rows])
-        console.print(f"table {settings.output}", soft_wrap=True)
+        say(f"table {settings.output}")
 
 
 def stored_evidence(runs: Sequence[str]) -> list[Evidence]:

@@ -16,7 +16,7 @@ from rich.table import Table
 
 from anaphora.analysis.scores.baselines.accuracy import accuracy_by_factor, accuracy_by_kind, shortcut_correctness
 from anaphora.analysis.scores.baselines.order_models import TABLE_OF_WORDINGS, wordings_seen
-from anaphora.base.console import console, print_table
+from anaphora.base.console import console, print_table, working
 from anaphora.base.errors import UserError
 from anaphora.base.files import locked_directory, write_csv, write_text
 from anaphora.data.controlled.describe import corpus_table as describe_table
@@ -55,7 +55,7 @@ def _describe(settings: CorpusDescription) -> None:
     _print_corpus_report(f"{sum(map(len, splits.values()))} items", corpus.report, seconds, settings.data)
     rows: list[dict[str, Any]] = []
     if splits["test"]:
-        with console.status("fitting the shortcuts on the training split"):
+        with working("fitting the shortcuts on the training split"):
             results = shortcut_correctness(splits["train"], splits["test"])
             wordings = wordings_seen(splits["train"], splits["test"])
             if not np.isnan(wordings).all():

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from anaphora.analysis.tasks.answered import MODEL, NONE_OF_THEM, accuracy_table, check_factors
 from anaphora.analysis.tasks.folds import answer_folds, check_folds, fold_count
-from anaphora.base.console import console, print_table
+from anaphora.base.console import print_table, say, working
 from anaphora.base.files import check_writable, write_csv
 from anaphora.report.numbers import format_percent, format_range
 from anaphora.runs.directory import load
@@ -29,8 +29,8 @@ def cross_validate(settings: CrossValidation) -> list[dict[str, Any]]:
         check_writable(Path(settings.output))
     runs = [load(directory, settings.trainer) for directory in run_directories(settings.runs)]
     check_folds(runs)
-    with console.status("reading the data") as status:
-        items = answer_folds(runs, status.update)
+    with working("reading the data") as progress:
+        items = answer_folds(runs, progress)
     check_factors(items, settings.by)
     rows = accuracy_table(items, settings.by)
     source = runs[0].config.data
@@ -38,7 +38,7 @@ def cross_validate(settings: CrossValidation) -> list[dict[str, Any]]:
     print_table(terminal_table(rows, title))
     if settings.output:
         write_csv(Path(settings.output), rows)
-        console.print(f"table {settings.output}", soft_wrap=True)
+        say(f"table {settings.output}")
     return rows
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from anaphora.analysis.evidence.measurement import gather_evidence
 from anaphora.analysis.maps.rows import write_attention_rows
-from anaphora.base.console import console
+from anaphora.base.console import working
 from anaphora.commands.plot_attention import plot_examples
 from anaphora.commands.report import write_pages
 from anaphora.report.terminal import print_headline, print_phrase, print_verdict
@@ -27,9 +27,9 @@ def demonstrate(config: Config) -> float | None:
     run = load_or_train(replace(config, name=name), "choose another name=")
     directory, layout = run.directory, RunFiles(run.directory)
     settings = Report(run=str(directory))
-    with locked_run(directory), console.status("reading the data") as status:
-        measured = gather_evidence(run, settings, status.update)
-        status.update("writing rows and figures")
+    with locked_run(directory), working("reading the data") as progress:
+        measured = gather_evidence(run, settings, progress)
+        progress("writing rows and figures")
         write_attention_rows(directory / "attention" / "test.parquet", measured.headline.capture.records)
         plot_examples(measured.headline, layout.figures, settings.formats)
         [page] = write_pages([measured], settings)

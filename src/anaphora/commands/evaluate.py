@@ -14,7 +14,7 @@ from anaphora.analysis.maps.capture import predict_answers
 from anaphora.analysis.scores.heads import Head
 from anaphora.analysis.scores.strata import template_rows
 from anaphora.analysis.tasks import labels as classification
-from anaphora.base.console import console
+from anaphora.base.console import console, working
 from anaphora.base.errors import UserError
 from anaphora.base.files import write_csv, write_json
 from anaphora.commands.shared import held_output, requested_head
@@ -89,7 +89,7 @@ def evaluate_texts(run: Run, settings: Analysis, folder: Path) -> None:
         raise UserError(f"{run.directory}: the run's {option} has no answer to data={source.kind}")
     names = classification.label_names(run)
     labels = [names[number] for number in classification.predict_labels(run, texts)]
-    with console.status("fitting the bag of words on the training split"):
+    with working("fitting the bag of words on the training split"):
         bag = classification.bag_of_words(training, development, texts)
     rows = classification.accuracy_by_label(texts, labels, bag)
     answer_rows = [

@@ -13,7 +13,7 @@ from typing import Any
 from anaphora.analysis.maps.rows import attention_file, items_path
 from anaphora.analysis.scores.strata import SCORE_COLUMNS, scores_schema
 from anaphora.analysis.tasks.extraction import Extractor, Selection, select_items, single_item
-from anaphora.base.console import console, format_bytes, format_duration
+from anaphora.base.console import console, format_bytes, format_duration, say, working
 from anaphora.base.errors import UserError
 from anaphora.base.language import language_of
 from anaphora.commands.shared import held_output, sentence_of
@@ -76,7 +76,7 @@ def _extract(run: Run, selection: Selection, path: Path, settings: Extraction, p
     of_texts = isinstance(selection.read([0])[0], Text)
     files = [items_path(path)] if of_texts or settings.text is not None else [items_path(path), scores_path]
     if about is not None and parquet_about(path) == about and all(each.exists() for each in files):
-        console.print(f"{path}: written already, from the same items and weights", soft_wrap=True)
+        say(f"{path}: written already, from the same items and weights")
         return
     total = sum(map(len, parts))
     rows, size = extractor.estimate(parts)
@@ -85,7 +85,7 @@ def _extract(run: Run, selection: Selection, path: Path, settings: Extraction, p
     progress.begin(total)
     scores = parquet_parts(scores_path, scores_schema(), SCORE_COLUMNS) if scores_path in files else nullcontext()
     written = 0
-    with console.status("extracting") as status, attention_file(path, about) as file, scores as write_scores:
+    with working("extracting") as show, attention_file(path, about) as file, scores as write_scores:
         for batch in extractor.batches(parts):
             file.write(batch.rows, batch.items)
             if write_scores is not None and batch.scores is not None:
@@ -93,9 +93,11 @@ def _extract(run: Run, selection: Selection, path: Path, settings: Extraction, p
             written += len(batch.rows)
             is_first = not progress.done
             progress.done += len(batch.items)
-            status.update(f"extracting: {progress}")
+            done, left = progress.done_and_left()
+            show(f"extracting: {done} of {total:,} items, about {left} left")
             if is_first and progress.done < total:
-                console.print(f"by the first of them: {progress}")  # where nobody sees the status
+                # Where nobody sees the status.
+                say(f"by the first of them: {done} of {total:,} items, about {left} left")
         if not written and not settings.shard:
             raise UserError(f"words ({settings.words}) appear in none of the {total:,} texts")
     console.print(
@@ -132,9 +134,10 @@ class _Progress:
         """The first of so many items is next."""
         self.total, self.done, self.begun = total, 0, time.perf_counter()
 
-    def __str__(self) -> str:
+    def done_and_left(self) -> tuple[str, str]:
+        """How many items are done, and about how long the others take."""
         left = self.seconds() / max(self.done, 1) * (self.total - self.done)
-        return f"{self.done:,} of {self.total:,} items, about {format_duration(left)} left"
+        return f"{self.done:,}", format_duration(left)
 
     def seconds(self) -> float:
         """Since it began."""

@@ -30,7 +30,7 @@ from anaphora.analysis.tasks.gap import (
     score_columns,
 )
 from anaphora.analysis.tasks.probe import head_features, out_of_fold_probabilities
-from anaphora.base.console import console, print_table
+from anaphora.base.console import console, print_table, say
 from anaphora.base.errors import UserError
 from anaphora.base.files import check_writable, write_csv
 from anaphora.data.batches.encoded import EncodedSplit
@@ -100,7 +100,7 @@ def evaluate_name_decisions(settings: NameDecisions) -> list[dict[str, Any]]:
         console.print(_exchange_gain(evaluation))
     if settings.output:
         write_csv(Path(settings.output), rows)
-        console.print(f"table {settings.output}", soft_wrap=True)
+        say(f"table {settings.output}")
     return rows
 
 

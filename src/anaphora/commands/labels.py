@@ -12,7 +12,7 @@ from rich.table import Table
 
 from anaphora.analysis.tasks.folds import require_same_recipe
 from anaphora.analysis.tasks.labels import accuracy_by_policy, bag_of_tokens, bag_of_words, label_names, predict_labels
-from anaphora.base.console import console, print_table
+from anaphora.base.console import print_table, say, working
 from anaphora.base.errors import UserError
 from anaphora.base.files import check_writable, write_csv
 from anaphora.commands.cross_validate import percent_cell
@@ -46,12 +46,12 @@ def compare_labels(settings: LabelTable) -> list[dict[str, Any]]:
     texts = evenly_sampled(corpus.texts(settings.split), first.config.trainer.limit_items)
     if not texts:
         raise UserError(f"split ({settings.split}) holds no texts")
-    with console.status("answering"):
+    with working("answering"):
         names = label_names(first)
         labels: dict[str, list[list[str]]] = {
             "encoder": [[names[label] for label in predict_labels(run, texts)] for run in runs]
         }
-    with console.status("fitting the linear models on the training split"):
+    with working("fitting the linear models on the training split"):
         labels["bag of its tokens"] = [bag_of_tokens(first, training, development, texts)]
         labels["bag of words and pairs"] = [bag_of_words(training, development, texts)]
     ((most, _),) = Counter(text.label or "" for text in training).most_common(1)
@@ -60,7 +60,7 @@ def compare_labels(settings: LabelTable) -> list[dict[str, Any]]:
     print_table(_terminal_table(rows, f"{first.config.data.kind}, {settings.split} split, {len(runs)} runs"))
     if settings.output:
         write_csv(Path(settings.output), rows)
-        console.print(f"table {settings.output}", soft_wrap=True)
+        say(f"table {settings.output}")
     return rows
 
 

@@ -12,7 +12,7 @@ from anaphora.analysis.evidence.storage import stored_head
 from anaphora.analysis.maps.capture import whole_maps
 from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.analysis.maps.words import word_map
-from anaphora.base.console import console
+from anaphora.base.console import console, working
 from anaphora.commands.report import report_run
 from anaphora.commands.shared import headline_of, held_output, requested_head, sentence_of
 from anaphora.report.figures import pictures
@@ -31,8 +31,8 @@ def plot(settings: Analysis) -> None:
         if settings.text is not None:
             paths = plot_sentence(run, settings, folder)
         else:
-            with console.status("reading the data") as status:
-                headline = headline_of(run, replace(settings, untrained=0), status)
+            with working("reading the data") as progress:
+                headline = headline_of(run, replace(settings, untrained=0), progress)
             paths = [
                 *plot_scores(headline, folder, settings.formats),
                 *plot_examples(headline, folder, settings.formats),
@@ -48,7 +48,7 @@ def plot_sentence(run: Run, settings: Analysis, folder: Path) -> list[Path]:
     encode(run, [example])  # refuses a text that the model cannot hold
     tokens, maps = whole_maps(run.model, run.tokenizer, example, run.config.task.prediction)
     pronoun_tokens = tokens.covering(example.pronoun)
-    record = AttentionRecord(example, tokens.spans, tokens.words, maps[:, :, pronoun_tokens].mean(axis=2))
+    record = AttentionRecord.of(example, tokens, maps[:, :, pronoun_tokens].mean(axis=2))
     heat_map = word_map(maps, tokens.words)
     return pictures.save_sentence_figures(record, heat_map, head, folder / "sentence", settings.formats)
 

@@ -11,6 +11,7 @@ import numpy as np
 from rich.console import Console
 from tqdm import tqdm
 
+from anaphora.base.console import working
 from anaphora.base.device import torch_device
 from anaphora.base.files import locked_directory, write_csv, write_json
 from anaphora.replication.blank_out import blank_out_importance, correct_probability, rank_correlations
@@ -18,6 +19,7 @@ from anaphora.replication.number_agreement import NumberItem, generate_items
 from anaphora.replication.number_model import encode_items, run_settings, write_sentences
 from anaphora.replication.table import SeedResult, build_metrics, correlation_figure, table_rows, terminal_report
 from anaphora.report.figures.files import save_figure
+from anaphora.report.terminal import print_phrase
 from anaphora.runs.directory import Run
 from anaphora.settings.commands.replication import Replication
 from anaphora.training.reuse import load_or_train
@@ -38,7 +40,7 @@ def replicate(settings: Replication) -> dict[str, Any]:
     directory = Path(settings.output)
     with locked_directory(directory):
         console = Console(width=max(120, Console().width), markup=False)
-        with console.status("writing sentences"):
+        with working("writing sentences"):
             # The training sentences come first: they must not depend on how many items stored runs are measured on.
             training = generate_items(settings.sentences, _TRAINING_SEED)
             test = generate_items(settings.items, _TEST_SEED, {item.text for item in training})
@@ -54,7 +56,7 @@ def replicate(settings: Replication) -> dict[str, Any]:
         save_figure(correlation_figure(metrics), directory / "figures" / "correlation_by_layer")
         for line in terminal_report(metrics):
             console.print(line, soft_wrap=isinstance(line, str))
-        console.print(f"written   {directory}", soft_wrap=True)
+        print_phrase("written", path=directory)
     return metrics
 
 

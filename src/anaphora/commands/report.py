@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -23,14 +23,14 @@ from anaphora.analysis.evidence.storage import metrics_path
 from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.analysis.scores.cells import KINDS
 from anaphora.analysis.scores.heads import mean_chance
-from anaphora.base.console import console
+from anaphora.base.console import console, say, working
 from anaphora.base.errors import UserError
 from anaphora.base.files import check_writable, locked_directory, write_csv, write_json
-from anaphora.base.messages.translation import in_interface_language, interface_language
+from anaphora.base.messages.translation import interface_language
 from anaphora.data.example import Example
 from anaphora.report.evidence_tables import divergence_rows, evidence_tables
 from anaphora.report.figures import pictures
-from anaphora.report.figures.files import save_figure
+from anaphora.report.figures.files import FORMATS, save_figure
 from anaphora.report.page.elements import ReportRun
 from anaphora.report.page.explorer import explorer_data
 from anaphora.report.page.write import write_report
@@ -61,9 +61,9 @@ def report(settings: Report) -> list[Path]:
         for place in {folder.resolve(): folder for folder in (*places, page_folder(runs, settings))}.values():
             held.enter_context(locked_run(place))
         for run, place in zip(runs, places, strict=True):
-            with console.status(f"{run.name}: reading the data") as status:
-                evidence.append(gather_evidence(run, settings, status.update, place))
-        with console.status("drawing the report"):
+            with working(f"{run.name}: reading the data") as progress:
+                evidence.append(gather_evidence(run, settings, progress, place))
+        with working("drawing the report"):
             pages = write_pages(evidence, settings)
     for of_run in evidence:
         if len(evidence) > 1:
@@ -81,7 +81,7 @@ def evidence_folder(run: Run, settings: Report) -> Path:
             check_writable(metrics_path(run.directory, settings.split))
         except UserError as error:
             folder = Path(settings.output) / run.name
-            console.print(in_interface_language(f"{error}; its numbers go to {folder}"), soft_wrap=True)
+            say(f"{error}; its numbers go to {folder}")
             return folder
     return run.directory
 
@@ -116,6 +116,7 @@ def write_pages(evidence: Sequence[RunEvidence], settings: Report) -> list[Path]
     spreads = compare_runs([of_run.evidence for of_run in evidence]) if len(evidence) > 1 else []
     training = [training_record(of_run.headline.run.directory) for of_run in evidence]
     names = ", ".join(of_run.headline.run.name for of_run in evidence)
+    drawn: set[Path] = set()
     for language, path in pages.items():
         translations = {other: page.name for other, page in pages.items() if other != language}
         with spoken_in(language):
@@ -129,9 +130,30 @@ def write_pages(evidence: Sequence[RunEvidence], settings: Report) -> list[Path]
             inside = folder / "figures" / (name if len(runs) > 1 else "")
             for figure_name, figure in of_page.items():
                 save_figure(figure, inside / f"{figure_name}{suffixes[language]}", settings.formats)
+                drawn.add(inside / figure_name)
+    if len(pages) == 1:
+        _remove_translation(folder, stem, drawn)
     if apart:
         write_csv(folder / "tables" / f"divergence_{settings.split}.csv", divergence_rows(apart))
     return list(pages.values())
+
+
+def _remove_translation(folder: Path, stem: str, drawn: Collection[Path]) -> None:
+    """Remove the Chinese page of an earlier report in both languages, whose numbers the new page replaces.
+
+    A page that does not link to its English twin is none of these, and stays.
+
+    Args:
+        folder: of the page.
+        stem: of its name.
+        drawn: the figures of the new page, without the ends of their names.
+    """
+    page = folder / f"{stem}.zh.html"
+    if page.is_file() and f'<a href="{stem}.html" lang="en" hreflang="en">'.encode() in page.read_bytes():
+        for figure in drawn:
+            for name in FORMATS:
+                figure.with_name(f"{figure.name}.zh.{name}").unlink(missing_ok=True)
+        page.unlink()  # last, for by it a command that was broken off knows that there is something to remove
 
 
 def report_on_records(
@@ -230,7 +252,7 @@ def _divergences(evidence: Sequence[RunEvidence]) -> list[RowDivergence]:
     try:
         rows = divergences({of_run.headline.run.name: of_run.headline for of_run in evidence})
     except UserError as error:
-        console.print(in_interface_language(f"the runs' rows are not compared: {error}"), soft_wrap=True)
+        say(f"the runs' rows are not compared: {error}")
         return []
     for row in rows:
         values = {"run": row.run, "other": row.other, "spoken": language_name(row.language, interface_language())}

@@ -21,7 +21,7 @@ from anaphora.analysis.tasks.sample_size import (
     items_needed,
     seeds_needed,
 )
-from anaphora.base.console import console
+from anaphora.base.console import console, say
 from anaphora.base.device import Device
 from anaphora.base.errors import UserError
 from anaphora.base.files import check_writable, read_json, write_csv
@@ -64,7 +64,7 @@ def print_sample_sizes(settings: SampleSize) -> list[Row]:
         console.print(_seeds_table(of_seeds, settings))
     if settings.output:
         write_csv(Path(settings.output), of_items + of_seeds)
-        console.print(f"table {settings.output}", soft_wrap=True)
+        say(f"table {settings.output}")
     return of_items + of_seeds
 
 

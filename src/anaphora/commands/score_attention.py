@@ -6,7 +6,7 @@ from anaphora.analysis.evidence.headline import Measurement
 from anaphora.analysis.evidence.storage import write_evidence, write_measurement
 from anaphora.api.models import open_any
 from anaphora.api.scoring import CAUSAL_ITEMS, read_splits, score_on
-from anaphora.base.console import console
+from anaphora.base.console import say, working
 from anaphora.commands.shared import headline_of, held_output, is_of_transformers, named_head
 from anaphora.report.terminal import print_causal, print_headline
 from anaphora.runs.directory import load, results_folder
@@ -20,8 +20,8 @@ def score_heads(settings: Analysis) -> Measurement:
         return score_transformers(settings)
     run = load(settings.run, settings.trainer)
     with held_output(settings.output, run.directory) as folder:
-        with console.status("reading the data") as status:
-            headline = headline_of(run, settings, status, keep_rows=False)
+        with working("reading the data") as progress:
+            headline = headline_of(run, settings, progress, keep_rows=False)
         write_evidence(headline, folder)
     print_headline(headline.evidence())
     return headline
@@ -31,18 +31,18 @@ def score_transformers(settings: Analysis) -> Measurement:
     """The same of a model of `transformers`, with the causal tests where it can be asked."""
     model = open_any(settings.run, device=settings.trainer)
     with held_output(settings.output, results_folder(settings.run)) as folder:
-        with console.status("reading the data") as status:
+        with working("reading the data") as progress:
             scores = score_on(
                 model,
                 read_splits(settings.data or NoData(), settings.split, settings.items),
                 causal_items=CAUSAL_ITEMS,
                 untrained=settings.untrained,
                 chosen=named_head(settings),
-                progress=status.update,
+                progress=progress,
             )
         write_measurement(scores.measurement, folder, scores.evidence)
     print_headline(scores.evidence)
     if scores.untested:
-        console.print(f"no causal tests: {scores.untested}", soft_wrap=True)
+        say(f"no causal tests: {scores.untested}")
     print_causal(scores.evidence)
     return scores.measurement

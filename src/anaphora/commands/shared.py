@@ -8,9 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rich.status import Status
-
-from anaphora.analysis.evidence.headline import Headline, measure_headline
+from anaphora.analysis.evidence.headline import Headline, Progress, measure_headline
 from anaphora.analysis.evidence.schema.evidence import Evidence
 from anaphora.analysis.evidence.storage import metrics_path, read_evidence
 from anaphora.analysis.scores.heads import Head, existing_head
@@ -83,13 +81,13 @@ def held_output(output: str | None, default: Path) -> Iterator[Path]:
         yield folder
 
 
-def headline_of(run: Run, settings: Analysis, status: Status, keep_rows: bool = True) -> Headline:
+def headline_of(run: Run, settings: Analysis, progress: Progress, keep_rows: bool = True) -> Headline:
     """The head that development chooses, or the one that a command names, measured on the split that it names.
 
     Args:
         run: whose heads.
         settings: of the command.
-        status: where progress is shown.
+        progress: is called with the name of each stage.
         keep_rows: whether the rows of the measured items are needed afterwards.
     """
     requested = requested_head(settings, run)
@@ -102,7 +100,7 @@ def headline_of(run: Run, settings: Analysis, status: Status, keep_rows: bool = 
         settings.split,
         settings.untrained,
         requested,
-        status.update,
+        progress,
         keep_rows,
     )
 

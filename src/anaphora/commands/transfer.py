@@ -20,7 +20,7 @@ from anaphora.analysis.tasks.answered import (
     require_pronoun_head,
 )
 from anaphora.analysis.tasks.folds import require_same_recipe
-from anaphora.base.console import console, print_table
+from anaphora.base.console import console, print_table, say, working
 from anaphora.base.errors import UserError
 from anaphora.base.files import check_writable, write_csv
 from anaphora.commands.cross_validate import terminal_table
@@ -53,7 +53,7 @@ def transfer(settings: Transfer) -> list[dict[str, Any]]:
         raise UserError(
             f"data={settings.data.kind} has no pronoun questions; name other data, for instance data=knowref"
         )
-    with console.status("reading the data") as status:
+    with working("reading the data") as progress:
         examples = load_corpus(settings.data).examples(settings.split)
         corpora = {_training_split_key(run): load_corpus(run.config.data) for run in runs}
         training = [corpus.examples("train") for corpus in corpora.values()]
@@ -65,7 +65,7 @@ def transfer(settings: Transfer) -> list[dict[str, Any]]:
             raise UserError(
                 f"split ({settings.split}) of data={settings.data.kind} holds no item that the runs have not seen"
             )
-        items = answer_transfer(runs, training, unseen, settings.folds, settings.data.seed, status.update)
+        items = answer_transfer(runs, training, unseen, settings.folds, settings.data.seed, progress)
     check_factors(items, settings.by, settings.contrast)
     rows = accuracy_table(items, settings.by, settings.contrast)
     source = runs[0].config.data.kind
@@ -74,7 +74,7 @@ def transfer(settings: Transfer) -> list[dict[str, Any]]:
         console.print(f"left out: {len(examples) - len(unseen)} items whose text is in data={source}")
     if settings.output:
         write_csv(Path(settings.output), rows)
-        console.print(f"table {settings.output}", soft_wrap=True)
+        say(f"table {settings.output}")
     return rows
 
 

@@ -91,7 +91,8 @@ class TransformersModel:
                 f"text: it has {len(spans)} tokens, but {self.name} takes at most {self.most_tokens}; shorten it, or "
                 "read it in parts"
             )
-        return TokenizedText(tuple(encoding["input_ids"]), tuple(spans), word_numbers(text, spans))
+        names = tuple(name for name, (start, end) in zip(encoding.tokens(), spans, strict=True) if start == end)
+        return TokenizedText(tuple(encoding["input_ids"]), tuple(spans), word_numbers(text, spans), names)
 
     def maps(self, text: str) -> tuple[TokenizedText, NDArray[np.float32]]:
         """Every attention map of a text: its T tokens and (L, H, T, T), attending token first."""
@@ -142,7 +143,7 @@ class TransformersModel:
             read = [tokens[text] for text in texts]
             rows = self._rows([examples[item] for item, _ in items], [row for _, row in items], read)
             for (item, row), weights in zip(items, rows, strict=True):
-                yield item, AttentionRecord(examples[item], read[row].spans, read[row].words, weights)
+                yield item, AttentionRecord.of(examples[item], read[row], weights)
             progress(len(texts))
 
     def _rows(

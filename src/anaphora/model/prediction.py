@@ -27,7 +27,7 @@ class EncoderOutput:
     """The encoder's output for a batch.
 
     Attributes:
-        hidden: (R * T, W), zeros where neither the prediction head nor a hidden word looks.
+        hidden: (R * T, W), zeros where neither the prediction head nor a masked token looks.
         rows: (L, K, H, T) attention rows of the query tokens, or None where nothing needs them.
     """
 

@@ -125,7 +125,7 @@ def _usage(answers: bool) -> str:
     answer = '\nrun.answer("Anna helped Emma because she was weak.", "she", ["Anna", "Emma"])' if answers else ""
     return (
         "`FOLDER` is this folder on your disk.\n\n```python\n"
-        "import anaphora.hf  # pip install 'anaphora[transformers]'\n"
+        "import anaphora.hf  # in a checkout of Anaphora: pip install '.[transformers]'\n"
         "from transformers import AutoModel, AutoTokenizer\n\n"
         'model, tokenizer = AutoModel.from_pretrained("FOLDER"), AutoTokenizer.from_pretrained("FOLDER")\n'
         'inputs = tokenizer("Anna helped Emma because she was weak.", return_tensors="pt")\n'

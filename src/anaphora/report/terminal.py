@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import functools
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ParamSpec
 
-from anaphora.analysis.evidence.schema.evidence import Evidence, Verdict
+from anaphora.analysis.evidence.schema.evidence import Control, Evidence, Verdict
 from anaphora.analysis.evidence.schema.several_runs import GroupSpread
 from anaphora.base.console import console, print_table
 from anaphora.base.messages.translation import interface_language
@@ -102,6 +102,47 @@ def print_causal(evidence: Evidence) -> None:
     """Print what the causal tests cost in answers, where there are any."""
     if rows := list(causal_rows(evidence)):
         print_table(_text_table(phrase("causal_summary", "table"), causal_columns(), rows, 1))
+
+
+@_in_language_of_messages
+def print_controls(run: str, split: str, measured: Mapping[str, Control]) -> None:
+    """Print what the trained controls of a run show, and whether that was expected."""
+    console.print(_controls_table(run, split, measured))
+    for name, control in measured.items():
+        result = {True: "control_as_expected", False: "control_not_as_expected", None: "control_unchecked"}
+        console.print(
+            phrase(
+                "terminal",
+                result[control.as_expected],
+                control=label("controls_names", name),
+                expected=translated("control_statements", control.expected),
+                observed=translated("control_statements", control.observed),
+            )
+        )
+
+
+def _controls_table(run: str, split: str, measured: Mapping[str, Control]) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    columns = labels("controls_table")
+    title = phrase("controls_table", "title", run=run, split=label("splits", split))
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
+    for name in ("control", "language", "kind"):
+        table.add_column(columns[name])
+    for name in ("task", "candidate", "chance"):
+        table.add_column(columns[name], justify="right")
+    names = labels("controls_names")
+    for name, control in measured.items():
+        for language, kinds in control.languages.items():
+            for kind, cell in kinds.items():
+                table.add_row(
+                    *(names.get(one, one) for one in (name, language, kind)),
+                    format_percent(cell.task_accuracy),
+                    format_percent(cell.candidate_accuracy, cell.interval),
+                    format_percent(cell.chance),
+                )
+    return table
 
 
 def print_rows(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], texts: int) -> None:

@@ -64,9 +64,9 @@ def from_plain(plain: Mapping[str, Any], place: str) -> Config:
         _refuse_interpolations(plain)
         present, changes = with_present_keys(plain)
         if changes:
-            from anaphora.base.console import console  # rich is slow to import
+            from anaphora.base.console import say  # rich is slow to import
 
-            console.print(f"{place}: stored under older keys, read as {', '.join(changes)}", soft_wrap=True)
+            say(f"{place}: stored under older keys, read as {', '.join(changes)}")
         return construct(Config, present, "")
     except OmegaConfBaseException as error:
         raise UserError(f"{place}: {one_line(error)}") from None

@@ -12,6 +12,7 @@ from anaphora.base.device import torch_device
 from anaphora.base.errors import UserError
 from anaphora.base.files import check_writable, locked_directory, write_csv, write_json
 from anaphora.report.figures.files import save_figure
+from anaphora.report.terminal import print_phrase
 from anaphora.runs.directory import RunFiles
 from anaphora.runs.reuse import same_settings
 from anaphora.settings.commands.study import StudyPlan
@@ -76,9 +77,9 @@ def write_study(plan: StudyPlan, study: dict[str, Any]) -> None:
     index = write_study_index(root.parent)
     for line in terminal_report(study):
         console.print(line, soft_wrap=isinstance(line, str))
-    console.print(f"numbers   {root / 'study.json'}", soft_wrap=True)
-    console.print(f"page      {root / 'study.html'}", soft_wrap=True)
-    console.print(f"all       {index}", soft_wrap=True)
+    print_phrase("numbers", path=root / "study.json")
+    print_phrase("page", path=root / "study.html")
+    print_phrase("all_studies", path=index)
 
 
 def run_jobs(plan: StudyPlan, jobs: Sequence[Job], query: Query) -> None:

@@ -16,7 +16,7 @@ import torch
 from pytorch_lightning import loggers as loggers_of_lightning
 from pytorch_lightning.loggers import Logger
 
-from anaphora.base.errors import UserError, one_line
+from anaphora.base.errors import UserError, one_line, pip_install
 from anaphora.base.files import write_csv, write_json
 from anaphora.runs.directory import RunFiles
 from anaphora.training.tensorboard.board import RunTensorBoardLogger
@@ -37,7 +37,7 @@ def check_loggers(names: Sequence[str]) -> None:
     """
     for name in names:
         if name in SERVICES and importlib.util.find_spec(name) is None:
-            raise UserError(f"trainer.loggers ({name!r}) needs a package: pip install {name}")
+            raise UserError(f"trainer.loggers ({name!r}) needs a package: {pip_install(name)}")
 
 
 def build_loggers(layout: RunFiles, names: Sequence[str], resumed: bool) -> list[Logger]:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anaphora.analysis.maps.record import AttentionRecord
-from anaphora.analysis.maps.words import SPECIAL, mention_mass, word_map, word_weights
+from anaphora.analysis.maps.words import SPECIAL, mention_mass, word_labels, word_map, word_weights
 from anaphora.data.example import Example, Span
 
 TEXT = "The kitten's mother slept because she was tired."
@@ -31,6 +32,13 @@ def test_a_word_is_written_as_in_the_text_and_weighs_the_sum_of_its_pieces() -> 
     assert row.words == (SPECIAL, "The", "kitten", "mother", SPECIAL)
     assert row.spans == ((0, 0), (0, 3), (4, 10), (13, 19), (0, 0))
     np.testing.assert_allclose(row.weights[0, 0], [0.1, 0.2, 0.2, 0.4, 0.1], rtol=1e-6)
+
+
+def test_a_special_token_has_its_own_name_where_it_is_known() -> None:
+    spans, words = [(0, 0), (0, 3), (0, 0), (4, 10), (0, 0)], [-1, 0, -1, 1, -1]
+    named = replace(record(spans, words, [0.2] * 5), special=("<s>", "▁", "</s>"))
+    assert word_weights(named).words == ("<s>", "The", "▁", "kitten", "</s>")
+    assert word_labels(TEXT, spans, ["[CLS]"]) == ("[CLS]", "The", SPECIAL, "kitten", SPECIAL)
 
 
 @given(st.lists(st.sampled_from([-1, 0, 1]), min_size=1, max_size=12), st.integers(0, 2**32 - 1))

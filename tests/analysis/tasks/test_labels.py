@@ -79,7 +79,7 @@ def test_policies_are_compared_text_by_text_and_runs_are_told_apart() -> None:
 
 @pytest.fixture(scope="module")
 def pretrained(tmp_path_factory: pytest.TempPathFactory, settings: Callable[..., Config]) -> Path:
-    """A run that guesses hidden words."""
+    """A run that guesses masked tokens."""
     folder = tmp_path_factory.mktemp("pretrained")
     names = ("Anna", "Tom", "Mary", "Peter")
     paragraphs = [f"{names[number % 4]} met {names[number // 4 % 4]} before she left." for number in range(80)]

@@ -35,6 +35,13 @@ from anaphora.data.example import Example
 EVERY_HEAD_UP_TO, BEST_OF_MANY = 64, 16
 """Heads that are all ablated alone and added one by one; of a model with more only so many of the best are, and sets
 double in size: each set is one more pass over all items."""
+_KNOCKOUT_STAGES = {
+    "head": "causal tests: knockout, head",
+    "layer": "causal tests: knockout, layer",
+    "window": "causal tests: knockout, window",
+    "all_layers": "causal tests: knockout, all_layers",
+}
+"""What is said while the edges of a scope are cut."""
 
 
 def knockout_cell(
@@ -171,7 +178,7 @@ class CausalTests:
         }
         knockouts: dict[str, dict[str, Knockout | None]] = {}
         for name, heads in scopes.items():
-            self.progress(f"causal tests: knockout, {name}")
+            self.progress(_KNOCKOUT_STAGES[name])
             others = [head for head in self.all_heads if head not in heads]
             knockouts[name] = {
                 kind: None if kind == "matched_heads" and not others else self._cut(kind, heads, others)
@@ -267,7 +274,7 @@ class CausalTests:
         self.progress("causal tests: dose-response")
         examples, tokens = self.subject.examples, self.subject.tokens
         raw = [
-            AttentionRecord(example, tokenized.spans, tokenized.words, sentence.rows.mean(axis=2))
+            AttentionRecord.of(example, tokenized, sentence.rows.mean(axis=2))
             for example, tokenized, sentence in zip(examples, tokens, self.sentences, strict=True)
         ]
         everything = np.arange(len(examples))

@@ -21,7 +21,7 @@ from anaphora.analysis.maps.capture import Capture, capture_run
 from anaphora.analysis.scores.cells import ALL, KINDS
 from anaphora.analysis.scores.heads import Head, choose_head, score_records
 from anaphora.analysis.scores.strata import summarise
-from anaphora.base.console import console
+from anaphora.base.console import say
 from anaphora.base.errors import UserError
 from anaphora.base.files import read_json, write_json
 from anaphora.data.example import Example
@@ -167,7 +167,7 @@ def read_to_replace(directory: Path, split: str) -> dict[str, Control | None]:
     try:
         return read(directory, split)
     except UserError as error:
-        console.print(f"damaged: {error}", soft_wrap=True)
+        say(f"damaged: {error}")
         return dict.fromkeys(CONTROLS)
 
 

@@ -15,7 +15,7 @@ from anaphora.analysis.evidence.schema.evidence import VERSION, Evidence
 from anaphora.analysis.evidence.schema.migration import with_present_keys
 from anaphora.analysis.scores.heads import Head, existing_head
 from anaphora.analysis.scores.strata import SCORE_COLUMNS, heads_frame, scores_table, template_rows
-from anaphora.base.console import console
+from anaphora.base.console import say
 from anaphora.base.errors import UserError
 from anaphora.base.files import read_json, write_csv, write_json, write_text
 from anaphora.data.example import SPLITS
@@ -96,7 +96,7 @@ def evidence_to_replace(directory: Path, split: str) -> Evidence | None:
     try:
         return _read(metrics_path(directory, split))
     except UserError as error:
-        console.print(f"{error}; it is measured anew", soft_wrap=True)
+        say(f"{error}; it is measured anew")
         return None
 
 
@@ -163,5 +163,5 @@ def _read(path: Path) -> Evidence | None:
     except UserError as error:
         raise UserError(f"{path}: {error}") from None
     if is_old:
-        console.print(f"{path}: of version 1, read as version {VERSION}", soft_wrap=True)
+        say(f"{path}: of version 1, read as version {VERSION}")
     return evidence

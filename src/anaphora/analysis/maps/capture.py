@@ -86,7 +86,7 @@ def captured_batches(
         for place, item in enumerate(batch.items.tolist()):
             tokens, example = data.tokens[item], data.examples[item]
             row = rows[place, :, :, starts[place] : starts[place] + len(tokens.ids)]
-            records.append(AttentionRecord(example, tokens.spans, tokens.words, row))
+            records.append(AttentionRecord.of(example, tokens, row))
         yield CapturedBatch(batch.items.numpy(), records, named)
 
 

@@ -142,7 +142,7 @@ def _records(name: str, weights_by_item: list[NDArray[np.float32] | None], data:
     for item, weights in enumerate(weights_by_item):
         if weights is not None:
             tokens = data.tokens[item]
-            rows.records.append(AttentionRecord(data.examples[item], tokens.spans, tokens.words, weights))
+            rows.records.append(AttentionRecord.of(data.examples[item], tokens, weights))
             rows.items.append(item)
     return rows
 

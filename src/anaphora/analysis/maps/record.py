@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,6 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 from anaphora.base.errors import UserError
 from anaphora.data.example import Example, Span, from_record
 from anaphora.data.tokens.words import word_numbers
+
+if TYPE_CHECKING:
+    from anaphora.data.tokens.tokenizer import TokenizedText
 
 ROW_TOLERANCE = 1e-3
 """How far from 1 the sum of a row may be; room for half precision."""
@@ -25,6 +29,7 @@ class AttentionRecord:
         spans: T character spans of the attended tokens; (0, 0) marks a special token. Padding is left out.
         words: T word numbers that never fall; -1 for a special token.
         weights: (L, H, T), the mean over the pronoun's own tokens; each row sums to 1, or is all 0 for an ablated head.
+        special: what the vocabulary calls the special tokens, in their order; () where nobody said.
 
     Raises:
         UserError: the parts do not fit each other; the message says what was expected.
@@ -34,6 +39,12 @@ class AttentionRecord:
     spans: tuple[Span, ...]
     words: tuple[int, ...]
     weights: NDArray[np.float32]
+    special: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, example: Example, tokens: TokenizedText, weights: NDArray[np.float32]) -> AttentionRecord:
+        """The record of a text that one of our tokenizers, or one of `transformers`, has cut into tokens."""
+        return cls(example, tokens.spans, tokens.words, weights, tokens.special)
 
     def __post_init__(self) -> None:
         count, length = len(self.spans), len(self.example.text)

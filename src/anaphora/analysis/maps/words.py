@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from anaphora.data.example import Span
 
 SPECIAL = "[special]"
-"""The label of a token that stands for no text, such as [CLS]; its span is (0, 0)."""
+"""The label of a token that stands for no text, where nobody said its name; its span is (0, 0)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +25,7 @@ class WordRow:
     """The pronoun's attention over the words of its sentence.
 
     Attributes:
-        words: W words as the text writes them; `SPECIAL` for a special token.
+        words: W words as the text writes them; a special token by its name, such as [CLS].
         spans: W character spans; (0, 0) for a special token.
         weights: (L, H, W), each row with the sum it had over tokens.
     """
@@ -43,8 +43,14 @@ def word_weights(record: AttentionRecord) -> WordRow:
         if start < end:
             left, right = spans[column]
             spans[column] = (min(left, start), max(right, end)) if right else (start, end)
-    labels = (record.example.text[start:end] if start < end else SPECIAL for start, end in spans)
-    return WordRow(tuple(labels), tuple(spans), record.weights @ _membership_matrix(columns, record.weights))
+    labels = word_labels(record.example.text, spans, record.special)
+    return WordRow(labels, tuple(spans), record.weights @ _membership_matrix(columns, record.weights))
+
+
+def word_labels(text: str, spans: Sequence[Span], special: Sequence[str]) -> tuple[str, ...]:
+    """Words or tokens as the text writes them; special ones by their names in order, or `SPECIAL` without a name."""
+    names = iter(special)
+    return tuple(text[start:end] if start < end else next(names, SPECIAL) for start, end in spans)
 
 
 def word_map(weights: NDArray[np.float32], words: Sequence[int]) -> NDArray[np.float32]:

@@ -87,5 +87,5 @@ class Passages:
                 tokens = self.encoded.tokens[passage]
                 first = start % length
                 row = means[number, :, :, first : first + len(tokens.ids)]
-                yield item, AttentionRecord(self.examples[item], tokens.spans, tokens.words, row)
+                yield item, AttentionRecord.of(self.examples[item], tokens, row)
             progress(len(passages))

@@ -38,11 +38,13 @@ class TokenizedText:
         ids: T vocabulary numbers.
         spans: T character spans without blanks at their ends, end exclusive; (0, 0) for a special token.
         words: T word numbers; -1 for a special token.
+        special: what the vocabulary calls the special tokens, in their order; () where nobody said.
     """
 
     ids: tuple[int, ...]
     spans: tuple[tuple[int, int], ...]
     words: tuple[int, ...]
+    special: tuple[str, ...] = ()
 
     def covering(self, span: tuple[int, int]) -> list[int]:
         """The tokens that share a character with a span."""
@@ -114,18 +116,19 @@ class Tokenizer:
     def encode_batch(self, texts: Sequence[str]) -> list[TokenizedText]:
         """Many texts as tokens."""
         encodings = self._backend.encode_batch(list(texts))
-        return [_tokenized(text, encoding) for text, encoding in zip(texts, encodings, strict=True)]
+        return [self._tokenized(text, encoding) for text, encoding in zip(texts, encodings, strict=True)]
 
-
-def _tokenized(text: str, encoding: Encoding) -> TokenizedText:
-    offsets, special = encoding.offsets, encoding.special_tokens_mask
-    if not unicodedata.is_normalized("NFC", text):
-        offsets = _with_composed_characters(text, offsets, special)
-    spans = tuple(
-        (0, 0) if is_special else _without_blanks(text, *span)
-        for is_special, span in zip(special, offsets, strict=True)
-    )
-    return TokenizedText(tuple(encoding.ids), spans, word_numbers(text, spans))
+    def _tokenized(self, text: str, encoding: Encoding) -> TokenizedText:
+        offsets, special = encoding.offsets, encoding.special_tokens_mask
+        if not unicodedata.is_normalized("NFC", text):
+            offsets = _with_composed_characters(text, offsets, special)
+        spans = tuple(
+            (0, 0) if is_special else _without_blanks(text, *span)
+            for is_special, span in zip(special, offsets, strict=True)
+        )
+        ids = tuple(encoding.ids)
+        names = tuple(self.token(number) for number, (start, end) in zip(ids, spans, strict=True) if start == end)
+        return TokenizedText(ids, spans, word_numbers(text, spans), names)
 
 
 def _without_blanks(text: str, start: int, end: int) -> tuple[int, int]:

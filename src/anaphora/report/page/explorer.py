@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.analysis.maps.answers import NO_CANDIDATE
-from anaphora.analysis.maps.words import SPECIAL
 from anaphora.base.language import language_of
 from anaphora.data.example import Example, Span
 from anaphora.report.figures.pictures import word_roles
@@ -43,7 +42,7 @@ def _sentence_entry(sentence: ExampleSentence, name: str) -> dict[str, Any]:
         "pronoun": pronoun,
         "antecedents": antecedents,
         "distractors": distractors,
-        "special": [number for number, word in enumerate(row.words) if word == SPECIAL],
+        "special": _special_words(row.spans),
         "answer": _answer_text(example, sentence.answer),
         "right": sentence.model_correct,
         "head_right": sentence.head_correct,
@@ -69,9 +68,13 @@ def attention_entry(
         "pronoun": pronoun,
         "antecedents": antecedents,
         "distractors": distractors,
-        "special": [number for number, (start, end) in enumerate(spans) if start == end],
+        "special": _special_words(spans),
         "maps": {"raw": pack_map(weights)},
     }
+
+
+def _special_words(spans: Sequence[Span]) -> list[int]:
+    return [number for number, (start, end) in enumerate(spans) if start == end]
 
 
 def _answer_text(example: Example, answer: int | None) -> str | None:

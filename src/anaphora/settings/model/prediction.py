@@ -1,4 +1,4 @@
-"""Settings of the prediction head: how the answer is read out of the hidden states."""
+"""Settings of the prediction head: how the answer is computed from the hidden states."""
 
 from __future__ import annotations
 

@@ -8,12 +8,15 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from anaphora.base.console import console, format_bytes, format_duration
+from anaphora.base.console import format_bytes, format_duration
 from anaphora.base.errors import UserError
 from anaphora.base.files import write_json, write_text
+from anaphora.base.messages.translation import in_language, interface_language
 from anaphora.report.numbers import NOT_MEASURED
 from anaphora.report.page.elements import NoteElement, Section, TableElement
 from anaphora.report.page.offline import font_placeholder, read_asset, template_environment
+from anaphora.report.terminal import print_phrase
+from anaphora.report.wording import phrase
 from anaphora.runs.directory import RunFiles
 from anaphora.settings.commands.study import StudyPlan
 from anaphora.settings.model.encoder import about_weights
@@ -51,10 +54,10 @@ class StudyProgress:
         self._records = {job.directory: read_record(job, query) for job in jobs}
         self._running: dict[Path, tuple[float, bool]] = {}  # since when, and whether from its start
         self._page_written = -math.inf
-        console.print(f"study {plan.name}: {len(jobs)} runs, {plan.side_by_side} at a time", soft_wrap=True)
+        print_phrase("study", study=plan.name, runs=len(jobs), at_a_time=plan.side_by_side)
         if plan.train and query.of_runs:
-            console.print(f"disk      {_disk_needed(jobs, plan.side_by_side)}", soft_wrap=True)
-        console.print(f"progress  {self.page}", soft_wrap=True)
+            _print_disk_needed(jobs, plan.side_by_side)
+        print_phrase("study_progress", path=self.page)
         self.write_page()
 
     def begin(self, job: Job) -> None:
@@ -87,13 +90,7 @@ class StudyProgress:
             self.timed_steps += steps_of(job.config)
             self.timed_seconds += seconds
         left = self._seconds_left()
-        remaining = "" if left is None or not self.steps_left else f"; about {format_duration(left)} left"
-        outcome = record.status if record.status != "failed" else f"failed: {record.error}"
-        console.print(
-            f"{self.finished} of {len(self.jobs)}  {job.cell}, seed {job.seed}: {outcome} "
-            f"({format_duration(seconds)}){remaining}",
-            soft_wrap=True,
-        )
+        self._print_end(job, record, seconds, left if self.steps_left else None)
         self.write_page()
         if first and left is not None and self.plan.minutes is not None:
             self._stop_in_time(left)
@@ -147,6 +144,21 @@ class StudyProgress:
         write_text(self.page, html)
         self._page_written = time.perf_counter()
 
+    def _print_end(self, job: Job, record: RunRecord, seconds: float, left: float | None) -> None:
+        spoken = interface_language()
+        values = {
+            "ended": self.finished,
+            "runs": len(self.jobs),
+            "cell": job.cell,
+            "seed": job.seed,
+            "outcome": phrase("run_outcomes", record.status, spoken, error=in_language(record.error, spoken)),
+            "duration": format_duration(seconds),
+        }
+        if left is None:
+            print_phrase("study_run", **values)
+        else:
+            print_phrase("study_run_left", **values, left=format_duration(left))
+
     def _record(self, job: Job) -> RunRecord:
         return self._records[job.directory]
 
@@ -179,14 +191,11 @@ class StudyProgress:
             )
 
 
-def _disk_needed(jobs: Sequence[Job], side_by_side: int) -> str:
-    """About how much the weights of the runs that are left will take, and what is to be resumed from beside them."""
+def _print_disk_needed(jobs: Sequence[Job], side_by_side: int) -> None:
+    """Print about how much the weights of the runs that are left take, and what is to be resumed from beside them."""
     left = [weights_bytes(job.config) for job in jobs if not RunFiles(job.directory).weights.exists()]
     training = _CHECKPOINT_COPIES * sum(sorted(left)[-side_by_side:])
-    return (
-        f"about {format_bytes(sum(left))} for the weights of the {len(left)} runs that are left, and at most "
-        f"{format_bytes(training)} more while they train"
-    )
+    print_phrase("study_disk", weights=format_bytes(sum(left)), runs=len(left), more=format_bytes(training))
 
 
 def weights_bytes(config: Config) -> int:

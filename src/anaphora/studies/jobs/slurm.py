@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from anaphora.base.console import console
-from anaphora.base.errors import UserError
+from anaphora.base.console import say
+from anaphora.base.errors import UserError, pip_install
 from anaphora.base.files import read_json, write_json
 from anaphora.runs.requeue import until_requeued
 from anaphora.settings.commands.study import StudyPlan
@@ -109,7 +109,8 @@ def check_cluster() -> None:
         UserError: submitit is not installed, or there is no Slurm here.
     """
     if importlib.util.find_spec("submitit") is None:
-        raise UserError("executor=slurm needs submitit: pip install 'anaphora[cluster]'")
+        command = pip_install("'anaphora[cluster]'")
+        raise UserError(f"executor=slurm needs submitit: {command}")
     if shutil.which("sbatch") is None:
         raise UserError("executor=slurm needs Slurm's sbatch on this machine; go to a login node, or use executor=here")
 
@@ -163,7 +164,7 @@ def run_on_cluster(
             cluster_job.cancel(check=False)
         raise
     except KeyboardInterrupt:
-        console.print(f"{len(waiting)} jobs are still queued or running; the same command waits for them again")
+        say(f"{len(waiting)} jobs are still queued or running; the same command waits for them again")
         raise
 
 
@@ -176,7 +177,7 @@ def _submit(jobs: Sequence[Job], query: Query, plan: StudyPlan, cluster: Cluster
         if not earlier.done() and earlier.state in _AT_WORK:
             by_run[name] = earlier
     fresh = [job for job in jobs if _name(job) not in by_run]
-    console.print(f"{len(fresh)} jobs are submitted, {len(by_run)} of an earlier command are still at work")
+    say(f"{len(fresh)} jobs are submitted, {len(by_run)} of an earlier command are still at work")
     if fresh:
         for job in fresh if plan.train else []:
             (job.directory / FAILURE_FILE).unlink(missing_ok=True)  # of the last attempt

@@ -118,7 +118,7 @@ class CurvesCallback(lightning.Callback):
         encoded_maps = maps_of_each(model, self.tokenizer, examples, self.config.task.prediction)
         for (tag, _), example, (tokens, maps) in zip(self._probes, examples, encoded_maps, strict=True):
             row = maps[:, :, tokens.covering(example.pronoun)].mean(axis=2)
-            record = AttentionRecord(example, tokens.spans, tokens.words, row)
+            record = AttentionRecord.of(example, tokens, row)
             board.add_image(f"{tag}_pronoun", pronoun_rows_image(record, step), step)
             board.add_image(f"{tag}_maps", head_maps_image(record, maps, step), step)
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
 from anaphora.analysis.maps.record import AttentionRecord
-from anaphora.analysis.maps.words import SPECIAL, WordRow, word_map, word_weights
+from anaphora.analysis.maps.words import WordRow, word_map, word_weights
 from anaphora.data.example import Example, Span
 from anaphora.report.figures import style
 from anaphora.report.figures.fonts import drawable_text, font_file_of, is_chinese
@@ -52,7 +52,6 @@ _PHRASES = {
         "antecedent": "antecedent",
         "distractor": "other candidate",
         "step": "step {step}",
-        "special": "special",
         "scale": "weight; the colour follows its square root",
     },
     "zh": {
@@ -65,7 +64,6 @@ _PHRASES = {
         "antecedent": "先行词",
         "distractor": "其他候选",
         "step": "第 {step} 步",
-        "special": "特殊",
         "scale": "注意力权重，颜色按其平方根",
     },
 }
@@ -95,8 +93,7 @@ def pronoun_rows_image(record: AttentionRecord, step: int) -> PngImage:
         for head in range(heads)
     }
     left = max(_text_width(label, _SMALL_TYPE_SIZE) for label in labels.values()) + 10
-    words = [_display_word(word, phrases) for word in row.words]
-    head_room = max(_column_label_height(word) for word in words) + 6
+    head_room = max(_column_label_height(word) for word in row.words) + 6
     gap = 6
     sheet = _ImageSheet(
         record.example, phrases["in percent" if written else "rows"], step, left + count * wide, phrases
@@ -104,7 +101,7 @@ def pronoun_rows_image(record: AttentionRecord, step: int) -> PngImage:
     top = sheet.top + head_room
     sheet.grow(head_room + layers * heads * high + (layers - 1) * gap)
     left += _MARGIN
-    for index, word in enumerate(words):
+    for index, word in enumerate(row.words):
         sheet.column(word, left + index * wide + wide // 2, top - 4, _role_colour(roles.get(index)), index in roles)
     below = top
     for layer in range(layers):
@@ -142,15 +139,14 @@ def head_maps_image(record: AttentionRecord, maps: NDArray[np.float32], step: in
     layers, heads, count = merged.shape[:3]
     phrases = _PHRASES[record.example.language]
     roles = _roles_by_word(record.example, row)
-    words = [_display_word(word, phrases) for word in row.words]
-    beside = max(_text_width(word, _SMALL_TYPE_SIZE) for word in words) + 8
+    beside = max(_text_width(word, _SMALL_TYPE_SIZE) for word in row.words) + 8
     gap = 12
     cell = next(
         (size for size in _CELL_SIZES if beside + heads * (count * size + gap) <= _MAX_GRID_WIDTH), _CELL_SIZES[-1]
     )
     legible = cell >= _MIN_LABELLED_CELL
     left = beside if legible else _text_width("0", _SMALL_TYPE_SIZE) + 10
-    over = max(_column_label_height(word) for word in words) + 6 if legible else 0
+    over = max(_column_label_height(word) for word in row.words) + 6 if legible else 0
     side = count * cell
     title = _LINE_HEIGHT - 4
     sheet = _ImageSheet(record.example, phrases["maps"], step, left + heads * (side + gap) - gap, phrases)
@@ -158,14 +154,14 @@ def head_maps_image(record: AttentionRecord, maps: NDArray[np.float32], step: in
     sheet.grow(over + layers * (title + side + gap) - gap)
     left += _MARGIN
     for head in range(heads):
-        for index, word in enumerate(words if legible else ()):
+        for index, word in enumerate(row.words if legible else ()):
             middle = left + head * (side + gap) + index * cell + cell // 2
             sheet.column(word, middle, first + over - 4, _role_colour(roles.get(index)), index in roles)
     longest = phrases["head"].format(layer=layers - 1, head=heads - 1)
     label = phrases["head" if _text_width(longest, _SMALL_TYPE_SIZE) <= side else "short"]
     for layer in range(layers):
         top = first + over + layer * (title + side + gap) + title
-        for index, word in enumerate(words if legible else ()):
+        for index, word in enumerate(row.words if legible else ()):
             at = (left - 6, top + index * cell + cell // 2)
             sheet.text(at, word, _SMALL_TYPE_SIZE, _role_colour(roles.get(index)), anchor="rm", bold=index in roles)
         for head in range(heads):
@@ -285,10 +281,6 @@ def _roles_by_word(example: Example, row: WordRow) -> dict[int, str]:
 
 def _role_colour(role: str | None) -> str:
     return style.INK if role is None else _ROLE_COLOURS[role]
-
-
-def _display_word(word: str, phrases: Mapping[str, str]) -> str:
-    return phrases["special"] if word == SPECIAL else word
 
 
 def _weight_colours(weights: NDArray[np.floating]) -> NDArray[np.uint8]:
