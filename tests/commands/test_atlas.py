@@ -64,7 +64,7 @@ def test_models_stand_side_by_side_and_are_measured_once(
     again = draw(script, models, finished, table, tmp_path, "language=zh")
     assert again.status == 0, again.err
     page = (tmp_path / "atlas.html").read_text(encoding="utf-8")
-    assert '<html lang="zh">' in page and "图谱：3 个模型的注意力头" in page
+    assert '<html lang="zh">' in page and "图册：3 个模型的注意力头" in page
 
 
 def test_a_run_that_was_measured_on_the_same_items_is_read(
