@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +33,8 @@ _ZONES = 4  # before the names, between them, up to the pronoun, behind it
 _CHUNK = 2_000  # items of a step of the logistic regressions
 _RATE, _UPDATES, _MOST_EPOCHS = 1.0, 200_000, 60  # of the logistic regressions, whose rows have length 1
 _LEAST_ITEMS_OF_A_TREE_FEATURE = 20
+_WITH_PLACES = "_with_places"
+_LONGEST_FIRST = ("boosted_trees", "triples", "pairs", "words")  # some ten seconds to less than one, of 40,000 items
 _LEAST_ITEMS_SIDE_BY_SIDE = 10_000  # below, starting processes takes longer than they save
 # A word is there or not, so two bins hold as much as 255.
 _TREE_SETTINGS = {"max_iter": 100, "learning_rate": 0.2, "max_leaf_nodes": 31, "max_bins": 2, "early_stopping": False}
@@ -63,23 +66,46 @@ def order_shortcuts(train: Sequence[Example], test: Sequence[Example], tokenizer
         test: N likewise.
         tokenizer: what a word is.
     """
-    from sklearn.utils.parallel import Parallel, delayed
+    [results] = order_shortcuts_of_each([(train, test)], tokenizer)
+    return results
 
-    known, items = (_order_items(examples, tokenizer) for examples in (train, test))
-    readings = {"": (known.words, items.words), "_with_places": (known.placed_words, items.placed_words)}
-    learn = {
+
+def order_shortcuts_of_each(
+    splits: Sequence[tuple[Sequence[Example], Sequence[Example]]], tokenizer: Tokenizer
+) -> list[dict[str, Floats]]:
+    """The same of several languages, each with its training and test items, learned side by side."""
+    from sklearn.utils.parallel import Parallel
+
+    read = [tuple(_order_items(examples, tokenizer) for examples in pair) for pair in splits]
+    learners = {
+        (number, name): learner for number, pair in enumerate(read) for name, learner in _learners(*pair).items()
+    }
+    # What takes longest begins, so that no core waits for it at last.
+    begun = sorted(learners, key=lambda each: _LONGEST_FIRST.index(each[1].removesuffix(_WITH_PLACES)))
+    side_by_side = any(len(train) >= _LEAST_ITEMS_SIDE_BY_SIDE for train, _ in splits)
+    answers = Parallel(n_jobs=-1 if side_by_side else 1)(learners[each] for each in begun)
+    says_second = dict(zip(begun, answers, strict=True))
+    all_results = []
+    for number, (known, items) in enumerate(read):
+        results = {TABLE_OF_WORDINGS: _table(known, items, RULE)}
+        results |= {name: _right(says_second[own, name], items) for own, name in learners if own == number}
+        if all(factor in known.examples[0].factors for factor in RULE):
+            results[RULE_MODEL] = _rule_model(known, items)
+        all_results.append(results)
+    return all_results
+
+
+def _learners(known: OrderItems, items: OrderItems) -> dict[str, Any]:
+    """What learns on the known items and says of the others whether the second is meant: name -> a call to be made."""
+    from sklearn.utils.parallel import delayed
+
+    readings = {"": (known.words, items.words), _WITH_PLACES: (known.placed_words, items.placed_words)}
+    linear = {
         f"{name}{suffix}": delayed(_linear)(*texts, known.second, count)
         for count, name in enumerate(("words", "pairs", "triples"), start=1)
         for suffix, texts in readings.items()
     }
-    learn["boosted_trees"] = delayed(_boosted_trees)(known.placed_words, items.placed_words, known.second)
-    # Of many items each takes some ten seconds of one core.
-    says_second = Parallel(n_jobs=-1 if len(train) >= _LEAST_ITEMS_SIDE_BY_SIDE else 1)(learn.values())
-    results = {TABLE_OF_WORDINGS: _table(known, items, RULE)}
-    results |= {name: _right(says, items) for name, says in zip(learn, says_second, strict=True)}
-    if all(factor in train[0].factors for factor in RULE):
-        results[RULE_MODEL] = _rule_model(known, items)
-    return results
+    return linear | {"boosted_trees": delayed(_boosted_trees)(*readings[_WITH_PLACES], known.second)}
 
 
 def wordings_seen(train: Sequence[Example], test: Sequence[Example]) -> Floats:
