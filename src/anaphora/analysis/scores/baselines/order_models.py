@@ -263,7 +263,8 @@ def _rule_model(known: OrderItems, test: OrderItems) -> Floats:
     columns, labels = codes(known), torch.tensor(known.second, dtype=torch.float32)
 
     def logits(rows: torch.Tensor) -> torch.Tensor:
-        vectors = [table[column] for table, column in zip(tables, rows.T, strict=True)]
+        # Not by indexing: with several threads that adds gradients up in another order each time.
+        vectors = [functional.embedding(column, table) for table, column in zip(tables, rows.T, strict=True)]
         return (vectors[0] * vectors[1] * vectors[2]).sum(dim=1)
 
     for _ in range(_RULE_STEPS):
