@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import pytest
 import torch
+from encoders import encoder, pack, sentence
 
 from anaphora.base.errors import UserError
-from anaphora.model.position import Alibi, Learned, Rotary, Sinusoidal, T5Relative
+from anaphora.model.position import Alibi, Learned, Position, Rotary, Sinusoidal, T5Relative
 
 
 def test_alibi_takes_the_same_off_on_both_sides_by_the_distance_and_the_slope_of_the_head() -> None:
@@ -42,6 +44,43 @@ def test_rotary_turns_each_pair_by_the_position_times_its_frequency() -> None:
     turned = Rotary(4, 10_000.0).rotate(torch.tensor([[[[1.0, 1.0, 0.0, 0.0]]]]), torch.tensor([[3]]))
     expected = [math.cos(3), math.cos(0.03), math.sin(3), math.sin(0.03)]
     torch.testing.assert_close(turned, torch.tensor([[[expected]]]))
+
+
+class RotaryInEachLayer(Rotary):
+    """The formula anew in each layer, for queries and again for keys."""
+
+    def rotate(self, heads: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
+        angles = (positions.unsqueeze(-1) * self.frequencies).unsqueeze(1)
+        cosine, sine = angles.cos().to(heads.dtype), angles.sin().to(heads.dtype)
+        first, second = heads.chunk(2, dim=-1)
+        return torch.cat((first * cosine - second * sine, second * cosine + first * sine), dim=-1)
+
+    def rotation(self, positions: torch.Tensor) -> Callable[[torch.Tensor], torch.Tensor]:
+        return Position.rotation(self, positions)
+
+
+@pytest.mark.parametrize("padding", [0, 5])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+def test_angles_shared_by_the_layers_give_bit_by_bit_what_each_layer_would_compute(
+    padding: int, dtype: torch.dtype
+) -> None:
+    model = encoder(layers=3).float()
+    tokens = pack([sentence(9, 1), sentence(6, 2), sentence(11, 3)], padding=padding)
+    queries = (torch.tensor([0, 0]), torch.tensor([3, 12]))
+    shared = model.position
+    assert isinstance(shared, Rotary)
+    results = []
+    for position in (shared, RotaryInEachLayer(8, 10_000.0)):
+        model.position = position
+        model.zero_grad()
+        with torch.autocast("cpu", dtype, enabled=dtype != torch.float32):
+            states, rows = model.forward_with_rows(tokens, queries)
+            maps = torch.cat(list(model.maps(tokens)))
+        states.float().square().sum().backward()
+        gradients = [weight.grad for weight in model.parameters() if weight.grad is not None]
+        results.append((states, rows, maps, *gradients))
+    assert len(results[0]) > 20
+    assert all(torch.equal(one, other) for one, other in zip(*results, strict=True))
 
 
 def test_sinusoidal_adds_the_waves_of_the_paper() -> None:

@@ -74,6 +74,21 @@ def test_a_batch_knows_its_pairs() -> None:
         assert all(abs(int(items[one] - items[other])) == 20 for one, other in batch.minimal_pairs.tolist())
 
 
+def test_the_pairs_among_some_items_come_in_the_order_of_all_pairs() -> None:
+    minimal_pairs = MinimalPairs(DATA)
+    draw = np.random.default_rng(0)
+    for count in (0, 1, 7, 25, 40):
+        items = draw.permutation(len(DATA))[:count]
+        number_of = {int(item): number for number, item in enumerate(items)}
+        expected = [
+            [number_of[first], number_of[second]]
+            for first, second in minimal_pairs.pairs.tolist()
+            if first in number_of and second in number_of
+        ]
+        among = minimal_pairs.pairs_among(items)
+        assert among.shape == (len(expected), 2) and among.tolist() == expected
+
+
 def test_minimal_pairs_of_the_same_answer_or_with_other_candidates_are_no_pair() -> None:
     others = [pair_item(1, 0), pair_item(1, 0), pair_item(1, 1, ("trophy", "suitcase"))]
     assert not len(MinimalPairs(EncodedSplit(others, word_vocabulary([one.text for one in others], min_count=1))).pairs)

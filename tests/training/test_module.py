@@ -18,7 +18,7 @@ from anaphora.settings.data import OwnExamples
 from anaphora.settings.model.attention import PROJECTIONS, projections_of
 from anaphora.settings.run import Config
 from anaphora.training.controls import freeze, shuffle_labels
-from anaphora.training.module import TrainingModule, step_seed
+from anaphora.training.module import TrainingModule, seed_generator, step_seed
 from anaphora.training.run import train
 
 
@@ -27,6 +27,14 @@ def test_every_step_of_every_seed_has_a_generator_of_its_own() -> None:
     assert len(seeds) == 50 * 200
     assert all(0 <= seed < 2**63 for seed in seeds)
     torch.manual_seed(max(seeds))
+
+
+def test_the_generator_of_a_step_draws_what_torch_draws_from_the_seed() -> None:
+    seed = step_seed(3, 7)
+    torch.manual_seed(seed)
+    expected = torch.rand(5)
+    seed_generator(seed, torch.device("cpu"))
+    assert torch.equal(torch.rand(5), expected)
 
 
 EVERY_ATTENTION = ("multi_head", "single_head", "shared_query_key", "uniform", "parameter_free")

@@ -134,8 +134,8 @@ class Attention(Mixer):
     def project(self, hidden: Tensor, content: Tensor, context: AttentionContext) -> tuple[Tensor, Tensor, Tensor]:
         """Query and key of `hidden`, value of `content`, positions applied: (B, T, W) twice -> (B, H, T, D) thrice."""
         query, key, value = self.unrotated(hidden, content)
-        rotated = context.position.rotate(query, context.positions)
-        query, key = rotated, rotated if key is query else context.position.rotate(key, context.positions)
+        rotated = context.rotate(query)
+        query, key = rotated, rotated if key is query else context.rotate(key)
         for edit in self.edits:
             query, key, value = edit.projected(query, key, value, context)
         return query, key, value

@@ -69,7 +69,7 @@ class Encoder(nn.Module):
         return AttentionContext(
             embeddings=self.embed(tokens),
             positions=positions,
-            position=self.position,
+            rotate=self.position.rotation(positions),
             mask=mask,
             bias=mask if added is None else mask + added,
             segments=segments,

@@ -6,12 +6,11 @@ B batch, T tokens, H heads, D features a head, W width.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
-
-from anaphora.model.position import Position
 
 
 @dataclass(frozen=True)
@@ -21,7 +20,7 @@ class AttentionContext:
     Attributes:
         embeddings: (B, T, W) what the first layer reads.
         positions: (B, T) position of each token in its own sentence.
-        position: the position encoding, which turns queries and keys.
+        rotate: turns queries or keys by their positions: (B, H, T, D) -> same.
         mask: (B, 1, T, T), 0 where two tokens share a sentence and -inf elsewhere.
         bias: mask plus what the position encoding adds, broadcastable to (B, H, T, T).
         segments: (B, T) number of each token's sentence in its row, -1 for padding.
@@ -31,7 +30,7 @@ class AttentionContext:
 
     embeddings: Tensor
     positions: Tensor
-    position: Position
+    rotate: Callable[[Tensor], Tensor]
     mask: Tensor
     bias: Tensor
     segments: Tensor

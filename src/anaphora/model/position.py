@@ -7,6 +7,7 @@ D features a head, W width, Q queries, K keys.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
@@ -32,6 +33,10 @@ class Position(nn.Module):
     def rotate(self, heads: Tensor, positions: Tensor) -> Tensor:
         """Turn queries or keys: (B, H, T, D) -> (B, H, T, D), unchanged here."""
         return heads
+
+    def rotation(self, positions: Tensor) -> Callable[[Tensor], Tensor]:
+        """`rotate` at these positions for all layers of a pass: what depends on positions alone is computed once."""
+        return lambda heads: self.rotate(heads, positions)
 
     def bias(self, query_positions: Tensor, key_positions: Tensor) -> Tensor | None:
         """What is added to the scores: broadcastable to (B, H, Q, K), or None for nothing, as here."""
@@ -92,10 +97,18 @@ class Rotary(Position):
         self.register_buffer("frequencies", _frequencies(features, base), persistent=False)
 
     def rotate(self, heads: Tensor, positions: Tensor) -> Tensor:
+        return self.rotation(positions)(heads)
+
+    def rotation(self, positions: Tensor) -> Callable[[Tensor], Tensor]:
         angles = (positions.unsqueeze(-1) * self.frequencies).unsqueeze(1)  # (B, 1, T, D/2)
-        cosine, sine = angles.cos().to(heads.dtype), angles.sin().to(heads.dtype)
-        first, second = heads.chunk(2, dim=-1)
-        return torch.cat((first * cosine - second * sine, second * cosine + first * sine), dim=-1)
+        cosines, sines = angles.cos(), angles.sin()
+
+        def turned(heads: Tensor) -> Tensor:
+            cosine, sine = cosines.to(heads.dtype), sines.to(heads.dtype)
+            first, second = heads.chunk(2, dim=-1)
+            return torch.cat((first * cosine - second * sine, second * cosine + first * sine), dim=-1)
+
+        return turned
 
 
 class Alibi(Position):

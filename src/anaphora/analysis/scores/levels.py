@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.analysis.scores.baselines.order_models import RULE_MODEL, is_of_two, order_shortcuts
+from anaphora.analysis.scores.baselines.order_models import RULE_MODEL, is_of_two, order_shortcuts_of_each
 from anaphora.analysis.scores.cells import bootstrap_interval, clusters, rounded
 from anaphora.analysis.scores.heads import Head, HeadScores, is_main
 from anaphora.analysis.scores.quads import quads_of, set_products
@@ -32,13 +32,16 @@ def composition_shortcuts(
     Returns:
         name -> (N,), NaN for an item that is no composition; empty where there is none.
     """
-    results: dict[str, Floats] = {}
+    splits, numbers = [], []
     for language in dict.fromkeys(example.language for example in test):
         known = [example for example in train if _is_composition(example, language)]
         items = [item for item, example in enumerate(test) if _is_composition(example, language)]
-        if not known or not items:
-            continue
-        for name, right in order_shortcuts(known, [test[item] for item in items], tokenizer).items():
+        if known and items:
+            splits.append((known, [test[item] for item in items]))
+            numbers.append(items)
+    results: dict[str, Floats] = {}
+    for items, shortcuts in zip(numbers, order_shortcuts_of_each(splits, tokenizer), strict=True):
+        for name, right in shortcuts.items():
             results.setdefault(name, np.full(len(test), np.nan))[items] = right
     return results
 

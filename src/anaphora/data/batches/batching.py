@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from anaphora.base.batch import Batch, EncoderInput
 from anaphora.base.errors import UserError
-from anaphora.data.batches.encoded import EncodedSplit, Indices
+from anaphora.data.batches.encoded import EncodedSplit, Indices, RaggedArray
 from anaphora.data.batches.masking import draw_own_words, mask_words
 from anaphora.data.example import Example
 from anaphora.data.tokens.tokenizer import TokenizedText, Tokenizer
@@ -98,13 +98,18 @@ class MinimalPairs:
         pairs = (pair for unit in self.batch_units for pair in combinations(unit, 2))
         differing = [(first, second) for first, second in pairs if (data.gold[first] != data.gold[second]).any()]
         self.pairs: Indices = np.array(differing, dtype=np.int64).reshape(-1, 2)
+        # The pairs that each item is the first of: a batch looks at those of its own items alone.
+        firsts = self.pairs[:, 0]
+        counts = np.bincount(firsts, minlength=len(data.examples))
+        self._pairs_of = RaggedArray.joined(firsts.argsort(kind="stable"), counts)
 
     def pairs_among(self, items: Indices) -> Indices:
-        """The minimal pairs among some items, as indices into `items`: (Q, 2)."""
-        index_of = np.full(int(max(items.max(initial=0), self.pairs.max(initial=0))) + 1, -1, dtype=np.int64)
-        index_of[items] = np.arange(len(items))
-        indices: Indices = index_of[self.pairs]
-        return indices[(indices >= 0).all(axis=1)]
+        """The minimal pairs among some different items, as indices into `items`: (Q, 2)."""
+        pairs = self.pairs[np.sort(self._pairs_of.take(items)[0])]
+        order = items.argsort()
+        places = np.minimum(items[order].searchsorted(pairs), len(items) - 1)
+        indices: Indices = order[places]
+        return indices[(items[indices] == pairs).all(axis=1)]
 
 
 @dataclass(frozen=True)

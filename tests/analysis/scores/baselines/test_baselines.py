@@ -122,6 +122,27 @@ def test_the_best_offset_is_learned_from_training() -> None:
     assert focal_correctness(learned.best_offset(last), second).mean() == 0
 
 
+def test_positional_policies_together_are_as_right_as_each_alone(splits: dict[str, list[Example]]) -> None:
+    def only(number: int) -> policies.Policy:
+        return lambda item: policies.positional_scores(item)[number]
+
+    items = [ITEM, *splits["test"]]
+    together = np.stack([policies.focal_shares(policies.positional_scores(item), item) for item in items], axis=1)
+    assert len(together) == 3 * 6 + 81
+    for number, shares in enumerate(together):
+        assert np.array_equal(shares, focal_correctness(only(number), items))
+    # Rank 0 of Al, Bertram and Clemens: from the first, from the last, and outwards from the pronoun.
+    assert policies.positional_scores(ITEM)[:3].tolist() == [[0, -1, -2], [-2, -1, 0], [0, -2, -1]]
+
+
+def test_many_examples_at_once_get_the_scores_of_each(splits: dict[str, list[Example]]) -> None:
+    policy = learned.bag_with_interactions(splits["train"])
+    test = splits["test"]
+    at_once = list(policies.scores_of_each(policy, test))
+    assert isinstance(policy, policies.PolicyOfMany) and len(at_once) == len(test)
+    assert all(np.array_equal(scores, policy(item)) for scores, item in zip(at_once, test, strict=True))
+
+
 def test_the_odd_one_out_is_found_where_training_has_the_habit() -> None:
     def odd(common: str, other: str) -> Example:
         text = f"the {common} , the {other} and it moved ."

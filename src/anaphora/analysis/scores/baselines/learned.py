@@ -12,8 +12,9 @@ from anaphora.analysis.scores.baselines.policies import (
     WORDS,
     Floats,
     Policy,
-    focal_correctness,
-    positional_policies,
+    PolicyOfMany,
+    focal_shares,
+    positional_scores,
     random_choice,
 )
 from anaphora.data.corpora.division import group_key
@@ -35,7 +36,10 @@ def best_offset(train: Sequence[Example]) -> Policy:
     40 tokens from the pronoun.
     """
     sample = _evenly_spaced(train, 2000)
-    return max(positional_policies(), key=lambda policy: float(focal_correctness(policy, sample).mean()))
+    shares = np.stack([focal_shares(positional_scores(example), example) for example in sample], axis=1)
+    means = [float(of_policy.mean()) for of_policy in shares]
+    best = means.index(max(means))
+    return lambda example: positional_scores(example)[best]
 
 
 def most_frequent(train: Sequence[Example]) -> Policy:
@@ -221,13 +225,13 @@ def _ranker(train: Sequence[Example], features: Callable[[Example], Iterator[lis
     model.fit(hasher.transform(rows()), answers)
     weights = model.coef_[0]
 
-    def scores(example: Example) -> Floats:
-        matrix = hasher.transform(features(example))
+    def scores(examples: Sequence[Example]) -> Floats:
+        matrix = hasher.transform(row for example in examples for row in features(example))
         # What candidates share may differ in the last digit by the order of the sum; it must not break a tie.
         rounded: Floats = np.round(matrix @ weights, 6)
         return rounded
 
-    return scores
+    return PolicyOfMany(scores)
 
 
 def learned_answers(kind: str, known: Sequence[Example]) -> Mapping[str, Callable[[Sequence[Example]], Policy]]:

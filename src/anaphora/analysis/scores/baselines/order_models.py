@@ -11,17 +11,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from itertools import combinations
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from anaphora.analysis.scores.baselines.word_sets import Ints, WordSets
 from anaphora.data.example import Example, Span
 from anaphora.data.tokens.tokenizer import TokenizedText, Tokenizer
 
 Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 RULE = ("predicate", "cue", "voice")
 """The factors of a wording: a table of them has memorised what training shows, the model of the rule understands it."""
@@ -31,14 +30,15 @@ TABLE_OF_WORDINGS = "table_of_wordings"
 RULE_MODEL = "rule_model"
 """What knows the factors of the corpus by name and learns how they act together."""
 _ZONES = 4  # before the names, between them, up to the pronoun, behind it
-_BUCKETS = 2**22  # of hashed features
-_CHUNK = 2_000  # items whose features are held at a time
+_CHUNK = 2_000  # items of a step of the logistic regressions
 _RATE, _UPDATES, _MOST_EPOCHS = 1.0, 200_000, 60  # of the logistic regressions, whose rows have length 1
 _LEAST_ITEMS_OF_A_TREE_FEATURE = 20
+_WITH_PLACES = "_with_places"
+_LONGEST_FIRST = ("boosted_trees", "triples", "pairs", "words")  # some ten seconds to less than one, of 40,000 items
 _LEAST_ITEMS_SIDE_BY_SIDE = 10_000  # below, starting processes takes longer than they save
-_TREE_SETTINGS = {"max_iter": 100, "learning_rate": 0.2, "max_leaf_nodes": 31, "early_stopping": False}
+# A word is there or not, so two bins hold as much as 255.
+_TREE_SETTINGS = {"max_iter": 100, "learning_rate": 0.2, "max_leaf_nodes": 31, "max_bins": 2, "early_stopping": False}
 _RANK, _RULE_STEPS, _RULE_RATE = 8, 400, 0.05
-_FACTORS = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9], dtype=np.uint64)
 
 
 @dataclass(frozen=True)
@@ -66,23 +66,46 @@ def order_shortcuts(train: Sequence[Example], test: Sequence[Example], tokenizer
         test: N likewise.
         tokenizer: what a word is.
     """
-    from sklearn.utils.parallel import Parallel, delayed
+    [results] = order_shortcuts_of_each([(train, test)], tokenizer)
+    return results
 
-    known, items = (_order_items(examples, tokenizer) for examples in (train, test))
-    readings = {"": (known.words, items.words), "_with_places": (known.placed_words, items.placed_words)}
-    learn = {
+
+def order_shortcuts_of_each(
+    splits: Sequence[tuple[Sequence[Example], Sequence[Example]]], tokenizer: Tokenizer
+) -> list[dict[str, Floats]]:
+    """The same of several languages, each with its training and test items, learned side by side."""
+    from sklearn.utils.parallel import Parallel
+
+    read = [tuple(_order_items(examples, tokenizer) for examples in pair) for pair in splits]
+    learners = {
+        (number, name): learner for number, pair in enumerate(read) for name, learner in _learners(*pair).items()
+    }
+    # What takes longest begins, so that no core waits for it at last.
+    begun = sorted(learners, key=lambda each: _LONGEST_FIRST.index(each[1].removesuffix(_WITH_PLACES)))
+    side_by_side = any(len(train) >= _LEAST_ITEMS_SIDE_BY_SIDE for train, _ in splits)
+    answers = Parallel(n_jobs=-1 if side_by_side else 1)(learners[each] for each in begun)
+    says_second = dict(zip(begun, answers, strict=True))
+    all_results = []
+    for number, (known, items) in enumerate(read):
+        results = {TABLE_OF_WORDINGS: _table(known, items, RULE)}
+        results |= {name: _right(says_second[own, name], items) for own, name in learners if own == number}
+        if all(factor in known.examples[0].factors for factor in RULE):
+            results[RULE_MODEL] = _rule_model(known, items)
+        all_results.append(results)
+    return all_results
+
+
+def _learners(known: OrderItems, items: OrderItems) -> dict[str, Any]:
+    """What learns on the known items and says of the others whether the second is meant: name -> a call to be made."""
+    from sklearn.utils.parallel import delayed
+
+    readings = {"": (known.words, items.words), _WITH_PLACES: (known.placed_words, items.placed_words)}
+    linear = {
         f"{name}{suffix}": delayed(_linear)(*texts, known.second, count)
         for count, name in enumerate(("words", "pairs", "triples"), start=1)
         for suffix, texts in readings.items()
     }
-    learn["boosted_trees"] = delayed(_boosted_trees)(known.placed_words, items.placed_words, known.second)
-    # Of many items each takes some ten seconds of one core.
-    says_second = Parallel(n_jobs=-1 if len(train) >= _LEAST_ITEMS_SIDE_BY_SIDE else 1)(learn.values())
-    results = {TABLE_OF_WORDINGS: _table(known, items, RULE)}
-    results |= {name: _right(says, items) for name, says in zip(learn, says_second, strict=True)}
-    if all(factor in train[0].factors for factor in RULE):
-        results[RULE_MODEL] = _rule_model(known, items)
-    return results
+    return linear | {"boosted_trees": delayed(_boosted_trees)(*readings[_WITH_PLACES], known.second)}
 
 
 def wordings_seen(train: Sequence[Example], test: Sequence[Example]) -> Floats:
@@ -168,74 +191,52 @@ def _linear(known_words: Sequence[Ints], test_words: Sequence[Ints], second: NDA
     model = SGDClassifier(
         loss="log_loss", alpha=1e-8, learning_rate="constant", eta0=_RATE, max_iter=epochs, tol=None, random_state=0
     )
+    sets = WordSets(known_words, count)
     chunks = -(-len(known_words) // _CHUNK)
     if chunks == 1:
-        model.fit(_set_features(known_words, count), second)
+        model.fit(sets.matrix(range(len(known_words))), second)
     else:
         order = np.random.default_rng(0)
         for _ in range(epochs):
             for items in np.array_split(order.permutation(len(known_words)), chunks):
-                features = _set_features([known_words[item] for item in items], count)
-                model.partial_fit(features, second[items], classes=[False, True])
+                model.partial_fit(sets.matrix(items), second[items], classes=[False, True])
     says = [
-        model.decision_function(_set_features(test_words[start : start + _CHUNK], count))
+        model.decision_function(sets.matrix_of(test_words[start : start + _CHUNK]))
         for start in range(0, len(test_words), _CHUNK)
     ]
     return np.concatenate(says)
-
-
-def _set_features(texts: Sequence[Ints], count: int):  # type: ignore[no-untyped-def]  # scipy has no types
-    """A row a text, of unit length: every set of at most `count` of its words, hashed."""
-    from scipy.sparse import csr_matrix
-
-    rows: list[Ints] = [np.zeros(0, np.int64)] * len(texts)
-    by_length: dict[int, list[int]] = {}
-    for number, words in enumerate(texts):
-        by_length.setdefault(len(words), []).append(number)
-    for length, numbers in by_length.items():  # texts of one length at once
-        stacked = np.array([texts[number] for number in numbers], dtype=np.uint64)
-        hashed = np.concatenate([_hashed_sets(stacked, size) for size in range(1, min(count, length) + 1)], axis=1)
-        for number, row in zip(numbers, hashed, strict=True):
-            rows[number] = row
-    lengths = np.array([len(row) for row in rows])
-    values = np.repeat(1 / np.sqrt(np.maximum(lengths, 1)), lengths)
-    starts = np.concatenate(([0], np.cumsum(lengths)))
-    return csr_matrix((values, np.concatenate(rows), starts), shape=(len(texts), _BUCKETS))
-
-
-def _hashed_sets(words: NDArray[np.uint64], size: int) -> Ints:
-    """The bucket of every set of so many words of each text: (N, W) -> (N, S)."""
-    places = _sets_of(words.shape[1], size)
-    mixed = np.zeros((len(words), len(places)), dtype=np.uint64)
-    for column, factor in zip(places.T, _FACTORS, strict=False):
-        mixed = (mixed ^ (words[:, column] + np.uint64(1))) * factor
-        mixed ^= mixed >> np.uint64(29)
-    return (mixed % np.uint64(_BUCKETS)).astype(np.int64)
-
-
-@lru_cache(maxsize=256)
-def _sets_of(count: int, size: int) -> Ints:
-    """Every set of so many of the numbers below `count`, a row each."""
-    return np.array(list(combinations(range(count), size)))
 
 
 def _boosted_trees(known_words: Sequence[Ints], test_words: Sequence[Ints], second: NDArray[np.bool_]) -> Floats:
     """Trees on which words stand in which zone: (N,), above 0 for the second name."""
     from sklearn.ensemble import HistGradientBoostingClassifier
 
-    counts = Counter(word for words in known_words for word in words.tolist())
-    often = sorted(word for word, count in counts.items() if count >= _LEAST_ITEMS_OF_A_TREE_FEATURE)
-    if not often:
+    words, counts = np.unique(np.concatenate(known_words), return_counts=True)
+    often = words[counts >= _LEAST_ITEMS_OF_A_TREE_FEATURE]
+    if not len(often):
         return np.zeros(len(test_words))
+    present = _presence(known_words, often)
+    # Of words that always come together trees take the first: the others change nothing but the time.
+    first: dict[bytes, int] = {}
+    for number, column in enumerate(np.packbits(present.astype(np.bool_), axis=0).T):
+        first.setdefault(column.tobytes(), number)
+    kept = list(first.values())
+    present = present[:, kept]
     model = HistGradientBoostingClassifier(random_state=0, **_TREE_SETTINGS)
-    model.fit(_presence(known_words, often), second)
-    probability: Floats = model.predict_proba(_presence(test_words, often))[:, list(model.classes_).index(True)]
+    model.fit(present, second)
+    probability: Floats = model.predict_proba(_presence(test_words, often[kept]))[:, list(model.classes_).index(True)]
     return probability - 0.5
 
 
-def _presence(texts: Sequence[Ints], features: Sequence[int]) -> NDArray[np.float32]:
-    listed = np.array(features)
-    return np.stack([np.isin(listed, words) for words in texts]).astype(np.float32)
+def _presence(texts: Sequence[Ints], features: Ints) -> Floats:
+    """Which of some words, sorted, each text has: (N, F) of 0 and 1, a column after the other, as trees read them."""
+    flat = np.concatenate(texts)
+    text_of = np.repeat(np.arange(len(texts)), [len(words) for words in texts])
+    column = np.minimum(np.searchsorted(features, flat), len(features) - 1)
+    known = features[column] == flat
+    present = np.zeros((len(texts), len(features)), order="F")
+    present[text_of[known], column[known]] = 1
+    return present
 
 
 def _rule_model(known: OrderItems, test: OrderItems) -> Floats:
@@ -262,7 +263,8 @@ def _rule_model(known: OrderItems, test: OrderItems) -> Floats:
     columns, labels = codes(known), torch.tensor(known.second, dtype=torch.float32)
 
     def logits(rows: torch.Tensor) -> torch.Tensor:
-        vectors = [table[column] for table, column in zip(tables, rows.T, strict=True)]
+        # Not by indexing: with several threads that adds gradients up in another order each time.
+        vectors = [functional.embedding(column, table) for table, column in zip(tables, rows.T, strict=True)]
         return (vectors[0] * vectors[1] * vectors[2]).sum(dim=1)
 
     for _ in range(_RULE_STEPS):
