@@ -150,7 +150,9 @@ def _remove_translation(folder: Path, stem: str, drawn: Collection[Path]) -> Non
     """
     page = folder / f"{stem}.zh.html"
     if page.is_file() and f'<a href="{stem}.html" lang="en" hreflang="en">'.encode() in page.read_bytes():
-        for figure in drawn:
+        # Reports on both splits draw the same figures; a Chinese page that stays keeps its own.
+        stale = drawn if list(folder.glob("*.zh.html")) == [page] else ()
+        for figure in stale:
             for name in FORMATS:
                 figure.with_name(f"{figure.name}.zh.{name}").unlink(missing_ok=True)
         page.unlink()  # last, for by it a command that was broken off knows that there is something to remove

@@ -39,7 +39,7 @@ def one_head_measures(headline: Headline) -> dict[str, dict[str, dict[str, float
     if of_levels:
         compositions = [examples[number] for number in sorted(of_levels)]
         for language, levels in _measured(run, compositions, head, _levels).items():
-            groups[language] |= levels
+            groups.setdefault(language, {}).update(levels)
     return groups
 
 

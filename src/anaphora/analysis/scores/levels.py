@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.analysis.scores.baselines.order_models import RULE_MODEL, is_of_two, order_shortcuts_of_each
+from anaphora.analysis.scores.baselines.order_models import RULE_MODEL, is_of_two, order_shortcuts
 from anaphora.analysis.scores.cells import bootstrap_interval, clusters, rounded
 from anaphora.analysis.scores.heads import Head, HeadScores, is_main
 from anaphora.analysis.scores.quads import quads_of, set_products
@@ -40,7 +40,9 @@ def composition_shortcuts(
             splits.append((known, [test[item] for item in items]))
             numbers.append(items)
     results: dict[str, Floats] = {}
-    for items, shortcuts in zip(numbers, order_shortcuts_of_each(splits, tokenizer), strict=True):
+    if not splits:
+        return results
+    for items, shortcuts in zip(numbers, order_shortcuts(splits, tokenizer), strict=True):
         for name, right in shortcuts.items():
             results.setdefault(name, np.full(len(test), np.nan))[items] = right
     return results

@@ -52,7 +52,8 @@ def three_way(positive: bool, high: bool, passive: bool) -> bool:
 
 def accuracy(train: list[Example], test: list[Example]) -> dict[str, float]:
     tokenizer = word_vocabulary([example.text for example in train])
-    return {name: float(right.mean()) for name, right in order_shortcuts(train, test, tokenizer).items()}
+    [shortcuts] = order_shortcuts([(train, test)], tokenizer)
+    return {name: float(right.mean()) for name, right in shortcuts.items()}
 
 
 def test_a_rule_of_words_is_learned_by_all_and_names_are_not_read() -> None:
@@ -98,7 +99,7 @@ def test_combinations_never_seen_are_beyond_every_shortcut_but_not_beyond_the_ru
 def test_the_same_items_give_the_same_numbers() -> None:
     examples = every_item(three_way)[::3]
     tokenizer = word_vocabulary([example.text for example in examples])
-    one, two = (order_shortcuts(examples, examples[:40], tokenizer) for _ in range(2))
+    [one], [two] = (order_shortcuts([(examples, examples[:40])], tokenizer) for _ in range(2))
     assert all(np.array_equal(one[name], two[name]) for name in one)
 
 

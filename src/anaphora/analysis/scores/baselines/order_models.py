@@ -58,22 +58,19 @@ class OrderItems:
     examples: Sequence[Example]
 
 
-def order_shortcuts(train: Sequence[Example], test: Sequence[Example], tokenizer: Tokenizer) -> dict[str, Floats]:
-    """How right each shortcut of the list is, and the model of the rule: name -> (N,) in [0, 1], a tie 1/2.
-
-    Args:
-        train: of one language, each with two focal candidates of which one is meant.
-        test: N likewise.
-        tokenizer: what a word is.
-    """
-    [results] = order_shortcuts_of_each([(train, test)], tokenizer)
-    return results
-
-
-def order_shortcuts_of_each(
+def order_shortcuts(
     splits: Sequence[tuple[Sequence[Example], Sequence[Example]]], tokenizer: Tokenizer
 ) -> list[dict[str, Floats]]:
-    """The same of several languages, each with its training and test items, learned side by side."""
+    """How right each shortcut of the list is, and the model of the rule, in several languages, learned side by side.
+
+    Args:
+        splits: of each language its training and its N test items, each item with two focal candidates of which one is
+            meant.
+        tokenizer: what a word is.
+
+    Returns:
+        For each language name -> (N,) in [0, 1], a tie 1/2.
+    """
     from sklearn.utils.parallel import Parallel
 
     read = [tuple(_order_items(examples, tokenizer) for examples in pair) for pair in splits]

@@ -74,6 +74,7 @@ def _buckets_of_sets(texts: Sequence[Ints], count: int) -> list[Columns]:
     by_length: dict[int, list[int]] = {}
     for number, words in enumerate(texts):
         by_length.setdefault(len(words), []).append(number)
+    by_length.pop(0, None)  # a text without words has no sets
     for length, alike in by_length.items():  # texts of one length at once
         for start in range(0, len(alike), _TEXTS_AT_ONCE):
             numbers = alike[start : start + _TEXTS_AT_ONCE]
