@@ -120,7 +120,7 @@ class Messages:
         for name in REASONS:
             for function in self.source.functions[name]:
                 for template in self._returned(function, 0):
-                    self._add(template, f"{function.path.relative_to(folder)}:{function.node.lineno}")
+                    self._add(template, f"{function.path.relative_to(folder)}:{name}")
         self._gather_arguments()
 
     def _gather(self, expression: ast.expr, scope: Scope, words: int = 2) -> None:

@@ -76,7 +76,7 @@ def test_angles_shared_by_the_layers_give_bit_by_bit_what_each_layer_would_compu
         with torch.autocast("cpu", dtype, enabled=dtype != torch.float32):
             states, rows = model.forward_with_rows(tokens, queries)
             maps = torch.cat(list(model.maps(tokens)))
-        states.float().square().sum().backward()
+        states.float().square().sum().backward()  # type: ignore[no-untyped-call]
         gradients = [weight.grad for weight in model.parameters() if weight.grad is not None]
         results.append((states, rows, maps, *gradients))
     assert len(results[0]) > 20

@@ -52,7 +52,7 @@ def _measured(
     run: Run, examples: Sequence[Example], head: Head, by: Cells
 ) -> dict[str, dict[str, dict[str, float | None]]]:
     tested = one_head_tests_of_run(run, examples, head, by)
-    whole = maps_of_each(run.model, run.tokenizer, examples, run.config.task.prediction)
+    whole = maps_of_each(run.model, run.tokenizer, list(examples), run.config.task.prediction)
     specificity = pronoun_specificity(examples, whole, head, by)
     return {
         language: {

@@ -109,7 +109,8 @@ class MinimalPairs:
         order = items.argsort()
         places = np.minimum(items[order].searchsorted(pairs), len(items) - 1)
         indices: Indices = order[places]
-        return indices[(items[indices] == pairs).all(axis=1)]
+        among: Indices = indices[(items[indices] == pairs).all(axis=1)]
+        return among
 
 
 @dataclass(frozen=True)

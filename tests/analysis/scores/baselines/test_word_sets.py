@@ -65,9 +65,14 @@ def test_trees_answer_alike_with_all_bins_and_with_words_that_always_come_togeth
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     known, others = texts_of_words(400, 4), texts_of_words(30, 5)
-    together = [[np.union1d(text, text[text % 5 == 0] + 100) for text in texts] for texts in (known, others)]
+    more_known, more_others = (
+        [np.union1d(text, text[text % 5 == 0] + 100) for text in texts] for texts in (known, others)
+    )
     second = np.array([(3 in text) ^ (7 in text) ^ (20 in text) for text in known])
-    answers = [order_models._boosted_trees(known, others, second), order_models._boosted_trees(*together, second)]
+    answers = [
+        order_models._boosted_trees(known, others, second),
+        order_models._boosted_trees(more_known, more_others, second),
+    ]
     monkeypatch.setitem(order_models._TREE_SETTINGS, "max_bins", 255)
     answers.append(order_models._boosted_trees(known, others, second))
     assert np.unique(answers[0]).size > 5
