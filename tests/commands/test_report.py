@@ -369,15 +369,20 @@ def test_a_report_in_one_language_leaves_no_outdated_page_in_the_other(
 ) -> None:
     monkeypatch.setattr(write, "inline_svg", lambda *_: "")
     monkeypatch.setattr(report, "save_figure", lambda figure, stem, formats: stem.with_name(f"{stem.name}.svg").touch())
-    asked = Report(run=str(own_report), items=8, untrained=1, sentences=4, interface_language="both")
-    _, chinese = report.report(asked)
+    settings = Report(run=str(own_report), items=8, untrained=1, sentences=4, interface_language="both")
+    _, chinese = report.report(settings)
     figures = own_report / "figures"
     mine = figures / "mine.zh.svg"
     mine.touch()
     assert (figures / "scoreboard.zh.svg").exists()
-    report.report(replace(asked, interface_language="en"))
+    report.report(replace(settings, interface_language="en"))
     assert not chinese.exists() and list(figures.glob("*.zh.*")) == [mine]
     assert "report.zh.html" not in (own_report / "report.html").read_text(encoding="utf-8")
     chinese.write_text("<html><title>My notes on report.html</title></html>", encoding="utf-8")
-    report.report(replace(asked, interface_language="zh"))
+    report.report(replace(settings, interface_language="zh"))
     assert chinese.exists()
+    report.report(settings)
+    (own_report / "report_dev.zh.html").touch()
+    report.report(replace(settings, interface_language="en"))
+    # The figures are those of the other split's page too, which stays.
+    assert not chinese.exists() and (figures / "scoreboard.zh.svg").exists()
