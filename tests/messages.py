@@ -26,8 +26,8 @@ ERRORS = (
 """What a message is handed to."""
 NOTICES = ("say", "working", "progress", "show")
 """What a line for the terminal is handed to; there a word alone is a message too."""
-REASONS = ("why_untested",)
-"""What gives the reason that stands in such a line."""
+REASONS = ("why_untested", "keep_what_there_is")
+"""What gives the reason or the way out that stands in such a line."""
 PLACE = "\0"
 """Stands for a value in a template whose places are not numbered yet."""
 MOST_INLINE = 3

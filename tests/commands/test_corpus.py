@@ -39,7 +39,10 @@ def described(script: Callable[..., Any], tmp_path: Path) -> Callable[..., str]:
 
 
 def row_of(printed: str, name: str) -> list[str]:
-    return next(line.split() for line in printed.splitlines() if line.split()[:1] == [name])
+    """The cells of the row of this name, which is several words."""
+    words = name.split()
+    rows = (line.split() for line in printed.splitlines())
+    return next([name, *row[len(words) :]] for row in rows if row[: len(words)] == words)
 
 
 def test_items_rows_reasons_and_shortcuts_are_printed_and_written(
@@ -49,7 +52,7 @@ def test_items_rows_reasons_and_shortcuts_are_printed_and_written(
     assert "read: 10 items from 11 rows in" in printed
     assert "dropped: 1 rows (a candidate is not in the sentence)" in printed
     assert row_of(printed, "nearest")[1:4] == ["en", "4", "0.500"]
-    assert row_of(printed, "bag_by_place")[3] == "1.000"
+    assert row_of(printed, "bag by place")[3] == "1.000"
     with (tmp_path / "out" / "counts.csv").open() as file:
         assert [row["items"] for row in csv.DictReader(file)] == ["6", "4"]
 
@@ -101,7 +104,7 @@ def test_without_a_training_split_the_learned_shortcuts_are_left_out_and_that_is
 ) -> None:
     printed = described(DPR, "data.test_share=1", "data.dev_share=0")
     assert row_of(printed, "nearest")[2] == "10"
-    assert "bag_of_words" not in printed
+    assert "bag of words" not in printed
     assert "no training split: there are no learned shortcuts" in printed
 
 

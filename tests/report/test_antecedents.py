@@ -62,7 +62,7 @@ def test_the_table_shows_every_row_in_full_and_the_papers_below() -> None:
 
 def test_missing_columns_are_left_out() -> None:
     tables = [line for line in terminal_tables(metrics(columns=("all", "pronoun"))) if isinstance(line, Table)]
-    assert [str(column.header).split("\n")[0] for column in tables[0].columns] == ["", "all", "pronoun"]
+    assert [str(column.header).split("\n")[0] for column in tables[0].columns] == ["", "all mentions", "pronouns"]
 
 
 @pytest.mark.parametrize("field", antecedents.CANDIDATE_SETS)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import mean, median
 from typing import Any
@@ -11,6 +11,7 @@ from rich import box
 from rich import table as rich_table
 
 from anaphora.benchmark.stopwatch import Measurement, relative_half_range
+from anaphora.report.wording import DEFAULT, labels, phrase
 
 
 @dataclass(frozen=True)
@@ -18,13 +19,15 @@ class BenchmarkTable:
     """The rates of all variants on one set of sentences.
 
     Attributes:
-        title: the work, the size and the lengths.
-        unit: of the rates.
+        work: the phrase of the work, the size and the texts.
+        about: the values of that phrase.
+        unit: the phrase of the rates' unit.
         lengths: tokens of every sentence.
         rows: the variants, measured.
     """
 
-    title: str
+    work: str
+    about: Mapping[str, Any]
     unit: str
     lengths: Sequence[int]
     rows: Sequence[Measurement]
@@ -36,17 +39,21 @@ class BenchmarkTable:
 
     def terminal_table(self) -> rich_table.Table:
         """Medians with half the range of the repeats; ratios are medians of the repeats' own ratios."""
+        title, caption = phrase("benchmark", self.work, **self.about), self._caption()
         terminal_table = rich_table.Table(
-            title=self.title, caption=self._caption(), title_justify="left", caption_justify="left", box=box.SIMPLE
+            title=title, caption=caption, title_justify="left", caption_justify="left", box=box.SIMPLE
         )
         terminal_table.add_column("", no_wrap=True)
-        for heading in (self.unit, *(f"over {peer.variant.name}" for peer in self.peers), "real tokens", "peak, MiB"):
+        over = [phrase("benchmark", "over", peer=_variant_name(peer.variant.name)) for peer in self.peers]
+        headings = (phrase("benchmark", name) for name in ("real_tokens", "peak"))
+        for heading in (phrase("benchmark", self.unit), *over, *headings):
             terminal_table.add_column(heading, justify="right")
         for row in self.rows:
             ratios = [_median_with_spread("{:.2f}", row.over(peer)) for peer in self.peers]
             rate = _median_with_spread("{:,.0f}" if median(row.rates) >= 10 else "{:.2f}", row.rates)
+            implementation = _variant_name(row.variant.implementation)
             terminal_table.add_row(
-                f"{row.variant.implementation} {row.variant.name}",
+                phrase("benchmark", "variant", implementation=implementation, way=_variant_name(row.variant.name)),
                 rate,
                 *ratios,
                 f"{row.variant.non_padding_share:.0%}",
@@ -57,8 +64,8 @@ class BenchmarkTable:
     def to_dict(self) -> dict[str, Any]:
         """Every figure, ready for JSON."""
         return {
-            "title": self.title,
-            "unit": self.unit,
+            "title": phrase("benchmark", self.work, DEFAULT, **self.about),
+            "unit": phrase("benchmark", self.unit, DEFAULT),
             "lengths": self._length_mix(),
             "rows": [
                 {
@@ -85,13 +92,26 @@ class BenchmarkTable:
 
     def _caption(self) -> str:
         mix = self._length_mix()
-        parameters = {row.variant.implementation: f"{row.variant.parameters / 1e6:.2f} M" for row in self.rows}
-        return (
-            f"{mix['sentences']} sentences of median {mix['median']:g}, mean {mix['mean']:.1f} and at most "
-            f"{mix['longest']} tokens; medians of {len(self.rows[0].rates)} repeats in turns, ± half the range; "
-            "peak is memory above what was held before; "
-            f"parameters: {', '.join(f'{name} {size}' for name, size in parameters.items())}"
+        millions = {row.variant.implementation: f"{row.variant.parameters / 1e6:.2f}" for row in self.rows}
+        parameters = [
+            phrase("benchmark", "parameters", implementation=_variant_name(name), millions=count)
+            for name, count in millions.items()
+        ]
+        return phrase(
+            "benchmark",
+            "caption",
+            sentences=mix["sentences"],
+            median=f"{mix['median']:g}",
+            mean=f"{mix['mean']:.1f}",
+            longest=mix["longest"],
+            repeats=len(self.rows[0].rates),
+            parameters=phrase("joined", "comma").join(parameters),
         )
+
+
+def _variant_name(name: str) -> str:
+    """A variant or its maker; models of the library keep their names."""
+    return labels("benchmark_variants").get(name, name)
 
 
 def _mebibytes(memory: int | None) -> str:

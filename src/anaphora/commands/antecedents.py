@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,12 +16,14 @@ from anaphora.api.runs import OpenRun
 from anaphora.base.console import console, print_table
 from anaphora.base.errors import UserError
 from anaphora.base.files import write_csv, write_json
+from anaphora.base.messages.translation import in_interface_language, interface_language
 from anaphora.commands.shared import held_output, open_run_or_model
 from anaphora.data.example import Example
 from anaphora.data.store import load as load_corpus
 from anaphora.report.antecedents import antecedent_figure, terminal_tables
 from anaphora.report.figures.files import save_figure
-from anaphora.report.terminal import print_phrase
+from anaphora.report.terminal import in_language_of_messages, print_phrase
+from anaphora.report.wording import phrase
 from anaphora.runs.directory import results_folder
 from anaphora.settings.commands.analysis import AntecedentSelection
 from anaphora.settings.data import Data
@@ -58,9 +61,13 @@ def _measure_antecedents(
     _check_factors(settings.by, measured)
     passages = {name: len({example.text for example in split}) for name, split in mentions.items()}
     total = sum(passages.values()) * (1 + settings.untrained)
-    with tqdm(total=total, unit="text", mininterval=1) as bar:
+    with tqdm(total=total, unit=phrase("progress", "texts", interface_language()), mininterval=1) as bar:
+
+        def progress(stage: str) -> None:
+            bar.set_description(in_interface_language(stage))
+
         selected = select_antecedents(
-            model, development, measured, settings.untrained, settings.by, bar.set_description, bar.update
+            model, development, measured, settings.untrained, settings.by, progress, bar.update
         )
     metrics = {
         "source": "Clark et al. 2019, table 2",
@@ -78,13 +85,19 @@ def _measure_antecedents(
     heads = [*heads_table(selected.development, "dev"), *heads_table(selected.measured, settings.split)]
     write_csv(folder / "heads.csv", heads)
     save_figure(antecedent_figure(metrics), folder / "figures" / "antecedent_selection", settings.formats)
+    print_selections(metrics)
+    print_phrase("written", path=folder)
+    return metrics
+
+
+@in_language_of_messages
+def print_selections(metrics: Mapping[str, Any]) -> None:
+    """Print the tables of what `antecedents.json` holds, and what they show of the best head."""
     for part in terminal_tables(metrics):
         if isinstance(part, Table):
             print_table(part)
         else:
             console.print(part, soft_wrap=True)
-    print_phrase("written", path=folder)
-    return metrics
 
 
 def _check_factors(by: list[str], examples: list[Example]) -> None:

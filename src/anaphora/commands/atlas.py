@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -22,8 +22,8 @@ from anaphora.commands.shared import held_output, open_models
 from anaphora.hf.reader import TransformersModel
 from anaphora.report.page.atlas.entry import AtlasEntry
 from anaphora.report.page.atlas.page import atlas_rows, write_atlas
-from anaphora.report.terminal import print_phrase, print_rows
-from anaphora.report.wording import phrase
+from anaphora.report.terminal import in_language_of_messages, print_phrase, print_rows
+from anaphora.report.wording import phrase, spoken_language
 from anaphora.runs.digests import analysis_code_digest, weights_digest
 from anaphora.runs.items import EvaluationSplits
 from anaphora.settings.commands.atlas import Atlas
@@ -54,12 +54,19 @@ def draw_atlas(settings: Atlas) -> list[AtlasEntry]:
         write_csv(folder / "atlas.csv", [dict(zip(rows.columns, row, strict=True)) for row in rows.rows])
         page = folder / "atlas.html"
         write_atlas(page, entries, settings.split, settings.language)
-    print_rows(phrase("atlas", "table", settings.language), rows.columns, rows.rows, rows.texts)
+    print_models(entries)
     for entry in entries:
         if entry.untested:
             say(f"no causal tests: {entry.untested}")
     print_phrase("atlas", path=page)
     return entries
+
+
+@in_language_of_messages
+def print_models(entries: Sequence[AtlasEntry]) -> None:
+    """Print a row for each model."""
+    rows = atlas_rows(entries, spoken_language())
+    print_rows(phrase("atlas", "table"), rows.columns, rows.rows, rows.texts)
 
 
 def atlas_entry(

@@ -9,6 +9,8 @@ from rich.table import Table
 from anaphora.api import Attention, attention
 from anaphora.base.console import console, print_table
 from anaphora.base.files import check_writable
+from anaphora.report.terminal import in_language_of_messages, print_phrase
+from anaphora.report.wording import phrase
 from anaphora.settings.commands.attention import AttentionQuery
 
 _HEADS = 5
@@ -30,19 +32,21 @@ def show_attention(settings: AttentionQuery) -> None:
     if not settings.special:
         maps = maps.without_special()
     if settings.pronoun is not None and settings.candidates:
-        console.print("The heads with most weight, as layer.head:")
-        print_table(_ranking(maps, settings.pronoun, settings.candidates))
+        print_ranking(maps, settings.pronoun, settings.candidates)
     if maps.is_decoder:
-        console.print("A decoder: no word sees what follows it.")
+        print_phrase("decoder")
     written = maps.save(path) if path.suffix == ".parquet" else maps.page(path).path
     console.print(str(written), soft_wrap=True)
 
 
-def _ranking(maps: Attention, pronoun: str, candidates: list[str]) -> Table:
+@in_language_of_messages
+def print_ranking(maps: Attention, pronoun: str, candidates: list[str]) -> None:
+    """Print the heads in which the pronoun attends to each candidate most."""
+    print_phrase("heaviest_heads")
     table = Table()
     for candidate in candidates:
-        table.add_column(f"from {pronoun} to {candidate}")
+        table.add_column(phrase("terminal", "edge", pronoun=pronoun, candidate=candidate))
     columns = [maps.rank(pronoun, candidate)[:_HEADS] for candidate in candidates]
     for row in zip(*columns, strict=True):
         table.add_row(*(f"{one.layer}.{one.head}  {one.weight:.2f}" for one in row))
-    return table
+    print_table(table)

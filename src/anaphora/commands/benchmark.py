@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,8 @@ from anaphora.benchmark import extraction, pretraining, training
 from anaphora.benchmark.sentences import VOCABULARY, draw_lengths, generate_sentences
 from anaphora.benchmark.stopwatch import measure_interleaved, meter_of
 from anaphora.benchmark.table import BenchmarkTable
+from anaphora.report.terminal import in_language_of_messages
+from anaphora.report.wording import phrase
 from anaphora.settings.commands.benchmark import Benchmark, parse_size
 
 _CLOCKS = {"wall": time.perf_counter, "processor": time.process_time}
@@ -36,15 +38,32 @@ def run_benchmark(settings: Benchmark) -> None:
         check_writable(Path(settings.output))
     if settings.threads is not None:
         torch.set_num_threads(settings.threads)
-    console = Console(width=max(120, Console().width), markup=False)  # no figure is cut where the output is no terminal
     about = environment_info(settings)
-    console.print(", ".join(f"{name} {value}" for name, value in about.items() if name != "settings"))
+    print_environment(about)
     tables = []
     for table in measure_tables(settings):
-        console.print(table.terminal_table())
+        print_rates(table)
         tables.append(table.to_dict())
     if settings.output is not None:
         write_json(Path(settings.output), {**about, "tables": tables})
+
+
+@in_language_of_messages
+def print_environment(about: Mapping[str, Any]) -> None:
+    """Print what `environment_info` gives, without the settings."""
+    values = {name.replace(" ", "_"): value for name, value in about.items() if name != "settings"}
+    _wide_console().print(phrase("benchmark", "environment", **values))
+
+
+@in_language_of_messages
+def print_rates(table: BenchmarkTable) -> None:
+    """Print a table of rates."""
+    _wide_console().print(table.terminal_table())
+
+
+def _wide_console() -> Console:
+    """No figure is cut where the output is no terminal."""
+    return Console(width=max(120, Console().width), markup=False)
 
 
 def measure_tables(settings: Benchmark) -> Iterator[BenchmarkTable]:
@@ -63,15 +82,16 @@ def measure_tables(settings: Benchmark) -> Iterator[BenchmarkTable]:
         for name in settings.sizes:
             torch.manual_seed(settings.seed)
             if settings.what == "training":
-                unit = f"real tokens a {_time_unit(settings)}"
+                unit = f"tokens_{settings.clock}"
                 variants = training.variants(
                     parse_size(name), data, settings.batch_sentences, settings.steps, settings.seed, device
                 )
             else:
-                unit = f"sentences a {_time_unit(settings)}"
+                unit = f"sentences_{settings.clock}"
                 variants = extraction.variants(parse_size(name), data, settings.batch_sentences, device)
             yield BenchmarkTable(
-                title=f"{settings.what}, size {name}, lengths {mix}",
+                work=settings.what,
+                about={"size": name, "lengths": mix},
                 unit=unit,
                 lengths=data.ids.lengths.tolist(),
                 rows=measure_interleaved(variants, settings.repeats, _CLOCKS[settings.clock], meter_of(device)),
@@ -85,8 +105,9 @@ def _pretraining(settings: Benchmark) -> Iterator[BenchmarkTable]:
         for name in settings.sizes:
             torch.manual_seed(settings.seed)
             yield BenchmarkTable(
-                title=f"pretraining, size {name}, {kind} of {settings.data.kind}, {data.vocabulary} tokens known",
-                unit=f"real tokens a {_time_unit(settings)}",
+                work=f"pretraining_{kind}",
+                about={"size": name, "data": settings.data.kind, "tokens": data.vocabulary},
+                unit=f"tokens_{settings.clock}",
                 lengths=data.ids.lengths.tolist(),
                 rows=measure_interleaved(
                     pretraining.variants(parse_size(name), data, settings.batch_sentences, device),
@@ -95,10 +116,6 @@ def _pretraining(settings: Benchmark) -> Iterator[BenchmarkTable]:
                     meter_of(device),
                 ),
             )
-
-
-def _time_unit(settings: Benchmark) -> str:
-    return "second" if settings.clock == "wall" else "processor second"
 
 
 def environment_info(settings: Benchmark) -> dict[str, Any]:

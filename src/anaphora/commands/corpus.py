@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, fields
 from pathlib import Path
@@ -16,9 +16,11 @@ from rich.table import Table
 
 from anaphora.analysis.scores.baselines.accuracy import accuracy_by_factor, accuracy_by_kind, shortcut_correctness
 from anaphora.analysis.scores.baselines.order_models import TABLE_OF_WORDINGS, wordings_seen
-from anaphora.base.console import console, print_table, working
+from anaphora.base.console import print_table, working
 from anaphora.base.errors import UserError
 from anaphora.base.files import locked_directory, write_csv, write_text
+from anaphora.base.messages.translation import in_interface_language
+from anaphora.commands.shared import policy_name, value_cell
 from anaphora.data.controlled.describe import corpus_table as describe_table
 from anaphora.data.corpora.division import ReadingReport
 from anaphora.data.corpora.registry import origin_of
@@ -28,6 +30,8 @@ from anaphora.data.store import Corpus
 from anaphora.data.store import load as load_corpus
 from anaphora.data.text import Text
 from anaphora.report.cards import CARD, corpus_card, is_corpus_card
+from anaphora.report.terminal import in_language_of_messages, print_phrase
+from anaphora.report.wording import label, labels, phrase
 from anaphora.settings.commands.analysis import CorpusDescription
 from anaphora.settings.data import Data, ExternalCorpus, PlainText, SilverStandard, TextCorpus
 
@@ -51,8 +55,8 @@ def _describe(settings: CorpusDescription) -> None:
     splits = {name: corpus.examples(name) for name in SPLITS}
     seconds = time.perf_counter() - started
     counts = describe_table(splits)
-    print_table(_plain_table("items", counts))
-    _print_corpus_report(f"{sum(map(len, splits.values()))} items", corpus.report, seconds, settings.data)
+    print_table_of("items", counts)
+    print_reading("read_items", sum(map(len, splits.values())), corpus.report, seconds, settings.data)
     rows: list[dict[str, Any]] = []
     if splits["test"]:
         with working("fitting the shortcuts on the training split"):
@@ -61,14 +65,14 @@ def _describe(settings: CorpusDescription) -> None:
             if not np.isnan(wordings).all():
                 results[TABLE_OF_WORDINGS] = wordings
         rows = [asdict(row) for row in accuracy_by_kind(results, splits["test"])]
-        print_table(_plain_table("shortcuts on the test split, 95 % intervals over templates, else groups", rows))
+        print_table_of("shortcuts", rows)
         factors = accuracy_by_factor(results, splits["test"])
         if factors:
-            print_table(_plain_table("the same by factor", factors))
+            print_table_of("by_factor", factors, results)
     else:
-        console.print("no test split: no shortcut is measured (data.test_share)")
+        print_phrase("no_test_split")
     if not splits["train"]:
-        console.print("no training split: there are no learned shortcuts (data.test_share, data.dev_share)")
+        print_phrase("no_training_split")
     if settings.output:
         write_csv(Path(settings.output) / "shortcuts.csv", rows)
     _write_corpus(corpus, settings, counts)
@@ -84,13 +88,13 @@ def describe_texts(
     """
     counts = []
     for split, texts in splits.items():
-        for label in sorted({text.label or "" for text in texts}):
-            written = [text.text for text in texts if (text.label or "") == label]
+        for name in sorted({text.label or "" for text in texts}):
+            written = [text.text for text in texts if (text.label or "") == name]
             words = sum(len(text.split()) for text in written)
             cells = {"texts": len(written), "words": words, "characters": sum(map(len, written))}
-            counts.append({"split": split, "label": label, **cells})
-    print_table(_plain_table("texts; words stand between blanks", counts))
-    _print_corpus_report(f"{sum(map(len, splits.values()))} texts", report, seconds, settings.data)
+            counts.append({"split": split, "label": name, **cells})
+    print_table_of("texts", counts)
+    print_reading("read_texts", sum(map(len, splits.values())), report, seconds, settings.data)
     return counts
 
 
@@ -114,7 +118,7 @@ def _write_corpus(corpus: Corpus, settings: CorpusDescription, counts: Sequence[
     splits = corpus.write_items(folder, columns)
     chosen = {"data" if name == "kind" else f"data.{name}": value for name, value in _plain_settings(settings.data)}
     write_text(folder / CARD, corpus_card(chosen, origin_of(settings.data).licence, splits, columns, counts))
-    console.print(f"tables {settings.output}", soft_wrap=True)
+    print_phrase("tables", path=settings.output)
 
 
 def _plain_settings(data: Data) -> Iterator[tuple[str, str]]:
@@ -126,31 +130,44 @@ def _plain_settings(data: Data) -> Iterator[tuple[str, str]]:
             yield one.name, Path(value).name if one.name == "path" else json.dumps(value, ensure_ascii=False)
 
 
-def _print_corpus_report(items: str, report: ReadingReport, seconds: float, data: Data) -> None:
-    """Where a corpus comes from, on what terms, how much of it was read in what time, and what was dropped."""
+@in_language_of_messages
+def print_reading(counted: str, count: int, report: ReadingReport, seconds: float, data: Data) -> None:
+    """Print where a corpus comes from, on what terms, how much of it was read in what time, and what was dropped.
+
+    Args:
+        counted: the phrase that counts what was read.
+        count: of it.
+        report: on the reading.
+        seconds: that it took.
+        data: the corpus.
+    """
     if isinstance(data, ExternalCorpus):
         also = data.also if isinstance(data, PlainText | SilverStandard) else []
-        console.print(f"source: {', '.join((data.path, *also))}", soft_wrap=True)
+        print_phrase("source", paths=phrase("joined", "comma").join((data.path, *also)))
     licence = origin_of(data).licence
     if licence:
-        console.print(f"licence as stated: {licence} (docs/corpora.md)", soft_wrap=True)
-    console.print(f"read: {items} from {report.rows} rows in {seconds:.1f} s")
+        print_phrase("licence", licence=labels("licences").get(licence, licence))
+    print_phrase(counted, count=count, rows=report.rows, seconds=f"{seconds:.1f}")
     for reason, number in report.reasons.items():
-        console.print(f"dropped: {number} rows ({reason})", soft_wrap=True)
+        print_phrase("dropped", rows=number, reason=in_interface_language(reason))
 
 
-def _plain_table(title: str, rows: Sequence[Mapping[str, Any]]) -> Table:
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 0), pad_edge=False)
+@in_language_of_messages
+def print_table_of(title: str, rows: Sequence[Mapping[str, Any]], shortcuts: Collection[str] = ()) -> None:
+    """Print rows without the columns that are empty; a heading has a word a line.
+
+    Args:
+        title: the phrase above the table.
+        rows: as the files have them.
+        shortcuts: the columns that are named after one.
+    """
+    above = phrase("tables", title)
+    table = Table(title=above, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 0), pad_edge=False)
     names = [name for name in (rows[0] if rows else ()) if any(row[name] not in ("", None) for row in rows)]
     for name in names:
-        value = rows[0][name]
-        table.add_column(name.replace("_", "\n"), justify="left" if isinstance(value, str) else "right", no_wrap=True)
+        heading = policy_name(name) if name in shortcuts else label("table_columns", name)
+        is_text = isinstance(rows[0][name], str)
+        table.add_column(heading.replace(" ", "\n"), justify="left" if is_text else "right", no_wrap=True)
     for row in rows:
-        table.add_row(*(_formatted(row[name]) for name in names))
-    return table
-
-
-def _formatted(value: Any) -> str:
-    if value is None:
-        return "–"
-    return f"{value:.3f}" if isinstance(value, float) else str(value)
+        table.add_row(*(value_cell(name, row[name]) for name in names))
+    print_table(table)

@@ -13,7 +13,10 @@ from anaphora.analysis.tasks.answered import MODEL, NONE_OF_THEM, accuracy_table
 from anaphora.analysis.tasks.folds import answer_folds, check_folds, fold_count
 from anaphora.base.console import print_table, say, working
 from anaphora.base.files import check_writable, write_csv
+from anaphora.commands.shared import policy_name, value_cell
 from anaphora.report.numbers import format_percent, format_range
+from anaphora.report.terminal import in_language_of_messages
+from anaphora.report.wording import label, phrase
 from anaphora.runs.directory import load
 from anaphora.runs.presence import run_directories
 from anaphora.settings.commands.analysis import CrossValidation
@@ -34,43 +37,49 @@ def cross_validate(settings: CrossValidation) -> list[dict[str, Any]]:
     check_factors(items, settings.by)
     rows = accuracy_table(items, settings.by)
     source = runs[0].config.data
-    title = f"{source.kind}, {fold_count(runs[0])} folds by group, {len(items.answers)} runs a fold"
-    print_table(terminal_table(rows, title))
+    print_answers(rows, "cross_validation", data=source.kind, folds=fold_count(runs[0]), runs=len(items.answers))
     if settings.output:
         write_csv(Path(settings.output), rows)
         say(f"table {settings.output}")
     return rows
 
 
-def terminal_table(rows: Sequence[Mapping[str, Any]], title: str) -> Table:
-    """The rows of `accuracy_table` for the terminal, without the columns that are empty for these items."""
+@in_language_of_messages
+def print_answers(rows: Sequence[Mapping[str, Any]], title: str, **values: Any) -> None:
+    """Print the rows of `accuracy_table`, without the columns that are empty for these items.
+
+    Args:
+        rows: of the table.
+        title: the phrase above it.
+        **values: of that phrase.
+    """
     several = any(row["lowest"] is not None for row in rows)
     undecided = any(row["policy"] == NONE_OF_THEM for row in rows)
     compared = "contrast" in rows[0]
-    table = Table(title=f"{title}; shares in %, 95 % over groups", title_justify="left", box=box.SIMPLE_HEAD)
-    for name in ("", "policy"):
-        table.add_column(name, no_wrap=True)
-    columns = {"items": True, "accuracy": True, "runs": several, "minimal pairs": True, "decisions": undecided}
-    columns |= {"silent": any(row["silent"] for row in rows), "model minus it": True, "contrast": compared}
+    table = Table(title=phrase("tables", title, **values), title_justify="left", box=box.SIMPLE_HEAD)
+    for heading in ("", label("table_columns", "policy")):
+        table.add_column(heading, no_wrap=True)
+    columns = {"items": True, "accuracy": True, "runs": several, "minimal_pairs": True, "decisions": undecided}
+    columns |= {"silent": any(row["silent"] for row in rows), "model_minus": True, "contrast": compared}
     for name in [name for name, is_shown in columns.items() if is_shown]:
-        table.add_column(name, justify="right", no_wrap=True)
+        table.add_column(label("table_columns", name), justify="right", no_wrap=True)
     for row in rows:
         cells = {
             "items": str(row["items"]),
             "accuracy": percent_cell(row, "accuracy", ("low", "high")),
             "runs": "" if row["lowest"] is None else format_range(row["lowest"], row["highest"]),
-            "minimal pairs": format_percent(row["minimal_pair_accuracy"]),
+            "minimal_pairs": format_percent(row["minimal_pair_accuracy"]),
             "decisions": percent_cell(row, "decision_accuracy"),
             "silent": format_percent(row["silent"]),
-            "model minus it": "" if row["policy"] == MODEL else percent_cell(row, "model_minus"),
+            "model_minus": "" if row["policy"] == MODEL else percent_cell(row, "model_minus"),
             "contrast": percent_cell(row, "contrast") if compared and row["contrast"] is not None else "",
         }
         table.add_row(
-            row["value"] or row["factor"] or "all",
-            row["policy"].replace("_", " "),
+            value_cell("value", row["value"] or row["factor"]) or phrase("tables", "all"),
+            policy_name(row["policy"]),
             *(cells[name] for name, is_shown in columns.items() if is_shown),
         )
-    return table
+    print_table(table)
 
 
 def percent_cell(row: Mapping[str, Any], name: str, ends: tuple[str, str] | None = None) -> str:

@@ -17,10 +17,12 @@ from anaphora.analysis.tasks import labels as classification
 from anaphora.base.console import console, working
 from anaphora.base.errors import UserError
 from anaphora.base.files import write_csv, write_json
-from anaphora.commands.shared import held_output, requested_head
+from anaphora.commands.shared import held_output, requested_head, value_cell
 from anaphora.data.example import Example
 from anaphora.data.store import load as load_corpus
 from anaphora.data.text import evenly_sampled
+from anaphora.report.terminal import in_language_of_messages, print_phrase
+from anaphora.report.wording import label, phrase
 from anaphora.runs.directory import Run, load
 from anaphora.runs.items import encode, evaluation_splits
 from anaphora.settings.commands.analysis import Analysis
@@ -60,15 +62,22 @@ def evaluate_examples(run: Run, settings: Analysis, folder: Path) -> None:
         for number, example in enumerate(material.measured)
     ]
     write_json(folder / f"{material.split}_answers.json", answer_rows)
-    table = Table(title=f"{run.name}: task accuracy, {material.split} split", title_justify="left")
-    for name in ("language", "kind", "type", "stratum", "items", "accuracy", "worst template"):
-        table.add_column(name, justify="right" if name in ("items", "accuracy") else "left")
-    for row in accuracy_rows(material.measured, correct):
-        table.add_row(*(f"{value:.3f}" if isinstance(value, float) else str(value) for value in row.values()))
     if rows:
         write_csv(folder / f"{material.split}_templates.csv", rows)
+    print_accuracy(run.name, material.split, accuracy_rows(material.measured, correct))
+    print_phrase("answers_and_templates" if rows else "answers", path=folder)
+
+
+@in_language_of_messages
+def print_accuracy(run: str, split: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Print what `accuracy_rows` gives."""
+    title = phrase("tables", "task_accuracy", run=run, split=label("splits", split))
+    table = Table(title=title, title_justify="left")
+    for name in rows[0]:
+        table.add_column(label("table_columns", name), justify="right" if name in ("items", "accuracy") else "left")
+    for row in rows:
+        table.add_row(*(value_cell(name, value) for name, value in row.items()))
     console.print(table)
-    console.print(f"answers{' and templates' if rows else ''}: {folder}", soft_wrap=True)
 
 
 def evaluate_texts(run: Run, settings: Analysis, folder: Path) -> None:
@@ -82,7 +91,7 @@ def evaluate_texts(run: Run, settings: Analysis, folder: Path) -> None:
         raise UserError(f"split ({settings.split}) holds no texts")
     if isinstance(run.config.task.prediction, NoPrediction):
         perplexity, masked = classification.perplexity(run, texts)
-        console.print(f"{run.name}: perplexity of {masked} masked tokens, {settings.split} split: {perplexity:.2f}")
+        print_perplexity(run.name, settings.split, perplexity, masked)
         return
     if not isinstance(source, LabelledText) or not isinstance(run.config.task.prediction, Label):
         option = f"task.prediction={run.config.task.prediction.kind}"
@@ -98,16 +107,27 @@ def evaluate_texts(run: Run, settings: Analysis, folder: Path) -> None:
     ]
     write_json(folder / f"{settings.split}_answers.json", answer_rows)
     write_csv(folder / f"{settings.split}_labels.csv", rows)
-    table = Table(
-        title=f"{run.name}: accuracy, {settings.split} split, 95 % intervals over texts", title_justify="left"
-    )
-    for name in ("label", "texts", "this run", "bag of words", "this run - bag of words"):
-        table.add_column(name, justify="left" if name == "label" else "right")
-    for row in rows:
+    print_label_accuracy(run.name, settings.split, rows)
+    print_phrase("answers_and_accuracies", path=folder)
+
+
+@in_language_of_messages
+def print_perplexity(run: str, split: str, perplexity: float, tokens: int) -> None:
+    """Print the perplexity of so many masked tokens."""
+    print_phrase("perplexity", run=run, split=label("splits", split), tokens=tokens, perplexity=f"{perplexity:.2f}")
+
+
+@in_language_of_messages
+def print_label_accuracy(run: str, split: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Print what `accuracy_by_label` gives; its first row is of all texts."""
+    title = phrase("tables", "label_accuracy", run=run, split=label("splits", split))
+    table = Table(title=title, title_justify="left")
+    for name in ("label", "texts", "this_run", "bag_of_words", "run_minus_bag"):
+        table.add_column(label("table_columns", name), justify="left" if name == "label" else "right")
+    for number, row in enumerate(rows):
         cells = [_with_interval(row, name) for name in ("accuracy", "bag", "more")]
-        table.add_row(row["label"], str(row["texts"]), *cells)
+        table.add_row(row["label"] if number else phrase("tables", "all"), str(row["texts"]), *cells)
     console.print(table)
-    console.print(f"answers and accuracies: {folder}", soft_wrap=True)
 
 
 def _with_interval(row: Mapping[str, Any], name: str) -> str:

@@ -13,12 +13,13 @@ from typing import Any
 from anaphora.analysis.maps.rows import attention_file, items_path
 from anaphora.analysis.scores.strata import SCORE_COLUMNS, scores_schema
 from anaphora.analysis.tasks.extraction import Extractor, Selection, select_items, single_item
-from anaphora.base.console import console, format_bytes, format_duration, say, working
+from anaphora.base.console import format_bytes, format_duration, say, working
 from anaphora.base.errors import UserError
 from anaphora.base.language import language_of
 from anaphora.commands.shared import held_output, sentence_of
 from anaphora.data.parquet import parquet_about, parquet_parts
 from anaphora.data.text import Text
+from anaphora.report.terminal import print_phrase
 from anaphora.runs.digests import analysis_code_digest, model_digest
 from anaphora.runs.directory import Run, load
 from anaphora.settings.commands.analysis import Extraction
@@ -81,7 +82,8 @@ def _extract(run: Run, selection: Selection, path: Path, settings: Extraction, p
     total = sum(map(len, parts))
     rows, size = extractor.estimate(parts)
     layers, heads = extractor.shape
-    console.print(f"{total:,} items, about {rows:,} rows of {layers} layers x {heads} heads: {format_bytes(size)}")
+    shape = {"layers": layers, "heads": heads}
+    print_phrase("extract_plan", items=f"{total:,}", rows=f"{rows:,}", **shape, size=format_bytes(size))
     progress.begin(total)
     scores = parquet_parts(scores_path, scores_schema(), SCORE_COLUMNS) if scores_path in files else nullcontext()
     written = 0
@@ -100,10 +102,16 @@ def _extract(run: Run, selection: Selection, path: Path, settings: Extraction, p
                 say(f"by the first of them: {done} of {total:,} items, about {left} left")
         if not written and not settings.shard:
             raise UserError(f"words ({settings.words}) appear in none of the {total:,} texts")
-    console.print(
-        f"{total:,} items, {written:,} rows of {layers} layers x {heads} heads: {path} "
-        f"({format_bytes(path.stat().st_size)}, {format_duration(progress.seconds())}{progress.memory()})",
-        soft_wrap=True,
+    memory = progress.memory()
+    print_phrase(
+        "extracted" if memory is None else "extracted_memory",
+        items=f"{total:,}",
+        rows=f"{written:,}",
+        **shape,
+        path=path,
+        size=format_bytes(path.stat().st_size),
+        duration=format_duration(progress.seconds()),
+        memory=memory,
     )
 
 
@@ -143,12 +151,12 @@ class _Progress:
         """Since it began."""
         return time.perf_counter() - self.begun
 
-    def memory(self) -> str:
-        """At most how much memory was taken above what imports and the model had taken, where the system tells."""
+    def memory(self) -> str | None:
+        """At most how many MiB were taken above what imports and the model had taken, where the system tells."""
         peak = _peak_bytes()
         if not self.bytes_before or not peak:
-            return ""
-        return f", at most {max(0, peak - self.bytes_before) / 2**20:,.0f} MiB of memory above the model's"
+            return None
+        return f"{max(0, peak - self.bytes_before) / 2**20:,.0f}"
 
 
 def _resident_bytes() -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -30,14 +30,17 @@ from anaphora.analysis.tasks.gap import (
     score_columns,
 )
 from anaphora.analysis.tasks.probe import head_features, out_of_fold_probabilities
-from anaphora.base.console import console, print_table, say
+from anaphora.base.console import print_table, say
 from anaphora.base.errors import UserError
 from anaphora.base.files import check_writable, write_csv
+from anaphora.base.messages.translation import interface_language
 from anaphora.data.batches.encoded import EncodedSplit
 from anaphora.data.corpora.division import fold_numbers
 from anaphora.data.example import Example
 from anaphora.data.names import with_exchanged_names
 from anaphora.data.store import load as load_corpus
+from anaphora.report.terminal import in_language_of_messages, print_phrase
+from anaphora.report.wording import label, labels, phrase, translated
 from anaphora.runs.directory import Run, load
 from anaphora.runs.presence import run_directories
 from anaphora.settings.commands.analysis import NameDecisions
@@ -76,28 +79,30 @@ def evaluate_name_decisions(settings: NameDecisions) -> list[dict[str, Any]]:
     for run in runs:
         _require_pronoun_head(run)
     evaluation: GapEvaluation | None = None
+    spoken = interface_language()
     if settings.weights is not None:
         pretrained = load(settings.weights, settings.trainer)
         corpus = load_corpus(settings.data)
         examples = require_two_names([*corpus.examples("train"), *corpus.examples("dev")])
         scores = evaluate_without_fine_tuning(pretrained, examples, settings.folds, settings.data.seed)
-        title = f"{len(examples)} development items, {settings.folds} folds by text"
+        title = phrase("tables", "names_without_tuning", spoken, items=len(examples), folds=settings.folds)
     else:
         if settings.split == "folds":
             evaluation = evaluate_folds(runs, settings.data, settings.exchanged)
-            title = "each run's own fold"
+            title = phrase("tables", "names_of_folds", spoken)
         else:
             examples = require_two_names(load_corpus(settings.data).examples(settings.split))
             if settings.split == "dev":
                 for run in runs:
                     _refuse_training_items(run, examples)
             evaluation = evaluate_runs(runs, examples, settings.exchanged)
-            title = f"{len(examples)} items of the {settings.split} split"
+            split = label("splits", settings.split, spoken)
+            title = phrase("tables", "names_of_split", spoken, items=len(examples), split=split)
         scores = evaluation.scores
     rows = [{"policy": name, **score_columns(score)} for name, score in scores.items()]
-    print_table(_table(f"Name decisions: {title}", rows))
+    print_decisions(title, rows, [run.name for run in runs])
     if evaluation is not None and settings.exchanged:
-        console.print(_exchange_gain(evaluation))
+        _print_exchange_gain(evaluation)
     if settings.output:
         write_csv(Path(settings.output), rows)
         say(f"table {settings.output}")
@@ -146,13 +151,13 @@ def _scores(name: str, decisions: Decisions, examples: Sequence[Example]) -> dic
     }
 
 
-def _exchange_gain(evaluation: GapEvaluation) -> str:
-    """What the mean over both ways changes, in a line."""
+def _print_exchange_gain(evaluation: GapEvaluation) -> None:
+    """Print what the mean over both ways changes."""
     once, both = evaluation.decisions[:, 0], evaluation.decisions[:, 1]
     above, (low, high) = f1_difference(both, once, evaluation.examples)
     moved = 100 * float((once != both).any(axis=2).mean())
-    between = f"{above:+.3f} [{low:+.3f}, {high:+.3f}]"
-    return f"both ways, less once: F1 {between}, paired over texts; {moved:.1f} % of answers change"
+    signed = {"above": f"{above:+.3f}", "low": f"{low:+.3f}", "high": f"{high:+.3f}"}
+    print_phrase("exchange_gain", **signed, moved=f"{moved:.1f}")
 
 
 def _require_pronoun_head(run: Run) -> None:
@@ -251,10 +256,21 @@ def _best_on_other_folds(
     return decisions
 
 
-def _table(title: str, rows: Sequence[dict[str, Any]]) -> Table:
+@in_language_of_messages
+def print_decisions(title: str, rows: Sequence[Mapping[str, Any]], runs: Collection[str]) -> None:
+    """Print the rows of the file, those of runs under the runs' own names."""
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 0), pad_edge=False)
     for name in rows[0]:
-        table.add_column(name, justify="left" if name == "policy" else "right")
+        table.add_column(label("table_columns", name), justify="left" if name == "policy" else "right")
     for row in rows:
-        table.add_row(*(value if isinstance(value, str) else f"{value:.3f}" for value in row.values()))
-    return table
+        table.add_row(*(_row_name(value, runs) if isinstance(value, str) else f"{value:.3f}" for value in row.values()))
+    print_table(table)
+
+
+def _row_name(name: str, runs: Collection[str]) -> str:
+    if name in runs:
+        return name
+    if name.endswith(BOTH_WAYS_SUFFIX):
+        return phrase("name_policies", "both_ways", policy=_row_name(name.removesuffix(BOTH_WAYS_SUFFIX), runs))
+    key = name.replace(",", "").replace(" ", "_")
+    return labels("name_policies").get(key) or translated("together", name)

@@ -16,9 +16,12 @@ from anaphora.base.console import print_table, say, working
 from anaphora.base.errors import UserError
 from anaphora.base.files import check_writable, write_csv
 from anaphora.commands.cross_validate import percent_cell
+from anaphora.commands.shared import policy_name
 from anaphora.data.store import load as load_corpus
 from anaphora.data.text import evenly_sampled
 from anaphora.report.numbers import format_range
+from anaphora.report.terminal import in_language_of_messages
+from anaphora.report.wording import label, phrase
 from anaphora.runs.directory import load
 from anaphora.runs.presence import run_directories
 from anaphora.settings.commands.analysis import LabelTable
@@ -57,20 +60,23 @@ def compare_labels(settings: LabelTable) -> list[dict[str, Any]]:
     ((most, _),) = Counter(text.label or "" for text in training).most_common(1)
     labels["most frequent label"] = [[most] * len(texts)]
     rows = accuracy_by_policy(texts, labels)
-    print_table(_terminal_table(rows, f"{first.config.data.kind}, {settings.split} split, {len(runs)} runs"))
+    print_labels(rows, first.config.data.kind, settings.split, len(runs))
     if settings.output:
         write_csv(Path(settings.output), rows)
         say(f"table {settings.output}")
     return rows
 
 
-def _terminal_table(rows: Sequence[Mapping[str, Any]], title: str) -> Table:
-    table = Table(title=f"{title}; accuracy in %, 95 % over texts", title_justify="left", box=box.SIMPLE_HEAD)
-    for name in ("policy", "texts", "accuracy", "runs", "encoder minus it, points"):
-        table.add_column(name, justify="left" if name == "policy" else "right")
+@in_language_of_messages
+def print_labels(rows: Sequence[Mapping[str, Any]], data: str, split: str, runs: int) -> None:
+    """Print what `accuracy_by_policy` gives of so many runs on a split."""
+    title = phrase("tables", "labels", data=data, split=label("splits", split), runs=runs)
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
+    for name in ("policy", "texts", "accuracy", "runs", "encoder_minus"):
+        table.add_column(label("table_columns", name), justify="left" if name == "policy" else "right")
     for number, row in enumerate(rows):
-        runs = "" if row["lowest"] is None else format_range(row["lowest"], row["highest"])
+        spread = "" if row["lowest"] is None else format_range(row["lowest"], row["highest"])
         accuracy = percent_cell(row, "accuracy", ("low", "high"))
         difference = percent_cell(row, "first_minus") if number else ""
-        table.add_row(row["policy"], str(row["texts"]), accuracy, runs, difference)
-    return table
+        table.add_row(policy_name(row["policy"]), str(row["texts"]), accuracy, spread, difference)
+    print_table(table)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from anaphora.api.live.server import LiveApplication, serve
 from anaphora.base.console import console
 from anaphora.commands.shared import open_models
+from anaphora.report.terminal import print_phrase
 from anaphora.settings.commands.live import LivePage
 
 
@@ -12,10 +13,11 @@ def serve_page(settings: LivePage) -> None:
     """Open the models and serve the page on this machine's own address."""
     application = LiveApplication(open_models(settings.runs, settings.trainer), settings.language)
     server, address = serve(application, settings.port)
-    console.print(f"{address}\nOn this machine alone; Ctrl+C stops it.", soft_wrap=True, highlight=False)
+    console.print(address, soft_wrap=True, highlight=False)
+    print_phrase("serving")
     try:
         server.serve_forever()
     except KeyboardInterrupt:
-        console.print("stopped")
+        print_phrase("stopped")
     finally:
         server.server_close()

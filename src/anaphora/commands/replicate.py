@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -14,12 +14,14 @@ from tqdm import tqdm
 from anaphora.base.console import working
 from anaphora.base.device import torch_device
 from anaphora.base.files import locked_directory, write_csv, write_json
+from anaphora.base.messages.translation import interface_language
 from anaphora.replication.blank_out import blank_out_importance, correct_probability, rank_correlations
 from anaphora.replication.number_agreement import NumberItem, generate_items
 from anaphora.replication.number_model import encode_items, run_settings, write_sentences
 from anaphora.replication.table import SeedResult, build_metrics, correlation_figure, table_rows, terminal_report
 from anaphora.report.figures.files import save_figure
-from anaphora.report.terminal import print_phrase
+from anaphora.report.terminal import in_language_of_messages, print_phrase
+from anaphora.report.wording import phrase
 from anaphora.runs.directory import Run
 from anaphora.settings.commands.replication import Replication
 from anaphora.training.reuse import load_or_train
@@ -39,7 +41,6 @@ def replicate(settings: Replication) -> dict[str, Any]:
     torch_device(settings.trainer.device)
     directory = Path(settings.output)
     with locked_directory(directory):
-        console = Console(width=max(120, Console().width), markup=False)
         with working("writing sentences"):
             # The training sentences come first: they must not depend on how many items stored runs are measured on.
             training = generate_items(settings.sentences, _TRAINING_SEED)
@@ -54,10 +55,17 @@ def replicate(settings: Replication) -> dict[str, Any]:
         write_json(directory / "metrics.json", metrics)
         write_csv(directory / "table.csv", table_rows(metrics))
         save_figure(correlation_figure(metrics), directory / "figures" / "correlation_by_layer")
-        for line in terminal_report(metrics):
-            console.print(line, soft_wrap=isinstance(line, str))
+        print_correlations(metrics)
         print_phrase("written", path=directory)
     return metrics
+
+
+@in_language_of_messages
+def print_correlations(metrics: Mapping[str, Any]) -> None:
+    """Print the table of what `metrics.json` holds, and what it shows."""
+    console = Console(width=max(120, Console().width), markup=False)
+    for line in terminal_report(metrics):
+        console.print(line, soft_wrap=isinstance(line, str))
 
 
 def _measure(run: Run, test: Sequence[NumberItem]) -> SeedResult:
@@ -69,7 +77,9 @@ def _measure(run: Run, test: Sequence[NumberItem]) -> SeedResult:
         data.words.take(np.array([number]))[0][1 + of_tokens[1:].argmax()] == item.subject
         for number, (of_tokens, item) in enumerate(zip(importance, test, strict=True))
     ]
-    with tqdm(total=len(test), desc=f"{run.name}: maps", unit="item", mininterval=1) as bar:
+    spoken = interface_language()
+    about = {"desc": phrase("progress", "maps", spoken, run=run.name), "unit": phrase("progress", "items", spoken)}
+    with tqdm(total=len(test), mininterval=1, **about) as bar:
         correlations = rank_correlations(run.model, data, importance, bar.update)
     return SeedResult(
         seed=run.config.seed,

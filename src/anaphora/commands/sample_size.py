@@ -25,9 +25,11 @@ from anaphora.base.console import console, say
 from anaphora.base.device import Device
 from anaphora.base.errors import UserError
 from anaphora.base.files import check_writable, read_json, write_csv
-from anaphora.commands.shared import scored_evidence
+from anaphora.commands.shared import scored_evidence, value_cell
 from anaphora.data.example import Example
 from anaphora.report.numbers import NOT_MEASURED, format_count, format_number, format_percent
+from anaphora.report.terminal import in_language_of_messages
+from anaphora.report.wording import label, phrase, translated
 from anaphora.runs.directory import load
 from anaphora.runs.items import evaluation_splits
 from anaphora.runs.presence import run_directories
@@ -59,9 +61,9 @@ def print_sample_sizes(settings: SampleSize) -> list[Row]:
     if settings.spread:
         of_seeds.append(_spread_row(settings))
     if of_items:
-        console.print(_items_table(of_items, settings))
+        print_items(of_items, settings)
     if of_seeds:
-        console.print(_seeds_table(of_seeds, settings))
+        print_seeds(of_seeds, settings)
     if settings.output:
         write_csv(Path(settings.output), of_items + of_seeds)
         say(f"table {settings.output}")
@@ -226,32 +228,40 @@ def _seed_counts(deviation: float, settings: SampleSize, samples: Sequence[int])
     return {"against_a_value": counts[1], "each_of_two": counts.get(2)}
 
 
-def _items_table(rows: Sequence[Row], settings: SampleSize) -> Table:
-    table = _table(
-        f"items for {_goal(settings)}", ("items", "templates", "mean", "design effect", "one run", "each of two")
-    )
+@in_language_of_messages
+def print_items(rows: Sequence[Row], settings: SampleSize) -> None:
+    """Print how many items a difference needs."""
+    columns = ("items", "templates", "mean", "design_effect", "one_run", "each_of_two")
+    table = _table("items_title", columns, settings)
     for row in rows:
         table.add_row(
-            *(row["of"], row["language"], row["kind"], format_count(row["items"]), format_count(row["clusters"])),
+            *_group_cells(row),
+            *(format_count(row["items"]), format_count(row["clusters"])),
             format_percent(row["mean"]),
             format_number(row["design_effect"], 1),
             format_count(row["against_a_value"]),
             format_count(row["each_of_two"]),
         )
-    return table
+    console.print(table)
 
 
-def _seeds_table(rows: Sequence[Row], settings: SampleSize) -> Table:
-    columns = ("seeds", "mean", "deviation [95 %]", "one recipe", "each of two")
-    table = _table(f"seeds for {_goal(settings)}; in brackets at the upper end of the deviation", columns)
+@in_language_of_messages
+def print_seeds(rows: Sequence[Row], settings: SampleSize) -> None:
+    """Print how many seeds a difference needs."""
+    table = _table("seeds_title", ("seeds", "mean", "deviation", "one_recipe", "each_of_two"), settings)
     for row in rows:
         interval = (row["deviation_low"], row["deviation_high"]) if "deviation_low" in row else None
         table.add_row(
-            *(row["of"], row.get("language", NOT_MEASURED), row.get("kind", NOT_MEASURED), format_count(row["seeds"])),
-            *(format_percent(row.get("mean")), format_percent(row["deviation"], interval)),
+            *_group_cells(row),
+            *(format_count(row["seeds"]), format_percent(row.get("mean")), format_percent(row["deviation"], interval)),
             *(_with_high(row, name) for name in ("against_a_value", "each_of_two")),
         )
-    return table
+    console.print(table)
+
+
+def _group_cells(row: Row) -> list[str]:
+    """What a row is of, its language and its kind of cue, which a published range does not have."""
+    return [translated("together", row["of"]), *(value_cell(name, row.get(name)) for name in ("language", "kind"))]
 
 
 def _with_high(row: Row, name: str) -> str:
@@ -261,15 +271,12 @@ def _with_high(row: Row, name: str) -> str:
     return format_count(row[name]) + high
 
 
-def _goal(settings: SampleSize) -> str:
-    measure = settings.measure.replace("_", " ")
-    return f"{settings.points:g} points of {measure}, alpha {settings.alpha:g}, power {settings.power:g}"
-
-
-def _table(title: str, columns: Sequence[str]) -> Table:
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
+def _table(title: str, columns: Sequence[str], settings: SampleSize) -> Table:
+    goal = {name: f"{getattr(settings, name):g}" for name in ("points", "alpha", "power")}
+    above = phrase("sample_size", title, measure=label("measures", settings.measure), **goal)
+    table = Table(title=above, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
     for name in ("of", "language", "kind"):
-        table.add_column(name)
+        table.add_column(phrase("sample_size", name))
     for name in columns:
-        table.add_column(name, justify="right")
+        table.add_column(phrase("sample_size", name), justify="right")
     return table

@@ -1,4 +1,4 @@
-"""What several commands take from a stored run: its sentence, its head, its headline, and where files go."""
+"""What several commands take from a stored run, where their files go, and how their tables name what files hold."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from anaphora.analysis.evidence.headline import Headline, Progress, measure_headline
 from anaphora.analysis.evidence.schema.evidence import Evidence
 from anaphora.analysis.evidence.storage import metrics_path, read_evidence
 from anaphora.analysis.scores.heads import Head, existing_head
+from anaphora.analysis.tasks.answered import OWN_FOLDS_SUFFIX
 from anaphora.api.models import open_any
 from anaphora.api.runs import OpenRun
 from anaphora.base.device import Device
@@ -19,6 +20,8 @@ from anaphora.base.errors import UserError
 from anaphora.base.hub import HUB_PREFIX
 from anaphora.data.example import Example
 from anaphora.data.own_sentence import example_from_query
+from anaphora.report.numbers import NOT_MEASURED
+from anaphora.report.wording import label, labels, phrase
 from anaphora.runs.directory import Run, load, locked_run
 from anaphora.runs.items import evaluation_splits
 from anaphora.runs.presence import run_directories
@@ -133,3 +136,35 @@ def open_models(names: Sequence[str], device: Device) -> dict[str, OpenRun | Tra
         name if short.count(own) > 1 else own: open_any(name, device=device)
         for name, own in zip(names, short, strict=True)
     }
+
+
+_VALUES_OF_COLUMNS = {
+    "split": "splits",
+    "language": "controls_names",
+    "kind": "controls_names",
+    "type": "factor_values",
+    "stratum": "factor_values",
+    "factor": "factors",
+    "value": "factor_values",
+}
+"""The phrases for the values of a column; data of one's own have values without a phrase."""
+
+
+def value_cell(column: str, value: Any) -> str:
+    """A value of a row of a file as the closing table of a command shows it."""
+    if value is None:
+        return NOT_MEASURED
+    if isinstance(value, float):
+        return f"{value:.3f}"
+    if column in ("name", "policy"):
+        return policy_name(str(value))
+    named = labels(_VALUES_OF_COLUMNS[column]) if column in _VALUES_OF_COLUMNS else {}
+    return named.get(str(value), str(value))
+
+
+def policy_name(name: str) -> str:
+    """What a model, a shortcut or another rule that answers is called."""
+    if name.endswith(OWN_FOLDS_SUFFIX):
+        return phrase("policies", "on_own_folds", policy=policy_name(name.removesuffix(OWN_FOLDS_SUFFIX)))
+    named = labels("shortcuts") | labels("policies")
+    return named[name] if name in named else label("baselines", name)

@@ -13,6 +13,7 @@ from anaphora.analysis.scores.baselines.accuracy import shortcut_correctness
 from anaphora.analysis.scores.baselines.learned import LEARNED_FROM_FEW_CANDIDATES
 from anaphora.analysis.scores.baselines.policies import Floats
 from anaphora.analysis.tasks.answered import (
+    OWN_FOLDS_SUFFIX,
     ItemAnswers,
     accuracy_table,
     check_factors,
@@ -20,20 +21,18 @@ from anaphora.analysis.tasks.answered import (
     require_pronoun_head,
 )
 from anaphora.analysis.tasks.folds import require_same_recipe
-from anaphora.base.console import console, print_table, say, working
+from anaphora.base.console import say, working
 from anaphora.base.errors import UserError
 from anaphora.base.files import check_writable, write_csv
-from anaphora.commands.cross_validate import terminal_table
+from anaphora.commands.cross_validate import print_answers
 from anaphora.data.corpora.division import fold_numbers
 from anaphora.data.example import Example
 from anaphora.data.store import load as load_corpus
+from anaphora.report.terminal import print_phrase
 from anaphora.runs.directory import Run, load
 from anaphora.runs.presence import run_directories
 from anaphora.settings.commands.analysis import Transfer
 from anaphora.settings.data import TextCorpus
-
-OWN_FOLDS_SUFFIX = "_on_own_folds"
-"""The suffix of a shortcut that is fitted on other folds of the items."""
 
 
 def transfer(settings: Transfer) -> list[dict[str, Any]]:
@@ -69,9 +68,9 @@ def transfer(settings: Transfer) -> list[dict[str, Any]]:
     check_factors(items, settings.by, settings.contrast)
     rows = accuracy_table(items, settings.by, settings.contrast)
     source = runs[0].config.data.kind
-    print_table(terminal_table(rows, f"{settings.data.kind}, answered by {len(runs)} runs on {source}"))
+    print_answers(rows, "transfer", data=settings.data.kind, runs=len(runs), source=source)
     if len(unseen) < len(examples):
-        console.print(f"left out: {len(examples) - len(unseen)} items whose text is in data={source}")
+        print_phrase("seen_items", items=len(examples) - len(unseen), data=source)
     if settings.output:
         write_csv(Path(settings.output), rows)
         say(f"table {settings.output}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from rich.table import Table
 from anaphora.analysis.scores.statistics import cluster_interval
 from anaphora.replication.blank_out import MAPS, TOKEN_SETS, Floats
 from anaphora.replication.figure import CorrelationPoint, layer_correlation_figure
+from anaphora.report.wording import DEFAULT, phrase
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -83,7 +85,7 @@ def build_metrics(
         ],
         "spearman": tables,
         "last_layer_over_raw": over_raw,
-        "sentence": _conclusion({name: tables["all"][name][-1] for name in MAPS}, over_raw),
+        "sentence": _conclusion({name: tables["all"][name][-1] for name in MAPS}, over_raw, DEFAULT),
     }
 
 
@@ -102,28 +104,37 @@ def _rounded(value: float | None) -> float | None:
     return None if value is None else round(float(value), 6)
 
 
-def _conclusion(last: Mapping[str, Any], over_raw: Mapping[str, Any]) -> str:
+def _conclusion(last: Mapping[str, Any], over_raw: Mapping[str, Any], language: str | None = None) -> str:
     """Whether rollout and flow beat raw attention at the last layer: interval above 0, and in every seed."""
+    wording = partial(phrase, "replication", language=language)
+    comma, semicolon = (phrase("joined", name, language) for name in ("comma", "semicolon"))
     better_than_raw = [
         name
         for name, cell in over_raw.items()
         if cell["interval"] is not None and cell["interval"][0] > 0 and min(cell["seeds"]) > 0
     ]
-    numbers = ", ".join(f"{name} {last[name]['mean']:.2f}" for name in MAPS)
-    differences = "; ".join(
-        f"{name} minus raw {cell['mean']:+.2f}"
-        + ("" if cell["interval"] is None else " [{:+.2f}, {:+.2f}]".format(*cell["interval"]))
-        + f", above 0 in {sum(mean > 0 for mean in cell['seeds'])} of {len(cell['seeds'])} seeds"
-        for name, cell in over_raw.items()
-    )
-    match better_than_raw:
-        case []:
-            conclusion = "Neither rollout nor flow beats raw attention at the last layer, unlike in the paper"
-        case [name]:
-            conclusion = f"Only {name} beats raw attention at the last layer; in the paper rollout and flow both do"
-        case _:
-            conclusion = "Rollout and flow both beat raw attention at the last layer, as in the paper"
-    return f"{conclusion}: {numbers} ({differences})."
+    numbers = comma.join(_map_number(name, last[name]["mean"], language) for name in MAPS)
+    differences = []
+    for name, cell in over_raw.items():
+        low, high = cell["interval"] or (None, None)
+        difference = wording(
+            "difference" if low is None else "difference_with_interval",
+            map=wording(name),
+            mean=f"{cell['mean']:+.2f}",
+            low=None if low is None else f"{low:+.2f}",
+            high=None if high is None else f"{high:+.2f}",
+            above=sum(mean > 0 for mean in cell["seeds"]),
+            seeds=len(cell["seeds"]),
+        )
+        differences.append(difference)
+    outcome = ("neither", "only", "both")[len(better_than_raw)]
+    better = wording(better_than_raw[0]) if outcome == "only" else None
+    return wording(outcome, map=better, numbers=numbers, differences=semicolon.join(differences))
+
+
+def _map_number(name: str, mean: float, language: str | None = None) -> str:
+    named = phrase("replication", name, language)
+    return phrase("replication", "number", language, map=named, mean=f"{mean:.2f}")
 
 
 def table_rows(metrics: Mapping[str, Any]) -> list[dict[str, object]]:
@@ -160,8 +171,8 @@ def terminal_report(metrics: Mapping[str, Any]) -> Iterator[Table | str]:
     """The table in the paper's form with the paper's own below, the accuracy of the models, and the conclusion."""
     cells = metrics["spearman"]["all"]
     table = Table(
-        title="Spearman correlation of the maps of [CLS] with blank-out importance",
-        caption="mean ± standard deviation over items and seeds; under it the interval of the mean",
+        title=phrase("replication", "title"),
+        caption=phrase("replication", "caption"),
         title_justify="left",
         caption_justify="left",
         box=box.SIMPLE,
@@ -169,27 +180,35 @@ def terminal_report(metrics: Mapping[str, Any]) -> Iterator[Table | str]:
     table.add_column("", no_wrap=True)
     layers = len(cells["raw"])
     for layer in range(layers):
-        table.add_column(f"layer {layer + 1}", justify="right")
+        table.add_column(phrase("replication", "layer", layer=layer + 1), justify="right")
     for name, row in cells.items():
-        table.add_row(name, *(f"{cell['mean']:.2f} ± {cell['deviation']:.2f}" for cell in row))
+        table.add_row(phrase("replication", name), *(f"{cell['mean']:.2f} ± {cell['deviation']:.2f}" for cell in row))
         if all(cell["interval"] for cell in row):
-            table.add_row("", *("{:.2f} to {:.2f}".format(*cell["interval"]) for cell in row), style="dim")
+            table.add_row("", *(_interval_text(*cell["interval"]) for cell in row), style="dim")
     if layers == len(PAPER_CORRELATIONS["raw"]):
         table.add_section()
         for name, printed in PAPER_CORRELATIONS.items():
-            table.add_row(f"{name}, paper", *(f"{mean:.2f} ± {deviation:.2f}" for mean, deviation in printed))
+            of_paper = phrase("replication", "of_paper", map=phrase("replication", name))
+            table.add_row(of_paper, *(f"{mean:.2f} ± {deviation:.2f}" for mean, deviation in printed))
     yield table
     for model in metrics["models"]:
         hard = model["accuracy_with_attractors"]
-        yield (
-            f"seed {model['seed']}: {model['accuracy']:.1%} of the verbs right"
-            + ("" if hard is None else f", {hard:.1%} past an attractor")
-            + f"; the subject matters most to blank-out in {model['subject_first']:.1%}"
+        yield phrase(
+            "replication",
+            "model" if hard is None else "model_with_attractors",
+            seed=model["seed"],
+            right=f"{model['accuracy']:.1%}",
+            hard=None if hard is None else f"{hard:.1%}",
+            subject=f"{model['subject_first']:.1%}",
         )
     words = metrics["spearman"]["words"]
-    last = ", ".join(f"{name} {row[-1]['mean']:.2f}" for name, row in words.items())
-    yield f"words alone, without [CLS], last layer: {last}"
-    yield metrics["sentence"]
+    numbers = [_map_number(name, row[-1]["mean"]) for name, row in words.items()]
+    yield phrase("replication", "words", numbers=phrase("joined", "comma").join(numbers))
+    yield _conclusion({name: cells[name][-1] for name in MAPS}, metrics["last_layer_over_raw"])
+
+
+def _interval_text(low: float, high: float) -> str:
+    return phrase("joined", "range", low=f"{low:.2f}", high=f"{high:.2f}")
 
 
 def correlation_figure(metrics: Mapping[str, Any]) -> Figure:

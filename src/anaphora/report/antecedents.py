@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from anaphora.report.figures.bars import SharePoint, share_points_figure
 from anaphora.report.numbers import NOT_MEASURED, format_percent
+from anaphora.report.wording import head_name, label, phrase
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -21,11 +22,13 @@ TABLE_WIDTH = 140
 """Characters across that the table needs."""
 MENTION_TYPES = ("all", "pronoun", "proper", "nominal")
 RULES = ("nearest", "head match", "sieve")
+_HEADS = {"best head": "{}", "one head": "one_{}", "untrained": "untrained_{}"}
+"""The phrase of what picks, with the set that it picks from."""
 PAPER_ACCURACIES = {
     "nearest": (27, 29, 29, 19),
     "head match": (52, 47, 67, 40),
     "sieve": (69, 70, 77, 60),
-    "one head of BERT-base": (65, 64, 73, 58),
+    "paper head": (65, 64, 73, 58),
 }
 """Clark et al. 2019, table 2, in %: OntoNotes, all / pronoun / proper / nominal. Other texts, mentions and rules."""
 
@@ -39,33 +42,35 @@ def terminal_tables(metrics: Mapping[str, Any]) -> Iterator[Table | str]:
     for subset in dict.fromkeys(row["subset"] for row in rows):
         subset_rows = [row for row in rows if row["subset"] == subset]
         columns = [name for name in MENTION_TYPES if any(row["column"] == name for row in subset_rows)]
-        measure = "antecedents picked rightly, in % [95 % over documents], layer-head"
-        title = f"{metrics['run']}, {metrics['split']} split: {measure}"
+        title = phrase("tables", "antecedents", run=metrics["run"], split=label("splits", metrics["split"]))
         table = Table(
             title=title if subset == "all" else subset, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1)
         )
         table.add_column("", no_wrap=True)
         for name in columns:
             counted = next(row for row in subset_rows if row["column"] == name)
-            table.add_column(f"{name}\n{counted['items']} items", justify="right", no_wrap=True)
+            mentions = label("mention_types", name)
+            heading = phrase("tables", "columns_of_mentions", mentions=mentions, items=counted["items"])
+            table.add_column(heading, justify="right", no_wrap=True)
         for name in RULES:
-            table.add_row(name, *(_share_and_head(_find(subset_rows, name, "mentions", column)) for column in columns))
-        for field, words in CANDIDATE_SETS.items():
+            cells = [_share_and_head(_find(subset_rows, name, "mentions", column)) for column in columns]
+            table.add_row(_selector_name(name), *cells)
+        for field in CANDIDATE_SETS:
             table.add_section()
             for selector in ("best head", "one head", "untrained"):
-                cells = [_find(subset_rows, selector, field, column) for column in columns]
-                if any(cells):
+                found = [_find(subset_rows, selector, field, column) for column in columns]
+                if any(found):
                     table.add_row(
-                        f"{selector}, {words}",
-                        *map(_share_and_head, cells),
+                        label("selectors", _HEADS[selector].format(field)),
+                        *map(_share_and_head, found),
                         style="dim" if selector == "untrained" else "",
                     )
         if subset == "all":
             table.add_section()
             for name, printed in PAPER_ACCURACIES.items():
                 numbers = dict(zip(MENTION_TYPES, printed, strict=True))
-                table.add_row(f"{name}*", *(str(numbers[column]) for column in columns), style="dim")
-            table.caption = "* Clark et al. 2019, table 2, on OntoNotes: other texts, mentions and rules"
+                table.add_row(f"{_selector_name(name)}*", *(str(numbers[one]) for one in columns), style="dim")
+            table.caption = phrase("tables", "of_paper")
             table.caption_justify = "left"
         yield table
     for field in CANDIDATE_SETS:
@@ -77,17 +82,24 @@ def comparison_sentence(metrics: Mapping[str, Any], field: str) -> str:
     subset_rows = [row for row in metrics["rows"] if row["subset"] == "all"]
     column = "pronoun" if _find(subset_rows, "nearest", "mentions", "pronoun") else "all"
     nearest, head = _find(subset_rows, "nearest", "mentions", column), _find(subset_rows, "best head", field, column)
+    selector = label("selectors", field)
     if nearest is None or head is None:
-        return f"{CANDIDATE_SETS[field]}: there is no head to compare, for the development split holds no such mention."
-    subject = f"{CANDIDATE_SETS[field]}, {column} mentions: layer {head['layer']} head {head['head']}"
-    numbers = f"{_share(head)} against {_share(nearest)}"
+        return phrase("selection", "no_head", selector=selector)
     if head["low"] is None or nearest["high"] is None:
-        return f"{subject} reaches {numbers}; one document alone gives no interval."
-    if head["low"] > nearest["high"]:
-        return f"{subject} beats the nearest mention with disjoint intervals: {numbers}."
-    if head["high"] < nearest["low"]:
-        return f"{subject} is worse than the nearest mention, with disjoint intervals: {numbers}."
-    return f"{subject} and the nearest mention have intervals that overlap: {numbers}."
+        outcome = "one_document"
+    elif head["low"] > nearest["high"]:
+        outcome = "better"
+    else:
+        outcome = "worse" if head["high"] < nearest["low"] else "overlapping"
+    return phrase(
+        "selection",
+        outcome,
+        selector=selector,
+        mentions=label("mention_types", column),
+        head=head_name(head["layer"], head["head"]),
+        share=_share(head),
+        nearest=_share(nearest),
+    )
 
 
 def antecedent_figure(metrics: Mapping[str, Any]) -> Figure:
@@ -117,6 +129,10 @@ def antecedent_figure(metrics: Mapping[str, Any]) -> Figure:
     return share_points_figure(
         points, f"{metrics['run']}: does the mention's head word attend to an antecedent?", "share picked rightly"
     )
+
+
+def _selector_name(name: str) -> str:
+    return label("selectors", name.replace(" ", "_"))
 
 
 def _find(rows: list[Row], selector: str, field: str, column: str) -> Row | None:

@@ -30,7 +30,7 @@ _WITHOUT_RANGE = ("random_init", "chance")
 """Measures of which a comparison of runs gives the median alone."""
 
 
-def _in_language_of_messages(write: Callable[P, None]) -> Callable[P, None]:
+def in_language_of_messages(write: Callable[P, None]) -> Callable[P, None]:
     """A function that prints, with its phrases in the language of messages, which need not be that of a page."""
 
     @functools.wraps(write)
@@ -41,13 +41,13 @@ def _in_language_of_messages(write: Callable[P, None]) -> Callable[P, None]:
     return written
 
 
-@_in_language_of_messages
+@in_language_of_messages
 def print_phrase(name: str, **values: Any) -> None:
     """Print a phrase of the terminal's on a line that is not broken."""
     console.print(phrase("terminal", name, **values), soft_wrap=True)
 
 
-@_in_language_of_messages
+@in_language_of_messages
 def print_verdict(evidence: Evidence) -> None:
     """Print what the rules give for every language and kind of cue, and the rows that fail or are open."""
     for group in kind_groups(evidence.verdict):
@@ -71,7 +71,7 @@ def _print_group_verdict(group: str, verdict: Verdict) -> None:
     )
 
 
-@_in_language_of_messages
+@in_language_of_messages
 def print_headline(evidence: Evidence) -> None:
     """Print the headline table, the sentence that says what it shows, and what was left out."""
     console.print(headline_table(evidence))
@@ -97,14 +97,14 @@ def print_headline(evidence: Evidence) -> None:
         print_phrase("left_out", items=count, reason=label("drop_reasons", reason))
 
 
-@_in_language_of_messages
+@in_language_of_messages
 def print_causal(evidence: Evidence) -> None:
     """Print what the causal tests cost in answers, where there are any."""
     if rows := list(causal_rows(evidence)):
         print_table(_text_table(phrase("causal_summary", "table"), causal_columns(), rows, 1))
 
 
-@_in_language_of_messages
+@in_language_of_messages
 def print_controls(run: str, split: str, measured: Mapping[str, Control]) -> None:
     """Print what the trained controls of a run show, and whether that was expected."""
     console.print(_controls_table(run, split, measured))
@@ -150,7 +150,7 @@ def print_rows(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]
     print_table(_text_table(title, columns, rows, texts))
 
 
-@_in_language_of_messages
+@in_language_of_messages
 def print_comparison(rows: Sequence[GroupSpread]) -> None:
     """Print several runs side by side."""
     console.print(_comparison_table(rows))

@@ -14,9 +14,13 @@ import pytorch_lightning as lightning
 from tqdm import tqdm
 
 from anaphora.base.files import atomic_write, write_json
+from anaphora.base.messages.translation import in_interface_language
 from anaphora.runs.directory import RunFiles, save_weights
 from anaphora.settings.training import Validation
 from anaphora.training.module import TrainingModule
+
+_BAR = "{l_bar}{bar}| {n_fmt}/{total_fmt} [{elapsed}<{remaining}, {rate_noinv_fmt}{postfix}]"
+"""The bar of tqdm with steps a second, however long a step takes; metrics have their names of TensorBoard."""
 
 
 class ProgressBar(lightning.Callback):
@@ -27,7 +31,15 @@ class ProgressBar(lightning.Callback):
         self._bar: Any = None
 
     def on_train_start(self, trainer: lightning.Trainer, module: lightning.LightningModule) -> None:
-        self._bar = tqdm(total=self.steps, initial=trainer.global_step, unit="step", dynamic_ncols=True, mininterval=1)
+        self._bar = tqdm(
+            desc=in_interface_language("training steps"),
+            total=self.steps,
+            initial=trainer.global_step,
+            bar_format=_BAR,
+            unit="",
+            dynamic_ncols=True,
+            mininterval=1,
+        )
 
     def on_train_batch_end(
         self, trainer: lightning.Trainer, module: Any, outputs: Any, batch: Any, batch_idx: int
