@@ -3,6 +3,7 @@ from __future__ import annotations
 import contextlib
 import json
 import math
+import re
 import shutil
 import signal
 from collections.abc import Callable, Iterator
@@ -351,8 +352,14 @@ def test_how_often_one_validates_does_not_change_what_is_learnt(tiny: Tiny, tmp_
     assert all(torch.equal(value, second[name]) for name, value in first.items())
 
 
-def test_the_progress_bar_changes_nothing(tiny: Tiny, tmp_path: Path, finished: Path) -> None:
+def test_the_progress_bar_changes_nothing_and_speaks_the_interface_s_language(
+    tiny: Tiny, tmp_path: Path, finished: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("ANAPHORA_LANGUAGE", "zh")
     with_bar = train(tiny(tmp_path, "trainer.progress=true")).directory
+    bar = capsys.readouterr().err
+    assert "训练步数" in bar and "train/loss=" in bar
+    assert re.findall("[A-Za-z]{2,}", re.sub(r"(?:train|validation)/\w+", "", bar)) == []
     assert RunFiles(with_bar).weights.read_bytes() == RunFiles(finished).weights.read_bytes()
 
 

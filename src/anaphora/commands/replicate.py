@@ -78,8 +78,8 @@ def _measure(run: Run, test: Sequence[NumberItem]) -> SeedResult:
         for number, (of_tokens, item) in enumerate(zip(importance, test, strict=True))
     ]
     spoken = interface_language()
-    about = {"desc": phrase("progress", "maps", spoken, run=run.name), "unit": phrase("progress", "items", spoken)}
-    with tqdm(total=len(test), mininterval=1, **about) as bar:
+    stage, unit = phrase("progress", "maps", spoken, run=run.name), phrase("progress", "items", spoken)
+    with tqdm(total=len(test), desc=stage, unit=unit, mininterval=1) as bar:
         correlations = rank_correlations(run.model, data, importance, bar.update)
     return SeedResult(
         seed=run.config.seed,
