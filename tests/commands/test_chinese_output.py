@@ -15,7 +15,7 @@ import pytest
 from anaphora.analysis.scores.baselines import learned, policies
 from anaphora.analysis.scores.baselines.order_models import RULE_MODEL, TABLE_OF_WORDINGS
 from anaphora.analysis.tasks import antecedent_rules
-from anaphora.analysis.tasks.answered import MODEL, NONE_OF_THEM, OWN_FOLDS_SUFFIX, ItemAnswers, accuracy_table
+from anaphora.analysis.tasks.answered import MODEL, NONE_OF_THEM, ItemAnswers, accuracy_table
 from anaphora.analysis.tasks.antecedent_selection import CHOICE_SETS, FORM_COLUMNS
 from anaphora.analysis.tasks.gap import gap_score, rule_scores, score_columns
 from anaphora.analysis.tasks.labels import accuracy_by_label, accuracy_by_policy
@@ -95,7 +95,7 @@ def chinese(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
 @pytest.mark.parametrize("title", ["cross_validation", "transfer"])
 def test_the_table_of_answers_is_chinese(title: str, chinese: Chinese) -> None:
     named = np.array([[0, 1, 0, -1], [0, 0, -1, -1]])
-    fits = {name: np.full(4, 0.5) for name in [*SHORTCUTS, f"bag_of_words{OWN_FOLDS_SUFFIX}"]}
+    fits = {name: np.full(4, 0.5) for name in [*SHORTCUTS, f"bag_of_words{shared.OWN_FOLDS_SUFFIX}"]}
     rows = accuracy_table(ItemAnswers(EXAMPLES, named, fits), ["kind", "type"], "kind")
     values = {"data": "gap", "runs": 2, "folds": 5, "source": "dpr"}
     text = chinese("gap dpr", cross_validate.print_answers, rows, title, **values)
@@ -109,7 +109,7 @@ def test_every_shortcut_has_its_chinese() -> None:
         for name in (*SHORTCUTS, MODEL, NONE_OF_THEM):
             assert not re.search("[A-Za-z]", shared.policy_name(name)), name
     assert shared.policy_name("most_frequent") == "most frequent"
-    assert shared.policy_name(f"words{OWN_FOLDS_SUFFIX}") == "words on own folds"
+    assert shared.policy_name(f"words{shared.OWN_FOLDS_SUFFIX}") == "words on own folds"
 
 
 def test_the_accuracy_of_runs_is_chinese(chinese: Chinese) -> None:

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from anaphora.analysis.tasks.answered import MODEL, OWN_FOLDS_SUFFIX
+from anaphora.analysis.tasks.answered import MODEL
 from anaphora.base.errors import UserError
+from anaphora.commands.shared import OWN_FOLDS_SUFFIX
 from anaphora.commands.transfer import answer_transfer, transfer
 from anaphora.data.example import Example
 from anaphora.data.store import load as load_corpus

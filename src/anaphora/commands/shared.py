@@ -12,7 +12,6 @@ from anaphora.analysis.evidence.headline import Headline, Progress, measure_head
 from anaphora.analysis.evidence.schema.evidence import Evidence
 from anaphora.analysis.evidence.storage import metrics_path, read_evidence
 from anaphora.analysis.scores.heads import Head, existing_head
-from anaphora.analysis.tasks.answered import OWN_FOLDS_SUFFIX
 from anaphora.api.models import open_any
 from anaphora.api.runs import OpenRun
 from anaphora.base.device import Device
@@ -31,6 +30,9 @@ from anaphora.settings.model.attention import heads_of
 
 if TYPE_CHECKING:
     from anaphora.hf.reader import TransformersModel
+
+OWN_FOLDS_SUFFIX = "_on_own_folds"
+"""The suffix of a shortcut that is fitted on other folds of the items."""
 
 
 def sentence_of(settings: RunQuery) -> Example:

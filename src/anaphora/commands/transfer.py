@@ -13,7 +13,6 @@ from anaphora.analysis.scores.baselines.accuracy import shortcut_correctness
 from anaphora.analysis.scores.baselines.learned import LEARNED_FROM_FEW_CANDIDATES
 from anaphora.analysis.scores.baselines.policies import Floats
 from anaphora.analysis.tasks.answered import (
-    OWN_FOLDS_SUFFIX,
     ItemAnswers,
     accuracy_table,
     check_factors,
@@ -25,6 +24,7 @@ from anaphora.base.console import say, working
 from anaphora.base.errors import UserError
 from anaphora.base.files import check_writable, write_csv
 from anaphora.commands.cross_validate import print_answers
+from anaphora.commands.shared import OWN_FOLDS_SUFFIX
 from anaphora.data.corpora.division import fold_numbers
 from anaphora.data.example import Example
 from anaphora.data.store import load as load_corpus

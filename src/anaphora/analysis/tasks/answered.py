@@ -28,9 +28,6 @@ MODEL = "model"
 NONE_OF_THEM = "none_of_them"
 """The policy that never names a candidate."""
 
-OWN_FOLDS_SUFFIX = "_on_own_folds"
-"""The suffix of a shortcut that is fitted on other folds of the items."""
-
 
 @dataclass(frozen=True)
 class ItemAnswers:
