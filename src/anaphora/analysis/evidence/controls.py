@@ -98,7 +98,7 @@ def control_config(config: Config, control: str) -> Config:
             frozen = [*known, *(name for name in present if name not in known)]
             return replace(config, optimizer=replace(config.optimizer, frozen=frozen))
         case "shuffled_labels":
-            return replace(config, task=replace(config.task, shuffled_labels=True))
+            return replace(config, task=replace(config.task, labels="shuffled"))
         case "no_positions":
             return replace(config, model=replace(config.model, position=NoPosition()))
     raise UserError(f"controls ({control!r}) must be one of {', '.join(CONTROLS)}")
