@@ -43,7 +43,7 @@ class Task:
     exchanged_names: bool = False  # each training item twice: as it is, and with its candidates' names exchanged
     other_names: int = 0  # further copies of each training item, its candidates under names of other items
     minimal_pair_contrast: float = 0.0  # weight of the chance that a minimal pair gets the same answer; 0: off
-    labels: str = "gold"  # of controls: shuffled (drawn among the candidates, once) or nearest (compatible candidate)
+    labels: str = "gold"  # of controls: shuffled (among the candidates, once), nearest (compatible candidate)
     supervision: Supervision = field(default_factory=Supervision)
 
     def __post_init__(self) -> None:

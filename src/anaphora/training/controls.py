@@ -10,7 +10,6 @@ from anaphora.data.batches.encoded import EncodedSplit
 from anaphora.data.example import Example
 from anaphora.model.pronoun_model import PronounModel
 
-
 AGREEMENT_TYPES = ("gender", "number", "animacy")
 """Types of cue in which the pronoun's own form decides: only the antecedent agrees with it."""
 

@@ -73,22 +73,22 @@ EXPECTED = {
     "masked_tokens": Expectation(
         ("candidate_accuracy",),
         ("role",),
-        f"Role cues: candidate accuracy {_WITHIN}, since no masked word depends on whom the pronoun means. The model gives "
-        "no answer.",
+        f"Role cues: candidate accuracy {_WITHIN}, since no masked word depends on whom the pronoun means. The model "
+        "gives no answer.",
         "Predicting masked words is then enough for a head that points, and the answers are not what makes it.",
     ),
     "pairwise": Expectation(
         ("candidate_accuracy",),
         ("role",),
-        f"Role cues: candidate accuracy {_WITHIN}, since the answer is read from the states of pronoun and candidates and "
-        "needs no head that joins them. The task may be solved.",
+        f"Role cues: candidate accuracy {_WITHIN}, since the answer is read from the states of pronoun and candidates "
+        "and needs no head that joins them. The task may be solved.",
         "A head then points though the answer does not need it: pointing alone does not show that it is used.",
     ),
     "nearest": Expectation(
         ("task_accuracy", "candidate_accuracy"),
         ("role",),
-        f"Role cues: task and candidate accuracy {_WITHIN}, since the nearest compatible candidate is the antecedent no "
-        "more often than that.",
+        f"Role cues: task and candidate accuracy {_WITHIN}, since the nearest compatible candidate is the antecedent "
+        "no more often than that.",
     ),
 }
 """By the name of the control."""
@@ -137,7 +137,7 @@ def control_config(config: Config, control: str) -> Config:
 
 
 def _masked_tokens_alone(task: Task) -> Task:
-    """A task without answers, labels or supervision; as much is masked as it masks already, else 15 % (BERT's share)."""
+    """A task without answers, labels or supervision; as much is masked as before, else 15 % as in BERT."""
     return replace(
         task,
         prediction=NoPrediction(),
