@@ -118,7 +118,7 @@ class TrainedControls:
     """Trained controls of a stored run."""
 
     run: str = "outputs/demo"  # the run directory
-    controls: list[str] = field(default_factory=lambda: list(CONTROLS))  # or masked_tokens, pairwise, nearest
+    controls: list[str] = field(default_factory=lambda: [*CONTROLS])  # to train; also masked_tokens, pairwise, nearest
     split: str = "test"  # where they are measured, as the run is
     trainer: RunsDevice = field(default_factory=RunsDevice)  # where they are trained and measured
 
