@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from tiny import SETTINGS, TEXTS, tiny, tiny_folder, tokenizer, transformers
+from tiny import SETTINGS, TEXTS, tiny, tiny_folder, tiny_language_model, tokenizer, transformers
 
 import anaphora
 from anaphora.analysis.causal.interventions import (
@@ -163,7 +163,7 @@ def test_hub_names_alone_are_looked_up_and_quickly_given_up(monkeypatch: pytest.
     with pytest.raises(UserError, match=r"model \(google-bert/bert\): there is no such folder; .* hf://owner/name"):
         anaphora.attention("google-bert/bert", TEXTS[0])
     started = time.monotonic()
-    with pytest.raises(UserError, match=r"model \(hf://google-bert/no-such\): cannot be opened \(the hub cannot"):
+    with pytest.raises(UserError, match=r"model \(hf://google-bert/no-such\): cannot be opened: the hub cannot"):
         anaphora.attention("hf://google-bert/no-such", TEXTS[0])
     assert time.monotonic() - started < 30  # importing transformers takes most of it
 
@@ -172,8 +172,9 @@ def test_hub_names_alone_are_looked_up_and_quickly_given_up(monkeypatch: pytest.
     ("change", "message"),
     [
         (lambda folder: (folder / "config.json").unlink(), r"there is no config\.json"),
-        (lambda folder: (folder / "model.safetensors").rename(folder / "pytorch_model.bin"), "model.safetensors"),
-        (lambda folder: (folder / "config.json").write_text("{"), "cannot be opened"),
+        (lambda folder: (folder / "model.safetensors").rename(folder / "pytorch_model.bin"), "is a pickle"),
+        (lambda folder: (folder / "config.json").write_text("{"), r"config\.json: not readable as JSON"),
+        (lambda folder: [path.unlink() for path in folder.glob("tokenizer*")], "its tokenizer is missing"),
         (
             lambda folder: (folder / "config.json").write_text(
                 '{"model_type": "own", "auto_map": {"AutoModel": "o.M"}}'
@@ -197,6 +198,10 @@ def test_texts_and_tokenizers_that_do_not_fit_are_refused() -> None:
         opened.tokenize("a " * 100)
     with pytest.raises(UserError, match="text: it is empty"):
         opened.tokenize("  ")
+    with pytest.raises(UserError, match="but the model knows 40 tokens; both must come from the same model"):
+        open_model(tiny_language_model("bert", vocab_size=40), tokenizer()).tokenize(TEXTS[1])
+    with pytest.raises(UserError, match=r"model \(Linear\) must be a folder, hf://owner/name, a run, or a model of"):
+        open_model(torch.nn.Linear(2, 2), tokenizer())  # type: ignore[arg-type]
     with pytest.raises(UserError, match="a loaded model needs its tokenizer"):
         open_model(tiny("bert"))
 
