@@ -47,8 +47,8 @@ def load_named(transformers: Any, name: str) -> tuple[str, PreTrainedModel, PreT
     except Exception as error:  # unrelated classes for a missing file, a wrong one, a pickle, and no network
         if offline and not local:
             raise UserError(
-                f"model ({name}): cannot be opened: the hub cannot be reached, and what was downloaded before does not "
-                f"hold it; without a network put {_NEEDED_FILES} into a folder and name it"
+                f"model ({name}): cannot be opened: the hub cannot be reached; without a network put "
+                f"{_NEEDED_FILES} into a folder and name it"
             ) from None
         raise UserError(
             f"model ({name}): cannot be opened: {one_line(error)[:300].rstrip('.')}; it needs {_NEEDED_FILES}, and no "
