@@ -152,6 +152,9 @@ def test_the_page_of_a_decoder_says_what_the_pronoun_sees_and_scores_the_last_wo
 def test_a_mask_in_a_text_is_one_token(folder: Path) -> None:
     maps = anaphora.attention(folder, "Anna left because [MASK] was tired.")
     assert maps.words.count("[MASK]") == 1
+    asked = anaphora.attention(folder, "[MASK] left because [MASK] was tired.", "[MASK]:2", ["[MASK]:1"])
+    assert asked.example is not None and asked.example.pronoun == (20, 26)
+    assert asked.row("[MASK]:2", 0, 0).positions == (asked.words.index("because") + 1,)
 
 
 def test_hub_names_alone_are_looked_up_and_quickly_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
