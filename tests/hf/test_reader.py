@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import shutil
 import socket
 import time
@@ -147,6 +148,17 @@ def test_the_page_of_a_decoder_says_what_the_pronoun_sees_and_scores_the_last_wo
     assert "<td" not in alone.read_text(encoding="utf-8").partition("</header>")[0]
     encoder = anaphora.attention(tiny("bert"), text, tokenizer=tokenizer()).page(tmp_path / "encoder.html").path
     assert "A decoder" not in encoder.read_text(encoding="utf-8").partition("</header>")[0]
+
+
+def test_a_page_may_be_chinese(tmp_path: Path) -> None:
+    maps = anaphora.attention(tiny("gpt2"), TEXTS[2], "他", ["小红", "小明"], tokenizer=tokenizer())
+    page = maps.page(tmp_path / "page.html", language="zh").path.read_text(encoding="utf-8")
+    assert '<html lang="zh">' in page and "注意力：所有的层和头" in page and "这是解码器" in page and "到小明" in page
+    shown = re.sub(r"<(script|style)\b.*?</\1>", "", page, flags=re.DOTALL)
+    english = [text for text in re.findall(r">([^<>]+)<", shown) if re.search("[A-Za-z]{3,}", text)]
+    assert [text for text in english if not re.search("JavaScript|Enter", text)] == []
+    with pytest.raises(UserError, match=r"language \('fr'\) must be one of en, zh"):
+        maps.page(tmp_path / "page.html", language="fr")
 
 
 def test_a_mask_in_a_text_is_one_token(folder: Path) -> None:

@@ -20,7 +20,9 @@ from anaphora.analysis.maps.words import word_map
 from anaphora.analysis.scores.heads import Head, existing_head
 from anaphora.api.html import AttentionPage, weight_table
 from anaphora.api.units import text_units
+from anaphora.base.checks import one_of
 from anaphora.base.errors import UserError
+from anaphora.base.language import LANGUAGES
 from anaphora.data.example import Example
 from anaphora.data.tokens.tokenizer import TokenizedText
 
@@ -155,36 +157,39 @@ class Attention:
             file.write(rows, [{"item": 0, "text": self.text, "language": language_of(self.text)}])
         return path
 
-    def page(self, path: str | Path | None = None) -> AttentionPage:
+    def page(self, path: str | Path | None = None, language: str = "en") -> AttentionPage:
         """The maps of every layer and head as one HTML file that needs nothing else.
 
         Args:
             path: of the file, which ends in .html; by default one in a new folder for temporary files.
+            language: of the page, "en" or "zh".
 
         Raises:
-            UserError: the path ends in something else.
+            UserError: the path ends in something else, or there is no such language.
         """
         from anaphora.report.page.explorer import attention_entry
         from anaphora.report.page.write import write_attention_page
+        from anaphora.report.wording import spoken_in
 
+        one_of("language", language, LANGUAGES)
         if path is None:
             path = Path(tempfile.mkdtemp(prefix="anaphora-")) / "attention.html"
         written = Path(path)
         if written.suffix not in (".html", ".htm"):
             raise UserError(f"path ({path}) must end in .html")
-        decoder = self._beside_the_last_word() if self.is_decoder else None
-        write_attention_page(
-            written,
-            attention_entry(self.text, self.words, self.spans, self.weights, self.example),
-            self.chosen,
-            decoder,
-        )
+        entry = attention_entry(self.text, self.words, self.spans, self.weights, self.example)
+        with spoken_in(language):
+            decoder = self._beside_the_last_word() if self.is_decoder else None
+            write_attention_page(written, entry, self.chosen, decoder)
         return AttentionPage(written)
 
     def _beside_the_last_word(self) -> TableElement:
         """The heaviest head from the pronoun to each candidate, and from the last word, which sees all of them."""
         from anaphora.report.page.elements import TableElement
+        from anaphora.report.wording import labels
 
+        words = labels("attention_page")
+        hidden = words["not_visible"]
         rows: list[list[str]] = []
         candidates = self.example.candidates if self.example else ()
         if self.example is not None and candidates:
@@ -192,14 +197,12 @@ class Attention:
             start, end = self.example.pronoun
             for word, attending in ((self.text[start:end], f"{start}:{end}"), (self.words[last], last)):
                 heaviest = [self.rank(attending, "{}:{}".format(*spans[0]))[0] for spans in candidates]
-                cells = [
-                    f"{one.layer}.{one.head}  {one.weight:.2f}" if one.weight > 0 else "not visible" for one in heaviest
-                ]
+                cells = [f"{one.layer}.{one.head}  {one.weight:.2f}" if one.weight > 0 else hidden for one in heaviest]
                 rows.append([word, *cells])
         names = [self.example.words(number) for number in range(len(candidates))] if self.example else []
         return TableElement(
-            title="The heaviest head to each candidate, as layer.head",
-            columns=["from", *(f"to {name}" for name in names)],
+            title=words["heaviest"],
+            columns=[words["from"], *(words["to"].format(candidate=name) for name in names)],
             rows=rows,
         )
 

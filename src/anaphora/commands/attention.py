@@ -7,8 +7,10 @@ from pathlib import Path
 from rich.table import Table
 
 from anaphora.api import Attention, attention
-from anaphora.base.console import console, print_table
+from anaphora.base.console import console, print_table, say
 from anaphora.base.files import check_writable
+from anaphora.base.messages.translation import interface_language
+from anaphora.report.wording import labels
 from anaphora.settings.commands.attention import AttentionQuery
 
 _HEADS = 5
@@ -30,18 +32,19 @@ def show_attention(settings: AttentionQuery) -> None:
     if not settings.special:
         maps = maps.without_special()
     if settings.pronoun is not None and settings.candidates:
-        console.print("The heads with most weight, as layer.head:")
+        say("the heads with most weight, as layer.head:")
         print_table(_ranking(maps, settings.pronoun, settings.candidates))
     if maps.is_decoder:
-        console.print("A decoder: no word sees what follows it.")
-    written = maps.save(path) if path.suffix == ".parquet" else maps.page(path).path
+        say("a decoder: no word sees what follows it")
+    written = maps.save(path) if path.suffix == ".parquet" else maps.page(path, settings.language).path
     console.print(str(written), soft_wrap=True)
 
 
 def _ranking(maps: Attention, pronoun: str, candidates: list[str]) -> Table:
     table = Table()
+    heading = labels("attention_page", interface_language())["from_to"]
     for candidate in candidates:
-        table.add_column(f"from {pronoun} to {candidate}")
+        table.add_column(heading.format(pronoun=pronoun, candidate=candidate))
     columns = [maps.rank(pronoun, candidate)[:_HEADS] for candidate in candidates]
     for row in zip(*columns, strict=True):
         table.add_row(*(f"{one.layer}.{one.head}  {one.weight:.2f}" for one in row))

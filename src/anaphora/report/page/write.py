@@ -30,7 +30,7 @@ from anaphora.report.page.offline import (
 from anaphora.report.page.packing import compress_map, pack_map
 from anaphora.report.page.sections.all import run_sections
 from anaphora.report.page.sections.opening import comparison_section, run_facts, run_headline
-from anaphora.report.wording import labels
+from anaphora.report.wording import labels, spoken_language
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -114,6 +114,8 @@ def write_attention_page(
 ) -> None:
     """Write one sentence's maps, every layer and head, as one HTML file with the report's explorer.
 
+    The page is in the language of `wording.spoken_in`.
+
     Args:
         path: of the file.
         sentence: an entry, as `explorer.attention_entry` makes it.
@@ -141,9 +143,10 @@ def write_attention_page(
         script=read_asset("report.js"),
         font_mark=font_placeholder(),
     )  # fmt: skip
-    # Latin letters are on every machine: a page of one English sentence carries no font.
-    chinese = sorted(set(WIDE_CHARACTER.findall(whole["text"])))
-    write_text(path, with_fonts(html, chinese, (400,) if chinese else ()))
+    # Latin letters are on every machine: an English page of one English sentence carries no font.
+    chinese = sorted(set(WIDE_CHARACTER.findall(html)))
+    weights = (400, 700) if spoken_language() == "zh" else (400,)  # headings are bold
+    write_text(path, with_fonts(html, chinese, weights if chinese else ()))
 
 
 def _check_sentence(sentence: Mapping[str, Any]) -> None:
