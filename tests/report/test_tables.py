@@ -130,6 +130,14 @@ def test_alignment_is_not_read_where_the_task_is_unsolved(task: float) -> None:
     assert "strongest candidate" not in said
 
 
+def test_of_a_model_that_answers_nothing_no_unsolved_task_is_told() -> None:
+    said = headline_sentence(evidence(en=replace(cell(candidate=0.97), task_accuracy=None)))
+    assert said == (
+        "In English the pronoun's strongest candidate at layer 2 head 0 is the antecedent in 97 % of unseen items "
+        "(chance 45 %). These scores contain no answers of the model, so they cannot show that it uses this."
+    )
+
+
 def test_a_baseline_that_solves_the_task_leaves_it_unsolved() -> None:
     assert "should not be read" in headline_sentence(evidence(en=cell(baselines={"bag_of_words": 0.985})))
 
