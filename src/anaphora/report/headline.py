@@ -55,9 +55,9 @@ def headline_sentence(evidence: Evidence) -> str:
     """What the numbers allow one to say: a sentence for the languages of which the same can be said.
 
     A task counts as solved where the lower bound of its accuracy is above chance and every baseline and the accuracy
-    at least half way from chance to 1; below chance, that is said, and also where no answers were scored. A head stands out where the lower bound of its
-    candidate accuracy is above chance, every baseline and the 95th percentile of untrained models. A kind of cue is
-    named where its case differs from that of its language.
+    at least half way from chance to 1; below chance, that is said, and also where no answers were scored. A head stands
+    out where the lower bound of its candidate accuracy is above chance, every baseline and the 95th percentile of
+    untrained models. A kind of cue is named where its case differs from that of its language.
     """
     cases: dict[str, list[Group[Cell]]] = {"points": [], "unmeasured": [], "ordinary": [], "unsolved": []}
     of_language = {language: _case(whole) for language, whole in evidence.languages.items()}
