@@ -16,6 +16,7 @@ from anaphora.base.errors import UserError
 from anaphora.base.files import write_text
 from anaphora.base.language import WIDE_CHARACTER
 from anaphora.report.page.elements import ReportRun, TableElement, figures_of
+from anaphora.report.page.explorer import completed_entry
 from anaphora.report.page.glossary import glossary
 from anaphora.report.page.offline import (
     explorer_words,
@@ -118,7 +119,7 @@ def write_attention_page(
 
     Args:
         path: of the file.
-        sentence: an entry, as `explorer.attention_entry` makes it.
+        sentence: an entry, as `explorer.attention_entry` makes it; words and maps suffice.
         head: with which the page opens; by default the first.
         decoder: of a decoder, whose words see only what stands before them, the weights of the pronoun and of the last
             word; no rows where nobody named a pronoun.
@@ -126,8 +127,8 @@ def write_attention_page(
     Raises:
         UserError: no words, no maps, or a map whose bytes do not fit its shape and the words.
     """
-    whole = dict(sentence)
-    _check_sentence(whole)
+    _check_sentence(sentence)
+    whole = completed_entry(sentence)
     if sum(len(packed["data"]) for packed in whole["maps"].values()) > _COMPRESS_FROM_BYTES:
         whole["maps"] = {name: compress_map(packed) for name, packed in whole["maps"].items()}
     opening = {} if head is None else to_json(head)
