@@ -55,9 +55,9 @@ def headline_sentence(evidence: Evidence) -> str:
     """What the numbers allow one to say: a sentence for the languages of which the same can be said.
 
     A task counts as solved where the lower bound of its accuracy is above chance and every baseline and the accuracy
-    at least half way from chance to 1; below chance, that is said, and also where no answers were scored. A head stands
-    out where the lower bound of its candidate accuracy is above chance, every baseline and the 95th percentile of
-    untrained models. A kind of cue is named where its case differs from that of its language.
+    at least half way from chance to 1; below chance, that is said. A head stands out where the lower bound of its
+    candidate accuracy is above chance, every baseline and the 95th percentile of untrained models. A kind of cue is
+    named where its case differs from that of its language.
     """
     cases: dict[str, list[Group[Cell]]] = {"points": [], "unmeasured": [], "ordinary": [], "unsolved": []}
     of_language = {language: _case(whole) for language, whole in evidence.languages.items()}
@@ -80,7 +80,7 @@ def headline_sentence(evidence: Evidence) -> str:
         _accuracy_sentence("ordinary", [group], evidence, items, bars=listed(_baselines_not_beaten(group.cell)))
         for group in cases["ordinary"]
     ]
-    sentences += [_unsolved_sentence(group, items, _head(evidence)) for group in cases["unsolved"]]
+    sentences += [_unsolved_sentence(group, items) for group in cases["unsolved"]]
     below_chance = [
         _name(group)
         for group in cases["unsolved"]
@@ -177,12 +177,10 @@ def _accuracy_sentence(case: str, groups: Sequence[Group[Cell]], evidence: Evide
     )
 
 
-def _unsolved_sentence(group: Group[Cell], items: str, head: str) -> str:
-    """That the task is not solved; of a model without answers, such as a plain encoder, that none were scored."""
+def _unsolved_sentence(group: Group[Cell], items: str) -> str:
     cell, best = group.cell, _best_baseline(group.cell)
     if cell.task_accuracy is None:
-        shares = {"share": _share(cell.candidate_accuracy), "chance": _share(cell.chance)}
-        return phrase("headline", "unanswered", group=_name(group), head=head, items=items, **shares)
+        return phrase("headline", "no_answers", group=_name(group))
     values = {
         "group": _name(group),
         "share": _share(cell.task_accuracy),
