@@ -35,8 +35,10 @@ from anaphora.settings.commands.analysis import (
     Transfer,
 )
 from anaphora.settings.commands.atlas import Atlas
+from anaphora.settings.commands.attention import AttentionQuery
 from anaphora.settings.commands.benchmark import Benchmark
 from anaphora.settings.commands.explanation import Explanation
+from anaphora.settings.commands.live import LivePage
 from anaphora.settings.commands.replication import Replication
 from anaphora.settings.commands.study import Slurm, StudyPlan, VerdictRule
 from anaphora.settings.run import Config
@@ -180,6 +182,8 @@ def page() -> str:
     parts += ["## Name decisions on GAP: `scripts/gap.py`", "", *_table(NameDecisions, ""), ""]
     parts += ["## All folds of a corpus: `scripts/cross_validate.py`", "", *_table(CrossValidation, ""), ""]
     parts += ["## Another corpus than the runs' own: `scripts/transfer.py`", "", *_table(Transfer, ""), ""]
+    parts += ["## One text, any model: `scripts/attention.py`", "", *_table(AttentionQuery, ""), ""]
+    parts += ["## The live page: `scripts/serve.py`", "", *_table(LivePage, ""), ""]
     parts += ["## Models side by side: `scripts/atlas.py`", "", *_table(Atlas, ""), ""]
     parts += ["## Labels of texts: `scripts/labels.py`", "", *_table(LabelTable, ""), ""]
     parts += ["## Step by step: `scripts/explain.py`", "", *_table(Explanation, ""), ""]

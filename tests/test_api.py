@@ -72,6 +72,9 @@ def test_a_row_is_found_by_word_position_or_characters(scored: OpenRun) -> None:
     np.testing.assert_array_equal(attention.row("anna").weights, attention.weights[1, 0, 3])
     np.testing.assert_array_equal(attention.row("Tom").weights, attention.weights[1, 0, 1])
     np.testing.assert_array_equal(attention.row("17:20").weights, attention.weights[1, 0, 5])
+    np.testing.assert_array_equal(attention.row("Tom:2").weights, attention.weights[1, 0, 5])
+    with pytest.raises(UserError, match=r"word \('Tom:3'\): 'Tom' appears 2 times in the text"):
+        attention.row("Tom:3")
     np.testing.assert_array_equal(attention.row(5, layer=0, head=1).weights, attention.weights[0, 1, 5])
     np.testing.assert_array_equal(attention.row("Tom", head=1).weights, attention.weights[1, 1, 1])
     chinese = scored.attention("王芳碰到李强以后,她去了商店。")
@@ -117,6 +120,24 @@ def test_pictures_of_a_mention_frame_all_its_words(scored: OpenRun) -> None:
     assert [(frame.get_y(), frame.get_height()) for frame in frames] == [(1, 3)]
     texts = {text.get_text() for text in attention.row("The old man").plot().findobj(Text)}
     assert {"The", "old", "man"} <= texts
+
+
+def test_pictures_mark_the_named_candidates_and_call_no_other_word_a_pronoun(scored: OpenRun) -> None:
+    attention = scored.attention(TEXT, "she", ["Anna", "Tom"], antecedent="Anna")
+    for figure in (attention.plot(), attention.plot(row="she"), attention.row("she").plot()):
+        assert {"pronoun", "antecedent", "other candidate"} <= {text.get_text() for text in figure.findobj(Text)}
+    for figure in (attention.plot(row="Tom"), attention.row("Tom").plot(), scored.attention(TEXT).row("she").plot()):
+        texts = {text.get_text() for text in figure.findobj(Text)}
+        assert "attending word" in texts and not {"pronoun", "antecedent"} & texts
+
+
+def test_what_is_no_text_no_list_and_no_page_is_refused_in_one_line(unscored: OpenRun, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"candidates \('Anna'\) must be a list of words of the text"):
+        unscored.attention(TEXT, "she", "Anna")
+    with pytest.raises(UserError, match=r"text \(\['Anna left.'\]\) must be a string: one text at a time"):
+        anaphora.attention(unscored, ["Anna left."])  # type: ignore[arg-type]
+    with pytest.raises(UserError, match=r"path \(.*page\.pdf\) must end in \.html"):
+        unscored.attention(TEXT).page(tmp_path / "page.pdf")
 
 
 def test_the_heaviest_words_come_first(scored: OpenRun) -> None:

@@ -29,6 +29,7 @@ from anaphora import api, cli
 from anaphora.base.device import Device, RunsDevice
 from anaphora.data.example import from_record
 from anaphora.settings.commands.study import Slurm, VerdictRule
+from anaphora.settings.compose import with_quoted_texts
 from anaphora.settings.typed import resolve
 
 ROOT = Path(__file__).parent.parent
@@ -88,7 +89,7 @@ def test_every_command_composes_into_settings_that_pass_their_checks(command: st
     named = cli.COMMANDS[Path(script).stem]
     # Hydra's own choose its launchers and samplers, which are packages of the extra `cluster`.
     own = [word for word in words if not word.startswith(("-", "hydra/", "hydra.")) and word != "job"]
-    overrides = [first_of_a_sweep(word) for word in own]
+    overrides = [first_of_a_sweep(word) for word in with_quoted_texts(own, named.schema)]
     assert resolve(compose(*overrides, primary=named.config), named.schema)
 
 

@@ -9,7 +9,7 @@ import math
 import os
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -53,6 +53,7 @@ from anaphora.settings.compose import (
     note_failure,
     register_configs,
     sweep_failures,
+    with_quoted_texts,
 )
 from anaphora.settings.run import Config
 from anaphora.settings.typed import resolve
@@ -169,6 +170,8 @@ def run_command(name: str) -> None:
     with user_errors_exit():
         check_interface_language()
         check_processes(name)
+        check_model_name(command.schema, sys.argv[1:])
+    sys.argv[1:] = with_quoted_texts(sys.argv[1:], command.schema)
     register_configs({each.config: each.schema for each in COMMANDS.values()})
     os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra then raises composition errors instead of printing them at length
 
@@ -205,6 +208,19 @@ def check_processes(name: str) -> None:
     if processes.count > 1:
         # Read when torch is loaded, which has not happened yet: DistributedDataParallel warns of what is intended here.
         os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
+
+
+def check_model_name(schema: type[Any], arguments: Sequence[str]) -> None:
+    """Refuse to name a model by `model=`, which elsewhere describes the parts of an encoder.
+
+    Raises:
+        UserError: a command that reads models of any kind gets one under that name.
+    """
+    for argument in arguments:
+        if argument.startswith("model=") and getattr(schema, "any_model", False):
+            name = argument.removeprefix("model=")
+            given = f"run={name}" if hasattr(schema, "run") else f"'runs=[{name}]'"
+            raise UserError(f"{argument}: this command takes a model as {given}; model= names the parts of an encoder")
 
 
 def run_job(command: Command, composed: DictConfig) -> Any:

@@ -301,16 +301,16 @@ def test_maps_of_any_library_go_all_the_way_to_a_page(tmp_path: Path) -> None:
     assert (tmp_path / "page" / "tables" / "verdict_test.csv").stat().st_size
 
 
-def test_the_documented_adapter_runs_as_it_stands(
+def test_the_page_on_maps_of_other_libraries_runs_as_it_stands(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text = (Path(__file__).parents[2] / "docs" / "maps.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-    adapter = next(place for place, block in enumerate(blocks) if "report_on_records(" in block)
-    (tmp_path / "theirs.py").write_text("\n".join(blocks[: adapter + 1]), encoding="utf-8")
+    (tmp_path / "theirs.py").write_text("\n".join(blocks), encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     runpy.run_path("theirs.py")
     assert "not yet controlled" in capsys.readouterr().out
+    assert "Anna visited Emma because she was lonely ." in (tmp_path / "sentence.html").read_text(encoding="utf-8")
     page = (tmp_path / "outputs" / "theirs" / "report.html").read_text(encoding="utf-8")
     assert "their model" in page and "No sentences were given." in page
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import shutil
 import socket
 import time
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from tiny import SETTINGS, TEXTS, tiny, tiny_folder, tokenizer, transformers
+from tiny import SETTINGS, TEXTS, tiny, tiny_folder, tiny_language_model, tokenizer, transformers
 
 import anaphora
 from anaphora.analysis.causal.interventions import (
@@ -149,9 +150,23 @@ def test_the_page_of_a_decoder_says_what_the_pronoun_sees_and_scores_the_last_wo
     assert "A decoder" not in encoder.read_text(encoding="utf-8").partition("</header>")[0]
 
 
+def test_a_page_may_be_chinese(tmp_path: Path) -> None:
+    maps = anaphora.attention(tiny("gpt2"), TEXTS[2], "他", ["小红", "小明"], tokenizer=tokenizer())
+    page = maps.page(tmp_path / "page.html", language="zh").path.read_text(encoding="utf-8")
+    assert '<html lang="zh">' in page and "注意力：所有的层和头" in page and "这是解码器" in page and "到小明" in page
+    shown = re.sub(r"<(script|style)\b.*?</\1>", "", page, flags=re.DOTALL)
+    english = [text for text in re.findall(r">([^<>]+)<", shown) if re.search("[A-Za-z]{3,}", text)]
+    assert [text for text in english if not re.search("JavaScript|Enter", text)] == []
+    with pytest.raises(UserError, match=r"language \('fr'\) must be one of en, zh"):
+        maps.page(tmp_path / "page.html", language="fr")
+
+
 def test_a_mask_in_a_text_is_one_token(folder: Path) -> None:
     maps = anaphora.attention(folder, "Anna left because [MASK] was tired.")
     assert maps.words.count("[MASK]") == 1
+    asked = anaphora.attention(folder, "[MASK] left because [MASK] was tired.", "[MASK]:2", ["[MASK]:1"])
+    assert asked.example is not None and asked.example.pronoun == (20, 26)
+    assert asked.row("[MASK]:2", 0, 0).positions == (asked.words.index("because") + 1,)
 
 
 def test_hub_names_alone_are_looked_up_and_quickly_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -163,7 +178,7 @@ def test_hub_names_alone_are_looked_up_and_quickly_given_up(monkeypatch: pytest.
     with pytest.raises(UserError, match=r"model \(google-bert/bert\): there is no such folder; .* hf://owner/name"):
         anaphora.attention("google-bert/bert", TEXTS[0])
     started = time.monotonic()
-    with pytest.raises(UserError, match=r"model \(hf://google-bert/no-such\): cannot be opened \(the hub cannot"):
+    with pytest.raises(UserError, match=r"model \(hf://google-bert/no-such\): cannot be opened: the hub cannot"):
         anaphora.attention("hf://google-bert/no-such", TEXTS[0])
     assert time.monotonic() - started < 30  # importing transformers takes most of it
 
@@ -172,8 +187,9 @@ def test_hub_names_alone_are_looked_up_and_quickly_given_up(monkeypatch: pytest.
     ("change", "message"),
     [
         (lambda folder: (folder / "config.json").unlink(), r"there is no config\.json"),
-        (lambda folder: (folder / "model.safetensors").rename(folder / "pytorch_model.bin"), "model.safetensors"),
-        (lambda folder: (folder / "config.json").write_text("{"), "cannot be opened"),
+        (lambda folder: (folder / "model.safetensors").rename(folder / "pytorch_model.bin"), "is a pickle"),
+        (lambda folder: (folder / "config.json").write_text("{"), r"config\.json: not readable as JSON"),
+        (lambda folder: [path.unlink() for path in folder.glob("tokenizer*")], "its tokenizer is missing"),
         (
             lambda folder: (folder / "config.json").write_text(
                 '{"model_type": "own", "auto_map": {"AutoModel": "o.M"}}'
@@ -197,6 +213,10 @@ def test_texts_and_tokenizers_that_do_not_fit_are_refused() -> None:
         opened.tokenize("a " * 100)
     with pytest.raises(UserError, match="text: it is empty"):
         opened.tokenize("  ")
+    with pytest.raises(UserError, match="but the model knows 40 tokens; both must come from the same model"):
+        open_model(tiny_language_model("bert", vocab_size=40), tokenizer()).tokenize(TEXTS[1])
+    with pytest.raises(UserError, match=r"model \(Linear\) must be a folder, hf://owner/name, a run, or a model of"):
+        open_model(torch.nn.Linear(2, 2), tokenizer())  # type: ignore[arg-type]
     with pytest.raises(UserError, match="a loaded model needs its tokenizer"):
         open_model(tiny("bert"))
 

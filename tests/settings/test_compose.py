@@ -8,13 +8,16 @@ from typing import Any
 
 import pytest
 import yaml  # type: ignore[import-untyped]
+from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from anaphora.base.errors import UserError
 from anaphora.settings.commands.analysis import ALL_CONTROLS, CONTROLS, Analysis, TrainedControls
+from anaphora.settings.commands.attention import AttentionQuery
 from anaphora.settings.commands.benchmark import Benchmark
+from anaphora.settings.compose import with_quoted_texts
 from anaphora.settings.model import prediction as prediction_settings
 from anaphora.settings.run import Config
 from anaphora.settings.stored import dumps, read
@@ -306,3 +309,31 @@ def test_a_task_chooses_its_prediction_head_and_the_command_has_the_last_word(co
     assert (
         resolve(compose("task=masked_lm", "task/prediction=slot"), Config).task.prediction == prediction_settings.Slot()
     )
+
+
+@pytest.mark.parametrize(
+    ("typed", "read"),
+    [
+        ("text=Anna helped Emma", "Anna helped Emma"),
+        ("text=Anna helped Emma, because she was weak: very.", "Anna helped Emma, because she was weak: very."),
+        ("text=小红被美玲救了，因为她很虚弱。", "小红被美玲救了，因为她很虚弱。"),
+        ("text='a, b'", "a, b"),
+        ("text=[MASK] was = 1", "[MASK] was = 1"),
+        ('text=It\'s "hers", \\', 'It\'s "hers", \\'),
+        ("text=null", None),
+        ("text=true", "true"),
+        ("pronoun=她:2", "她:2"),
+        ("candidates=[Anna,Emma]", ["Anna", "Emma"]),
+        ('candidates=[小红, "美玲"]', ["小红", "美玲"]),
+    ],
+)
+def test_a_sentence_is_read_as_it_is_typed(typed: str, read: object) -> None:
+    (quoted,) = with_quoted_texts([typed], AttentionQuery)
+    value = OverridesParser.create().parse_override(quoted).value()
+    assert getattr(value, "text", value) == read
+
+
+def test_other_arguments_and_sweeps_are_left_as_they_are() -> None:
+    for arguments in (["run=a,b", "text"], ["-m", "text=a,b"]):
+        assert with_quoted_texts(arguments, AttentionQuery) == arguments
+    assert with_quoted_texts(["text=a,b"], Config) == ["text=a,b"]

@@ -16,10 +16,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.analysis.maps.words import word_columns, word_labels, word_map
+from anaphora.analysis.maps.words import word_map
 from anaphora.analysis.scores.heads import Head, existing_head
 from anaphora.api.html import AttentionPage, weight_table
+from anaphora.api.units import text_units
+from anaphora.base.checks import one_of
 from anaphora.base.errors import UserError
+from anaphora.base.language import LANGUAGES
 from anaphora.data.example import Example
 from anaphora.data.tokens.tokenizer import TokenizedText
 
@@ -27,9 +30,9 @@ if TYPE_CHECKING:
     import pandas
     from matplotlib.figure import Figure
 
+    from anaphora.report.figures.sheet import CandidateWords
     from anaphora.report.page.elements import TableElement
 
-UNITS = ("word", "token")
 MOST_PLOTTED_WORDS = 100
 """Words that a heat map on paper has room for."""
 
@@ -82,8 +85,8 @@ class Attention:
         """What a word, or a mention of several words, attends to in one head; by default the chosen head.
 
         Args:
-            mention: as the text writes it, its first occurrence; its characters as "start:end"; or one word's position
-                in `words`.
+            mention: as the text writes it, its first occurrence; the second one as "it:2"; its characters as
+                "start:end"; or one word's position in `words`.
 
         Returns:
             The word's row, or the mean of the rows of several words or tokens.
@@ -94,7 +97,7 @@ class Attention:
         requested = self._head(layer, head)
         positions = self._positions(mention)
         rows = self.weights[requested.layer, requested.head, positions]
-        return Row(self.text, self.words, self.spans, tuple(positions), rows.mean(axis=0), requested)
+        return Row(self.text, self.words, self.spans, tuple(positions), rows.mean(axis=0), requested, self.example)
 
     def rank(self, attending: str | int, attended: str | int) -> list[HeadWeight]:
         """All heads, by the weight that one mention gives to another, the largest first; ties keep the heads' order.
@@ -154,31 +157,39 @@ class Attention:
             file.write(rows, [{"item": 0, "text": self.text, "language": language_of(self.text)}])
         return path
 
-    def page(self, path: str | Path | None = None) -> AttentionPage:
+    def page(self, path: str | Path | None = None, language: str = "en") -> AttentionPage:
         """The maps of every layer and head as one HTML file that needs nothing else.
 
         Args:
-            path: of the file; by default one in a new folder for temporary files.
+            path: of the file, which ends in .html; by default one in a new folder for temporary files.
+            language: of the page, "en" or "zh".
+
+        Raises:
+            UserError: the path ends in something else, or there is no such language.
         """
         from anaphora.report.page.explorer import attention_entry
         from anaphora.report.page.write import write_attention_page
+        from anaphora.report.wording import spoken_in
 
+        one_of("language", language, LANGUAGES)
         if path is None:
             path = Path(tempfile.mkdtemp(prefix="anaphora-")) / "attention.html"
         written = Path(path)
-        decoder = self._beside_the_last_word() if self.is_decoder else None
-        write_attention_page(
-            written,
-            attention_entry(self.text, self.words, self.spans, self.weights, self.example),
-            self.chosen,
-            decoder,
-        )
+        if written.suffix not in (".html", ".htm"):
+            raise UserError(f"path ({path}) must end in .html")
+        entry = attention_entry(self.text, self.words, self.spans, self.weights, self.example)
+        with spoken_in(language):
+            decoder = self._beside_the_last_word() if self.is_decoder else None
+            write_attention_page(written, entry, self.chosen, decoder)
         return AttentionPage(written)
 
     def _beside_the_last_word(self) -> TableElement:
         """The heaviest head from the pronoun to each candidate, and from the last word, which sees all of them."""
         from anaphora.report.page.elements import TableElement
+        from anaphora.report.wording import labels
 
+        words = labels("attention_page")
+        hidden = words["not_visible"]
         rows: list[list[str]] = []
         candidates = self.example.candidates if self.example else ()
         if self.example is not None and candidates:
@@ -186,14 +197,12 @@ class Attention:
             start, end = self.example.pronoun
             for word, attending in ((self.text[start:end], f"{start}:{end}"), (self.words[last], last)):
                 heaviest = [self.rank(attending, "{}:{}".format(*spans[0]))[0] for spans in candidates]
-                cells = [
-                    f"{one.layer}.{one.head}  {one.weight:.2f}" if one.weight > 0 else "not visible" for one in heaviest
-                ]
+                cells = [f"{one.layer}.{one.head}  {one.weight:.2f}" if one.weight > 0 else hidden for one in heaviest]
                 rows.append([word, *cells])
         names = [self.example.words(number) for number in range(len(candidates))] if self.example else []
         return TableElement(
-            title="The heaviest head to each candidate, as layer.head",
-            columns=["from", *(f"to {name}" for name in names)],
+            title=words["heaviest"],
+            columns=[words["from"], *(words["to"].format(candidate=name) for name in names)],
             rows=rows,
         )
 
@@ -211,10 +220,13 @@ class Attention:
     def plot(self, layer: int | None = None, head: int | None = None, row: str | int | None = None) -> Figure:
         """The heat map of one head, with a frame around the row of the mention `row`, or around its rows.
 
+        By default it is the pronoun's row, if the pronoun was named; its candidates are then marked too.
+
         Raises:
             UserError: the text has more than `MOST_PLOTTED_WORDS` words, or a mention or a head is not there.
         """
         from anaphora.report.figures.maps import heat_map_figure
+        from anaphora.report.wording import head_name, phrase
 
         if len(self.words) > MOST_PLOTTED_WORDS:
             raise UserError(
@@ -222,8 +234,12 @@ class Attention:
                 "window(mention) for the part around a mention, or page() for all"
             )
         requested = self._head(layer, head)
-        title = f"Attention, layer {requested.layer} head {requested.head}"
-        return heat_map_figure(self.words, self.map(layer, head), title, None if row is None else self._positions(row))
+        title = phrase("figures", "heat_map", head=head_name(requested.layer, requested.head))
+        if row is None and self.example is not None:
+            row = "{}:{}".format(*self.example.pronoun)
+        framed = None if row is None else self._positions(row)
+        marked = _marked_words(framed, self.example, self.spans)
+        return heat_map_figure(self.words, self.map(layer, head), title, framed, *marked)
 
     def _head(self, layer: int | None, head: int | None) -> Head:
         layers, heads = self.weights.shape[:2]
@@ -253,6 +269,7 @@ class Row:
         positions: which of them attend.
         weights: (W,), summing to 1; the mean of the rows of `positions`.
         head: layer and head.
+        example: the pronoun of the text and its candidates, if they were named.
     """
 
     text: str
@@ -261,6 +278,7 @@ class Row:
     positions: tuple[int, ...]
     weights: NDArray[np.float32]
     head: Head
+    example: Example | None = None
 
     @property
     def word(self) -> str:
@@ -285,11 +303,13 @@ class Row:
         return [(self.words[position], float(self.weights[position])) for position in order]
 
     def plot(self) -> Figure:
-        """The sentence with a bar for the weight of every word."""
+        """The sentence with a bar for the weight of every word; a pronoun's candidates are marked."""
         from anaphora.report.figures.maps import pronoun_row_figure
+        from anaphora.report.wording import head_name, phrase
 
-        title = f"What “{self.word}” attends to, layer {self.head.layer} head {self.head.head}"
-        return pronoun_row_figure(self.words, self.weights, self.positions, [], [], title)
+        title = phrase("figures", "pronoun_row", word=self.word, head=head_name(self.head.layer, self.head.head))
+        right, others, attending = _marked_words(self.positions, self.example, self.spans)
+        return pronoun_row_figure(self.words, self.weights, self.positions, right, others, title, attending)
 
     def __repr__(self) -> str:
         heaviest = ", ".join(f"{word} {weight:.2f}" for word, weight in self.top())
@@ -322,25 +342,6 @@ def labelled_attention(
     return Attention(text, words, spans, maps, chosen, model, is_decoder, example)
 
 
-def text_units(
-    text: str, tokens: TokenizedText, by: str
-) -> tuple[tuple[str, ...], tuple[tuple[int, int], ...], NDArray[np.int64]]:
-    """W words or tokens of a text of T tokens as it writes them, their spans, and which of them each token is part of.
-
-    Returns:
-        words (W), spans (W), and numbers of words (T,).
-
-    Raises:
-        UserError: `by` is neither.
-    """
-    if by not in UNITS:
-        raise UserError(f"by ({by!r}) must be one of {', '.join(UNITS)}")
-    numbers, spans = list(range(len(tokens.ids))), list(tokens.spans)
-    if by == "word":
-        numbers, spans = word_columns(tokens.words), _word_spans(tokens.spans, tokens.words)
-    return word_labels(text, spans, tokens.special), tuple(spans), np.array(numbers, dtype=np.int64)
-
-
 def _positions_of(mention: str | int, text: str, words: Sequence[str], spans: Sequence[tuple[int, int]]) -> list[int]:
     """The words of a mention by their positions, in text order."""
     if isinstance(mention, int):
@@ -358,6 +359,19 @@ def _positions_of(mention: str | int, text: str, words: Sequence[str], spans: Se
     return positions
 
 
+def _marked_words(
+    attending: Sequence[int] | None, example: Example | None, spans: Sequence[tuple[int, int]]
+) -> tuple[CandidateWords, CandidateWords, str]:
+    """Antecedents, other candidates, and the role of what attends; only the pronoun's own row marks its candidates."""
+    from anaphora.report.figures.pictures import word_roles
+
+    if example is not None and attending is not None:
+        pronoun, antecedents, others = word_roles(example, spans)
+        if pronoun in attending:
+            return antecedents, others, "pronoun"
+    return [], [], "attending word"
+
+
 def requested_head(
     layer: int | None, head: int | None, chosen: Head | None, layers: int, heads: int, model: str
 ) -> Head:
@@ -372,12 +386,3 @@ def requested_head(
         chosen.head if head is None and chosen is not None else int(head or 0),
     )
     return existing_head(requested, layers, heads)
-
-
-def _word_spans(spans: Sequence[tuple[int, int]], words: Sequence[int]) -> list[tuple[int, int]]:
-    """The characters of every word; a special token stays one of its own."""
-    merged: dict[int, tuple[int, int]] = {}
-    for position, (span, word) in enumerate(zip(spans, words, strict=True)):
-        key = word if word >= 0 else -1 - position
-        merged[key] = (merged[key][0], span[1]) if key in merged else span
-    return list(merged.values())

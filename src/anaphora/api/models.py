@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from anaphora.api.maps import Attention, labelled_attention
 from anaphora.api.runs import OpenRun
 from anaphora.base.device import Device, torch_device
-from anaphora.base.errors import UserError
+from anaphora.base.errors import UserError, shortened
 from anaphora.data.own_sentence import example_from_query
 from anaphora.runs.directory import load as load_run
 from anaphora.runs.warm_start import holds_run
@@ -38,7 +38,7 @@ def attention(
             run, or a loaded model of `transformers`. What a name opens is kept for the next call.
         text: English or Chinese.
         pronoun: a word of the text, the second one as "it:2", or its characters as "start:end".
-        candidates: what it may refer to; pictures and pages mark them.
+        candidates: what it may refer to, named in the same way; pictures and pages mark them.
         antecedent: one of the candidates, if it is known.
         by: "word" merges the subwords of split words (summed to, averaged from), "token" does not.
         tokenizer: of a loaded model of `transformers`.
@@ -46,6 +46,8 @@ def attention(
     Raises:
         UserError: there is no such model, a word is not in the text, or the text does not fit the model.
     """
+    if not isinstance(text, str):
+        raise UserError(f"text ({shortened(repr(text))}) must be a string: one text at a time")
     if pronoun is None and (candidates or antecedent):
         raise UserError("candidates need a pronoun")
     if antecedent is not None and antecedent not in candidates:

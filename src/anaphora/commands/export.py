@@ -11,6 +11,7 @@ from torch import Tensor
 from anaphora.analysis.evidence.schema.evidence import Evidence
 from anaphora.analysis.evidence.storage import metrics_path, read_evidence
 from anaphora.analysis.maps.capture import answers_pronouns
+from anaphora.base.console import console
 from anaphora.base.errors import UserError
 from anaphora.base.files import atomic_directory, check_writable, write_json, write_text
 from anaphora.base.special_tokens import CLS, MASK, PADDING, SPECIAL_TOKENS, UNKNOWN
@@ -40,6 +41,7 @@ def export(settings: Export) -> Path:
         _write_bert(run, settings, folder)
     else:
         _write_run(run, settings.licence, folder)
+    console.print(str(folder), soft_wrap=True)
     return folder
 
 

@@ -30,6 +30,8 @@ def example_from_query(
         UserError: a word is not in the text, a span is outside it, a candidate overlaps the pronoun, or the pronoun
             stands there several times and no number says which one.
     """
+    if isinstance(candidates, str):
+        raise UserError(f"candidates ({candidates!r}) must be a list of words of the text")
     spans = tuple((find_span(text, name, "candidates"),) for name in candidates)
     right = () if antecedent is None else (candidates.index(antecedent),)
     ordered, antecedents, _ = in_text_order(spans, right)
@@ -48,13 +50,7 @@ def find_pronoun(text: str, pronoun: str) -> Span:
     Raises:
         UserError: it is not in the text, or stands there several times and no number says which one.
     """
-    word, colon, number = pronoun.rpartition(":")
-    numbered = bool(colon and word.strip() and not word.isdigit() and re.fullmatch(r"[0-9]{1,4}", number))
-    every = list(occurrences(text, word if numbered else pronoun)) if pronoun.strip() else []
-    if numbered:
-        if not 1 <= int(number) <= len(every):
-            raise UserError(f"pronoun ({pronoun!r}): {word!r} appears {len(every)} times in the text {text!r}")
-        return every[int(number) - 1]
+    every = list(occurrences(text, pronoun)) if pronoun.strip() else []
     if len(every) > 1:
         places = ", ".join(f"{start}:{end}" for start, end in every[:5])
         raise UserError(
@@ -65,9 +61,10 @@ def find_pronoun(text: str, pronoun: str) -> Span:
 
 
 def find_span(text: str, words: str, setting: str) -> Span:
-    """The characters of some words in a text: their first whole occurrence, or those that "start:end" names.
+    """The characters of some words in a text: their first whole occurrence, or another that the user numbers.
 
-    Chinese words need no blanks around them. English is found in any case.
+    "it:2" is the second "it", and "start:end" names characters. Chinese words need no blanks around them. English is
+    found in any case.
 
     Args:
         text: where to look.
@@ -86,6 +83,13 @@ def find_span(text: str, words: str, setting: str) -> Span:
             raise UserError(f"{setting} ({words}) is outside the text, which has {len(text)} characters")
         return start, end
     occurrence = next(occurrences(text, words), None)
+    numbered = re.fullmatch(r"(.*\S.*):([0-9]{1,4})", words, re.DOTALL)
+    if occurrence is None and numbered:
+        word, number = numbered[1], int(numbered[2])
+        every = list(occurrences(text, word))
+        if not 1 <= number <= len(every):
+            raise UserError(f"{setting} ({words!r}): {word!r} appears {len(every)} times in the text {text!r}")
+        return every[number - 1]
     if occurrence is None:
         raise UserError(f"{setting} ({words!r}) is not in the text {text!r}; give a word of it, or characters as 0:4")
     return occurrence
@@ -93,6 +97,6 @@ def find_span(text: str, words: str, setting: str) -> Span:
 
 def occurrences(text: str, words: str) -> Iterator[Span]:
     """Wherever some words stand in a text: as whole words in any case in English, anywhere in Chinese."""
-    boundary = "" if CHINESE_CHARACTER.search(words) else r"\b"
-    for occurrence in re.finditer(f"{boundary}{re.escape(words)}{boundary}", text, re.IGNORECASE):
+    left, right = ("", "") if CHINESE_CHARACTER.search(words) else (r"(?<!\w)", r"(?!\w)")
+    for occurrence in re.finditer(f"{left}{re.escape(words)}{right}", text, re.IGNORECASE):
         yield occurrence.span()

@@ -11,8 +11,6 @@ import copy
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,12 +21,13 @@ from torch import Tensor, nn
 
 from anaphora.analysis.causal.interventions import Intervention
 from anaphora.analysis.maps.record import AttentionRecord
-from anaphora.base.errors import UserError, one_line
-from anaphora.base.hub import HUB_PREFIX, import_transformers, is_reachable
+from anaphora.base.errors import UserError
+from anaphora.base.hub import import_transformers
 from anaphora.data.example import Example
 from anaphora.data.tokens.tokenizer import TokenizedText
 from anaphora.data.tokens.words import word_numbers
 from anaphora.hf import interface
+from anaphora.hf.loading import has_output_layer, load_named, quiet
 from anaphora.model.mixer import Edit
 from anaphora.model.prediction import group_mean
 
@@ -90,6 +89,12 @@ class TransformersModel:
             raise UserError(
                 f"text: it has {len(spans)} tokens, but {self.name} takes at most {self.most_tokens}; shorten it, or "
                 "read it in parts"
+            )
+        rows, highest = self.model.get_input_embeddings().num_embeddings, max(encoding["input_ids"])
+        if highest >= rows:
+            raise UserError(
+                f"{self.name}: its tokenizer numbers a token of the text {highest}, but the model knows {rows} tokens; "
+                "both must come from the same model"
             )
         names = tuple(name for name, (start, end) in zip(encoding.tokens(), spans, strict=True) if start == end)
         return TokenizedText(tuple(encoding["input_ids"]), tuple(spans), word_numbers(text, spans), names)
@@ -204,7 +209,7 @@ class TransformersModel:
 
     def untrained(self, seed: int) -> TransformersModel:
         """The same at the random start of a seed, without an output layer; the caller's generator is left as it was."""
-        with torch.random.fork_rng(devices=[]), _quiet():
+        with torch.random.fork_rng(devices=[]), quiet():
             torch.manual_seed(seed)
             model: Any = type(self.model)(copy.deepcopy(self.model.config))
         return replace(self, model=model.eval(), language_model=None).on(self.model.device)
@@ -238,12 +243,12 @@ class TransformersModel:
         if before == name:
             yield
             return
-        with _quiet():
+        with quiet():
             self.model.set_attn_implementation(name)
         try:
             yield
         finally:
-            with _quiet():
+            with quiet():
                 self.model.set_attn_implementation(before)
 
 
@@ -262,10 +267,15 @@ def open_model(
     """
     transformers = import_transformers()
     if isinstance(model, str | Path):
-        name, loaded, own = _load(transformers, str(model))
+        name, loaded, own = load_named(transformers, str(model))
         tokenizer = tokenizer or own
     else:
         name, loaded = type(model).__name__, model
+        if not isinstance(model, transformers.PreTrainedModel):
+            raise UserError(
+                f"model ({name}) must be a folder, hf://owner/name, a run, or a model of transformers; maps of other "
+                "torch modules: anaphora.analysis.maps.of_torch"
+            )
     if tokenizer is None:
         raise UserError(f"{name}: a loaded model needs its tokenizer: tokenizer=AutoTokenizer.from_pretrained(...)")
     if not getattr(tokenizer, "is_fast", False):
@@ -281,7 +291,10 @@ def open_model(
     loaded.eval()
     layers, heads = getattr(text, "num_hidden_layers", None), getattr(text, "num_attention_heads", None)
     if not layers or not heads:
-        raise UserError(f"{name}: models of the family {family} have no layers of attention heads")
+        raise UserError(
+            f"{name}: models of the family {family} have no layers of attention heads; "
+            "docs/any_model.md lists what can be read"
+        )
     return TransformersModel(
         name=name,
         model=loaded,
@@ -291,68 +304,8 @@ def open_model(
         heads=int(heads),
         is_decoder=_sees_backwards_only(loaded),
         through_interface=family in interface.FAMILIES,
-        language_model=whole.eval() if _has_output_layer(whole) else None,
+        language_model=whole.eval() if has_output_layer(whole) else None,
     )
-
-
-def _load(transformers: Any, name: str) -> tuple[str, Any, Any]:
-    """Model and tokenizer of a folder or a hub name; code and pickles from there are refused."""
-    place, options = name, {}
-    if name.startswith(HUB_PREFIX):
-        place = name.removeprefix(HUB_PREFIX).strip("/")
-        options["local_files_only"] = not is_reachable()
-    else:
-        folder = Path(name).expanduser()
-        if not folder.is_dir():
-            raise UserError(f"model ({name}): there is no such folder; a model on the hub is written hf://owner/name")
-        if not (folder / "config.json").exists():
-            raise UserError(f"model ({name}): there is no config.json of a model of transformers")
-        place, options["local_files_only"] = str(folder), True
-    try:
-        with _quiet():
-            tokenizer = transformers.AutoTokenizer.from_pretrained(place, trust_remote_code=False, **options)
-            config = transformers.AutoConfig.from_pretrained(place, trust_remote_code=False, **options)
-            model, report = _class_of(transformers, config).from_pretrained(
-                place,
-                trust_remote_code=False,
-                use_safetensors=True,
-                dtype=torch.float32,
-                output_loading_info=True,
-                **options,
-            )
-    except Exception as error:  # unrelated classes for a missing file, a wrong one, a pickle, and no network
-        offline = " (the hub cannot be reached)" if name.startswith(HUB_PREFIX) and options["local_files_only"] else ""
-        raise UserError(
-            f"model ({name}): cannot be opened{offline}: {one_line(error)[:300]}; it needs config.json, "
-            "model.safetensors and the tokenizer's files, and no code of its own"
-        ) from None
-    if report["missing_keys"] and _has_output_layer(model):
-        model = model.base_model  # an output layer that was never trained is none
-    return Path(place).name, model, tokenizer
-
-
-def _class_of(transformers: Any, config: Any) -> Any:
-    """The class that loads a model with its output layer over the vocabulary, where it was stored with one."""
-    for automatic, names in _output_layers().items():
-        if any(name in names for name in config.architectures or ()):
-            return getattr(transformers, automatic)
-    return transformers.AutoModel
-
-
-def _has_output_layer(model: PreTrainedModel) -> bool:
-    """Whether it scores the vocabulary at every token; decoders of encoder-decoders do not count."""
-    known = any(type(model).__name__ in names for names in _output_layers().values())
-    return known and not model.config.is_encoder_decoder
-
-
-@cache
-def _output_layers() -> dict[str, frozenset[str]]:
-    """By the class that loads them, the models with an output layer over the vocabulary at every token."""
-    automatic: Any = import_module("transformers.models.auto.modeling_auto")
-    return {
-        "AutoModelForMaskedLM": frozenset(automatic.MODEL_FOR_MASKED_LM_MAPPING_NAMES.values()),
-        "AutoModelForCausalLM": frozenset(automatic.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.values()),
-    }
 
 
 def _sees_backwards_only(model: PreTrainedModel) -> bool:
@@ -361,21 +314,6 @@ def _sees_backwards_only(model: PreTrainedModel) -> bool:
     with torch.inference_mode():
         states = model(input_ids=ids).last_hidden_state
     return bool(torch.allclose(states[0, :3], states[1, :3], atol=1e-5))
-
-
-@contextlib.contextmanager
-def _quiet() -> Iterator[None]:
-    """Without the library's progress bars and its notes on weights that we leave out."""
-    logging: Any = import_module("transformers.utils.logging")
-    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        logging.set_verbosity(level)
-        if bars:
-            logging.enable_progress_bar()
 
 
 def _by_size(texts: Sequence[str], items_of: Mapping[str, Sequence[int]], most: int) -> Iterator[list[str]]:

@@ -11,6 +11,7 @@ import tempfile
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,10 @@ _WITHOUT_EFFECT = (
 _REGISTERED: dict[tuple[str | None, str], type[Any]] = {}
 _NUMBER_OF_PROCESSES = re.compile(r"\btrainer\.(devices|nodes|num_nodes|strategy)\b")
 _LONGEST_NAME = 60  # characters, the digest aside
+_TEXTS = ("text", "pronoun", "antecedent")
+"""Settings that hold a sentence, or words of it."""
+_TEXT_LISTS = ("candidates",)
+_QUOTES = ("'", '"')
 
 
 def register_configs(schemas: Mapping[str, type[Any]]) -> None:
@@ -78,6 +83,50 @@ def composed_once(arguments: Sequence[str]) -> Iterator[None]:
         Hydra.get_mode = read_mode  # type: ignore[method-assign]
 
 
+def with_quoted_texts(arguments: Sequence[str], schema: type[Any]) -> list[str]:
+    """The arguments of a command line, with sentences and words in quotes where their signs mean something to Hydra.
+
+    To Hydra a comma makes two jobs of a sentence, and Chinese is no value at all. What it reads as one text, as null or
+    as a list of texts stays as it is, and so does what is in quotes.
+
+    Args:
+        arguments: of the command line, the command's name aside.
+        schema: the settings of the command.
+    """
+    names = {field.name for field in fields(schema)}
+    if "text" not in names or {"-m", "--multirun"} & set(arguments):
+        return list(arguments)
+    quoted: list[str] = []
+    for argument in arguments:
+        key, equals, value = argument.partition("=")
+        if equals and key in names and key in _TEXTS and not value.startswith(_QUOTES) and not _is_read(argument, str):
+            argument = f"{key}={_in_quotes(value)}"
+        elif key in names and key in _TEXT_LISTS and value[:1] + value[-1:] == "[]" and not _is_read(argument, list):
+            entries = [entry.strip() for entry in value[1:-1].split(",")]
+            argument = f"{key}=[{','.join(one if one.startswith(_QUOTES) else _in_quotes(one) for one in entries)}]"
+        quoted.append(argument)
+    return quoted
+
+
+def _is_read(argument: str, kind: type[Any]) -> bool:
+    """Whether Hydra reads the value of an argument as one of a kind, or as nothing."""
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+    from hydra.core.override_parser.types import QuotedString
+    from hydra.errors import HydraException
+
+    try:
+        value: Any = OverridesParser.create().parse_override(argument).value()
+    except HydraException:
+        return False
+    return value is None or isinstance(value, kind | QuotedString)
+
+
+def _in_quotes(text: str) -> str:
+    """A text as Hydra reads it to the letter; it has no other escape than that of a quote."""
+    escaped = re.sub(r'(\\*)("|$)', lambda found: 2 * found[1] + ('\\"' if found[2] else ""), text)
+    return '"' + escaped.replace("${", "\\${") + '"'
+
+
 def config_folder() -> Path:
     """Where the configuration of the command that is running lies."""
     sources = HydraConfig.get().runtime.config_sources
@@ -89,7 +138,8 @@ def error_message(error: BaseException) -> str:
     from hydra.errors import OverrideParseException
 
     message = one_line(error)
-    if isinstance(error, OverrideParseException):
+    if isinstance(error, OverrideParseException) or message.startswith("Ambiguous value"):
+        message = re.sub("^Lexer\\w+: (.*)", r"Error parsing override '\1'", message)
         message += " (a value with spaces, punctuation or Chinese needs quotes inside quotes: \"text='...'\")"
     elif error.__cause__ is not None:
         message += f" ({one_line(error.__cause__)})"

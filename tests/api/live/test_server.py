@@ -16,7 +16,7 @@ from werkzeug.test import Client
 import anaphora
 from anaphora.api import OpenRun
 from anaphora.api.live.phrases import phrases
-from anaphora.api.live.server import LiveApplication, serve
+from anaphora.api.live.server import FIRST_SENTENCES, LiveApplication, serve
 from anaphora.base.device import Device
 from anaphora.base.errors import UserError
 from anaphora.commands.shared import open_models
@@ -117,6 +117,7 @@ def test_a_chinese_page_gets_its_errors_in_chinese(client: Client) -> None:
     )
     assert (reply.status_code, reply.json) == (400, {"error": "text：为空"})
     page = client.get("/?token=key&language=zh", base_url="http://127.0.0.1:8765").get_data(as_text=True)
+    assert FIRST_SENTENCES["zh"][0] in page
     assert '<html lang="zh">' in page and '"/attention?language=" + document.documentElement.lang' in page
 
 
@@ -155,7 +156,7 @@ def test_the_page_asks_its_own_server_alone_and_escapes_text(
     finished: Path, language: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hostile = "Anna met <script>alert(1)</script> Emma because she was weak."
-    monkeypatch.setattr("anaphora.api.live.server.FIRST_SENTENCE", (hostile, "she", ["Anna", "Emma"]))
+    monkeypatch.setitem(FIRST_SENTENCES, language, (hostile, "she", ["Anna", "Emma"]))
     application = LiveApplication({"</script><b>": anaphora.load(finished)}, token="key")
     reply = Client(application).get(f"/?token=key&language={language}")
     page = reply.get_data(as_text=True)

@@ -41,7 +41,11 @@ if TYPE_CHECKING:
 
 HOST = "127.0.0.1"
 MOST_BYTES = 100_000
-FIRST_SENTENCE = ("Anna was rescued by Emma because she was weak.", "she", ["Anna", "Emma"])
+FIRST_SENTENCES = {
+    "en": ("Anna was rescued by Emma because she was weak.", "she", ["Anna", "Emma"]),
+    "zh": ("小红被美玲救了，因为她很虚弱。", "她", ["小红", "美玲"]),
+}
+"""With which the page opens: text, pronoun and candidates, in the page's language."""
 _TEMPLATES = Path(__file__).with_name("templates")
 _POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; "
@@ -124,8 +128,8 @@ class LiveApplication:
             return reply(self.models[name], question)
 
     def page(self, language: str) -> str:
-        """The page, with the first model's maps of a first sentence."""
-        text, pronoun, candidates = FIRST_SENTENCE
+        """The page, with the first model's maps of a first sentence in its language."""
+        text, pronoun, candidates = FIRST_SENTENCES[language]
         first = next(iter(self.models.values()))
         with self._asking:
             opening = reply(first, Question(text, example_from_query(text, pronoun, candidates)))

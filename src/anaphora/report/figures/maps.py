@@ -17,6 +17,7 @@ from anaphora.base.errors import UserError
 from anaphora.report.figures import style
 from anaphora.report.figures.fonts import drawable_text, is_chinese
 from anaphora.report.figures.sheet import (
+    FRAMED_ROLES,
     ROLE_COLOURS,
     CandidateWords,
     Heading,
@@ -57,6 +58,7 @@ def heat_map_figure(
     pronoun: int | Sequence[int] | None = None,
     antecedents: CandidateWords = (),
     distractors: CandidateWords = (),
+    attending: str = "pronoun",
 ) -> Figure:
     """The whole attention map of one head: a row is the attending word, a column the attended one.
 
@@ -67,13 +69,14 @@ def heat_map_figure(
         pronoun: index of the word whose row is framed, with the candidates' cells in it; of several, all their rows.
         antecedents: the candidates that are right.
         distractors: the other candidates.
+        attending: the role of the word whose row is framed, one of `FRAMED_ROLES`.
 
     Raises:
         UserError: no words, weights of another shape or not finite, an index outside the sentence.
     """
     count = len(words)
     values = _weights(weights, (count, count))
-    roles = WordRoles(count, pronoun, antecedents, distractors)
+    roles = WordRoles(count, pronoun, antecedents, distractors, attending)
     labels = [drawable_text(word) for word in words]
     cell, size = next((cell, size) for most, cell, size in _CELL_SIZES if count <= most)
     top = round_up(float(values.max()))
@@ -126,6 +129,7 @@ def pronoun_row_figure(
     antecedents: CandidateWords,
     distractors: CandidateWords,
     title: str,
+    attending: str = "pronoun",
 ) -> Figure:
     """The pronoun's attention in its sentence: words shaded by weight, a bar with its value over each.
 
@@ -138,13 +142,15 @@ def pronoun_row_figure(
         antecedents: the candidates that are right.
         distractors: the other candidates.
         title: stands above the sentence.
+        attending: the role of the word whose row this is, one of `FRAMED_ROLES`.
 
     Raises:
         UserError: no words, weights of another shape or not finite, an index outside the sentence.
     """
-    strip = _SentenceStrip(words, weights, WordRoles(len(words), pronoun, antecedents, distractors), style.TEXT + 1)
+    roles = WordRoles(len(words), pronoun, antecedents, distractors, attending)
+    strip = _SentenceStrip(words, weights, roles, style.TEXT + 1)
     margin, tallest, foot = 0.15, 0.45, 0.42
-    caption = phrase("figures", "row_caption")
+    caption = phrase("figures", "row_caption" if attending == "pronoun" else "word_caption")
     lines = strip.lines(style.DOUBLE_COLUMN - 2 * margin, least=0.27)
     top = round_up(float(strip.weights.max()))
     rises = [max(float(strip.weights[index]) for index, _, _ in line.places) / top * tallest + 0.2 for line in lines]
@@ -297,7 +303,7 @@ class _SentenceStrip:
                 at + width / 2, base + self.box * 0.3, self.words[index], ha="center", fontsize=self.size,
                 color=style.text_colour_on(paint), fontweight="bold" if role else "normal",
             )  # fmt: skip
-            if role == "pronoun":
+            if role in FRAMED_ROLES:
                 canvas.add_patch(role_frame(at, base, width, self.box, "pronoun", 1.4))
         for run in self._runs:
             if run[0] in edges:

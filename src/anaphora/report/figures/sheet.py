@@ -32,10 +32,12 @@ _COLOUR_SCALE_LENGTH = 0.7
 """Length in inches of a lying colour scale."""
 ROLE_COLOURS = {
     "pronoun": style.PRONOUN,
+    "attending word": style.PRONOUN,  # of a row that no pronoun question asks for
     "antecedent": style.ANTECEDENT,
     "other candidate": style.DISTRACTOR,
     "candidate": style.DISTRACTOR,  # of a sentence where nobody says who is meant
 }
+FRAMED_ROLES = ("pronoun", "attending word")
 
 CandidateWords = Sequence[int | Sequence[int]]
 """Candidates of one role: each a word's index, or the indices of all its words where it has several."""
@@ -224,7 +226,15 @@ def finite_array(values: ArrayLike, name: str, shape: tuple[int | None, ...]) ->
 
 
 class WordRoles:
-    """Who is who among W words."""
+    """Who is who among W words.
+
+    Args:
+        count: W.
+        pronoun: index of the word that attends, or of all its words.
+        antecedents: the candidates that are right.
+        distractors: the other candidates.
+        attending: the role of the word that attends, one of `FRAMED_ROLES`.
+    """
 
     def __init__(
         self,
@@ -232,7 +242,9 @@ class WordRoles:
         pronoun: int | Sequence[int] | None,
         antecedents: CandidateWords,
         distractors: CandidateWords,
+        attending: str = "pronoun",
     ) -> None:
+        self.attending = attending
         self.antecedents = [checked_indices(entry, count, "antecedent") for entry in antecedents]
         self.distractors = [checked_indices(entry, count, "distractor") for entry in distractors]
         self._of: dict[int, str] = {}
@@ -240,7 +252,7 @@ class WordRoles:
         for name, entries in ((other, self.distractors), ("antecedent", self.antecedents)):
             self._of.update((index, name) for entry in entries for index in entry)
         if pronoun is not None:
-            self._of.update((index, "pronoun") for index in checked_indices(pronoun, count, "pronoun"))
+            self._of.update((index, attending) for index in checked_indices(pronoun, count, "pronoun"))
 
     def of(self, index: int) -> str | None:
         """The role of the word, or None."""
@@ -271,7 +283,7 @@ class WordRoles:
 def draw_underline(canvas: Axes, left: float, right: float, height: float, name: str) -> None:
     """Underline a word in the colour of its role."""
     # The antecedent's line is whole and the others' broken, so that the roles are told apart in grey too.
-    if name == "pronoun":
+    if name in FRAMED_ROLES:
         canvas.add_patch(role_frame(left, height - 0.045, right - left, 0.09, name, 1.2))
     else:
         canvas.plot(

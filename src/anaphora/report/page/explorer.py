@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -59,17 +59,31 @@ def attention_entry(
 ) -> dict[str, Any]:
     """An entry of one map, (L, H, W, W), about a text with or without a pronoun question; words by their spans."""
     pronoun, antecedents, distractors = (None, [], []) if example is None else word_roles(example, spans)
+    return completed_entry(
+        {
+            "text": text,
+            "words": list(words),
+            "pronoun": pronoun,
+            "antecedents": antecedents,
+            "distractors": distractors,
+            "special": _special_words(spans),
+            "maps": {"raw": pack_map(weights)},
+        }
+    )
+
+
+def completed_entry(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """An entry with all that the explorer reads; where no text is named, it is the words that are not special."""
+    special = set(entry.get("special", ()))
+    words = [word for place, word in enumerate(entry["words"]) if place not in special]
+    text = entry.get("text") or ("" if language_of("".join(words)) == "zh" else " ").join(words)
     return {
         "id": "1",
         "text": text,
         "language": language_of(text),
-        **dict.fromkeys(("kind", "type", "answer", "right", "head_right")),  # nothing is known of them
-        "words": list(words),
-        "pronoun": pronoun,
-        "antecedents": antecedents,
-        "distractors": distractors,
-        "special": _special_words(spans),
-        "maps": {"raw": pack_map(weights)},
+        **dict.fromkeys(("kind", "type", "answer", "right", "head_right", "pronoun")),  # nothing is known of them
+        **{name: [] for name in ("antecedents", "distractors", "special")},
+        **entry,
     }
 
 

@@ -16,6 +16,7 @@ from anaphora.base.errors import UserError
 from anaphora.base.files import write_text
 from anaphora.base.language import WIDE_CHARACTER
 from anaphora.report.page.elements import ReportRun, TableElement, figures_of
+from anaphora.report.page.explorer import completed_entry
 from anaphora.report.page.glossary import glossary
 from anaphora.report.page.offline import (
     explorer_words,
@@ -30,7 +31,7 @@ from anaphora.report.page.offline import (
 from anaphora.report.page.packing import compress_map, pack_map
 from anaphora.report.page.sections.all import run_sections
 from anaphora.report.page.sections.opening import comparison_section, run_facts, run_headline
-from anaphora.report.wording import labels
+from anaphora.report.wording import labels, spoken_language
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -114,9 +115,11 @@ def write_attention_page(
 ) -> None:
     """Write one sentence's maps, every layer and head, as one HTML file with the report's explorer.
 
+    The page is in the language of `wording.spoken_in`.
+
     Args:
         path: of the file.
-        sentence: an entry, as `explorer.attention_entry` makes it.
+        sentence: an entry, as `explorer.attention_entry` makes it; words and maps suffice.
         head: with which the page opens; by default the first.
         decoder: of a decoder, whose words see only what stands before them, the weights of the pronoun and of the last
             word; no rows where nobody named a pronoun.
@@ -124,8 +127,8 @@ def write_attention_page(
     Raises:
         UserError: no words, no maps, or a map whose bytes do not fit its shape and the words.
     """
-    whole = dict(sentence)
-    _check_sentence(whole)
+    _check_sentence(sentence)
+    whole = completed_entry(sentence)
     if sum(len(packed["data"]) for packed in whole["maps"].values()) > _COMPRESS_FROM_BYTES:
         whole["maps"] = {name: compress_map(packed) for name, packed in whole["maps"].items()}
     opening = {} if head is None else to_json(head)
@@ -141,9 +144,10 @@ def write_attention_page(
         script=read_asset("report.js"),
         font_mark=font_placeholder(),
     )  # fmt: skip
-    # Latin letters are on every machine: a page of one English sentence carries no font.
-    chinese = sorted(set(WIDE_CHARACTER.findall(whole["text"])))
-    write_text(path, with_fonts(html, chinese, (400,) if chinese else ()))
+    # Latin letters are on every machine: an English page of one English sentence carries no font.
+    chinese = sorted(set(WIDE_CHARACTER.findall(html)))
+    weights = (400, 700) if spoken_language() == "zh" else (400,)  # headings are bold
+    write_text(path, with_fonts(html, chinese, weights if chinese else ()))
 
 
 def _check_sentence(sentence: Mapping[str, Any]) -> None:

@@ -9,6 +9,7 @@ from typing import ClassVar
 from omegaconf import MISSING
 
 from anaphora.base.checks import one_of
+from anaphora.base.language import LANGUAGES
 
 SUFFIXES = (".html", ".parquet")
 
@@ -25,10 +26,12 @@ class AttentionQuery:
     antecedent: str | None = None  # one of the candidates, where it is known
     by: str = "word"  # or token: split words stay apart
     special: bool = True  # whether special tokens such as [CLS] stay; else rows are scaled up over the rest
+    language: str = "en"  # of the page, `en` or `zh`
     output: str = "attention.html"  # the file: .html is a page of all layers and heads, .parquet a table of all rows
 
     def __post_init__(self) -> None:
         one_of("by", self.by, ("word", "token"))
+        one_of("language", self.language, LANGUAGES)
         if PurePath(self.output).suffix not in SUFFIXES:
             raise ValueError(f"output ({self.output}) must end in one of {', '.join(SUFFIXES)}")
         if self.candidates and self.pronoun is None:

@@ -12,7 +12,7 @@
 
   // The question: the text, the roles of its words by their characters, and the edits.
   const question = { model: live.models[0].name, text: at("ask-text").value, roles: new Map(), cuts: [], off: [] };
-  let words = [], spans = [], plain = null, edge = null, turn = 0, number = 0;
+  let words = [], spans = [], plain = null, edge = null, turn = 0, number = 0, other = false;
   const key = (place) => spans[place].join(":"), roleAt = (place) => question.roles.get(key(place));
   const modelOf = (name) => live.models.find((one) => one.name === name);
 
@@ -55,7 +55,9 @@
     words = reply.words ?? reply.sentence.words;
     spans = reply.spans;
     if (!edited) plain = reply;
-    if (reply.sentence) root.dispatchEvent(new CustomEvent("sentence", { detail: { ...reply.sentence, id: String(++number) } }));
+    const head = other ? reply.chosen : null; // another model opens at the head that was chosen on its development split
+    other = false;
+    if (reply.sentence) root.dispatchEvent(new CustomEvent("sentence", { detail: { ...reply.sentence, id: String(++number), head } }));
     tellAnswers(edited ? reply : null);
     tellWords();
     tellEdits();
@@ -164,14 +166,19 @@
   }
   at("ask").addEventListener("submit", (event) => {
     event.preventDefault();
-    const text = at("ask-text").value, other = text !== question.text;
-    if (other) question.roles.clear();
+    const text = at("ask-text").value;
+    if (text !== question.text) question.roles.clear();
     question.text = text;
     fresh();
     ask(false);
   });
   at("ask-text").addEventListener("keydown", (event) => { if (event.key === "Enter" && !event.shiftKey) { event.preventDefault(); at("ask").requestSubmit(); } });
-  at("ask-model").addEventListener("change", () => { question.model = at("ask-model").value; fresh(); ask(false); });
+  // The box is as high as its text, so that a narrow screen cuts nothing off.
+  const fit = () => { const box = at("ask-text"); box.style.height = "auto"; box.style.height = `${box.scrollHeight + box.offsetHeight - box.clientHeight}px`; };
+  at("ask-text").addEventListener("input", fit);
+  addEventListener("resize", fit);
+  fit();
+  at("ask-model").addEventListener("change", () => { question.model = at("ask-model").value; other = true; fresh(); ask(false); });
   if (window.top !== window) at("both").hidden = true;
 
   // The page comes with the first sentence; its pronoun and candidates are those that the server marked.

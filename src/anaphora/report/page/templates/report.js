@@ -212,6 +212,7 @@
       line.append(say("points"), sign(sentence.head_right), say(sentence.head_right ? "points_right" : "points_wrong"));
   }
   function fillMaps(names) {
+    at("choose-map").parentElement.hidden = names.length < 2;
     at("choose-map").replaceChildren(...names.map((name) => {
       const option = element("option", "", data.maps[name] ?? name);
       option.value = name;
@@ -380,14 +381,18 @@
     for (const [role, entry] of named) {
       const name = element("span", "", entry.map((place) => sentence.words[place]).join(sentence.language === "zh" ? "" : " "));
       name.lang = sentence.language;
-      sums.append(sums.childNodes.length ? " · " : "", name, ` (${role}) ${share(sum(line, entry))}`);
+      sums.append(sums.childNodes.length ? " · " : "", name, document.documentElement.lang === "zh" ? `（${role}）` : ` (${role}) `, share(sum(line, entry)));
     }
     arcs(line, chosen);
     canvas();
   }
   // The row once more as arcs from the word that attends; a wider and darker arc is more weight.
   function arcs(line, chosen) {
-    const box = at("row-words"), target = at("arcs"), origin = box.getBoundingClientRect();
+    const box = at("row-words"), target = at("arcs"), height = (place) => rowWords.get(place).offsetTop;
+    const oneLine = drawn.words.every((place) => Math.abs(height(place) - height(chosen)) < 8);
+    box.parentElement.classList.toggle("broken", !oneLine); // arcs would run across the words of other lines
+    if (!oneLine) { target.replaceChildren(); return; }
+    const origin = box.getBoundingClientRect();
     const centre = (place) => {
       const edge = rowWords.get(place).getBoundingClientRect();
       return [edge.left - origin.left + edge.width / 2, edge.top - origin.top];
@@ -550,6 +555,7 @@
     sentences.push(one);
     byName.set(one.id, one);
     if (one.words.join("\n") !== byName.get(view.s).words.join("\n")) view.word = view.to = null;
+    if (one.head) [view.layer, view.head] = one.head;
     view.s = one.id;
     show();
   });

@@ -1,0 +1,118 @@
+"""What a name opens: model and tokenizer of a folder or of the hub. No code and no pickle from there is run."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from anaphora.base.errors import UserError, one_line
+from anaphora.base.hub import HUB_PREFIX, is_reachable
+from anaphora.model.pretrained.families import CONFIG
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+_NEEDED_FILES = "config.json, model.safetensors and the tokenizer's files"
+
+
+def load_named(transformers: Any, name: str) -> tuple[str, PreTrainedModel, PreTrainedTokenizerBase]:
+    """The last part of a name, and the model and the tokenizer that it opens.
+
+    Args:
+        transformers: the library.
+        name: a folder, or a model on the hub as "hf://owner/name".
+
+    Raises:
+        UserError: there is no such folder or model, its weights are pickles, or files are missing or broken.
+    """
+    if name.removeprefix(HUB_PREFIX).strip("/") and name.startswith(HUB_PREFIX):
+        place, offline, local = name.removeprefix(HUB_PREFIX).strip("/"), not is_reachable(), False
+    else:
+        place, offline, local = str(_checked_folder(name)), True, True
+    options = {"trust_remote_code": False, "local_files_only": offline}
+    try:
+        with quiet():
+            tokenizer = transformers.AutoTokenizer.from_pretrained(place, **options)
+            config = transformers.AutoConfig.from_pretrained(place, **options)
+            model, report = _class_of(transformers, config).from_pretrained(
+                place, use_safetensors=True, dtype=torch.float32, output_loading_info=True, **options
+            )
+    except Exception as error:  # unrelated classes for a missing file, a wrong one, a pickle, and no network
+        if offline and not local:
+            raise UserError(
+                f"model ({name}): cannot be opened: the hub cannot be reached; without a network put "
+                f"{_NEEDED_FILES} into a folder and name it"
+            ) from None
+        raise UserError(
+            f"model ({name}): cannot be opened: {one_line(error)[:300].rstrip('.')}; it needs {_NEEDED_FILES}, and no "
+            "code of its own"
+        ) from None
+    if len(tokenizer) <= len(tokenizer.all_special_ids):  # what transformers makes up where there is none
+        raise UserError(f"model ({name}): its tokenizer is missing; put tokenizer.json beside config.json")
+    if report["missing_keys"] and has_output_layer(model):
+        model = model.base_model  # an output layer that was never trained is none
+    return Path(place).name, model, tokenizer
+
+
+def _checked_folder(name: str) -> Path:
+    """A folder with the configuration and the weights of a model."""
+    folder = Path(name).expanduser()
+    if not folder.is_dir():
+        raise UserError(f"model ({name}): there is no such folder; a model on the hub is written hf://owner/name")
+    if not (folder / CONFIG).exists():
+        raise UserError(f"model ({name}): there is no config.json of a model of transformers")
+    try:
+        json.loads((folder / CONFIG).read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise UserError(f"{folder / CONFIG}: not readable as JSON ({error})") from None
+    if not any(folder.glob("*.safetensors")):
+        pickles = sorted(path.name for path in folder.glob("pytorch_model*.bin"))
+        because = f"; {pickles[0]} is a pickle, which may run code: convert it to safetensors" if pickles else ""
+        raise UserError(f"model ({name}): model.safetensors is missing{because}")
+    return folder
+
+
+def _class_of(transformers: Any, config: Any) -> Any:
+    """The class that loads a model with its output layer over the vocabulary, where it was stored with one."""
+    for automatic, names in _output_layers().items():
+        if any(name in names for name in config.architectures or ()):
+            return getattr(transformers, automatic)
+    return transformers.AutoModel
+
+
+def has_output_layer(model: PreTrainedModel) -> bool:
+    """Whether it scores the vocabulary at every token; decoders of encoder-decoders do not count."""
+    known = any(type(model).__name__ in names for names in _output_layers().values())
+    return known and not model.config.is_encoder_decoder
+
+
+@cache
+def _output_layers() -> dict[str, frozenset[str]]:
+    """By the class that loads them, the models with an output layer over the vocabulary at every token."""
+    automatic: Any = import_module("transformers.models.auto.modeling_auto")
+    return {
+        "AutoModelForMaskedLM": frozenset(automatic.MODEL_FOR_MASKED_LM_MAPPING_NAMES.values()),
+        "AutoModelForCausalLM": frozenset(automatic.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.values()),
+    }
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """Without the library's progress bars and its notes on weights that we leave out."""
+    logging: Any = import_module("transformers.utils.logging")
+    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+        if bars:
+            logging.enable_progress_bar()
