@@ -10,9 +10,9 @@ from matplotlib.figure import Figure
 
 from anaphora.base.errors import UserError
 from anaphora.base.files import write_json
-from anaphora.studies.figures import axis_value
-from anaphora.studies.index import read_studies, verdict_figures, write_study_index
-from anaphora.studies.page import conclusions, draw_study_figures, write_study_page
+from anaphora.studies.page.index import read_studies, verdict_figures, write_study_index
+from anaphora.studies.page.study import conclusions, draw_study_figures, write_study_page
+from anaphora.studies.page.words import axis_value
 from anaphora.studies.records import GroupMeasures, RunRecord
 from anaphora.studies.summary import summarise
 
