@@ -247,7 +247,12 @@ def verdict_elements(study: Study) -> Iterator[PageElement]:
     ]
     verdict = study["verdict"]["verdict"]
     yield VerdictElement(
-        columns=[], rows=[GroupVerdict(phrase("study_verdicts", verdict), _VERDICT_SIGNS[verdict], [], rules)]
+        columns=[],
+        rows=[GroupVerdict(phrase("study_verdicts", verdict), _VERDICT_SIGNS[verdict], [], rules)],
+        rule_columns=[
+            *(phrase("study_columns", name) for name in ("cell", "condition")),
+            *(phrase("columns", name) for name in ("measured", "needed", "result")),
+        ],
     )
 
 
