@@ -75,7 +75,8 @@ def cells_figure(study: Study, language: str) -> Figure | None:
         if cell["factor"] and cell["factor"] != factor:
             rows.append((factor_label(cell["factor"], names_zh), True))
         factor = cell["factor"]
-        name = f"{cell['name']}/{cell_label(cell['name'], names_zh)}"
+        # Of "a/b" the figure prints b alone.
+        name = f"{cell['name']}/{cell_label(cell['name'], names_zh).replace('/', '／')}"
         rows.append((name, False))
         row_groups = cue_groups(groups)
         for index, group in enumerate(row_groups):
