@@ -227,8 +227,12 @@ def trial(context: ForkServerContext, reference: Reference, folder: Path, planne
 
 
 def _compared(files: dict[str, str], fault: Fault) -> dict[str, str]:
-    """The files that must be those of the unbroken command: not the cache, where somebody deleted it."""
-    return {name: digest for name, digest in files.items() if fault.kind != "no cache" or _CACHE not in name}
+    """The files that must be those of the unbroken command: not the cache, where somebody deleted it.
+
+    Nor the shortcuts in it, where the disk was full for a while: a command does without keeping them.
+    """
+    left_out = {"no cache": _CACHE, "small disk": "shortcuts-"}.get(fault.kind)
+    return {name: digest for name, digest in files.items() if left_out is None or left_out not in name}
 
 
 def _taken_up(context: ForkServerContext, folder: Path, work: Work) -> list[str]:

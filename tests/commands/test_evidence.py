@@ -52,6 +52,18 @@ def test_one_control_leaves_the_others_open(own_run: Path, script: Script) -> No
     assert "uniform: nothing to check" in out
 
 
+def test_masked_tokens_alone_are_a_control_without_answers(own_run: Path, script: Script) -> None:
+    status, out, err = script("evidence", f"run={own_run}", "controls=[masked_tokens]", "trainer.device=cpu")
+    assert status == 0, err
+    controls = metrics_of(own_run)
+    assert {name for name, control in controls.items() if control is None} == set(CONTROLS)
+    cells = json.loads(json.dumps(controls["masked_tokens"]))["languages"].values()
+    for cell in (cell for kinds in cells for cell in kinds.values()):
+        assert cell["task_accuracy"] is None
+        assert 0 <= cell["candidate_accuracy"] <= 1
+    assert "masked_tokens" in out
+
+
 def test_a_run_of_uniform_attention_is_its_own_control(
     tmp_path: Path, tiny: Callable[..., object], script: Script
 ) -> None:

@@ -217,7 +217,7 @@ def test_labels_of_equal_heights_are_moved_apart() -> None:
         (lambda: maps.pronoun_row_figure(["a"], [1], 0, [[0, 3]], [], ""), r"antecedent \[0, 3\] is outside"),
         (lambda: heads.head_grid_figure(grid(2, 2), 0.5, (2, 0), ""), r"chosen head \(2, 0\) is outside the grid of 2"),
         (lambda: heads.head_grid_figure(0.5, 0.5, (0, 0), ""), "any x any, got a single number"),
-        (lambda: maps.quad_figure([cell(CHINESE, 3, 9, 3)] * 3), "m x m cells"),
+        (lambda: maps.quad_figure([cell(CHINESE, 3, 9, 3)] * 3), "m x m sentences"),
         (lambda: heads.alignment_figure([2, 1], np.zeros((2, 1, 1)), 0.5, (0, 0)), "steps must rise"),
         (lambda: bars.share_points_figure([SharePoint(label="x", value=97.0)]), "'x': 97.0 is outside"),
         (lambda: bars.share_points_figure([]), "at least one row"),

@@ -130,6 +130,12 @@ def test_alignment_is_not_read_where_the_task_is_unsolved(task: float) -> None:
     assert "strongest candidate" not in said
 
 
+def test_a_model_without_answers_is_not_said_to_answer_wrongly() -> None:
+    said = headline_sentence(evidence(en=replace(cell(), task_accuracy=None)))
+    assert said.startswith("In English no answers of the model are measured, so nothing shows that the task is solved")
+    assert "rightly" not in said
+
+
 def test_a_baseline_that_solves_the_task_leaves_it_unsolved() -> None:
     assert "should not be read" in headline_sentence(evidence(en=cell(baselines={"bag_of_words": 0.985})))
 

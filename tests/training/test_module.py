@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +12,14 @@ import torch
 
 from anaphora.base.batch import Batch
 from anaphora.data.batches.encoded import EncodedSplit
+from anaphora.data.example import Example
 from anaphora.data.store import load as load_corpus
 from anaphora.data.tokens.vocabulary import word_vocabulary
 from anaphora.runs.directory import load, randomly_initialised, training_record
 from anaphora.settings.data import OwnExamples
 from anaphora.settings.model.attention import PROJECTIONS, projections_of
 from anaphora.settings.run import Config
-from anaphora.training.controls import freeze, shuffle_labels
+from anaphora.training.controls import freeze, label_nearest, nearest_compatible, replace_labels, shuffle_labels
 from anaphora.training.module import TrainingModule, seed_generator, step_seed
 from anaphora.training.run import train
 
@@ -124,12 +126,55 @@ def test_shuffled_labels_are_a_function_of_seed_and_split(encoded: EncodedSplit)
     assert labels_of(0, 0) != labels_of(0, 1)
 
 
+def about(text: str, pronoun: str, *candidates: str, antecedent: int = 0, **factors: str) -> Example:
+    spans = tuple(((text.index(name), text.index(name) + len(name)),) for name in candidates)
+    begin = text.index(f"{pronoun} ")
+    return Example(
+        text=text, language="en", pronoun=(begin, begin + len(pronoun)), candidates=spans,
+        antecedents=(antecedent,), factors=factors,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("example", "nearest"),
+    [
+        (about("Anna met Mary , and she left , not Eve", "she", "Anna", "Mary", "Eve", type="causality"), 1),
+        (about("Anna met Tom , and she left", "she", "Anna", "Tom", type="gender"), 0),
+        (about("since she left , Anna met Mary", "she", "Anna", "Mary", antecedent=1, type="binding"), 0),
+        (about("Anna met Mary , and she left", "she", "Anna", "Mary"), 1),
+    ],
+)
+def test_the_nearest_compatible_candidate_stands_before_the_pronoun_and_agrees(example: Example, nearest: int) -> None:
+    assert nearest_compatible(example) == nearest
+    data = EncodedSplit([example], word_vocabulary([example.text], (), 1))
+    replace_labels(data, "gold", (0, 0))
+    assert data.gold[0].nonzero()[0].tolist() == list(example.antecedents)
+    replace_labels(data, "nearest", (0, 0))
+    assert data.gold[0].nonzero()[0].tolist() == [nearest]
+
+
+def test_an_item_without_an_antecedent_gets_no_nearest_one() -> None:
+    example = replace(about("Anna saw that it rained", "it", "Anna"), antecedents=())
+    data = EncodedSplit([example], word_vocabulary([example.text], (), 1))
+    label_nearest(data)
+    assert not data.gold.any()
+
+
+@pytest.mark.parametrize("control", ["masked_tokens", "pairwise", "nearest"])
+def test_a_further_control_trains(control: str, settings: Callable[..., Config], tmp_path: Path) -> None:
+    small = ("trainer=smoke", "data.train_items=400", "data.test_items=200", f"output={tmp_path}", "name=run")
+    run = load(train(settings(f"experiment=control_{control}", *small)).directory)
+    start = randomly_initialised(run.config, run.tokenizer.size, run.config.seed).state_dict()
+    same = {name for name, value in run.model.state_dict().items() if torch.equal(value, start[name])}
+    assert not [name for name in same if "weight" in name]
+
+
 def test_training_and_validation_both_see_shuffled_labels(tiny: Callable[..., Config], tmp_path: Path) -> None:
     # With a learning rate of nothing the validations of both runs differ by their labels alone.
     still = ("optimizer.learning_rate=1e-30", "trainer.limit_steps=2")
     records = {}
     losses = {}
-    for shuffled in ("false", "true"):
+    for shuffled in ("gold", "shuffled"):
         with pytest.MonkeyPatch.context() as patched:
             batches: list[Batch] = []
             step = TrainingModule.training_step
@@ -145,8 +190,8 @@ def test_training_and_validation_both_see_shuffled_labels(tiny: Callable[..., Co
                 return inner(module, batch, batch_idx)
 
             patched.setattr(TrainingModule, "training_step", noted)
-            config = tiny(tmp_path / shuffled, *still, f"task.shuffled_labels={shuffled}")
+            config = tiny(tmp_path / shuffled, *still, f"task.labels={shuffled}")
             records[shuffled] = training_record(train(config).directory)["validations"]
             losses[shuffled] = [batch.gold.tolist() for batch in batches]
-    assert losses["true"] != losses["false"]
-    assert records["true"][0]["validation/loss"] != records["false"][0]["validation/loss"]
+    assert losses["shuffled"] != losses["gold"]
+    assert records["shuffled"][0]["validation/loss"] != records["gold"][0]["validation/loss"]

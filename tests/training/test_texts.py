@@ -137,8 +137,8 @@ def test_labels_are_learned_and_the_run_knows_their_names(
 def test_shuffled_labels_are_a_control_of_texts_too(settings: Settings, reviews: Path, tmp_path: Path) -> None:
     still = ("optimizer.learning_rate=1e-30", "trainer.limit_steps=2")
     losses = []
-    for shuffled in ("false", "true"):
-        config = classifying(settings, reviews, tmp_path / shuffled, *still, f"task.shuffled_labels={shuffled}")
+    for shuffled in ("gold", "shuffled"):
+        config = classifying(settings, reviews, tmp_path / shuffled, *still, f"task.labels={shuffled}")
         losses.append(training_record(train(config).directory)["validations"][0]["validation/loss"])
     assert losses[0] != losses[1]
 

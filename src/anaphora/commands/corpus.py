@@ -14,8 +14,9 @@ import numpy as np
 from rich import box
 from rich.table import Table
 
-from anaphora.analysis.scores.baselines.accuracy import accuracy_by_factor, accuracy_by_kind, shortcut_correctness
+from anaphora.analysis.scores.baselines.accuracy import accuracy_by_factor, accuracy_by_kind
 from anaphora.analysis.scores.baselines.order_models import TABLE_OF_WORDINGS, wordings_seen
+from anaphora.analysis.scores.baselines.stored import shortcut_correctness
 from anaphora.base.console import console, print_table, working
 from anaphora.base.errors import UserError
 from anaphora.base.files import locked_directory, write_csv, write_text

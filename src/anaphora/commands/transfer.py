@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from anaphora.analysis.evidence.headline import Progress, no_progress
-from anaphora.analysis.scores.baselines.accuracy import shortcut_correctness
 from anaphora.analysis.scores.baselines.learned import LEARNED_FROM_FEW_CANDIDATES
 from anaphora.analysis.scores.baselines.policies import Floats
+from anaphora.analysis.scores.baselines.stored import shortcut_correctness
 from anaphora.analysis.tasks.answered import (
     ItemAnswers,
     accuracy_table,

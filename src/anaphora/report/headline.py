@@ -179,6 +179,8 @@ def _accuracy_sentence(case: str, groups: Sequence[Group[Cell]], evidence: Evide
 
 def _unsolved_sentence(group: Group[Cell], items: str) -> str:
     cell, best = group.cell, _best_baseline(group.cell)
+    if cell.task_accuracy is None:
+        return phrase("headline", "no_answers", group=_name(group))
     values = {
         "group": _name(group),
         "share": _share(cell.task_accuracy),

@@ -17,6 +17,10 @@ RENAMED_KINDS = {("task.prediction", "no_readout"): "none"}
 """Present kinds by the setting and its older kind."""
 
 
+REPLACED = {"task.shuffled_labels": ("task.labels", {False: "gold", True: "shuffled"})}
+"""Present keys by older ones whose values have changed too, with the present values by the older ones."""
+
+
 def with_present_keys(stored: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """Stored settings under their present keys, and "old -> new" for each that was changed; `stored` stays as it is."""
     settings = _copied(stored)
@@ -26,6 +30,13 @@ def with_present_keys(stored: Mapping[str, Any]) -> tuple[dict[str, Any], list[s
         if group is not None and name in group:
             group[new.rpartition(".")[2]] = group.pop(name)
             changes.append(f"{old} -> {new}")
+    for old, (new, values) in REPLACED.items():
+        group, name = _group_and_name(settings, old)
+        if group is not None and group.get(name) in values:
+            older = group.pop(name)
+            group[new.rpartition(".")[2]] = values[older]
+            if older:  # what was off needs no line in every run
+                changes.append(f"{old} -> {new}={values[older]}")
     for (path, old_kind), kind in RENAMED_KINDS.items():
         group, name = _group_and_name(settings, path)
         chosen = None if group is None else group.get(name)

@@ -12,6 +12,7 @@ from anaphora.settings.model.attention import PROJECTIONS
 from anaphora.settings.model.prediction import Prediction
 
 LOGGERS = ("tensorboard", "csv", "wandb", "mlflow")
+LABELS = ("gold", "shuffled", "nearest")
 LATEST_END = 2 / 3
 """Of a curriculum on values: the share of the steps from which on, at the latest, values are hidden states alone."""
 
@@ -42,7 +43,7 @@ class Task:
     exchanged_names: bool = False  # each training item twice: as it is, and with its candidates' names exchanged
     other_names: int = 0  # further copies of each training item, its candidates under names of other items
     minimal_pair_contrast: float = 0.0  # weight of the chance that a minimal pair gets the same answer; 0: off
-    shuffled_labels: bool = False  # a control: antecedents drawn anew among each item's candidates, once for all epochs
+    labels: str = "gold"  # of controls: shuffled (among the candidates, once), nearest (compatible candidate)
     supervision: Supervision = field(default_factory=Supervision)
 
     def __post_init__(self) -> None:
@@ -51,6 +52,7 @@ class Task:
         between("task.own_token", self.own_token, 0, 1)
         at_least("task.own_token_weight", self.own_token_weight, 0)
         at_least("task.other_names", self.other_names, 0)
+        one_of("task.labels", self.labels, LABELS)
         at_least("task.minimal_pair_contrast", self.minimal_pair_contrast, 0)
         if self.minimal_pair_contrast and self.prediction.kind in ("none", "label"):
             raise ValueError(

@@ -7,19 +7,57 @@ from collections.abc import Sequence
 import numpy as np
 
 from anaphora.data.batches.encoded import EncodedSplit
+from anaphora.data.example import Example
 from anaphora.model.pronoun_model import PronounModel
+
+AGREEMENT_TYPES = ("gender", "number", "animacy")
+"""Types of cue in which the pronoun's own form decides: only the antecedent agrees with it."""
+
+
+def replace_labels(data: EncodedSplit, labels: str, seed: tuple[int, ...]) -> None:
+    """Give a split the labels that `task.labels` names; the examples keep the true ones."""
+    match labels:
+        case "shuffled":
+            shuffle_labels(data, seed)
+        case "nearest":
+            label_nearest(data)
 
 
 def shuffle_labels(data: EncodedSplit, seed: tuple[int, ...]) -> None:
     """Draw the antecedents of every item anew among its candidates, as many as there were.
 
     The labels are a function of the seed and the items, so that every epoch has the same ones and a resumed run those
-    that it began with. The examples keep the true ones.
+    that it began with.
     """
     generator = np.random.default_rng([*seed, 3])
     keys = generator.random(data.gold.shape) + ~data.present  # absent candidates come last
     ranks = keys.argsort(axis=1).argsort(axis=1)
     data.gold = ranks < data.gold.sum(axis=1, keepdims=True)
+
+
+def label_nearest(data: EncodedSplit) -> None:
+    """Make the nearest compatible candidate the antecedent of every item that has one."""
+    gold = np.zeros_like(data.gold)
+    for number, example in enumerate(data.examples):
+        if example.antecedents:
+            gold[number, nearest_compatible(example)] = True
+    data.gold = gold
+
+
+def nearest_compatible(example: Example) -> int:
+    """The compatible candidate mentioned last before the pronoun; behind it where none is before, the first one there.
+
+    Compatible is what agrees with the pronoun in gender, number and animacy. Items do not say so of each candidate, but
+    their type of cue does: where agreement itself is the cue the antecedent alone agrees, elsewhere all candidates do.
+    """
+    agree = range(len(example.candidates))
+    compatible = example.antecedents if example.factors.get("type") in AGREEMENT_TYPES else agree
+    begin = example.pronoun[0]
+    before = {
+        index: max((end for _, end in example.candidates[index] if end <= begin), default=-1) for index in compatible
+    }
+    nearest = max(compatible, key=lambda index: before[index])
+    return nearest if before[nearest] >= 0 else min(compatible, key=lambda index: example.candidates[index][0])
 
 
 def freeze(model: PronounModel, projections: Sequence[str], layers: int | None) -> None:

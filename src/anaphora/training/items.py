@@ -170,13 +170,13 @@ def load_examples(corpus: Corpus, split: str, limit: int | None) -> list[Example
 
 
 def minimal_pairs_of(training: EncodedSplit, config: Config) -> MinimalPairs:
-    """The minimal pairs of the training split.
+    """The minimal pairs of the training split; those whose labels are the nearest candidates may all have one answer.
 
     Raises:
         UserError: there are none with different answers.
     """
     minimal_pairs = MinimalPairs(training)
-    if not len(minimal_pairs.pairs):
+    if not len(minimal_pairs.pairs) and config.task.labels != "nearest":
         raise UserError(
             f"task.minimal_pair_contrast ({config.task.minimal_pair_contrast}) needs minimal pairs (items with the "
             "same `minimal_pair` and candidates but different answers), and the training split of "

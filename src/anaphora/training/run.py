@@ -27,7 +27,7 @@ from anaphora.settings.model.encoder import check_length
 from anaphora.settings.run import Config
 from anaphora.training.callbacks import ProgressBar, StopTogether, ValidationCheckpoint
 from anaphora.training.checkpoints import check_resumable
-from anaphora.training.controls import freeze, shuffle_labels
+from anaphora.training.controls import freeze, replace_labels
 from anaphora.training.items import (
     TrainingData,
     TrainingDataModule,
@@ -135,9 +135,8 @@ def _prepare(claimed: _Claim) -> _Prepared:
     data = (prepare_texts if isinstance(config.data, TextCorpus) else prepare_examples)(config, known)
     config, _, encoded, validation = data
     check_length(config.model, max(encoded.max_tokens(), validation.max_tokens()))
-    if config.task.shuffled_labels:
-        for number, split in enumerate((encoded, validation)):
-            shuffle_labels(split, (config.seed, number))
+    for number, split in enumerate((encoded, validation)):
+        replace_labels(split, config.task.labels, (config.seed, number))
     minimal_pairs = minimal_pairs_of(encoded, config) if config.task.minimal_pair_contrast else None
     return _Prepared(data, minimal_pairs, source)
 

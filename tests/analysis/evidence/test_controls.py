@@ -19,11 +19,13 @@ from anaphora.base.errors import UserError
 from anaphora.base.files import write_json
 from anaphora.data.example import Example
 from anaphora.runs.directory import Run, load
-from anaphora.settings.commands.analysis import CONTROLS
+from anaphora.settings.commands.analysis import ALL_CONTROLS, CONTROLS
 from anaphora.settings.model.attention import ParameterFree, SharedQueryKey, Uniform
 from anaphora.settings.model.position import NoPosition
+from anaphora.settings.model.prediction import Bilinear, NoPrediction, Pair
 from anaphora.settings.run import Config
 from anaphora.settings.stored import dumps
+from anaphora.settings.training import Supervision
 
 Settings = Callable[..., Config]
 
@@ -33,7 +35,7 @@ def demo(settings: Settings) -> Config:
     return settings("experiment=compositions")
 
 
-@pytest.mark.parametrize("name", CONTROLS)
+@pytest.mark.parametrize("name", ALL_CONTROLS)
 def test_the_experiment_file_of_a_control_is_the_demo_with_its_one_change(
     name: str, demo: Config, settings: Settings
 ) -> None:
@@ -47,9 +49,27 @@ def test_each_control_changes_what_it_says_and_nothing_else(demo: Config) -> Non
     frozen = control_config(demo, "frozen_query_key")
     assert frozen == replace(demo, optimizer=replace(demo.optimizer, frozen=["query", "key"]))
     shuffled = control_config(demo, "shuffled_labels")
-    assert shuffled == replace(demo, task=replace(demo.task, shuffled_labels=True))
+    assert shuffled == replace(demo, task=replace(demo.task, labels="shuffled"))
     assert control_config(demo, "no_positions") == replace(demo, model=replace(demo.model, position=NoPosition()))
+    nearest = control_config(demo, "nearest")
+    assert nearest == replace(demo, task=replace(demo.task, labels="nearest"))
+    assert control_config(demo, "pairwise") == replace(demo, task=replace(demo.task, prediction=Bilinear()))
     assert demo.optimizer.frozen == []
+
+
+def test_masked_tokens_alone_leave_no_other_loss_and_keep_the_runs_share(demo: Config) -> None:
+    task = replace(demo.task, masked_lm=0.3, supervision=Supervision(weight=1.0))
+    for before, share in ((task, 0.3), (demo.task, 0.15)):
+        alone = control_config(replace(demo, task=before), "masked_tokens").task
+        assert (alone.prediction, alone.masked_lm) == (NoPrediction(), share)
+        assert (alone.own_token, alone.minimal_pair_contrast, alone.supervision.weight) == (0, 0, 0)
+
+
+def test_a_pairwise_scorer_of_another_kind_is_its_own_control(demo: Config) -> None:
+    other = replace(demo, task=replace(demo.task, prediction=Pair()))
+    assert control_config(other, "pairwise") == other
+    reads = replace(demo, task=replace(demo.task, prediction=Pair(attention=True, none_of_them=True)))
+    assert control_config(reads, "pairwise").task.prediction == Bilinear(none_of_them=True)
 
 
 def test_a_control_freezes_only_what_the_runs_attention_has(demo: Config) -> None:
@@ -63,7 +83,7 @@ def test_a_control_freezes_only_what_the_runs_attention_has(demo: Config) -> Non
 
 
 def test_a_run_without_the_thing_is_its_own_control(demo: Config) -> None:
-    for name in CONTROLS:
+    for name in ALL_CONTROLS:
         assert control_config(control_config(demo, name), name) == control_config(demo, name)
 
 
@@ -73,7 +93,7 @@ def test_a_control_that_does_not_exist_is_told(demo: Config) -> None:
 
 
 def test_every_control_has_an_expectation() -> None:
-    assert tuple(EXPECTED) == CONTROLS
+    assert tuple(EXPECTED) == ALL_CONTROLS
 
 
 SPANS = ((0, 2), (3, 5), (6, 8))
@@ -126,6 +146,14 @@ def run(finished: Path) -> Run:
         ("no_positions", 11, 11, "role", True),
         ("no_positions", 11, 20, "role", False),
         ("no_positions", 20, 11, "role", False),
+        ("masked_tokens", 11, 20, "role", True),
+        ("masked_tokens", 20, 10, "role", False),
+        ("masked_tokens", 20, 10, "set", None),
+        ("pairwise", 11, 20, "role", True),
+        ("pairwise", 20, 20, "role", False),
+        ("nearest", 11, 11, "role", True),
+        ("nearest", 20, 20, "role", False),
+        ("nearest", 20, 20, "set", None),
     ],
 )
 def test_a_control_is_as_expected_where_what_it_should_lose_is_near_chance(
@@ -180,6 +208,12 @@ def test_controls_that_were_not_trained_are_null(tmp_path: Path) -> None:
     assert read(tmp_path, "test") == {**dict.fromkeys(CONTROLS), "uniform": control}
     assert controls_path(tmp_path, "test") == tmp_path / "controls" / "controls.json"
     assert read(tmp_path, "dev") == dict.fromkeys(CONTROLS)
+
+
+def test_a_further_control_is_there_only_once_it_is_trained(tmp_path: Path) -> None:
+    control = Control(run="nearest", seed=0, languages={}, as_expected=None, expected="a", observed="b")
+    write(tmp_path, "test", {**read(tmp_path, "test"), "nearest": control})
+    assert read(tmp_path, "test") == {**dict.fromkeys(CONTROLS), "nearest": control}
 
 
 def test_controls_under_older_keys_are_read(tmp_path: Path) -> None:

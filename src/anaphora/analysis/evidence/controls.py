@@ -26,10 +26,12 @@ from anaphora.base.errors import UserError
 from anaphora.base.files import read_json, write_json
 from anaphora.data.example import Example
 from anaphora.runs.directory import Run
-from anaphora.settings.commands.analysis import CONTROLS
+from anaphora.settings.commands.analysis import ALL_CONTROLS, CONTROLS, FURTHER_CONTROLS
 from anaphora.settings.model.attention import Uniform, heads_of, projections_of
 from anaphora.settings.model.position import NoPosition
+from anaphora.settings.model.prediction import Bilinear, NoPrediction, reads_candidates
 from anaphora.settings.run import Config
+from anaphora.settings.training import Task
 
 _WITHIN = f"within {100 * NEAR_CHANCE:g} points of chance"
 
@@ -68,9 +70,30 @@ EXPECTED = {
         ("role",),
         f"Role cues: task and candidate accuracy {_WITHIN}, since a bag of words does not say who did what.",
     ),
+    "masked_tokens": Expectation(
+        ("candidate_accuracy",),
+        ("role",),
+        f"Role cues: candidate accuracy {_WITHIN}, since no masked word depends on whom the pronoun means. The model "
+        "gives no answer.",
+        "Predicting masked words is then enough for a head that points, and the answers are not what makes it.",
+    ),
+    "pairwise": Expectation(
+        ("candidate_accuracy",),
+        ("role",),
+        f"Role cues: candidate accuracy {_WITHIN}, since the answer is read from the states of pronoun and candidates "
+        "and needs no head that joins them. The task may be solved.",
+        "A head then points though the answer does not need it: pointing alone does not show that it is used.",
+    ),
+    "nearest": Expectation(
+        ("task_accuracy", "candidate_accuracy"),
+        ("role",),
+        f"Role cues: task and candidate accuracy {_WITHIN}, since the nearest compatible candidate is the antecedent "
+        "no more often than that.",
+    ),
 }
 """By the name of the control."""
 
+_MASKED_SHARE = 0.15
 _MEASURES = {"task_accuracy": "task", "candidate_accuracy": "candidate"}
 
 
@@ -98,10 +121,31 @@ def control_config(config: Config, control: str) -> Config:
             frozen = [*known, *(name for name in present if name not in known)]
             return replace(config, optimizer=replace(config.optimizer, frozen=frozen))
         case "shuffled_labels":
-            return replace(config, task=replace(config.task, shuffled_labels=True))
+            return replace(config, task=replace(config.task, labels="shuffled"))
         case "no_positions":
             return replace(config, model=replace(config.model, position=NoPosition()))
-    raise UserError(f"controls ({control!r}) must be one of {', '.join(CONTROLS)}")
+        case "masked_tokens":
+            return replace(config, task=_masked_tokens_alone(config.task))
+        case "pairwise" if reads_candidates(config.task.prediction):
+            return config
+        case "pairwise":
+            scorer = Bilinear(none_of_them=config.task.prediction.none_of_them)
+            return replace(config, task=replace(config.task, prediction=scorer))
+        case "nearest":
+            return replace(config, task=replace(config.task, labels="nearest"))
+    raise UserError(f"controls ({control!r}) must be one of {', '.join(ALL_CONTROLS)}")
+
+
+def _masked_tokens_alone(task: Task) -> Task:
+    """A task without answers, labels or supervision; as much is masked as before, else 15 % as in BERT."""
+    return replace(
+        task,
+        prediction=NoPrediction(),
+        masked_lm=task.masked_lm or _MASKED_SHARE,
+        own_token=0.0,
+        minimal_pair_contrast=0.0,
+        supervision=replace(task.supervision, weight=0.0),
+    )
 
 
 def measure_control(control: str, run: Run, development: Sequence[Example], measured: Sequence[Example]) -> Control:
@@ -143,7 +187,7 @@ def controls_path(directory: Path, split: str) -> Path:
 
 
 def read(directory: Path, split: str) -> dict[str, Control | None]:
-    """The controls of a run directory by name; None for one that has not been trained.
+    """The controls of a run directory by name; None for one of `CONTROLS` that has not been trained.
 
     Raises:
         UserError: the file is damaged.
@@ -155,9 +199,10 @@ def read(directory: Path, split: str) -> dict[str, Control | None]:
     except FileNotFoundError:
         return dict.fromkeys(CONTROLS)
     try:
-        if not stored.keys() & set(CONTROLS):
-            raise UserError(f"it has none of {', '.join(CONTROLS)}")
-        return {name: _read_control(name, stored.get(name)) for name in CONTROLS}
+        if not stored.keys() & set(ALL_CONTROLS):
+            raise UserError(f"it has none of {', '.join(ALL_CONTROLS)}")
+        further = [name for name in FURTHER_CONTROLS if stored.get(name) is not None]
+        return {name: _read_control(name, stored.get(name)) for name in (*CONTROLS, *further)}
     except UserError as error:
         raise UserError(f"{path}: {error}; {way_out}") from None
 

@@ -13,7 +13,7 @@ from anaphora.analysis.evidence.schema.evidence import VERSION, EncoderFacts, Ev
 from anaphora.analysis.maps.answers import NO_CANDIDATE, Answers, CandidateNumbers
 from anaphora.analysis.maps.capture import Capture, answers_pronouns, capture_run, captured_batches
 from anaphora.analysis.maps.record import AttentionRecord
-from anaphora.analysis.scores.baselines import accuracy
+from anaphora.analysis.scores.baselines.stored import shortcut_correctness
 from anaphora.analysis.scores.heads import DROP_REASONS, Head, HeadScores, choose_head, score_records
 from anaphora.analysis.scores.levels import composition_shortcuts, level_scores
 from anaphora.analysis.scores.strata import summarise
@@ -152,7 +152,7 @@ def measure_headline(
     shortcuts: dict[str, NDArray[np.float64]] = {}
     if training is not None:
         progress("baselines")
-        baselines = accuracy.shortcut_correctness(training, scores.examples)
+        baselines = shortcut_correctness(training, scores.examples)
         shortcuts = composition_shortcuts(training, scores.examples, run.tokenizer)
     # Every untrained model reads the same tokens: the texts are tokenized once.
     split_items = untrained_items(development, scores.examples) if untrained else ()

@@ -21,7 +21,8 @@ from anaphora.analysis.evidence.verdict import verdict, verdict_at_head
 from anaphora.analysis.maps.answers import NO_CANDIDATE, Answers
 from anaphora.analysis.maps.capture import Capture
 from anaphora.analysis.maps.record import AttentionRecord
-from anaphora.analysis.scores.baselines import accuracy
+from anaphora.analysis.scores.baselines.accuracy import unfitted_correctness
+from anaphora.analysis.scores.baselines.stored import shortcut_correctness
 from anaphora.analysis.scores.heads import Head, choose_head, score_records
 from anaphora.base.errors import UserError
 from anaphora.data.example import Example
@@ -75,11 +76,7 @@ def evidence_from_records(
     if subject is not None:
         _check_tested_model(subject, scores.shape)
     head = chosen or choose_head(chosen_on)
-    baselines = (
-        accuracy.shortcut_correctness(training, scores.examples)
-        if training
-        else accuracy.unfitted_correctness(scores.examples)
-    )
+    baselines = shortcut_correctness(training, scores.examples) if training else unfitted_correctness(scores.examples)
     measurement = Measurement(
         split=split,
         head=head,

@@ -8,6 +8,7 @@ from pathlib import Path
 from anaphora.analysis.evidence.schema.causal import Flipped, HeadLevel, Knockout
 from anaphora.analysis.evidence.schema.evidence import (
     VERDICT_SCOPE,
+    Control,
     Evidence,
     Verdict,
     VerdictRow,
@@ -26,6 +27,9 @@ FIXED: dict[str, float | str] = {
 }
 """What the protocol's hash covers of it."""
 
+NONE_TRAINED: dict[str, Control | None] = dict.fromkeys(CONTROLS)
+"""The trained controls that a verdict asks for, before any of them is trained."""
+
 SUPPORTED, NOT_SUPPORTED, NOT_CONTROLLED = "supported", "not supported", "not yet controlled"
 
 
@@ -38,7 +42,7 @@ def verdict(evidence: Evidence, alpha: float) -> Groups[Verdict]:
 
     Returns:
         {language: {kind: verdict}}, kinds "set" and "role", or "all" for items without a kind. A row that was not
-        measured never counts as passed. Without every trained control the verdict is "not yet controlled"; with them it
+        measured never counts as passed. Without each of `CONTROLS` the verdict is "not yet controlled"; with them it
         is "supported" if each row passes, else "not supported".
     """
     verdicts: Groups[Verdict] = {}

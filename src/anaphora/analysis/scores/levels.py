@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.analysis.scores.baselines.order_models import RULE_MODEL, is_of_two, order_shortcuts
+from anaphora.analysis.scores.baselines.order_models import RULE_MODEL, is_of_two
+from anaphora.analysis.scores.baselines.stored import order_shortcuts
 from anaphora.analysis.scores.cells import bootstrap_interval, clusters, rounded
 from anaphora.analysis.scores.heads import Head, HeadScores, is_main
 from anaphora.analysis.scores.quads import quads_of, set_products

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from anaphora.analysis.evidence.headline import Progress, no_progress
-from anaphora.analysis.scores.baselines.accuracy import shortcut_correctness
 from anaphora.analysis.scores.baselines.policies import Floats
+from anaphora.analysis.scores.baselines.stored import shortcut_correctness
 from anaphora.analysis.tasks.answered import ItemAnswers, predict_for_run, require_pronoun_head
 from anaphora.base.errors import UserError
 from anaphora.data.example import Example

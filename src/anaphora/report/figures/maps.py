@@ -190,7 +190,7 @@ def quad_figure(cells: Sequence[QuadCell], title: str = "") -> Figure:
     """
     side = isqrt(len(cells))
     if not cells or side * side != len(cells):
-        raise UserError(f"a block has m x m cells (1, 4, 9, ...), got {len(cells)}")
+        raise UserError(f"a quad figure needs m x m sentences (1, 4, 9, ...), got {len(cells)}")
     size = style.TEXT if side <= 2 else style.SMALL
     strips = [
         _SentenceStrip(

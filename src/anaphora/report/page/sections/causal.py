@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from anaphora.analysis.evidence.schema.causal import CausalCell
 from anaphora.analysis.evidence.schema.evidence import VERDICT_SCOPE, Evidence
 from anaphora.analysis.evidence.schema.scores import Groups, PerturbedCell
+from anaphora.analysis.evidence.verdict import NONE_TRAINED
 from anaphora.report.figures import causal, measures
 from anaphora.report.groups import kind_groups
 from anaphora.report.numbers import NOT_MEASURED, format_count, format_percent, format_range, format_value
@@ -180,7 +181,7 @@ def controls_section(evidence: Evidence) -> Section:
     """The controls that were trained."""
     controls = evidence.controls or {}
     rows = []
-    for name in dict.fromkeys([*labels("controls"), *controls]):
+    for name in dict.fromkeys([*NONE_TRAINED, *controls]):
         control, title = controls.get(name), label("controls", name)
         if control is None:
             rows.append([title, phrase("expectations", "not_run"), "", ""])

@@ -1,0 +1,124 @@
+"""Shortcuts that are learned once a corpus: how right they are on each item is kept in the cache, as JSON.
+
+They know nothing of a model's weights, and learning them takes longer than all else that is measured of some runs. A
+file is named after a digest of everything that decides its numbers: the items, the code and the libraries. One that is
+damaged, or about something else, counts as none and is written anew. Two processes that begin at once both learn, and
+write the same.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from anaphora.analysis.scores.baselines import accuracy, order_models
+from anaphora.analysis.scores.baselines.policies import Floats
+from anaphora.base.code import code_digest
+from anaphora.base.console import say
+from anaphora.base.errors import UserError
+from anaphora.base.files import read_json, write_text
+from anaphora.data.example import Example, to_record
+from anaphora.data.store import cache_folder
+from anaphora.data.tokens.tokenizer import Tokenizer
+
+Split = tuple[Sequence[Example], Sequence[Example]]
+"""The training items, and those that are answered."""
+_LIBRARIES = ("numpy", "scipy", "scikit-learn", "torch")
+_SHAPE = {"key": str, "digest": str, "shortcuts": {str: list}}
+
+
+def shortcut_correctness(train: Sequence[Example], test: Sequence[Example]) -> dict[str, Floats]:
+    """What `accuracy.shortcut_correctness` gives, from the cache or put there."""
+    [results] = _learned_once(
+        accuracy.__name__, "", [(train, test)], lambda splits: [accuracy.shortcut_correctness(*one) for one in splits]
+    )
+    return results
+
+
+def order_shortcuts(splits: Sequence[Split], tokenizer: Tokenizer) -> list[dict[str, Floats]]:
+    """What `order_models.order_shortcuts` gives, each language for itself from the cache or put there."""
+    return _learned_once(
+        order_models.__name__,
+        tokenizer.dumps(),
+        splits,
+        lambda unknown: order_models.order_shortcuts(unknown, tokenizer),
+    )
+
+
+def _learned_once(
+    module: str,
+    settings: str,
+    splits: Sequence[Split],
+    learn: Callable[[Sequence[Split]], Sequence[dict[str, Floats]]],
+) -> list[dict[str, Floats]]:
+    """The results for each split.
+
+    Args:
+        module: where the code is that learns; a change in it, or in what it imports, is another key.
+        settings: what else decides the numbers.
+        splits: each has a file of its own.
+        learn: called with the splits of which nothing is stored, if there are any.
+    """
+    keys = [_key(module, settings, split) for split in splits]
+    results = [_read(key, len(test)) for key, (_, test) in zip(keys, splits, strict=True)]
+    unknown = [number for number, stored in enumerate(results) if stored is None]
+    learned = learn([splits[number] for number in unknown]) if unknown else []
+    for number, shortcuts in zip(unknown, learned, strict=True):
+        results[number] = shortcuts
+        try:
+            _write(keys[number], shortcuts)
+        except UserError as error:  # the numbers are there, and nothing else needs the file
+            say(f"{error}; the shortcuts will be learned again the next time")
+    return [stored for stored in results if stored is not None]
+
+
+def _key(module: str, settings: str, split: Split) -> str:
+    """A digest of everything that decides the numbers: about half a second for 50,000 items."""
+    libraries = [version(name) for name in _LIBRARIES]
+    about = [module, code_digest(module), libraries, settings, *map(len, split)]
+    total = hashlib.sha256(json.dumps(about).encode())
+    for examples in split:
+        for example in examples:
+            total.update(json.dumps(to_record(example), sort_keys=True).encode())
+    return total.hexdigest()
+
+
+def _path(key: str) -> Path:
+    return cache_folder() / f"shortcuts-{key[:16]}.json"
+
+
+def _write(key: str, shortcuts: Mapping[str, Floats]) -> None:
+    plain = {
+        name: [None if missing else value for value, missing in zip(right.tolist(), np.isnan(right), strict=True)]
+        for name, right in shortcuts.items()
+    }
+    content = {"key": key, "digest": _digest(plain), "shortcuts": plain}
+    write_text(_path(key), json.dumps(content, allow_nan=False) + "\n")
+
+
+def _read(key: str, items: int) -> dict[str, Floats] | None:
+    """What is stored under a key; None where there is no file, or another than `_write` left for so many items."""
+    try:
+        content = read_json(_path(key), _SHAPE)
+    except (FileNotFoundError, UserError):
+        return None
+    shortcuts = content["shortcuts"]
+    if content["key"] != key or content["digest"] != _digest(shortcuts):
+        return None
+    if not all(_are_scores(values, items) for values in shortcuts.values()):
+        return None
+    return {name: np.array(values, dtype=np.float64) for name, values in shortcuts.items()}  # None becomes NaN
+
+
+def _are_scores(values: list[Any], items: int) -> bool:
+    return len(values) == items and all(value is None or (type(value) is float and 0 <= value <= 1) for value in values)
+
+
+def _digest(shortcuts: Mapping[str, list[Any]]) -> str:
+    return hashlib.sha256(json.dumps(shortcuts).encode()).hexdigest()
