@@ -143,7 +143,7 @@ def test_what_a_run_is_made_of_knows_nothing_of_what_commands_ask() -> None:
         ("pytorch_lightning", ("training",)),
         ("datasets", ("data",)),
         ("tokenizers", ("data",)),
-        ("matplotlib", ("report", "studies/figures.py", "replication/figure.py")),
+        ("matplotlib", ("report", "studies/page/figures.py", "replication/figure.py")),
         ("PIL", ("training/tensorboard",)),
         ("tensorboard", ("training",)),
         ("transformers", ("benchmark", "hf")),

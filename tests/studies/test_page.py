@@ -10,9 +10,9 @@ from matplotlib.figure import Figure
 
 from anaphora.base.errors import UserError
 from anaphora.base.files import write_json
-from anaphora.studies.figures import axis_value
-from anaphora.studies.index import read_studies, verdict_figures, write_study_index
-from anaphora.studies.page import conclusions, draw_study_figures, write_study_page
+from anaphora.studies.page.index import read_studies, verdict_figures, write_study_index
+from anaphora.studies.page.study import conclusions, draw_study_figures, write_study_page
+from anaphora.studies.page.words import axis_value
 from anaphora.studies.records import GroupMeasures, RunRecord
 from anaphora.studies.summary import summarise
 
@@ -150,7 +150,7 @@ def test_conclusions_name_what_is_not_solved_and_what_differs() -> None:
     assert "3 of 4 cells solve the task (median from 98 % on); not bilinear + one." in text
     accuracy = "the chosen head's candidate accuracy is highest with one, 96.0 (95.0 to 97.0) %"
     assert f"{accuracy}, and lowest with bilinear, 41.0" in text
-    assert "candidate accuracy differs from the base's, in points: bilinear −50.0 [−50.0, −50.0]; one 5.0" in text
+    assert "candidate accuracy differs from the base's, in points: bilinear by −50.0 [−50.0, −50.0]; one by 5.0" in text
 
 
 @pytest.mark.parametrize("damage", ["", "{}", "[]", "name", "question", "cells", "verdict", "solved"])

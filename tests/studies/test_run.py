@@ -15,6 +15,7 @@ from safetensors.torch import load_file
 
 from anaphora.base.errors import UserError
 from anaphora.base.files import locked_directory
+from anaphora.base.language import CHINESE_CHARACTER
 from anaphora.runs.directory import RunFiles
 from anaphora.settings.commands.study import StudyPlan
 from anaphora.studies import run as engine
@@ -168,6 +169,9 @@ def test_every_study_composes_with_all_its_cells(path: Path, compose: Callable[.
     cells = cells_of(plan, CONFIGS)
     assert len(cells) == 1 + sum(map(len, plan.factors.values())) + len(plan.pairs)
     assert {cell.config.trainer.pictures for cell in cells} == {0}
+    chinese = [plan.question_zh, plan.prediction_zh, *(rule.statement_zh for rule in plan.rules)]
+    assert all(text and CHINESE_CHARACTER.search(text) for text in chinese)
+    assert set(plan.names_zh) == {name for factor, changes in plan.factors.items() for name in (factor, *changes)}
 
 
 def test_more_settings_hold_for_every_cell(compose: Callable[..., Any]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -30,9 +30,10 @@ from anaphora.base.messages.translation import interface_language
 from anaphora.data.example import Example
 from anaphora.report.evidence_tables import divergence_rows, evidence_tables
 from anaphora.report.figures import pictures
-from anaphora.report.figures.files import FORMATS, save_figure
+from anaphora.report.figures.files import save_figure
 from anaphora.report.page.elements import ReportRun
 from anaphora.report.page.explorer import explorer_data
+from anaphora.report.page.translations import other_pages, page_names, page_suffixes, remove_translation
 from anaphora.report.page.write import write_report
 from anaphora.report.terminal import print_phrase, print_verdict
 from anaphora.report.wording import language_name, phrase, spoken_in
@@ -92,11 +93,6 @@ def page_folder(runs: Sequence[Run], settings: Report) -> Path:
     return Path(settings.output) if settings.output else own
 
 
-def _suffixes(interface_language: str) -> dict[str, str]:
-    """What the names of a page and its figures end with, by language; a page alone has the name without a language."""
-    return {"en": "", "zh": ".zh"} if interface_language == "both" else {interface_language: ""}
-
-
 def write_pages(evidence: Sequence[RunEvidence], settings: Report) -> list[Path]:
     """A page a language on runs whose evidence is known, figures as files, and each run's tables; the caller holds all.
 
@@ -108,54 +104,34 @@ def write_pages(evidence: Sequence[RunEvidence], settings: Report) -> list[Path]
             write_csv(of_run.folder / "tables" / f"{name}_{settings.split}.csv", rows)
     first = evidence[0].headline
     folder = page_folder([of_run.headline.run for of_run in evidence], settings)
-    suffixes = _suffixes(settings.interface_language)
+    suffixes = page_suffixes(settings.interface_language)
     stem = "report" if settings.split == "test" else f"report_{settings.split}"
-    pages = {language: folder / f"{stem}{suffix}.html" for language, suffix in suffixes.items()}
+    pages = page_names(stem, suffixes)
     sentences = explorer_data(example_sentences(first, settings.sentences, maps_of_run(first)))
     apart = _divergences(evidence)
     spreads = compare_runs([of_run.evidence for of_run in evidence]) if len(evidence) > 1 else []
     training = [training_record(of_run.headline.run.directory) for of_run in evidence]
     names = ", ".join(of_run.headline.run.name for of_run in evidence)
     drawn: set[Path] = set()
-    for language, path in pages.items():
-        translations = {other: page.name for other, page in pages.items() if other != language}
+    for language, page in pages.items():
+        translations = other_pages(pages, language)
         with spoken_in(language):
             runs = [
                 report_run(of_run.headline.run.name, of_run.headline, of_run.evidence, record)
                 for of_run, record in zip(evidence, training, strict=True)
             ]
             title = phrase("page", "title", names=names)
-            figures = write_report(path, runs, sentences, title, spreads, apart, translations)
+            figures = write_report(folder / page, runs, sentences, title, spreads, apart, translations)
         for name, of_page in figures.items():
             inside = folder / "figures" / (name if len(runs) > 1 else "")
             for figure_name, figure in of_page.items():
                 save_figure(figure, inside / f"{figure_name}{suffixes[language]}", settings.formats)
                 drawn.add(inside / figure_name)
     if len(pages) == 1:
-        _remove_translation(folder, stem, drawn)
+        remove_translation(folder, stem, drawn)
     if apart:
         write_csv(folder / "tables" / f"divergence_{settings.split}.csv", divergence_rows(apart))
-    return list(pages.values())
-
-
-def _remove_translation(folder: Path, stem: str, drawn: Collection[Path]) -> None:
-    """Remove the Chinese page of an earlier report in both languages, whose numbers the new page replaces.
-
-    A page that does not link to its English twin is none of these, and stays.
-
-    Args:
-        folder: of the page.
-        stem: of its name.
-        drawn: the figures of the new page, without the ends of their names.
-    """
-    page = folder / f"{stem}.zh.html"
-    if page.is_file() and f'<a href="{stem}.html" lang="en" hreflang="en">'.encode() in page.read_bytes():
-        # Reports on both splits draw the same figures; a Chinese page that stays keeps its own.
-        stale = drawn if list(folder.glob("*.zh.html")) == [page] else ()
-        for figure in stale:
-            for name in FORMATS:
-                figure.with_name(f"{figure.name}.zh.{name}").unlink(missing_ok=True)
-        page.unlink()  # last, for by it a command that was broken off knows that there is something to remove
+    return [folder / page for page in pages.values()]
 
 
 def report_on_records(

@@ -123,5 +123,5 @@ def _stored_phrases(section: str) -> tuple[tuple[str, re.Pattern[str]], ...]:
 
 
 def _value_pattern(name: re.Match[str]) -> str:
-    value = r"[\w-]+(?: [\w-]+)*?" if name[1] in _table() else r"[\d.,−-]*\d"
+    value = r"[\w-]+(?: [\w-]+)*?" if name[1] in _table() else r"[\d.,−-]*\d(?:e[−-]?\d+)?"
     return f"(?P<{name[1]}>{value})"

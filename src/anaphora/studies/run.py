@@ -11,19 +11,22 @@ from anaphora.base.console import console
 from anaphora.base.device import torch_device
 from anaphora.base.errors import UserError
 from anaphora.base.files import check_writable, locked_directory, write_csv, write_json
+from anaphora.base.messages.translation import interface_language
 from anaphora.report.figures.files import save_figure
+from anaphora.report.page.translations import other_pages, page_names, page_suffixes, remove_translation
 from anaphora.report.terminal import print_phrase
+from anaphora.report.wording import spoken_in
 from anaphora.runs.directory import RunFiles
 from anaphora.runs.reuse import same_settings
 from anaphora.settings.commands.study import StudyPlan
 from anaphora.settings.stored import read
 from anaphora.studies.grid import Job, cells_of, jobs_of
-from anaphora.studies.index import INDEX, read_studies, write_study_index
 from anaphora.studies.jobs.local import run_in_processes
 from anaphora.studies.jobs.progress import StudyProgress
 from anaphora.studies.jobs.slurm import SubmititCluster, check_cluster, run_on_cluster
 from anaphora.studies.jobs.worker import train_and_measure
-from anaphora.studies.page import draw_study_figures, write_study_page
+from anaphora.studies.page.index import INDEX, read_studies, write_study_index
+from anaphora.studies.page.study import draw_study_figures, write_study_page
 from anaphora.studies.records import Query, read_record
 from anaphora.studies.summary import summarise, table_rows, terminal_report
 
@@ -66,20 +69,36 @@ def run_study(plan: StudyPlan, folder: Path) -> dict[str, Any]:
 
 
 def write_study(plan: StudyPlan, study: dict[str, Any]) -> None:
-    """Write a study's numbers, figures and page and the index of all studies, and print its table and its verdict."""
+    """Write a study's numbers, figures and page and the index of all studies, and print its table and its verdict.
+
+    Pages and figures are written in each language that `plan.interface_language` asks for.
+    """
     root = Path(plan.output) / plan.name
     write_json(root / "study.json", study)
     write_csv(root / "study.csv", table_rows(study))
-    figures = draw_study_figures(study)
-    for name, figure in figures.items():
-        save_figure(figure, root / "figures" / name, plan.formats)
-    write_study_page(root / "study.html", study, figures)
-    index = write_study_index(root.parent)
-    for line in terminal_report(study):
-        console.print(line, soft_wrap=isinstance(line, str))
+    suffixes = page_suffixes(plan.interface_language)
+    pages, indexes = page_names("study", suffixes), page_names(INDEX, suffixes)
+    figures = root / "figures"
+    drawn: list[Path] = []
+    for language, suffix in suffixes.items():
+        with spoken_in(language):
+            of_page = draw_study_figures(study)
+            for name, figure in of_page.items():
+                save_figure(figure, figures / f"{name}{suffix}", plan.formats)
+            write_study_page(root / pages[language], study, of_page, other_pages(pages, language))
+            write_study_index(root.parent, indexes)
+        drawn = [figures / name for name in of_page]
+    if len(pages) == 1:
+        remove_translation(root, "study", drawn)
+        remove_translation(root.parent, INDEX)
+    with spoken_in(interface_language()):
+        for line in terminal_report(study):
+            console.print(line, soft_wrap=isinstance(line, str))
     print_phrase("numbers", path=root / "study.json")
-    print_phrase("page", path=root / "study.html")
-    print_phrase("all_studies", path=index)
+    for page in pages.values():
+        print_phrase("page", path=root / page)
+    for index in indexes.values():
+        print_phrase("all_studies", path=root.parent / index)
 
 
 def run_jobs(plan: StudyPlan, jobs: Sequence[Job], query: Query) -> None:
@@ -118,7 +137,8 @@ def _check_results(plan: StudyPlan, root: Path, jobs: Sequence[Job], anew: Seque
     Raises:
         UserError: a result of a run or another study is damaged, or the index cannot be written.
     """
-    check_writable(root.parent / INDEX)
+    for name in page_names(INDEX, page_suffixes(plan.interface_language)).values():
+        check_writable(root.parent / name)
     read_studies(root.parent, without=plan.name)
     written = {job.directory for job in anew}
     for job in jobs:

@@ -13,15 +13,27 @@ import numpy as np
 
 from anaphora.analysis.scores.cells import rounded
 from anaphora.analysis.scores.statistics import cluster_interval, median_and_spread
+from anaphora.report.numbers import NOT_MEASURED, with_minus
+from anaphora.report.wording import DEFAULT, label, phrase
 from anaphora.settings.commands.study import (
     ALIGNMENT_MEASURES,
     BASE_CELL,
     TASK_MEASURE,
     StudyPlan,
     VerdictRule,
-    is_share,
 )
 from anaphora.studies.grid import Cell
+from anaphora.studies.page.words import (
+    condition_text,
+    items_label,
+    measure_label,
+    measure_text,
+    own_words,
+    question_of,
+    status_text,
+    table_title,
+    value_in,
+)
 from anaphora.studies.records import RunRecord
 
 if TYPE_CHECKING:
@@ -34,11 +46,12 @@ def summarise(plan: StudyPlan, cells: Sequence[Cell], records: Sequence[RunRecor
     """What `study.json` holds.
 
     Returns:
-        {"name", "question", "prediction", "solved", "seeds", "split", "base", "cells", "interactions", "verdict"}. A
-        cell has "name", "factor", "parts", "overrides", "runs" and "groups": {language: {group: {"solved": of its
-        seeds, "runs", "is_solved": whether the median is, or None, "measures": {measure: {"values", "median", "lowest",
-        "highest"}}, "against_base": {measure: {"median", "lowest", "highest", "interval", "pairs"}}}}}. Differences are
-        taken seed by seed; those of alignment only between runs that both solve the task.
+        {"name", "question", "prediction", "question_zh", "prediction_zh", "names_zh", "solved", "seeds", "split",
+        "base", "cells", "interactions", "verdict"}. A cell has "name", "factor", "parts", "overrides", "runs" and
+        "groups": {language: {group: {"solved": of its seeds, "runs", "is_solved": whether the median is, or None,
+        "measures": {measure: {"values", "median", "lowest", "highest"}}, "against_base": {measure: {"median", "lowest",
+        "highest", "interval", "pairs"}}}}}. Differences are taken seed by seed; those of alignment only between runs
+        that both solve the task.
     """
     summaries = [
         _cell_summary(plan, cell, [record for record in records if record.cell == cell.name]) for cell in cells
@@ -53,6 +66,9 @@ def summarise(plan: StudyPlan, cells: Sequence[Cell], records: Sequence[RunRecor
         "name": plan.name,
         "question": plan.question,
         "prediction": plan.prediction,
+        "question_zh": plan.question_zh,
+        "prediction_zh": plan.prediction_zh,
+        "names_zh": dict(plan.names_zh),
         "solved": plan.solved,
         "seeds": list(plan.seeds),
         "split": plan.split,
@@ -111,66 +127,62 @@ def verdict(plan: StudyPlan, cells: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def rule_condition(rule: VerdictRule) -> str:
-    """The values that a rule needs, in signs."""
-    ends = []
-    if rule.at_least is not None:
-        ends.append(f"≥ {rule.at_least:g}")
-    if rule.at_most is not None:
-        ends.append(f"≤ {rule.at_most:g}")
-    statistic = "" if rule.seed_statistic == "median" else f"{rule.seed_statistic} "
-    return statistic + " and ".join(ends).replace("-", "−")
+    """The values that a rule needs, in signs and in English."""
+    bounds = "at_most" if rule.at_least is None else "at_least" if rule.at_most is None else "between"
+    low, high = (None if end is None else with_minus(f"{end:g}") for end in (rule.at_least, rule.at_most))
+    return phrase("study_conditions", f"{rule.seed_statistic}_{bounds}", DEFAULT, low=low, high=high)
 
 
 def terminal_report(study: Mapping[str, Any]) -> Iterator[Table | str]:
-    """The lines printed at the end of a study: the question, a table a language, and the verdict with its rules."""
-    from rich import box
-    from rich.table import Table
+    """The lines printed at the end of a study: the question, a table a language, and the verdict with its rules.
 
-    from anaphora.report.numbers import NOT_MEASURED, format_spread
-    from anaphora.report.wording import language_name
-
-    yield f"{study['name']}: {study['question']}"
-    languages = dict.fromkeys(language for cell in study["cells"] for language, *_ in each_group(cell))
-    for language in languages:
-        title = f"{language_name(language)}: median (lowest to highest) over seeds; ~ task not solved"
-        table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
-        measures = dict.fromkeys(
-            measure
-            for cell in study["cells"]
-            for group in cell["groups"].get(language, {}).values()
-            for measure in group["measures"]
-            if measure not in ("items", "chance", "quad_accuracy")
-        )
-        for name in ("cell", "group", "runs"):
-            table.add_column(name)
-        for name in measures:
-            table.add_column(name.replace("_", " "), justify="right")
-        for cell in study["cells"]:
-            for group, summary in cell["groups"].get(language, {}).items():
-                values = []
-                for name in measures:
-                    spread = summary["measures"].get(name)
-                    mark = "~" if spread and name in ALIGNMENT_MEASURES and summary["is_solved"] is False else ""
-                    if spread is None:
-                        values.append(NOT_MEASURED)
-                    elif is_share(name):
-                        values.append(mark + format_spread(spread["median"], spread["lowest"], spread["highest"]))
-                    else:
-                        values.append(f"{spread['median']:.3g} ({spread['lowest']:.3g} to {spread['highest']:.3g})")
-                table.add_row(cell["name"], group, str(summary["runs"]), *values)
-        yield table
+    Cells are named as they are typed.
+    """
+    yield phrase("study_terminal", "heading", study=study["name"], question=question_of(study))
+    for language in dict.fromkeys(language for cell in study["cells"] for language, *_ in each_group(cell)):
+        yield _terminal_table(study, language)
     for cell in study["cells"]:
         for run in cell["runs"]:
             if run["status"] != "finished":
-                reason = f": {run['error']}" if run["error"] else ""
-                yield f"{cell['name']}, seed {run['seed']}: {run['status']}{reason}"
+                state = status_text(run["status"], run["error"])
+                yield phrase("study_terminal", "run", cell=cell["name"], seed=run["seed"], state=state)
     for row in study["verdict"]["rules"]:
-        outcome = {True: "holds", False: "FAILS", None: "not measured"}[row["passed"]]
-        by_language = ", ".join(
-            f"{language} {spread[row['seed_statistic']]:.3g}" for language, spread in row["spreads"].items()
+        values = [
+            value_in(language, with_minus(f"{spread[row['seed_statistic']]:.3g}"))
+            for language, spread in row["spreads"].items()
+        ]
+        yield phrase(
+            "study_terminal",
+            {True: "holds", False: "fails", None: "not_measured"}[row["passed"]],
+            statement=own_words(row["statement"], row["statement_zh"]),
+            measured=phrase("joined", "comma").join(values) or NOT_MEASURED,
+            needed=condition_text(row["needed"]),
         )
-        yield f"{outcome}: {row['statement']} ({by_language or 'nothing'}; needed {row['needed']})"
-    yield f"verdict: {study['verdict']['verdict']}"
+    yield phrase("study_terminal", "verdict", verdict=label("study_counts", study["verdict"]["verdict"]))
+
+
+def _terminal_table(study: Mapping[str, Any], language: str) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    title = table_title("study_terminal", language)
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
+    measures = dict.fromkeys(
+        measure
+        for cell in study["cells"]
+        for group in cell["groups"].get(language, {}).values()
+        for measure in group["measures"]
+        if measure not in ("items", "chance", "quad_accuracy")
+    )
+    for name in ("cell", "items", "runs"):
+        table.add_column(phrase("study_columns", name))
+    for name in measures:
+        table.add_column(measure_label(name), justify="right")
+    for cell in study["cells"]:
+        for group, summary in cell["groups"].get(language, {}).items():
+            values = [measure_text(summary, name) for name in measures]
+            table.add_row(cell["name"], items_label(group), str(summary["runs"]), *values)
+    return table
 
 
 def _cell_summary(plan: StudyPlan, cell: Cell, records: Sequence[RunRecord]) -> dict[str, Any]:

@@ -84,11 +84,16 @@ class GroupVerdict:
 
 @dataclass(frozen=True, kw_only=True)
 class VerdictElement:
-    """The traffic lights."""
+    """The traffic lights: `columns` of each row's numbers, and of the table of its rules."""
 
     kind: ClassVar[str] = "verdict"
     columns: Sequence[str]
     rows: Sequence[GroupVerdict]
+    rule_columns: Sequence[str] = field(
+        default_factory=lambda: [
+            phrase("columns", name) for name in ("rule", "question", "measured", "needed", "result")
+        ]
+    )
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from omegaconf import MISSING
 from anaphora.base.checks import at_least, one_of, thread_count
 from anaphora.base.device import RunsDevice
 from anaphora.base.errors import UserError
+from anaphora.base.language import LANGUAGES
 
 BASE_CELL = "base"
 """The cell that changes nothing."""
@@ -31,6 +32,7 @@ class VerdictRule:
     """
 
     statement: str = MISSING  # the condition in words
+    statement_zh: str | None = None  # the same in Chinese, for the Chinese page
     cell: str = MISSING  # the cell that it is about
     measure: str = "task_accuracy"  # a column of study.csv
     seed_statistic: str = "median"  # of the seeds' values: median, lowest or highest
@@ -80,6 +82,9 @@ class StudyPlan:
     name: str = MISSING  # of the study's directory below `output`
     question: str = MISSING  # what the study is to answer
     prediction: str = MISSING  # what is expected, and why
+    question_zh: str | None = None  # the question in Chinese, for the Chinese page; by default as it is
+    prediction_zh: str | None = None  # the prediction in Chinese
+    names_zh: dict[str, str] = field(default_factory=dict)  # cells and factors -> their Chinese names on that page
     base: list[str] = field(default_factory=list)  # overrides of scripts/train.py with which every cell begins
     factors: dict[str, dict[str, list[str]]] = field(default_factory=dict)  # factor -> cell -> its overrides
     pairs: list[list[str]] = field(default_factory=list)  # cells whose changes are made together, to see interactions
@@ -102,6 +107,7 @@ class StudyPlan:
     split: str = "test"  # where the head that the development split chose is measured
     output: str = "outputs/studies"  # the folder of the studies
     formats: list[str] = field(default_factory=lambda: ["png", "svg", "pdf"])  # of figures
+    interface_language: str = "en"  # of pages, figures and messages: en, zh, or both, a page each
 
     def __post_init__(self) -> None:
         if not self.seeds or len(set(self.seeds)) != len(self.seeds) or min(self.seeds) < 0:
@@ -113,6 +119,7 @@ class StudyPlan:
         one_of("split", self.split, ("train", "dev", "test"))
         for name in self.formats:
             one_of("formats", name, ("png", "svg", "pdf"))
+        one_of("interface_language", self.interface_language, (*LANGUAGES, "both"))
         one_of("executor", self.executor, ("here", "slurm"))
         at_least("side_by_side", self.side_by_side, 1)
         if self.threads is not None:
@@ -147,6 +154,10 @@ class StudyPlan:
         ):
             if name not in names:
                 raise UserError(f"{name!r} is no cell of the study {self.name} (it has: {', '.join(names)})")
+        nameable = [*self.factors, BASE_CELL, *single]
+        for name in self.names_zh:
+            if name not in nameable:
+                raise UserError(f"names_zh ({name!r}) must be a factor or a cell: {', '.join(nameable)}")
 
 
 def is_share(measure: str) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 import time
 from collections.abc import Sequence
@@ -15,21 +14,23 @@ from anaphora.base.messages.translation import in_language, interface_language
 from anaphora.report.numbers import NOT_MEASURED
 from anaphora.report.page.elements import NoteElement, Section, TableElement
 from anaphora.report.page.offline import font_placeholder, read_asset, template_environment
+from anaphora.report.page.translations import other_pages, page_names, page_suffixes, remove_translation
 from anaphora.report.terminal import print_phrase
-from anaphora.report.wording import phrase
+from anaphora.report.wording import phrase, spoken_in, spoken_language
 from anaphora.runs.directory import RunFiles
 from anaphora.settings.commands.study import StudyPlan
 from anaphora.settings.model.encoder import about_weights
 from anaphora.settings.run import Config
 from anaphora.settings.vocabulary import SubwordVocabulary
 from anaphora.studies.grid import Job
+from anaphora.studies.page.words import cell_label, own_words, status_text
 from anaphora.studies.records import FAILURE_FILE, Query, RunRecord, read_record
 from anaphora.training.loggers import checkpoint_step
 
-PAGE = "progress.html"
+PAGE = "progress"
+"""What the name of the page begins with."""
 PAGE_SECONDS = 10.0
 """How often the page is rewritten while nothing ends, and how often a browser loads it again."""
-
 
 _CHECKPOINT_COPIES = 4  # the last weights, two numbers of the optimizer for each, and the best weights
 _USUAL_VOCABULARY = 5_000  # tokens, where the text decides how many; about those of the built-in corpus
@@ -41,12 +42,16 @@ class StudyProgress:
     The time left is that of the steps of training left, at the pace of the runs that were trained from their start.
 
     Attributes:
-        page: the file that shows every run: waiting, running, finished, or failed with its reason.
+        page: the file that shows every run: waiting, running, finished, or failed with its reason; of pages in both
+            languages the English one.
     """
 
     def __init__(self, plan: StudyPlan, jobs: Sequence[Job], query: Query) -> None:
         self.plan, self.jobs, self.query = plan, jobs, query
-        self.page = Path(plan.output) / plan.name / PAGE
+        self._folder = Path(plan.output) / plan.name
+        self._suffixes = page_suffixes(plan.interface_language)
+        self._pages = page_names(PAGE, self._suffixes)
+        self.page = self._folder / next(iter(self._pages.values()))
         self.steps_left = sum(map(steps_of, (job.config for job in jobs)))
         self.finished = 0
         self.timed_steps, self.timed_seconds = 0, 0.0
@@ -57,8 +62,11 @@ class StudyProgress:
         print_phrase("study", study=plan.name, runs=len(jobs), at_a_time=plan.side_by_side)
         if plan.train and query.of_runs:
             _print_disk_needed(jobs, plan.side_by_side)
-        print_phrase("study_progress", path=self.page)
+        for name in self._pages.values():
+            print_phrase("study_progress", path=self._folder / name)
         self.write_page()
+        if len(self._pages) == 1:
+            remove_translation(self._folder, PAGE)
 
     def begin(self, job: Job) -> None:
         """A run begins, or is seen to have begun."""
@@ -101,38 +109,47 @@ class StudyProgress:
             self.write_page()
 
     def write_page(self, over: bool = False) -> None:
-        """Write the page.
+        """Write the page, in both languages where both are asked for.
 
         Args:
             over: for the last time, so that a browser need not load it again.
         """
+        for language, name in self._pages.items():
+            with spoken_in(language):
+                write_text(self._folder / name, self._html(over))
+        self._page_written = time.perf_counter()
+
+    def _html(self, over: bool) -> str:
+        language = spoken_language()
         left = self._seconds_left()
         failed = [job for job in self.jobs if self._record(job).status == "failed"]
         finished = sum(record.status == "finished" for record in self._records.values())
-        html = template_environment().get_template("study.html.j2").render(
-            title=f"Progress of the study {self.plan.name}",
-            lead=self.plan.question,
-            opening="Written for the last time. Results are in study.html beside this page; the same command does "
-            "what is left." if over else None,
+        results = f"study{self._suffixes[language]}.html"
+        return template_environment().get_template("study.html.j2").render(
+            title=phrase("study_progress", "title", study=self.plan.name),
+            translations=other_pages(self._pages, language),
+            lead=own_words(self.plan.question, self.plan.question_zh),
+            opening=phrase("study_progress", "over", page=results) if over else None,
             facts=[
-                ("finished", f"{finished} of {len(self.jobs)}"),
-                ("failed", str(len(failed))),
-                ("running", str(len(self._running))),
-                ("about left", NOT_MEASURED if left is None else format_duration(left)),
-                ("written", time.strftime("%Y-%m-%d %H:%M:%S")),
+                (phrase("study_progress", "finished"),
+                 phrase("study", "count_of", count=finished, all=len(self.jobs))),
+                (phrase("study_progress", "failed"), str(len(failed))),
+                (phrase("study_progress", "running"), str(len(self._running))),
+                (phrase("study_progress", "left"), NOT_MEASURED if left is None else format_duration(left)),
+                (phrase("study_progress", "written"), time.strftime("%Y-%m-%d %H:%M:%S")),
             ],
             sections=[
                 Section(
                     name="failures",
-                    title="What failed, and why",
-                    explanation="The others go on. The same command tries these again.",
-                    elements=[NoteElement(text=f"{_title(job)}: {self._record(job).error}") for job in failed],
-                    missing="Nothing so far.",
+                    title=phrase("study_progress", "failures_title"),
+                    explanation=phrase("study_progress", "failures_explanation"),
+                    elements=[NoteElement(text=self._failure(job)) for job in failed],
+                    missing=phrase("study_progress", "failures_missing"),
                 ),
                 Section(
                     name="runs",
-                    title="Every run",
-                    explanation="Steps are those of the last checkpoint, from which a run that is stopped goes on.",
+                    title=phrase("study_progress", "runs_title"),
+                    explanation=phrase("study_progress", "runs_explanation"),
                     elements=[self._table()],
                 ),
             ],
@@ -141,8 +158,6 @@ class StudyProgress:
             style=read_asset("report.css"),
             font_mark=font_placeholder(),  # stays empty: fonts are not worth their time on a page of minutes
         )  # fmt: skip
-        write_text(self.page, html)
-        self._page_written = time.perf_counter()
 
     def _print_end(self, job: Job, record: RunRecord, seconds: float, left: float | None) -> None:
         spoken = interface_language()
@@ -162,19 +177,33 @@ class StudyProgress:
     def _record(self, job: Job) -> RunRecord:
         return self._records[job.directory]
 
+    def _failure(self, job: Job) -> str:
+        error = in_language(self._record(job).error, spoken_language())
+        return phrase("study_progress", "failure", run=self._title(job), error=error)
+
+    def _title(self, job: Job) -> str:
+        return phrase("study_progress", "run", cell=cell_label(job.cell, self.plan.names_zh), seed=job.seed)
+
     def _table(self) -> TableElement:
         rows = []
         for job in self.jobs:
-            state, steps = self._record(job).status, steps_of(job.config)
-            done = steps if state == "finished" else 0
-            if job.directory in self._running:
-                since, _ = self._running[job.directory]
-                state = f"running for {format_duration(time.perf_counter() - since)}"
-            if state != "finished":
-                with contextlib.suppress(Exception):  # a damaged checkpoint is the run's own failure, not the page's
-                    done = checkpoint_step(RunFiles(job.directory))
-            rows.append([_title(job), state, f"{done:,} of {steps:,}"])
-        return TableElement(title="Runs", columns=["run", "state", "steps"], rows=rows, texts=2)
+            status, steps = self._record(job).status, steps_of(job.config)
+            state = status_text(status)
+            running = self._running.get(job.directory)
+            if running:
+                duration = format_duration(time.perf_counter() - running[0])
+                state = phrase("study_progress", "running_for", duration=duration)
+            done = steps if status == "finished" and not running else self._steps_done(job)
+            of_all = phrase("study_progress", "steps_of", done=f"{done:,}", steps=f"{steps:,}")
+            rows.append([self._title(job), state, of_all])
+        columns = [phrase("study_columns", name) for name in ("run", "state", "steps")]
+        return TableElement(title=phrase("study_progress", "runs"), columns=columns, rows=rows, texts=2)
+
+    def _steps_done(self, job: Job) -> int:
+        try:
+            return checkpoint_step(RunFiles(job.directory))
+        except Exception:  # a damaged checkpoint is the run's own failure, not the page's
+            return 0
 
     def _seconds_left(self) -> float | None:
         if not self.timed_steps:
@@ -211,7 +240,3 @@ def weights_bytes(config: Config) -> int:
 def steps_of(config: Config) -> int:
     """How many steps a run trains."""
     return min(config.optimizer.steps, config.trainer.limit_steps or config.optimizer.steps)
-
-
-def _title(job: Job) -> str:
-    return f"{job.cell}, seed {job.seed}"

@@ -9,28 +9,33 @@ from typing import Any
 from anaphora.base.files import read_json, write_text
 from anaphora.report.page.elements import FigureElement, PageElement, Section
 from anaphora.report.page.offline import font_placeholder, read_asset, template_environment, with_fonts
+from anaphora.report.page.translations import other_pages
 from anaphora.report.page.write import inline_svg
-from anaphora.studies.figures import (
+from anaphora.report.wording import labels, phrase, spoken_language
+from anaphora.studies.page.figures import (
     PANEL_MEASURES,
-    axis_value,
     cells_figure,
     measured_languages,
-    numeric_axes,
     series_figure,
+    series_of,
 )
-from anaphora.studies.page import answer_sentence, verdict_elements
+from anaphora.studies.page.study import answer_sentence, figure_alt, verdict_elements
+from anaphora.studies.page.words import axis_value, prediction_of, question_of
 
-INDEX = "index.html"
+INDEX = "index"
+"""What the name of the page begins with."""
 _SPREAD = {"median": float, "lowest": float, "highest": float}
 _GROUP = {"is_solved": (bool, None), "measures": {str: _SPREAD}}
 _RULE = {
     **dict.fromkeys(("statement", "cell", "group", "measure", "needed"), str),
-    "baseline_cell?": (str, None),
+    **dict.fromkeys(("baseline_cell?", "statement_zh?"), (str, None)),
     "passed": (bool, None),
     "spreads": {str: (_SPREAD, None)},
 }
 _STUDY = {
     **dict.fromkeys(("name", "question", "prediction"), str),
+    **dict.fromkeys(("question_zh?", "prediction_zh?"), (str, None)),
+    "names_zh?": {str: str},
     "solved": float,
     "cells": [
         {"name": str, "factor": (str, None), "runs": [{"status": str}], "groups": {str: {str: _GROUP}}},
@@ -54,19 +59,29 @@ def read_studies(folder: Path, without: str | None = None) -> list[dict[str, Any
     return [read_json(path, _STUDY, "run that study again to write it, or move its folder away") for path in paths]
 
 
-def write_study_index(folder: Path) -> Path:
-    """Write `index.html` into the folder of the studies, from the `study.json` of each."""
+def write_study_index(folder: Path, names: Mapping[str, str] | None = None) -> Path:
+    """Write the page on all studies into their folder, from the `study.json` of each.
+
+    Args:
+        folder: of the studies.
+        names: what the page is called in each language that it is written in; by default `index.html` alone.
+
+    Returns:
+        The page in the language of the page.
+    """
+    names = names or {spoken_language(): f"{INDEX}.html"}
+    path = folder / names[spoken_language()]
     studies = read_studies(folder)
     figures = {study["name"]: verdict_figures(study) for study in studies}
     verdicts = [study["verdict"]["verdict"] for study in studies]
     html = template_environment().get_template("study.html.j2").render(
-        title="Questions and verdicts of all studies",
-        lead="Every study that lies in this folder: its question, its verdict by conditions that were written down "
-        "before anything ran, and the figures that its conditions are about.",
+        title=phrase("study_index", "title"),
+        translations=other_pages(names, spoken_language()),
+        lead=phrase("study_index", "lead"),
         opening=None,
         facts=[
-            ("studies", str(len(studies))),
-            *((name, str(verdicts.count(name))) for name in ("holds", "not so", "open")),
+            (phrase("study_index", "studies"), str(len(studies))),
+            *((name, str(verdicts.count(verdict))) for verdict, name in labels("study_counts").items()),
         ],
         sections=[_study_section(study, figures[study["name"]]) for study in studies],
         pictures={
@@ -77,22 +92,22 @@ def write_study_index(folder: Path) -> Path:
         style=read_asset("report.css"),
         font_mark=font_placeholder(),
     )  # fmt: skip
-    write_text(folder / INDEX, with_fonts(html, html, (400, 700)))
-    return folder / INDEX
+    write_text(path, with_fonts(html, html, (400, 700)))
+    return path
 
 
 def verdict_figures(study: Mapping[str, Any]) -> dict[str, Any]:
     """The figures that a study's conditions are about, by name; where none is, those of its cells."""
-    axes = numeric_axes(study)
-    series: dict[str, Any] = {}
+    names = {series: name for name, series in series_of(study).items()}
+    figures: dict[str, Any] = {}
     cells = False
     for rule in study["verdict"]["rules"]:
-        axis, _ = axis_value(rule["group"]) or (None, None)
-        if axis and rule["measure"] in axes.get(axis, ()):
-            series[f"{axis.replace(' ', '_')}_{rule['measure']}"] = (axis, rule["measure"])
+        axis, _ = axis_value(rule["group"]) or ("", 0.0)
+        series = axis, rule["measure"]
+        if series in names:
+            figures[names[series]] = series_figure(study, *series)
         else:
             cells = cells or rule["measure"] in PANEL_MEASURES
-    figures = {name: series_figure(study, *axis_and_measure) for name, axis_and_measure in series.items()}
     if cells or not figures:
         figures |= {f"cells_{language}": cells_figure(study, language) for language in measured_languages(study)}
     return {name: figure for name, figure in figures.items() if figure is not None}
@@ -102,18 +117,21 @@ def _study_section(study: Mapping[str, Any], figures: Mapping[str, Any]) -> Sect
     runs: Sequence[Mapping[str, Any]] = [run for cell in study["cells"] for run in cell["runs"]]
     finished = sum(run["status"] == "finished" for run in runs)
     pictures: list[PageElement] = [
-        FigureElement(
-            name=f"{study['name']}_{name}",
-            figure=figure,
-            alt=f"{name.replace('_', ' ')} of {study['name']}; its own page holds the numbers",
-        )
+        FigureElement(name=f"{study['name']}_{name}", figure=figure, alt=figure_alt(study, name))
         for name, figure in figures.items()
     ]
     return Section(
         name=study["name"],
-        title=study["question"],
-        explanation=f"{answer_sentence(study)} Study {study['name']}, {finished} of {len(runs)} runs finished. "
-        f"Predicted: {study['prediction']}",
+        title=question_of(study),
+        explanation=phrase(
+            "study_index",
+            "explanation",
+            answer=answer_sentence(study),
+            study=study["name"],
+            finished=finished,
+            runs=len(runs),
+            prediction=prediction_of(study),
+        ),
         elements=[*verdict_elements(study), *pictures],
-        missing="Nothing has been measured yet.",
+        missing=phrase("study", "nothing"),
     )

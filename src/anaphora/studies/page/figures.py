@@ -7,7 +7,7 @@ what lies there is printed, and not to be read as alignment.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from matplotlib.figure import Figure
@@ -20,22 +20,15 @@ from anaphora.report.figures.fonts import drawable_text
 from anaphora.report.figures.panels import Mark, panel_figure
 from anaphora.report.figures.sheet import Heading, Sheet, text_width
 from anaphora.report.figures.style import figure_style
-from anaphora.report.wording import labels, language_name, phrase
+from anaphora.report.wording import label, labels, language_name, phrase
 from anaphora.settings.commands.study import TASK_MEASURE, is_share
+from anaphora.studies.page.words import axis_value, cell_label, factor_label, items_label, measure_label
 
 Study = Mapping[str, Any]
 
-PANEL_MEASURES = {
-    "task_accuracy": "task accuracy",
-    "candidate_accuracy": "candidate accuracy",
-    "antecedent_mass": "mass on the antecedent",
-}
+PANEL_MEASURES = ("task_accuracy", "candidate_accuracy", "antecedent_mass")
 """The panels of the figure of cells."""
-_CUE_STYLES = {
-    "set": (phrase("kinds", "set"), style.INK, "o"),
-    "role": (phrase("kinds", "role"), style.ANTECEDENT, "D"),
-    "all": ("all items", style.INK, "o"),
-}
+_CUE_STYLES = {"set": (style.INK, "o"), "role": (style.ANTECEDENT, "D"), "all": (style.INK, "o")}
 _INTERVENTION_STYLES = (
     (style.ANTECEDENT, "D"),
     (style.DISTRACTOR, "s"),
@@ -45,7 +38,6 @@ _INTERVENTION_STYLES = (
     (style.INK, "X"),
 )
 """Colour and mark of the changes of `interventions_figure`."""
-_AXIS_LABELS = {"distance": "distance (words)", "tokens": "tokens a sentence", "d_k": "d_k (features a head)"}
 _LINE_STYLES = (
     (style.ANTECEDENT, "-", "o"),
     (style.DISTRACTOR, (0, (5, 2)), "D"),
@@ -72,45 +64,46 @@ def cells_figure(study: Study, language: str) -> Figure | None:
 
     Cells stand below the factor that they change. None where nothing of this kind was measured.
     """
+    names_zh = study.get("names_zh", {})
     rows: list[tuple[str, bool]] = []
     marks: dict[tuple[str, str], list[Mark]] = {}
-    unsolved: list[tuple[int, str, int, int]] = []
+    unsolved: list[tuple[int, int, int]] = []
     drawn_groups: dict[str, None] = {}
     factor = None
     for cell in study["cells"]:
         groups = cell["groups"].get(language, {})
         if cell["factor"] and cell["factor"] != factor:
-            rows.append((cell["factor"], True))
+            rows.append((factor_label(cell["factor"], names_zh), True))
         factor = cell["factor"]
-        name = f"{cell['factor']}/{_cell_label(cell['name'])}"
+        # Of "a/b" the figure prints b alone.
+        name = f"{cell['name']}/{cell_label(cell['name'], names_zh).replace('/', '／')}"
         rows.append((name, False))
         row_groups = cue_groups(groups)
         for index, group in enumerate(row_groups):
             drawn_groups[group] = None
             summary = groups[group]
-            _, colour, form = _CUE_STYLES[group]
-            for measure, panel in PANEL_MEASURES.items():
+            for measure in PANEL_MEASURES:
                 spread = summary["measures"].get(measure)
                 if spread:
-                    mark = Mark(spread["median"], (spread["lowest"], spread["highest"]), colour, form)
-                    marks.setdefault((name, panel), []).append(mark)
+                    mark = Mark(spread["median"], (spread["lowest"], spread["highest"]), *_CUE_STYLES[group])
+                    marks.setdefault((name, measure_label(measure)), []).append(mark)
             if summary["is_solved"] is False:
-                unsolved.append((len(rows) - 1, name, index, len(row_groups)))
-    panels = [panel for panel in PANEL_MEASURES.values() if any(panel == of_mark for _, of_mark in marks)]
-    if not panels:
+                unsolved.append((len(rows) - 1, index, len(row_groups)))
+    measures = [measure for measure in PANEL_MEASURES if any(measure_label(measure) == panel for _, panel in marks)]
+    if not measures:
         return None
-    hatch = f"hatched: median task accuracy below {100 * study['solved']:g} %, so alignment is not compared"
-    title = f"{language_name(language)}: {study['name'].replace('_', ' ')}, median and range over seeds"
+    values = {"spoken": language_name(language), "study": _title(study), "limit": f"{100 * study['solved']:g}"}
     figure = panel_figure(
-        f"{title}\n{hatch}" if unsolved else title,
-        rows, panels, marks, "share (%)", (0.0, 1.0), points=True, key=[_CUE_STYLES[group] for group in drawn_groups],
+        phrase("study_figures", "cells_hatched" if unsolved else "cells", **values),
+        rows, [measure_label(measure) for measure in measures], marks, phrase("study_figures", "shares"), (0.0, 1.0),
+        points=True, key=[(items_label(group), *_CUE_STYLES[group]) for group in drawn_groups],
     )  # fmt: skip
-    for axes, panel in zip(figure.axes[1:], panels, strict=True):
-        if panel == PANEL_MEASURES["task_accuracy"]:
+    for axes, measure in zip(figure.axes[1:], measures, strict=True):
+        if measure == TASK_MEASURE:
             axes.axvline(study["solved"], color=style.MUTED, linewidth=0.8, linestyle=(0, (1, 2)), zorder=1.5)
             continue
         left, right = axes.get_xlim()
-        for row, _, index, count in unsolved:
+        for row, index, count in unsolved:
             axes.add_patch(
                 Rectangle((left, row + 0.06 + 0.88 * index / count), right - left, 0.88 / count, hatch="////////",
                           facecolor="none", edgecolor=style.OTHER, linewidth=0, zorder=0.5)
@@ -131,31 +124,27 @@ def interventions_figure(study: Study) -> Figure | None:
     changes = interventions_of(study)
     if not changes:
         return None
-    forms = {"": ("as trained", style.INK, "o")}
-    forms |= {name: (name, *form) for name, form in zip(changes, _INTERVENTION_STYLES, strict=False)}
+    names_zh = study.get("names_zh", {})
+    forms = {"": (phrase("study_figures", "as_trained"), style.INK, "o")}
+    forms |= {name: (items_label(name), *form) for name, form in zip(changes, _INTERVENTION_STYLES, strict=False)}
     rows: list[tuple[str, bool]] = []
     marks: dict[tuple[str, str], list[Mark]] = {}
     for cell in study["cells"]:
         kinds = [kind for kind in KINDS if any(kind in groups for groups in cell["groups"].values())]
-        rows += [
-            (_cell_label(cell["name"]), True),
-            *((f"{cell['name']}/{_CUE_STYLES[kind][0]}", False) for kind in kinds),
-        ]
+        names = {kind: f"{cell['name']}/{items_label(kind)}" for kind in kinds}
+        rows += [(cell_label(cell["name"], names_zh), True), *((name, False) for name in names.values())]
         for language, groups in cell["groups"].items():
-            for kind in kinds:
+            for kind, name in names.items():
                 for change, (_, colour, form) in forms.items():
-                    spread = (
-                        groups.get(f"{change}, {kind}" if change else kind, {}).get("measures", {}).get(TASK_MEASURE)
-                    )
+                    group = groups.get(f"{change}, {kind}" if change else kind, {})
+                    spread = group.get("measures", {}).get(TASK_MEASURE)
                     if spread:
                         mark = Mark(spread["median"], (spread["lowest"], spread["highest"]), colour, form)
-                        name = (f"{cell['name']}/{_CUE_STYLES[kind][0]}", language_name(language))
-                        marks.setdefault(name, []).append(mark)
+                        marks.setdefault((name, language_name(language)), []).append(mark)
     panels = list(dict.fromkeys(panel for _, panel in marks))
-    title = f"{study['name'].replace('_', ' ')}: task accuracy of trained models and under interventions"
     return panel_figure(
-        f"{title}\nmedian and range over seeds", rows, panels, marks, "task accuracy (%)", (0.0, 1.0), points=True,
-        key=list(forms.values()),
+        phrase("study_figures", "interventions", study=_title(study)),
+        rows, panels, marks, phrase("study_figures", "accuracies"), (0.0, 1.0), points=True, key=list(forms.values()),
     )  # fmt: skip
 
 
@@ -172,13 +161,13 @@ def numeric_axes(study: Study) -> dict[str, list[str]]:
     return {axis: [name for name in measures if name not in left_out] for axis, measures in axes.items()}
 
 
-def axis_value(group: str) -> tuple[str, float] | None:
-    """The axis and the value of a group such as "distance 3"; None for any other."""
-    axis, _, number = group.rpartition(" ")
-    try:
-        return (axis, float(number)) if axis else None
-    except ValueError:
-        return None
+def series_of(study: Study) -> dict[str, tuple[str, str]]:
+    """The figures of measures that run along an axis, by name: the axis and the measure."""
+    return {
+        f"{axis.replace(' ', '_')}_{measure}": (axis, measure)
+        for axis, measures in numeric_axes(study).items()
+        for measure in measures
+    }
 
 
 @figure_style()
@@ -205,16 +194,19 @@ def series_figure(study: Study, axis: str, measure: str) -> Figure | None:
         for number, name in enumerate(names)
     }
     left, gap, tall, foot = 0.75, 0.35, 2.0, 0.55
-    heading = Heading(f"{study['name'].replace('_', ' ')}: {measure.replace('_', ' ')}", None)
-    keys = _legend_lines(names, style.DOUBLE_COLUMN - 0.3)
+    names_zh = study.get("names_zh", {})
+    heading = Heading(phrase("study_figures", "series", study=_title(study), measure=measure_label(measure)), None)
+    legend = {name: drawable_text(cell_label(name, names_zh)) for name in names}
+    keys = _legend_lines(legend, style.DOUBLE_COLUMN - 0.3)
     panel_width = min((style.DOUBLE_COLUMN - left - 0.2 - gap * (len(panels) - 1)) / len(panels), 3.4)
     head = heading.height + 0.2 * len(keys) + 0.28
     width = max(left + panel_width * len(panels) + gap * (len(panels) - 1) + 0.2, heading.width + 0.3)
-    widest = max(sum(text_width(drawable_text(_cell_label(name)), style.SMALL) + 0.5 for name in line) for line in keys)
+    widest = max(sum(text_width(legend[name], style.SMALL) + 0.5 for name in line) for line in keys)
     sheet = Sheet(max(width, widest + 0.3), head + tall + foot)
     sheet.heading(heading)
     for number, line_names in enumerate(keys):
-        _draw_line_legend(sheet, sheet.height - heading.height - 0.06 - 0.2 * number, line_names, forms)
+        line_legend = {name: legend[name] for name in line_names}
+        _draw_line_legend(sheet, sheet.height - heading.height - 0.06 - 0.2 * number, line_legend, forms)
     for number, (language, lines) in enumerate(panels.items()):
         start = left + number * (panel_width + gap)
         axes = sheet.axes(start, foot, panel_width, tall)
@@ -222,7 +214,7 @@ def series_figure(study: Study, axis: str, measure: str) -> Figure | None:
             sheet.canvas.text(
                 start, foot + tall + 0.07, language_name(language), fontsize=style.TEXT, fontweight="bold"
             )
-        axes.set_xlabel(_AXIS_LABELS.get(axis, axis))
+        axes.set_xlabel(label("study_axes", axis))
         axes.grid(axis="y")
         if doubling:
             axes.set_xscale("log", base=2)
@@ -245,7 +237,8 @@ def series_figure(study: Study, axis: str, measure: str) -> Figure | None:
         if number:
             axes.tick_params(axis="y", labelleft=False)
         else:
-            axes.set_ylabel(f"{measure.replace('_', ' ')}{' (%)' if share else ''}")
+            name = measure_label(measure)
+            axes.set_ylabel(phrase("study_figures", "shares_of", measure=name) if share else name)
         for name, points_of_line in lines.items():
             colour, dashes, marker, hollow = forms[name]
             across = [position for position, _ in points_of_line]
@@ -270,15 +263,16 @@ def _series_points(
             yield position, spread
 
 
-def _cell_label(cell: str) -> str:
-    return cell.replace("+", " + ").replace("_", " ")
+def _title(study: Study) -> str:
+    name: str = study["name"]
+    return name.replace("_", " ")
 
 
-def _legend_lines(names: Sequence[str], room: float) -> list[list[str]]:
+def _legend_lines(names: Mapping[str, str], room: float) -> list[list[str]]:
     lines: list[list[str]] = [[]]
     used = 0.0
-    for name in names:
-        size = text_width(drawable_text(_cell_label(name)), style.SMALL) + 0.5
+    for name, text in names.items():
+        size = text_width(text, style.SMALL) + 0.5
         if lines[-1] and used + size > room:
             lines.append([])
             used = 0.0
@@ -287,11 +281,11 @@ def _legend_lines(names: Sequence[str], room: float) -> list[list[str]]:
     return lines
 
 
-def _draw_line_legend(sheet: Sheet, middle: float, names: Sequence[str], forms: Mapping[str, Any]) -> None:
+def _draw_line_legend(sheet: Sheet, middle: float, names: Mapping[str, str], forms: Mapping[str, Any]) -> None:
     left = 0.15
-    for name in names:
+    for name, text in names.items():
         colour, dashes, marker, hollow = forms[name]
         sheet.canvas.plot([left, left + 0.24], [middle] * 2, color=colour, linestyle=dashes, linewidth=1.4)
         sheet.canvas.plot([left + 0.12], [middle], color=colour, marker=marker, markersize=4.0, linestyle="none",
                           markerfacecolor=style.PAPER if hollow else colour)  # fmt: skip
-        left = sheet.word(left + 0.3, middle, _cell_label(name), style.INK) + 0.2
+        left = sheet.word(left + 0.3, middle, text, style.INK) + 0.2

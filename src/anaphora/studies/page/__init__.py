@@ -1,0 +1,1 @@
+"""The pages of studies, each in the language of the interface."""

@@ -1,0 +1,126 @@
+"""What a study's pages call its cells, factors, groups of items and measures, in the language of the page.
+
+A study says what it asks in English and may say it in Chinese too; a page shows what is there in its own language.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from anaphora.base.messages.translation import in_language
+from anaphora.report.numbers import NOT_MEASURED, format_number, format_spread, with_minus
+from anaphora.report.wording import label, labels, language_name, phrase, spoken_language, translated
+from anaphora.settings.commands.study import ALIGNMENT_MEASURES, BASE_CELL, is_share
+
+_GROUP_SECTIONS = ("study_groups", "kinds", "mention_types", "level_names")
+
+
+def own_words(text: str, chinese: str | None) -> str:
+    """What a study says of itself: on a Chinese page its Chinese, where it has some."""
+    return chinese if chinese and spoken_language() == "zh" else text
+
+
+def question_of(study: Mapping[str, Any]) -> str:
+    """What a study asks."""
+    return own_words(study["question"], study.get("question_zh"))
+
+
+def prediction_of(study: Mapping[str, Any]) -> str:
+    """What a study's author expected."""
+    return own_words(study["prediction"], study.get("prediction_zh"))
+
+
+def cell_label(cell: str, names_zh: Mapping[str, str]) -> str:
+    """A cell as a page names it; of changes that are made together every one.
+
+    Args:
+        cell: its name.
+        names_zh: what the study calls its cells and factors in Chinese.
+    """
+    if spoken_language() != "zh":
+        return plain_label(cell)
+    base = {BASE_CELL: phrase("study", "base")}
+    return " + ".join((base | dict(names_zh)).get(part, plain_label(part)) for part in cell.split("+"))
+
+
+def plain_label(cell: str) -> str:
+    """A cell by its name, which is that of its folder."""
+    return cell.replace("+", " + ").replace("_", " ")
+
+
+def factor_label(factor: str, names_zh: Mapping[str, str]) -> str:
+    """A factor as a page names it."""
+    return own_words(label("study_factors", factor), names_zh.get(factor))
+
+
+def items_label(group: str) -> str:
+    """A group of items: "set cues", "distance 8", "query permuted, role cues"."""
+    intervention, _, kind = group.rpartition(", ")
+    if intervention:
+        return phrase("study", "under", intervention=label("study_groups", intervention), kind=items_label(kind))
+    axis, _, value = group.rpartition(" ")
+    if axis in labels("study_axis_values"):
+        return phrase("study_axis_values", axis, value=value)
+    return next((labels(section)[group] for section in _GROUP_SECTIONS if group in labels(section)), group)
+
+
+def axis_value(group: str) -> tuple[str, float] | None:
+    """The axis and the value of a group such as "distance 3"; None for any other."""
+    axis, _, number = group.rpartition(" ")
+    try:
+        return (axis, float(number)) if axis else None
+    except ValueError:
+        return None
+
+
+def measure_label(measure: str) -> str:
+    """A column of study.csv in words."""
+    return label("study_measures", measure)
+
+
+def measure_text(group: Mapping[str, Any], measure: str) -> str:
+    """A measure of a group: the median and, in brackets, the lowest and the highest seed; shares in percent.
+
+    A tilde marks alignment where the task is not solved.
+    """
+    spread = group["measures"].get(measure)
+    if spread is None:
+        return NOT_MEASURED
+    values = [spread[name] for name in ("median", "lowest", "highest")]
+    if is_share(measure):
+        mark = "~" if measure in ALIGNMENT_MEASURES and group["is_solved"] is False else ""
+        return mark + format_spread(*values)
+    median, low, high = (with_minus(f"{value:.3g}") for value in values)
+    return phrase("study", "spread", median=median, low=low, high=high)
+
+
+def points_text(spread: Mapping[str, float]) -> str:
+    """A difference of shares over seeds, in points."""
+    median, low, high = (format_number(100 * spread[name], 1) for name in ("median", "lowest", "highest"))
+    return phrase("study", "spread", median=median, low=low, high=high)
+
+
+def condition_text(needed: str) -> str:
+    """What a condition needs, as `summary.rule_condition` stores it, in the language of the page."""
+    return translated("study_conditions", needed)
+
+
+def status_text(status: str, error: str = "") -> str:
+    """How a run is, and why it failed where that is asked for."""
+    name = "failed_alone" if status == "failed" and not error else status
+    return phrase("run_outcomes", name, error=in_language(error, spoken_language()))
+
+
+def value_in(language: str, value: str) -> str:
+    """A value with the language that it is of; what was measured of settings alone is of none."""
+    if language not in labels("languages"):
+        return value
+    return phrase("study", "value_in", spoken=language_name(language), value=value)
+
+
+def table_title(section: str, language: str) -> str:
+    """The title of a table of what was measured in a language, from the phrases of a section."""
+    if language not in labels("languages"):
+        return phrase(section, "table")
+    return phrase(section, "table_in", spoken=language_name(language))

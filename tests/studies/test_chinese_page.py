@@ -1,0 +1,207 @@
+"""The pages of studies in both languages: a Chinese one says nothing in English but names, code and data."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from invented import cells, plan, record, records, rule
+from matplotlib.text import Text
+
+from anaphora.base.errors import UserError
+from anaphora.report.wording import spoken_in
+from anaphora.settings.commands.study import StudyPlan, VerdictRule
+from anaphora.settings.run import Config
+from anaphora.studies import run as engine
+from anaphora.studies.grid import Job
+from anaphora.studies.jobs.progress import StudyProgress
+from anaphora.studies.page.study import conclusions, draw_study_figures, verdict_elements
+from anaphora.studies.page.words import cell_label, condition_text, items_label, measure_label
+from anaphora.studies.records import FAILURE_FILE, Query, RunRecord
+from anaphora.studies.summary import rule_condition, summarise
+
+NAMES = {"invented", "base", "bilinear", "one"}
+"""The study's own name, and the folders of its cells."""
+DATA = re.compile(r"\w+=1|split（test）|study\.zh\.html|e−06")
+"""Settings, files and numbers."""
+MARKUP = "<b>&"
+MEASURES = (
+    *("task_accuracy", "candidate_accuracy", "antecedent_mass", "quad_accuracy", "octad_accuracy", "chance"),
+    *("antecedent_points", "other_edges_points", "patch_flips", "exchange_flips", "pronoun_specificity", "relations"),
+    *("antecedent_heads", "predicate_heads", "neighbour_heads", "score_variance", "entropy_bits", "gradient_norm"),
+    *("permutation_change", "shift_change", "seconds_per_step"),
+)
+GROUPS = (
+    *("all", "set", "role", "pronoun", "proper", "nominal", "unseen_names", "distance 8", "tokens 32"),
+    *("query permuted", "key permuted, set", "value permuted", "candidates knocked out", "all knocked out, role"),
+    "pronoun knocked out",
+)
+
+
+class PageText(HTMLParser):
+    """What a reader sees or hears of a page, less what is marked as of another language."""
+
+    def __init__(self, html: str, language: str) -> None:
+        super().__init__()
+        self.language, self.other, self.texts = language, [False], [""]
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        attributes = dict(attrs)
+        if tag != "meta":
+            self.other.append(self.other[-1] or tag == "style" or attributes.get("lang") not in (None, self.language))
+        self.handle_data(f" {attributes.get('aria-label') or ''} ")
+
+    def handle_endtag(self, tag: str) -> None:
+        self.other.pop()
+
+    def handle_data(self, data: str) -> None:
+        if not self.other[-1]:
+            self.texts.append(data)
+
+
+def english_words(texts: Iterable[str]) -> set[str]:
+    return {word for text in texts for word in re.findall(r"[A-Za-z][A-Za-z’'-]+", DATA.sub(" ", text))} - NAMES
+
+
+def chinese_plan(tmp_path: Path) -> StudyPlan:
+    """Of `invented.plan`, in both languages, with markup in all that it says itself."""
+    return plan(
+        question_zh=f"成立吗{MARKUP}",
+        prediction_zh=f"成立{MARKUP}",
+        names_zh={"prediction head": f"预测头{MARKUP}", "bilinear": f"打分器{MARKUP}", "heads": "头", "one": "单头"},
+        rules=[
+            rule(measure="candidate_accuracy", at_least=0.9, at_most=1, statement_zh=f"它指向先行词{MARKUP}"),
+            rule(statement=MARKUP, statement_zh="更低", seed_statistic="lowest", cell="one", baseline_cell="base",
+                 group="distance 8", at_most=-1e-06),
+        ],
+        output=str(tmp_path),
+        formats=["svg"],
+        interface_language="both",
+    )  # fmt: skip
+
+
+def measured() -> list[RunRecord]:
+    """The records of `invented` with groups of every sort."""
+    extended = []
+    for one in records():
+        if one.groups:
+            numbers = one.groups["en"]["set"]
+            more = {"query permuted, set": {"task_accuracy": 0.5}, "distance 4": numbers, "distance 8": numbers}
+            groups = {**one.groups["en"], **record("", 0, 0.4, 0.3, "role").groups["en"], **more}
+            one = replace(one, groups={"en": groups, "zh": groups})
+        else:
+            one = replace(one, error="split (test) holds no items")
+        extended.append(one)
+    return extended
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of one study, written in both languages."""
+    place = tmp_path_factory.mktemp("studies")
+    plan_of_study = chinese_plan(place)
+    engine.write_study(plan_of_study, summarise(plan_of_study, cells(), measured()))
+    return place
+
+
+@pytest.mark.parametrize("stem", ["invented/study", "index"])
+def test_pages_in_both_languages_link_to_each_other_and_the_chinese_one_is_wholly_chinese(
+    stem: str, folder: Path
+) -> None:
+    english, chinese = ((folder / f"{stem}{end}.html").read_text(encoding="utf-8") for end in ("", ".zh"))
+    assert '<html lang="en">' in english and '<html lang="zh">' in chinese
+    name = Path(stem).name
+    assert f'<a href="{name}.zh.html" lang="zh" hreflang="zh">中文</a>' in english
+    assert f'<a href="{name}.html" lang="en" hreflang="en">English</a>' in chinese
+    texts = PageText(chinese, "zh").texts
+    assert english_words(texts) == set()
+    assert "成立吗<b>&" in "".join(texts) and "它指向先行词<b>&" in "".join(texts)
+    assert not re.search("[\u4e00-\u9fff]", "".join(PageText(english, "en").texts))
+    for page in (english, chinese):
+        assert MARKUP not in page and "&lt;b&gt;&amp;" in page
+
+
+def test_every_condition_is_shown_in_the_language_of_the_page() -> None:
+    rules = [
+        VerdictRule(statement="x", cell="base", seed_statistic=statistic, **bounds)  # type: ignore[arg-type]
+        for statistic in ("median", "lowest", "highest")
+        for bounds in ({"at_least": -0.5}, {"at_most": 1e-06}, {"at_least": 200, "at_most": 312})
+    ]
+    stored = [rule_condition(one) for one in rules]
+    assert stored[:4] == ["≥ −0.5", "≤ 1e−06", "≥ 200 and ≤ 312", "lowest ≥ −0.5"]
+    assert [condition_text(one) for one in stored] == stored
+    with spoken_in("zh"):
+        shown = [condition_text(one) for one in stored]
+    assert shown[2:6] == ["≥ 200 且 ≤ 312", "最低的种子 ≥ −0.5", "最低的种子 ≤ 1e−06", "最低的种子 ≥ 200 且 ≤ 312"]
+    assert english_words(shown) == set()
+
+
+@pytest.mark.parametrize("figure", ["cells_en", "changes", "distance_task_accuracy"])
+def test_the_figures_of_a_chinese_page_are_chinese(figure: str, tmp_path: Path) -> None:
+    study = summarise(chinese_plan(tmp_path), cells(), measured())
+    with spoken_in("zh"):
+        texts = {text.get_text() for text in draw_study_figures(study)[figure].findobj(Text)}
+    assert english_words(texts) - {"b"} == set()
+    assert f"打分器{MARKUP}" in texts
+
+
+def test_every_measure_and_group_of_items_has_a_chinese_name() -> None:
+    with spoken_in("zh"):
+        assert english_words([*map(measure_label, MEASURES), *map(items_label, GROUPS)]) == set()
+        assert items_label("key permuted, set") == "置换键，集合线索"
+        assert items_label("d_k 8") == "d_k 8" and items_label("unheard of") == "unheard of"
+    assert items_label("key permuted, set") == "key permuted, set cues"
+
+
+def test_a_study_that_has_no_chinese_is_shown_as_it_is(tmp_path: Path) -> None:
+    bare = summarise(plan(rules=[rule(at_least=0.9)]), cells(), records())
+    older = {name: value for name, value in bare.items() if not name.endswith("_zh")}
+    with spoken_in("zh"):
+        (verdict,) = verdict_elements(older)
+        assert verdict.kind == "verdict" and verdict.rows[0].rules[0].question == "it points"
+        assert "英语，集合线索：4 个单元中有 3 个解决了任务" in conclusions(older)[0]
+        assert cell_label("bilinear+one", {"one": "单头"}) == "bilinear + 单头"
+    assert cell_label("bilinear+one", {"one": "单头"}) == "bilinear + one"
+
+
+def test_a_chinese_name_of_nothing_is_refused() -> None:
+    with pytest.raises(UserError, match=r"names_zh \('two'\) must be a factor or a cell: prediction head, heads,"):
+        plan(names_zh={"two": "二"})
+    with pytest.raises(UserError, match=r"interface_language \('fr'\) must be one of en, zh, both"):
+        plan(interface_language="fr")
+
+
+def test_a_study_in_one_language_leaves_no_outdated_page_in_the_other(tmp_path: Path) -> None:
+    both = chinese_plan(tmp_path)
+    study = summarise(both, cells(), records())
+    engine.write_study(both, study)
+    written = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.zh.*")}
+    assert written == {"index.zh.html", "invented/study.zh.html", "invented/figures/cells_en.zh.svg"}
+    engine.write_study(replace(both, interface_language="zh"), study)
+    assert list(tmp_path.rglob("*.zh.*")) == []
+    assert '<html lang="zh">' in (tmp_path / "invented" / "study.html").read_text(encoding="utf-8")
+
+
+def test_the_page_of_progress_is_in_the_language_of_the_interface(tmp_path: Path, tiny: Callable[..., Config]) -> None:
+    both = chinese_plan(tmp_path)
+    root = tmp_path / "invented"
+    jobs = [Job("one", seed, tiny(root), root / "one" / f"seed_{seed}") for seed in both.seeds]
+    jobs[1].directory.mkdir(parents=True)
+    (jobs[1].directory / FAILURE_FILE).write_text('{"error": "split (test) holds no items"}')
+    progress = StudyProgress(both, jobs, Query(("scores",), "test", None))
+    progress.begin(jobs[0])
+    for over in (False, True):
+        progress.write_page(over)
+        page = (root / "progress.zh.html").read_text(encoding="utf-8")
+        text = "".join(PageText(page, "zh").texts)
+        assert english_words([text]) == set()
+        assert ("study.zh.html" in text) is over
+    assert "单头，种子 1：split（test）里没有样例" in text
+    assert "one, seed 1: split (test) holds no items" in progress.page.read_text(encoding="utf-8")
+    StudyProgress(replace(both, interface_language="zh"), jobs, Query(("scores",), "test", None))
+    assert [path.name for path in root.glob("progress*")] == ["progress.html"]
