@@ -13,6 +13,7 @@ from invented import cells, plan, record, records, rule
 from matplotlib.text import Text
 
 from anaphora.base.errors import UserError
+from anaphora.report.page.elements import VerdictElement
 from anaphora.report.wording import spoken_in
 from anaphora.settings.commands.study import StudyPlan, VerdictRule
 from anaphora.settings.run import Config
@@ -91,7 +92,11 @@ def measured() -> list[RunRecord]:
     for one in records():
         if one.groups:
             numbers = one.groups["en"]["set"]
-            more = {"query permuted, set": {"task_accuracy": 0.5}, "distance 4": numbers, "distance 8": numbers}
+            more: dict[str, dict[str, float | None]] = {
+                "query permuted, set": {"task_accuracy": 0.5},
+                "distance 4": numbers,
+                "distance 8": numbers,
+            }
             groups = {**one.groups["en"], **record("", 0, 0.4, 0.3, "role").groups["en"], **more}
             one = replace(one, groups={"en": groups, "zh": groups})
         else:
@@ -128,7 +133,7 @@ def test_pages_in_both_languages_link_to_each_other_and_the_chinese_one_is_wholl
 
 def test_every_condition_is_shown_in_the_language_of_the_page() -> None:
     rules = [
-        VerdictRule(statement="x", cell="base", seed_statistic=statistic, **bounds)  # type: ignore[arg-type]
+        VerdictRule(statement="x", cell="base", seed_statistic=statistic, **bounds)
         for statistic in ("median", "lowest", "highest")
         for bounds in ({"at_least": -0.5}, {"at_most": 1e-06}, {"at_least": 200, "at_most": 312})
     ]
@@ -163,7 +168,7 @@ def test_a_study_that_has_no_chinese_is_shown_as_it_is(tmp_path: Path) -> None:
     older = {name: value for name, value in bare.items() if not name.endswith("_zh")}
     with spoken_in("zh"):
         (verdict,) = verdict_elements(older)
-        assert verdict.kind == "verdict" and verdict.rows[0].rules[0].question == "it points"
+        assert isinstance(verdict, VerdictElement) and verdict.rows[0].rules[0].question == "it points"
         assert "英语，集合线索：4 个单元中有 3 个解决了任务" in conclusions(older)[0]
         assert cell_label("bilinear+one", {"one": "单头"}) == "bilinear + 单头"
     assert cell_label("bilinear+one", {"one": "单头"}) == "bilinear + one"

@@ -12,7 +12,7 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import torch
@@ -284,7 +284,8 @@ def open_model(
             "a fast one (AutoTokenizer.from_pretrained(..., use_fast=True), or tokenizer.json in the folder)"
         )
     config, whole = loaded.config, loaded
-    loaded = loaded.get_encoder() if config.is_encoder_decoder else loaded.base_model  # no output layer
+    # The base model has no output layer, and an encoder-decoder is read without its decoder.
+    loaded = cast("PreTrainedModel", loaded.get_encoder() if config.is_encoder_decoder else loaded.base_model)
     text = config.get_text_config()
     family = str(config.model_type)
     interface.register()

@@ -182,7 +182,7 @@ def _group_conclusions(
         yield phrase("study", "none_solves", group=group, limit=limit)
         return
     unsolved = [cell_label(name, names_zh) for name in measured if name not in solved]
-    counts = {"group": group, "solved": len(solved), "cells": len(measured), "limit": limit}
+    counts = {"group": group, "solved": str(len(solved)), "cells": str(len(measured)), "limit": limit}
     comma = phrase("joined", "comma")
     yield phrase("study", "some_solve" if unsolved else "all_solve", **counts, unsolved=comma.join(unsolved))
     accuracies = {
