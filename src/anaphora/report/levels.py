@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from anaphora.analysis.evidence.schema.evidence import Evidence
 from anaphora.analysis.evidence.schema.scores import Level
 from anaphora.report.numbers import format_count, format_percent
-from anaphora.report.wording import label, language_name, phrase
+from anaphora.report.wording import label, labels, language_name, phrase
 
 
 def level_columns(language: str | None = None) -> list[str]:
     """The heads of the columns of `level_rows`, the first two for language and level."""
-    names = ("items", "task", "candidate", "octads", "mass", "best_shortcut", "untrained")
-    return ["", "", *(phrase("levels", f"column_{name}", language) for name in names)]
+    names = ("language", "level", "items", "task", "candidate", "octads", "mass", "best_shortcut", "untrained")
+    return [phrase("levels", f"column_{name}", language) for name in names]
 
 
 def level_rows(evidence: Evidence, language: str | None = None) -> Iterator[list[str]]:
@@ -26,12 +26,14 @@ def level_rows(evidence: Evidence, language: str | None = None) -> Iterator[list
 
 def _cells(level: Level, language: str | None) -> list[str]:
     best = level.best_shortcut
+    # Compositions have shortcuts of their own; set cues, the baselines of every corpus.
+    names = labels("baselines", language) | labels("shortcuts", language)
     return [
         format_count(level.items),
         format_percent(level.task_accuracy, level.intervals.task_accuracy),
         format_percent(level.candidate_accuracy, level.intervals.candidate_accuracy),
         format_percent(level.octad_accuracy),
         format_percent(level.antecedent_mass),
-        "" if best is None else f"{label('shortcuts', best.name, language)} {format_percent(best.accuracy)}",
+        "" if best is None else f"{names.get(best.name, best.name)} {format_percent(best.accuracy)}",
         format_percent(level.random_init),
     ]

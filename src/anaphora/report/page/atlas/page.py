@@ -213,11 +213,11 @@ def _grid_elements(entries: Sequence[AtlasEntry], corpus: str, language: str) ->
             for entry in spoken
         ]
         chance = next(e.evidence.languages[code].chance for e in entries if code in e.evidence.languages) or 0.5
-        name, title = language_name(code, language), phrase("atlas", "grid_figure", language)
+        name = language_name(code, language)
         figure = head_grids_figure(
             grids,
             chance,
-            f"{name}: {title}",
+            phrase("atlas", "grid_figure", language, spoken=name),
             phrase("atlas", "grid_label", language),
             (phrase("atlas", "layer", language), phrase("atlas", "head", language)),
         )

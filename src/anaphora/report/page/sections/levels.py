@@ -31,7 +31,11 @@ def levels_sections(evidence: Evidence) -> list[Section]:
                 ),
                 TableElement(
                     title=phrase("levels", "shortcuts"),
-                    columns=["", "", "", phrase("levels", "column_accuracy")],
+                    columns=[
+                        *level_columns()[:2],
+                        phrase("levels", "column_shortcut"),
+                        phrase("levels", "column_accuracy"),
+                    ],
                     rows=shortcuts,
                     texts=3,
                     folded=True,
