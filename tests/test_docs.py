@@ -174,6 +174,7 @@ TWINS = (
     "results/index",
     "results/labels",
     "results/pretraining",
+    "results/recipe",
     "results/replication",
     "results/speed",
     "results/token_values",
