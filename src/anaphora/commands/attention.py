@@ -45,7 +45,7 @@ def print_ranking(maps: Attention, pronoun: str, candidates: list[str]) -> None:
     print_phrase("heaviest_heads")
     table = Table()
     for candidate in candidates:
-        table.add_column(phrase("terminal", "edge", pronoun=pronoun, candidate=candidate))
+        table.add_column(phrase("attention_page", "from_to", pronoun=pronoun, candidate=candidate))
     columns = [maps.rank(pronoun, candidate)[:_HEADS] for candidate in candidates]
     for row in zip(*columns, strict=True):
         table.add_row(*(f"{one.layer}.{one.head}  {one.weight:.2f}" for one in row))
