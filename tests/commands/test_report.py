@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from anaphora.analysis.evidence import measurement
+from anaphora.analysis.evidence import examination, measurement
 from anaphora.analysis.evidence.measurement import RunEvidence, gather_evidence
 from anaphora.analysis.maps.record import AttentionRecord, from_arrays
 from anaphora.base.errors import UserError
@@ -205,7 +205,7 @@ def test_a_users_mistake_is_one_line_before_anything_is_measured(
     assert len(err.strip().splitlines()) == 1
 
 
-def test_a_run_that_answers_nothing_has_a_report_without_causal_tests(
+def test_a_run_trained_on_masked_tokens_gives_no_answers_but_fills_masks_in_the_causal_tests(
     tmp_path: Path, tiny: Callable[..., Any], done: Done
 ) -> None:
     from anaphora.training.run import train
@@ -214,13 +214,24 @@ def test_a_run_that_answers_nothing_has_a_report_without_causal_tests(
     run = Path(train(tiny(tmp_path, *arguments)).directory)
     done("report", f"run={run}", "items=6", "untrained=0", "sentences=2", "formats=[]")
     content = metrics(run)
-    assert "causal" not in content
+    assert content["causal"]["items"] > 0
     assert set(content["maps"]) == {"raw", "norm", "rollout", "flow", "value_zeroing"}
     assert content["languages"]["en"]["task_accuracy"] is None
     page = (run / "report.html").read_text(encoding="utf-8")
     assert "the model gives no answer" in page
     assert "the answer is wrong" not in page and "both the head and the answer" not in page
     assert [(one["answer"], one["right"]) for one in explorer(run / "report.html")["sentences"]] == [(None, None)] * 2
+
+
+def test_a_run_that_can_be_asked_nothing_has_a_report_without_causal_tests(
+    own_report: Path, done: Done, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def nothing_to_ask(*_: object, **__: object) -> None:
+        raise UserError("nothing to ask")
+
+    monkeypatch.setattr(examination, "causal_tests_of_run", nothing_to_ask)
+    assert "no causal tests: nothing to ask" in done("report", f"run={own_report}", *SMALL, "items=7")
+    assert "causal" not in metrics(own_report)
 
 
 def test_a_report_that_fails_half_way_leaves_the_old_page_and_numbers(

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,13 +9,15 @@ import pytest
 import torch
 from tiny import tiny, tiny_language_model, tokenizer
 
+from anaphora.analysis.causal.language_models.questions import answerable_questions
+from anaphora.analysis.causal.language_models.subject import LanguageModelSubject
 from anaphora.analysis.causal.subjects import ABLATION_MODES, Edges
 from anaphora.analysis.scores.heads import Head
 from anaphora.base.errors import UserError
+from anaphora.data.example import Example
 from anaphora.data.own_sentence import example_from_query
-from anaphora.hf.answers import answerable_questions, why_no_answer
-from anaphora.hf.reader import open_model
-from anaphora.hf.subject import TransformersSubject
+from anaphora.hf.language_model import TransformersLanguageModel, why_no_answer
+from anaphora.hf.reader import TransformersModel, open_model
 
 FAMILIES = ("bert", "distilbert", "gpt2", "llama", "modernbert", "roberta")
 EXAMPLES = [
@@ -25,21 +28,25 @@ EXAMPLES = [
 NOTHING = Edges(*np.zeros((5, 0), dtype=np.int64))
 
 
+def of_transformers(model: TransformersModel, examples: Sequence[Example]) -> LanguageModelSubject:
+    return LanguageModelSubject(TransformersLanguageModel(model), examples)
+
+
 @pytest.fixture(params=FAMILIES)
-def subject(request: pytest.FixtureRequest) -> TransformersSubject:
-    return TransformersSubject(open_model(tiny_language_model(request.param), tokenizer()), EXAMPLES)
+def subject(request: pytest.FixtureRequest) -> LanguageModelSubject:
+    return of_transformers(open_model(tiny_language_model(request.param), tokenizer()), EXAMPLES)
 
 
 def edge(item: int, head: Head, query: int, key: int) -> Edges:
     return Edges(*(np.array([number]) for number in (item, head.layer, head.head, query, key)))
 
 
-def all_heads(subject: TransformersSubject) -> list[Head]:
+def all_heads(subject: LanguageModelSubject) -> list[Head]:
     layers, heads = subject.shape
     return [Head(layer, head) for layer in range(layers) for head in range(heads)]
 
 
-def test_an_edit_of_nothing_changes_nothing(subject: TransformersSubject) -> None:
+def test_an_edit_of_nothing_changes_nothing(subject: LanguageModelSubject) -> None:
     """A row put in its own place is one; in the first item the masks are as many as the pronoun's tokens."""
     plain = subject.scores()
     assert np.isfinite(plain[:, :2]).all() and (plain[:, :2] < 0).all() and np.isneginf(plain[:, 2]).all()
@@ -55,7 +62,7 @@ def test_an_edit_of_nothing_changes_nothing(subject: TransformersSubject) -> Non
         np.testing.assert_allclose(edited, plain, atol=1e-6)
 
 
-def test_a_cut_edge_has_no_weight_and_the_rest_of_its_row_takes_it(subject: TransformersSubject) -> None:
+def test_a_cut_edge_has_no_weight_and_the_rest_of_its_row_takes_it(subject: LanguageModelSubject) -> None:
     """Cutting is patching in a row with 0 there, scaled up to 1; dropping the value is the same row as it is."""
     head, (pronoun,) = Head(0, 1), subject.tokens[0].covering(subject.examples[0].pronoun)
     row = dict(subject.maps())[0][:, :, [pronoun]].copy()
@@ -71,17 +78,17 @@ def test_a_cut_edge_has_no_weight_and_the_rest_of_its_row_takes_it(subject: Tran
     np.testing.assert_allclose(zeroed, subject.patched([head], {0: without}), atol=1e-6)
 
 
-def test_each_item_is_answered_as_if_it_stood_alone(subject: TransformersSubject) -> None:
+def test_each_item_is_answered_as_if_it_stood_alone(subject: LanguageModelSubject) -> None:
     heads = all_heads(subject)[:2]
     for item, example in enumerate(subject.examples):
-        alone = TransformersSubject(subject._model, [example])
+        alone = LanguageModelSubject(subject._model, [example])
         np.testing.assert_allclose(alone.scores()[0], subject.scores()[item], atol=1e-5)
         np.testing.assert_allclose(alone.ablated(heads, "zero")[0], subject.ablated(heads, "zero")[item], atol=1e-5)
 
 
 @pytest.mark.parametrize("mode", ABLATION_MODES)
 def test_an_ablated_head_changes_the_answers_and_not_the_model(mode: str) -> None:
-    subject = TransformersSubject(open_model(tiny_language_model("bert", initializer_range=0.5), tokenizer()), EXAMPLES)
+    subject = of_transformers(open_model(tiny_language_model("bert", initializer_range=0.5), tokenizer()), EXAMPLES)
     plain = subject.scores()
     assert abs(subject.ablated([Head(0, 0)], mode)[:, :2] - plain[:, :2]).max() > 1e-3
     np.testing.assert_array_equal(subject.scores(), plain)
@@ -91,7 +98,7 @@ def test_an_ablated_head_changes_the_answers_and_not_the_model(mode: str) -> Non
 
 def test_a_dropped_value_is_what_a_bert_of_one_layer_computes_by_hand() -> None:
     model = tiny_language_model("bert", num_hidden_layers=1, initializer_range=0.5)
-    subject = TransformersSubject(open_model(model, tokenizer()), EXAMPLES[:1])
+    subject = of_transformers(open_model(model, tokenizer()), EXAMPLES[:1])
     (example,), (tokens,) = subject.examples, subject.tokens
     (pronoun,), head, size = tokens.covering(example.pronoun), 2, 8
     ids = torch.tensor([tokens.ids])
@@ -119,7 +126,7 @@ def test_a_dropped_value_is_what_a_bert_of_one_layer_computes_by_hand() -> None:
 
 def test_a_mask_stands_for_every_token_of_a_candidate() -> None:
     model = open_model(tiny_language_model("bert"), tokenizer())
-    (item,) = answerable_questions(model, EXAMPLES[1:2])
+    (item,) = answerable_questions(TransformersLanguageModel(model), EXAMPLES[1:2])
     masks = [reading.tokens.ids.count(tokenizer().mask_token_id) for reading in item.readings]
     words = [model.tokenize(words) for words in ("the old man", "park")]
     assert masks == [len(own.ids) - 2 for own in words]
@@ -133,19 +140,19 @@ def test_a_mask_stands_for_every_token_of_a_candidate() -> None:
 
 def test_a_decoder_completes_a_prompt_with_the_candidate() -> None:
     model = open_model(tiny_language_model("gpt2"), tokenizer())
-    (item,) = answerable_questions(model, EXAMPLES[:1])
+    (item,) = answerable_questions(TransformersLanguageModel(model), EXAMPLES[:1])
     assert item.tokens.spans[-1] == (37, 38)  # nothing behind the sentence
     for reading, name in zip(item.readings, ("Anna", "Emma"), strict=True):
         assert reading.tokens.ids == model.tokenize(f'{item.example.text} The word "she" refers to {name}').ids
         (target,) = reading.targets
         logits = model.language_model(torch.tensor([reading.tokens.ids])).logits[0]  # type: ignore[misc]
         expected = logits.log_softmax(dim=-1)[list(target.positions), list(target.ids)].mean()
-        subject = TransformersSubject(model, EXAMPLES[:1])
+        subject = of_transformers(model, EXAMPLES[:1])
         assert subject.scores()[0, target.candidate] == pytest.approx(expected.item(), abs=1e-5)
 
 
 def test_a_decoder_is_given_no_weight_on_what_follows() -> None:
-    subject = TransformersSubject(open_model(tiny_language_model("llama"), tokenizer()), EXAMPLES[:1])
+    subject = of_transformers(open_model(tiny_language_model("llama"), tokenizer()), EXAMPLES[:1])
     (pronoun,) = subject.tokens[0].covering(subject.examples[0].pronoun)
     rows = dict(subject.maps())[0][:, :, [pronoun]].copy()
     assert (rows[..., pronoun + 1 :] == 0).all()
@@ -160,10 +167,16 @@ def test_masking_the_pronoun_leaves_out_items_whose_cue_it_is() -> None:
         replace(example_from_query(f"Anna met Tom before {word} left.", word, ["Anna", "Tom"], name), minimal_pair="1")
         for word, name in (("she", "Anna"), ("he", "Tom"))
     ]
-    assert answerable_questions(open_model(tiny_language_model("bert"), tokenizer()), pair) == []
-    assert len(answerable_questions(open_model(tiny_language_model("gpt2"), tokenizer()), pair)) == 2
+    assert (
+        answerable_questions(TransformersLanguageModel(open_model(tiny_language_model("bert"), tokenizer())), pair)
+        == []
+    )
+    assert (
+        len(answerable_questions(TransformersLanguageModel(open_model(tiny_language_model("gpt2"), tokenizer())), pair))
+        == 2
+    )
     with pytest.raises(UserError, match="BertForMaskedLM: it can answer none of the 2 items"):
-        TransformersSubject(open_model(tiny_language_model("bert"), tokenizer()), pair)
+        of_transformers(open_model(tiny_language_model("bert"), tokenizer()), pair)
 
 
 def test_an_output_layer_is_read_from_a_folder_where_it_was_trained(tmp_path: Path) -> None:
@@ -177,8 +190,8 @@ def test_an_output_layer_is_read_from_a_folder_where_it_was_trained(tmp_path: Pa
     )
     for name in ("whole", "without", "said"):
         tokenizer().save_pretrained(tmp_path / name)
-    subject = TransformersSubject(open_model(tmp_path / "whole"), EXAMPLES)
-    expected = TransformersSubject(open_model(whole, tokenizer()), EXAMPLES).scores()
+    subject = of_transformers(open_model(tmp_path / "whole"), EXAMPLES)
+    expected = of_transformers(open_model(whole, tokenizer()), EXAMPLES).scores()
     np.testing.assert_allclose(subject.scores(), expected, atol=1e-6)
     for name in ("without", "said"):
         reason = why_no_answer(open_model(tmp_path / name))
@@ -187,5 +200,5 @@ def test_an_output_layer_is_read_from_a_folder_where_it_was_trained(tmp_path: Pa
 
 def test_what_cannot_be_asked_says_why() -> None:
     with pytest.raises(UserError, match="BertModel: it has no output layer over the vocabulary"):
-        TransformersSubject(open_model(tiny("bert"), tokenizer()), EXAMPLES)
+        of_transformers(open_model(tiny("bert"), tokenizer()), EXAMPLES)
     assert "read in eager mode and cannot be edited" in str(why_no_answer(open_model(tiny("mpnet"), tokenizer())))

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from anaphora.analysis.causal.subjects import PackedSubject, Subject
-from anaphora.analysis.causal.tests import testable_items
+from anaphora.analysis.causal.language_models.subject import LanguageModelSubject
+from anaphora.analysis.causal.subjects import Subject
+from anaphora.analysis.causal.tests import run_subject, testable_items, why_unanswered
 from anaphora.analysis.evidence.exhibits import development_accuracy
 from anaphora.analysis.evidence.headline import (
     Measurement,
@@ -19,14 +20,13 @@ from anaphora.analysis.evidence.headline import (
 )
 from anaphora.analysis.evidence.other_models import evidence_from_records
 from anaphora.analysis.evidence.schema.evidence import Evidence, every_group
-from anaphora.analysis.maps.capture import answers_pronouns, capture_run
+from anaphora.analysis.maps.capture import capture_run
 from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.analysis.scores.heads import Head, existing_head, mean_chance
 from anaphora.api.html import AttentionPage
 from anaphora.api.models import open_any, untrained_model
 from anaphora.api.runs import OpenRun
 from anaphora.base.errors import UserError
-from anaphora.data.batches.encoded import EncodedSplit
 from anaphora.data.example import Example, sample_groups, sample_quads
 from anaphora.data.store import load as load_corpus
 from anaphora.report.page.elements import ReportRun
@@ -238,14 +238,13 @@ def _subject(
         return None, reason
     try:
         testable = _testable_quads(examples, most)
-        if not isinstance(model, OpenRun):
-            from anaphora.hf.subject import TransformersSubject
+        if isinstance(model, OpenRun):
+            return run_subject(model.run, testable), None
+        from anaphora.hf.language_model import TransformersLanguageModel
 
-            return TransformersSubject(model, testable), None
+        return LanguageModelSubject(TransformersLanguageModel(model), testable), None
     except UserError as error:
         return None, str(error)
-    run, prediction = model.run, model.run.config.task.prediction
-    return PackedSubject(run.model, EncodedSplit(testable, run.tokenizer), run.config.batching, prediction), None
 
 
 def _testable_quads(examples: Sequence[Example], most: int) -> list[Example]:
@@ -258,11 +257,8 @@ def _testable_quads(examples: Sequence[Example], most: int) -> list[Example]:
 def why_untested(model: OpenRun | TransformersModel) -> str | None:
     """Why a model answers no pronoun question, in one line; None where it does, and can be tested causally."""
     if isinstance(model, OpenRun):
-        prediction = model.run.config.task.prediction
-        if answers_pronouns(prediction):
-            return None
-        return f"{model.name}: this run answers no pronoun question (task.prediction={prediction.kind})"
-    from anaphora.hf.answers import why_no_answer
+        return why_unanswered(model.run)
+    from anaphora.hf.language_model import why_no_answer
 
     return why_no_answer(model)
 

@@ -17,7 +17,14 @@ import torch
 from torch import Tensor, nn
 
 from anaphora.base.errors import UserError
-from anaphora.model.attention import Queries, attend, attention_scores, attention_weights, masked_softmax
+from anaphora.model.attention import (
+    Queries,
+    attend,
+    attention_scores,
+    attention_weights,
+    masked_softmax,
+    query_rows,
+)
 from anaphora.model.mixer import Edit
 
 NAME = "anaphora"
@@ -71,9 +78,7 @@ class AttentionTap:
     def _kept_weights(self, query: Tensor, key: Tensor, bias: Tensor, scale: float) -> Tensor:
         if self.queries is None:
             return attention_weights(query, key, bias, scale)
-        row, token = self.queries
-        own_bias = bias.expand(query.shape[0], query.shape[1], query.shape[2], -1)[row, :, token].unsqueeze(2)
-        return attention_weights(query[row, :, token].unsqueeze(2), key[row], own_bias, scale).squeeze(2)
+        return query_rows(query, key, bias, self.queries, scale)
 
 
 _ACTIVE: ContextVar[AttentionTap | None] = ContextVar("active tap", default=None)

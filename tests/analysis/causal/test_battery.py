@@ -316,7 +316,7 @@ def test_a_run_that_answers_nothing_is_refused(run: Run) -> None:
     kept = run.config.task.prediction
     try:
         run.config.task.prediction = prediction_settings.NoPrediction()
-        with pytest.raises(UserError, match=r"without a prediction head \(task.prediction=none\)"):
+        with pytest.raises(UserError, match=r"answers no pronoun question \(task.prediction=none\)"):
             causal_tests_of_run(run, NAMES, Head(1, 0), scores, None, silent)
     finally:
         run.config.task.prediction = kept

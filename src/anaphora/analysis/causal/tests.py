@@ -19,9 +19,12 @@ from anaphora.analysis.causal.battery import (
     knockout_cell,
     patch_cell,
 )
+from anaphora.analysis.causal.language_models.of_run import MaskedRun, answers_by_masks
+from anaphora.analysis.causal.language_models.subject import LanguageModelSubject
 from anaphora.analysis.causal.one_head import head_level_cell, one_head
 from anaphora.analysis.causal.outcomes import Progress
 from anaphora.analysis.causal.subjects import PackedSubject, Subject
+from anaphora.analysis.maps.capture import answers_pronouns
 from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.analysis.scores.cells import Cells, by_language_and_kind, cells, rounded
 from anaphora.analysis.scores.heads import Head, HeadScores, is_main, macro_weights
@@ -29,7 +32,6 @@ from anaphora.base.errors import UserError
 from anaphora.data.batches.encoded import EncodedSplit
 from anaphora.data.example import Example
 from anaphora.runs.directory import Run
-from anaphora.settings.model.prediction import NoPrediction
 
 
 def causal_tests_of_run(
@@ -56,7 +58,7 @@ def causal_tests_of_run(
     Raises:
         UserError: the run answers nothing, or there is no item to test.
     """
-    subject = _subject(run, testable_items(examples))
+    subject = run_subject(run, testable_items(examples))
     return causal_tests(subject, head, ranked_heads(head_scores), records_by_map, progress)
 
 
@@ -74,7 +76,7 @@ def one_head_tests_of_run(
     Raises:
         UserError: as `causal_tests_of_run`.
     """
-    subject = _subject(run, [example for example in examples if has_antecedent_and_distractor(example)])
+    subject = run_subject(run, [example for example in examples if has_antecedent_and_distractor(example)])
     layers, heads = subject.shape
     in_order = [Head(layer, number) for layer in range(layers) for number in range(heads)]
     tests = CausalTests(subject, head, in_order, lambda _: None)
@@ -89,13 +91,28 @@ def one_head_tests_of_run(
     }
 
 
-def _subject(run: Run, testable: Sequence[Example]) -> PackedSubject:
-    if isinstance(run.config.task.prediction, NoPrediction):
-        raise UserError("causal tests: this run was trained without a prediction head (task.prediction=none)")
+def run_subject(run: Run, testable: Sequence[Example]) -> Subject:
+    """A run under the causal tests: with its own answers, or with those of its output layer, which fills masks.
+
+    Raises:
+        UserError: the run answers nothing, or there is no item that it can be asked.
+    """
+    if reason := why_unanswered(run):
+        raise UserError(reason)
     if not testable:
         raise UserError("causal tests: no item of stratum main has both an antecedent and a distractor")
+    if answers_by_masks(run):
+        return LanguageModelSubject(MaskedRun(run), testable)
     data = EncodedSplit(testable, run.tokenizer)
     return PackedSubject(run.model, data, run.config.batching, run.config.task.prediction)
+
+
+def why_unanswered(run: Run) -> str | None:
+    """Why a run cannot be asked which candidate a pronoun means, in one line; None where it can."""
+    prediction = run.config.task.prediction
+    if answers_pronouns(prediction) or answers_by_masks(run):
+        return None
+    return f"{run.name}: this run answers no pronoun question (task.prediction={prediction.kind})"
 
 
 def testable_items(examples: Sequence[Example]) -> list[Example]:

@@ -24,6 +24,7 @@ from anaphora.analysis.scores.heads import Head, choose_head, is_main, score_rec
 from anaphora.analysis.scores.roles import head_roles
 from anaphora.analysis.scores.specificity import pronoun_specificity
 from anaphora.analysis.scores.statistics import permutation_p_max
+from anaphora.base.console import say
 from anaphora.base.errors import UserError
 from anaphora.data.batches.encoded import EncodedSplit
 from anaphora.data.example import Example, sample_quads
@@ -53,7 +54,7 @@ def measure_evidence(
 
     Returns:
         What `row_evidence` returns, with the protocol, other maps, perturbations and causal tests; these are None for a
-        run that has no prediction head.
+        run that answers nothing.
     """
     run, scores, head = headline.run, headline.measured, headline.head
     progress("the other direction")
@@ -72,11 +73,12 @@ def measure_evidence(
     other_maps = map_scores(_map_rows(run, few_development), map_rows, head)
     progress("without cue, context or positions")
     perturbed = perturbations(run, map_rows["raw"].records, head)
-    has_answers = not isinstance(run.config.task.prediction, NoPrediction)
     by_map = {name: rows.records for name, rows in map_rows.items()}
-    causal = (
-        causal_tests_of_run(run, few_measured, head, headline.development, by_map, progress) if has_answers else None
-    )
+    try:
+        causal = causal_tests_of_run(run, few_measured, head, headline.development, by_map, progress)
+    except UserError as error:  # nothing that this run can be asked; its rows are measured all the same
+        causal = None
+        say(f"no causal tests: {error}")
     return evidence.with_parts(
         protocol=protocol(fixed, headline.split, run.config),
         pronoun_specificity=specificity,

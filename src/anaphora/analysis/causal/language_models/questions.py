@@ -1,4 +1,4 @@
-"""How a language model of `transformers` answers which candidate a pronoun means.
+"""How a language model answers which candidate a pronoun means.
 
 A masked language model reads the sentence with the pronoun masked, by as many masks as a candidate has tokens, and
 scores the candidate there: the mean of its tokens' log-probabilities (Kocijan et al. 2019, section 3). A decoder reads
@@ -15,10 +15,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from anaphora.analysis.causal.language_models.model import LanguageModel
 from anaphora.base.errors import UserError
 from anaphora.data.example import Example, Span
 from anaphora.data.tokens.tokenizer import TokenizedText
-from anaphora.hf.reader import TransformersModel
 
 PROMPTS = {"en": ' The word "{pronoun}" refers to ', "zh": "这里的“{pronoun}”指的是"}
 """What a decoder reads behind the sentence, by language; the candidate stands behind it."""
@@ -78,18 +78,7 @@ class Question:
     readings: tuple[Reading, ...]
 
 
-def why_no_answer(model: TransformersModel) -> str | None:
-    """Why a model cannot be asked which candidate a pronoun means, in one line; None where it can."""
-    if not model.through_interface:
-        return f"{model.name}: models of the family {model.family} are read in eager mode and cannot be edited"
-    if model.language_model is None:
-        return f"{model.name}: it has no output layer over the vocabulary, so it gives no answers"
-    if not model.is_decoder and model.tokenizer.mask_token_id is None:
-        return f"{model.name}: its tokenizer has no mask, so it gives no answers"
-    return None
-
-
-def answerable_questions(model: TransformersModel, examples: Sequence[Example]) -> list[Question]:
+def answerable_questions(model: LanguageModel, examples: Sequence[Example]) -> list[Question]:
     """The items that a model can be asked, in their order.
 
     Left out are items whose text with the answer does not fit the model or is cut into other tokens and, where the
@@ -114,7 +103,7 @@ def answerable_questions(model: TransformersModel, examples: Sequence[Example]) 
 
 
 def _readings(
-    model: TransformersModel, example: Example, tokens: TokenizedText, pronoun: Sequence[int], item: int
+    model: LanguageModel, example: Example, tokens: TokenizedText, pronoun: Sequence[int], item: int
 ) -> tuple[Reading, ...] | None:
     """One reading a candidate, or one for all candidates of as many masks; None where a text does not fit."""
     readings: dict[tuple[int, ...], Reading] = {}
@@ -186,10 +175,10 @@ def _inside_a_sentence(words: str, language: str) -> str:
     return words
 
 
-def _masked(model: TransformersModel, tokens: TokenizedText, places: Sequence[int]) -> TokenizedText:
+def _masked(model: LanguageModel, tokens: TokenizedText, places: Sequence[int]) -> TokenizedText:
     ids = list(tokens.ids)
     for place in places:
-        ids[place] = int(model.tokenizer.mask_token_id)
+        ids[place] = model.mask
     return TokenizedText(tuple(ids), tokens.spans, tokens.words)
 
 

@@ -1,4 +1,4 @@
-"""A language model of `transformers` under the causal tests: its answers with attention edited where it is computed.
+"""A language model under the causal tests: its answers with attention edited where it is computed.
 
 N items, M candidates at most, L layers, H heads, T tokens of an item, S of a reading, B readings in a batch.
 """
@@ -24,13 +24,12 @@ from anaphora.analysis.causal.interventions import (
     uniform_weights,
     zero_edge_values,
 )
+from anaphora.analysis.causal.language_models.model import LanguageModel
+from anaphora.analysis.causal.language_models.questions import Reading, answerable_questions
 from anaphora.analysis.causal.subjects import ABLATION_MODES, Edges, Scores, resampling_partners
 from anaphora.analysis.scores.heads import Head
 from anaphora.base.errors import UserError
 from anaphora.data.example import Example
-from anaphora.hf.answers import Reading, answerable_questions, why_no_answer
-from anaphora.hf.interface import AttentionTap
-from anaphora.hf.reader import TransformersModel
 
 _BATCH_TOKENS = 1_024
 """Tokens of a batch at most, padding included: the output layer gives each of them a number for every word it knows."""
@@ -48,20 +47,18 @@ class _Batch:
         return max(len(reading.tokens.ids) for reading in self.readings)
 
 
-class TransformersSubject:
-    """A `Subject`: a language model of `transformers` and the items on which it can be asked.
+class LanguageModelSubject:
+    """A `Subject`: a language model and the items on which it can be asked.
 
     Args:
-        model: it has an output layer over the vocabulary and is read where it computes its attention.
-        examples: items; those that the model cannot be asked are left out (`answers.answerable_questions`).
+        model: whose attention is edited.
+        examples: items; those that the model cannot be asked are left out (`questions.answerable_questions`).
 
     Raises:
-        UserError: the model answers nothing, or can be asked none of the items.
+        UserError: the model can be asked none of the items.
     """
 
-    def __init__(self, model: TransformersModel, examples: Sequence[Example]) -> None:
-        if reason := why_no_answer(model):
-            raise UserError(reason)
+    def __init__(self, model: LanguageModel, examples: Sequence[Example]) -> None:
         questions = answerable_questions(model, examples)
         if not questions:
             raise UserError(f"{model.name}: it can answer none of the {len(examples)} items")
@@ -76,12 +73,12 @@ class TransformersSubject:
 
     @property
     def shape(self) -> tuple[int, int]:
-        return self._model.layers, self._model.heads
+        return self._model.shape
 
     def maps(self) -> Iterator[tuple[int, NDArray[np.float32]]]:
         order = sorted(range(len(self.tokens)), key=lambda item: len(self.tokens[item].ids))
         for items in _by_tokens(order, lambda item: len(self.tokens[item].ids)):
-            layers = self._model.run([self.tokens[item] for item in items], AttentionTap())
+            layers = self._model.maps([self.tokens[item] for item in items])
             maps = torch.stack(layers, dim=1).float().cpu().numpy()  # (B, L, H, T, T)
             for row, item in enumerate(items):
                 own = slice(len(self.tokens[item].ids))
@@ -93,7 +90,7 @@ class TransformersSubject:
     def ablated(self, heads: Sequence[Head], mode: str) -> Scores:
         match mode:
             case "zero":
-                zeros = replace_head_outputs(dict.fromkeys(heads, torch.zeros((), device=self._device)))
+                zeros = replace_head_outputs(dict.fromkeys(heads, torch.zeros((), device=self._model.device)))
                 return self._scores_under(lambda _: zeros)
             case "mean":
                 means = self._mean_outputs()
@@ -118,19 +115,13 @@ class TransformersSubject:
     def patched(self, heads: Sequence[Head], rows: Mapping[int, NDArray[np.float32]]) -> Scores:
         return self._scores_under(lambda batch: self._patch(batch, heads, rows))
 
-    @property
-    def _device(self) -> torch.device:
-        device: torch.device = self._model.model.device
-        return device
-
     def _scores_under(self, intervention: Callable[[_Batch], Intervention]) -> Scores:
         """The answers while each batch has its own intervention."""
         scores = np.full((len(self.examples), self._candidates + 1), -np.inf)
         for batch in self._batches:
-            edits = {layer: (edit,) for layer, edit in intervention(batch).items()}
-            nothing = torch.zeros(0, dtype=torch.long, device=self._device)
-            tap = AttentionTap((nothing, nothing), edits)
-            logits = self._model.logits([reading.tokens for reading in batch.readings], tap)  # (B, S, V)
+            logits = self._model.logits(
+                [reading.tokens for reading in batch.readings], intervention(batch)
+            )  # (B, S, V)
             for row, reading in enumerate(batch.readings):
                 for target in reading.targets:
                     positions = torch.tensor(target.positions, device=logits.device)
@@ -159,7 +150,7 @@ class TransformersSubject:
                         queries.append(begin + attending)
                         keys.append(begin + attended)
         return {
-            head: (torch.tensor(queries, device=self._device), torch.tensor(keys, device=self._device))
+            head: (torch.tensor(queries, device=self._model.device), torch.tensor(keys, device=self._model.device))
             for head, (queries, keys) in pairs.items()
         }
 
@@ -183,16 +174,15 @@ class TransformersSubject:
                 positions.append(row * batch.length + place)
         if not positions:
             return {}
-        queries = torch.tensor(positions, device=self._device)
-        new = torch.from_numpy(np.stack(weights, axis=1)).to(self._device)  # (heads, queries, S)
+        queries = torch.tensor(positions, device=self._model.device)
+        new = torch.from_numpy(np.stack(weights, axis=1)).to(self._model.device)  # (heads, queries, S)
         return patch_rows({one: (queries, new[number]) for number, one in enumerate(heads)})
 
     def _recorded(self) -> Iterator[tuple[_Batch, list[Tensor]]]:
         """Each batch with what the heads of every layer put out, (B, H, S, D)."""
         for batch in self._batches:
-            recorders = [ActivationRecorder() for _ in range(self._model.layers)]
-            tap = AttentionTap(edits={layer: (recorder,) for layer, recorder in enumerate(recorders)})
-            self._model.run([reading.tokens for reading in batch.readings], tap)
+            recorders = [ActivationRecorder() for _ in range(self.shape[0])]
+            self._model.read([reading.tokens for reading in batch.readings], dict(enumerate(recorders)))
             yield batch, [recorder.recorded_mixed for recorder in recorders]
 
     def _mean_outputs(self) -> dict[Head, Tensor]:
