@@ -78,7 +78,7 @@ BELOW: dict[str, tuple[str, ...]] = {
     "training": ("base", "settings", "data", "model", "runs", "analysis.maps", "report"),
     "explain": ("base", "settings", "data", "model", "runs", "analysis.evidence", "report"),
     "replication": ("base", "settings", "data", "model", "analysis.maps", "analysis.scores", "training", "report"),
-    "benchmark": ("base", "settings", "data", "model", "analysis.maps", "training", "report"),
+    "benchmark": ("base", "settings", "data", "model", "runs", "analysis.maps", "training", "report"),
     "hf": (
         *("base", "settings", "data", "model", "runs"),
         *("analysis.maps", "analysis.scores", "analysis.causal", "analysis.evidence"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +25,7 @@ from anaphora.settings.typed import resolve
 
 TINY = SIZES["tiny"]
 CONFIGS = Path(__file__).parents[2] / "configs"
+Script = Callable[..., tuple[int, str, str]]
 
 
 def smoke(*overrides: str) -> Benchmark:
@@ -98,6 +100,18 @@ def test_every_way_is_measured_and_written(what: str, tmp_path: Path, capsys: py
     assert arrival["ratios"]["arrival order"] == 1 and arrival["ratios"]["sorted"] > 0
     screen = capsys.readouterr().out
     assert all(row["name"] in screen for row in table["rows"])
+
+
+def test_a_step_counts_the_operations_of_its_products(script: Script, tmp_path: Path) -> None:
+    pytest.importorskip("transformers")
+    out = tmp_path / "speed.json"
+    smallest = ("scale=smoke", "sentences=24", "steps=1", "clock=processor", f"output={out}")
+    assert script("benchmark", "what=step", *smallest)[0] == 0
+    (table,) = json.loads(out.read_text(encoding="utf-8"))["tables"]
+    ours, torchs = table["rows"]
+    assert (ours["maker"], torchs["maker"]) == ("ours", "torch")
+    assert 0 < ours["ratios"]["product"] < 1 == torchs["ratios"]["product"]
+    assert table["unit"] == "million floating-point operations in products a processor second"
 
 
 def test_both_models_are_of_one_size() -> None:

@@ -184,6 +184,25 @@ def test_a_row_of_one_whole_sentence_mixes_the_same_without_a_bias_of_zeros(
     )
 
 
+@every_position
+@every_attention
+def test_rows_of_queries_in_any_order_and_number_are_those_of_the_map(
+    position: position_settings.Position, attention: attention_settings.Attention
+) -> None:
+    model = encoder(position=position, attention=attention)
+    one, other = pack([sentence(4, 1), sentence(6, 2)]), pack([sentence(7, 3), sentence(3, 4)])
+    both = EncoderInput(
+        torch.cat((one.ids, other.ids)),
+        torch.cat((one.positions, other.positions)),
+        torch.cat((one.segments, other.segments)),
+    )
+    queries = (torch.tensor([1, 0, 1, 1, 1]), torch.tensor([3, 5, 0, 7, 3]))
+    with torch.no_grad():
+        _, rows = model.forward_with_rows(both, queries)
+        for layer, whole in enumerate(model.maps(both)):
+            torch.testing.assert_close(rows[layer], whole[queries[0], :, queries[1]])
+
+
 def test_rows_without_states_are_those_with_states() -> None:
     model, packed = encoder(), pack([sentence(4, 1), sentence(6, 2)])
     queries = (torch.tensor([0, 0]), torch.tensor([1, 7]))

@@ -92,7 +92,11 @@ class BenchmarkTable:
 
     def _caption(self) -> str:
         mix = self._length_mix()
-        millions = {row.variant.implementation: f"{row.variant.parameters / 1e6:.2f}" for row in self.rows}
+        millions = {
+            row.variant.implementation: f"{row.variant.parameters / 1e6:.2f}"
+            for row in self.rows
+            if row.variant.parameters
+        }
         parameters = [
             phrase("benchmark", "parameters", implementation=_variant_name(name), millions=count)
             for name, count in millions.items()

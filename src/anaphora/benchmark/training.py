@@ -72,7 +72,7 @@ def training_variant(
     optimizer: torch.optim.Optimizer | None = None,
 ) -> Variant:
     """Training on these batches, one step each; by default with AdamW."""
-    optimizer = optimizer or torch.optim.AdamW(model.parameters(), lr=1e-4)
+    optimizer = optimizer or torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
     parts = [partial(_training_step, loss, optimizer, batch, batch.real_tokens) for batch in batches]
     parameters = sum(weight.numel() for weight in model.parameters())
     return Variant(implementation, name, parts, parameters, layouts.non_padding_share(batches))

@@ -17,14 +17,18 @@ from rich.console import Console
 from anaphora.base.device import torch_device
 from anaphora.base.files import check_writable, write_json
 from anaphora.base.hub import import_transformers
-from anaphora.benchmark import extraction, pretraining, training
+from anaphora.benchmark import extraction, pretraining, step, training
 from anaphora.benchmark.sentences import VOCABULARY, draw_lengths, generate_sentences
 from anaphora.benchmark.stopwatch import measure_interleaved, meter_of
 from anaphora.benchmark.table import BenchmarkTable
 from anaphora.report.terminal import in_language_of_messages
 from anaphora.report.wording import phrase
 from anaphora.settings.commands.benchmark import Benchmark, parse_size
+from anaphora.settings.compose import compose_run, config_folder
+from anaphora.training.items import prepare_examples
 
+STEP_EXPERIMENT = "compositions"
+"""The demo's: `what=step` measures its training step."""
 _CLOCKS = {"wall": time.perf_counter, "processor": time.process_time}
 
 
@@ -75,6 +79,9 @@ def measure_tables(settings: Benchmark) -> Iterator[BenchmarkTable]:
     if settings.what == "pretraining":
         yield from _pretraining(settings)
         return
+    if settings.what == "step":
+        yield _step_table(settings)
+        return
     device = torch_device(settings.trainer.device)
     for mix in settings.lengths:
         draw = np.random.default_rng(settings.seed)
@@ -96,6 +103,23 @@ def measure_tables(settings: Benchmark) -> Iterator[BenchmarkTable]:
                 lengths=data.ids.lengths.tolist(),
                 rows=measure_interleaved(variants, settings.repeats, _CLOCKS[settings.clock], meter_of(device)),
             )
+
+
+def _step_table(settings: Benchmark) -> BenchmarkTable:
+    device = torch_device(settings.trainer.device)
+    items = (f"data.train_items={settings.sentences}", "data.test_items=100")  # what trains is measured
+    overrides = [f"experiment={STEP_EXPERIMENT}", f"seed={settings.seed}", *items]
+    config = compose_run(config_folder(), overrides, "what=step")
+    data = prepare_examples(config, None)
+    return BenchmarkTable(
+        work="step",
+        about={"experiment": STEP_EXPERIMENT},
+        unit=f"operations_{settings.clock}",
+        lengths=data.training.ids.lengths.tolist(),
+        rows=measure_interleaved(
+            step.variants(data, settings.steps, device), settings.repeats, _CLOCKS[settings.clock], meter_of(device)
+        ),
+    )
 
 
 def _pretraining(settings: Benchmark) -> Iterator[BenchmarkTable]:

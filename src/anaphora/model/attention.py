@@ -160,14 +160,10 @@ class Attention(Mixer):
     def mix_at(self, query: Tensor, key: Tensor, value: Tensor, context: AttentionContext, needed: Tensor) -> Tensor:
         length = query.shape[2]
         row = needed // length
-        within = torch.arange(len(row), device=row.device) - torch.searchsorted(row, row)  # its number in its row
-        most = int(within.max()) + 1 if len(row) else 0
+        within, most = _places_within_rows(row)
         if self.edits or 2 * most > length:
             return super().mix_at(query, key, value, context, needed)
-        tokens = torch.zeros(
-            len(query), most, dtype=torch.long, device=row.device
-        )  # rows with fewer repeat their first
-        tokens[row, within] = needed % length
+        tokens = _tokens_by_row((row, needed % length), within, most, len(query))
         rows = torch.arange(len(query), device=row.device)[:, None]
         bias = None
         if not context.is_unbiased:
@@ -202,9 +198,7 @@ class Attention(Mixer):
         row, token = queries
         if self.edits:
             return self.maps(query, key, context)[row, :, token]
-        bias = self.score_bias(context)
-        bias = bias.expand(query.shape[0], self.heads, -1, -1)[row, :, token].unsqueeze(2)
-        return attention_weights(query[row, :, token].unsqueeze(2), key[row], bias, self.scale).squeeze(2)
+        return query_rows(query, key, self.score_bias(context), queries, self.scale)
 
     def maps(self, query: Tensor, key: Tensor, context: AttentionContext) -> Tensor:
         """The weights of every query, as the edits leave them: (B, H, T, T)."""
@@ -224,6 +218,45 @@ class Attention(Mixer):
         # The heads that stay speak louder, so that the sum keeps its scale (Zhou et al. 2020, section 3).
         share = kept.float().mean(dim=1, keepdim=True).clamp(min=1.0 / self.heads)
         return mixed * (kept / share).to(mixed.dtype)
+
+
+def query_rows(query: Tensor, key: Tensor, bias: Tensor, queries: Queries, scale: float | None = None) -> Tensor:
+    """The attention weights of single queries.
+
+    Args:
+        query, key: (B, H, T, D).
+        bias: what is added to the scores; broadcasts to (B, H, T, T).
+        queries: row and token of each, two of (Q,).
+        scale: of the scores; None for 1 over the root of D.
+
+    Returns:
+        (Q, H, T).
+    """
+    row, token = queries
+    # Side by side with the other queries of its row, each reads the keys where they lie: a copy for each query took
+    # longer than all else but the projections.
+    order = row.argsort(stable=True)
+    within, most = _places_within_rows(row[order])
+    tokens = _tokens_by_row((row[order], token[order]), within, most, len(query))
+    rows = torch.arange(len(query), device=row.device)[:, None]
+    bias = bias.expand(len(query), -1, query.shape[2], -1)[rows, :, tokens].transpose(1, 2)  # (B, H or 1, most, T)
+    some = query[rows, :, tokens].transpose(1, 2)  # (B, H, most, D)
+    weights = attention_weights(some, key, bias, scale)
+    return weights[row, :, torch.empty_like(within).index_copy(0, order, within)]
+
+
+def _places_within_rows(row: Tensor) -> tuple[Tensor, int]:
+    """Of each entry its number among those of its row, and the most of any row: sorted rows (Q,) -> (Q,)."""
+    within = torch.arange(len(row), device=row.device) - torch.searchsorted(row, row)
+    return within, int(within.max()) + 1 if len(row) else 0
+
+
+def _tokens_by_row(queries: Queries, within: Tensor, most: int, batch: int) -> Tensor:
+    """The tokens of each row's queries side by side, (B, most); filled up with token 0."""
+    row, token = queries
+    tokens = torch.zeros(batch, most, dtype=torch.long, device=row.device)
+    tokens[row, within] = token
+    return tokens
 
 
 class SharedQueryKey(Attention):

@@ -52,12 +52,16 @@ def parse_size(name: str) -> EncoderSize:
 class Benchmark:
     """A comparison of speed with Hugging Face's BertModel and BertForMaskedLM, side by side in one process."""
 
-    what: str = "training"  # training, pretraining: real tokens a second; extraction: sentences a second
+    what: str = (
+        "training"  # training, pretraining: tokens a second; extraction: sentences; step: the demo's, in operations
+    )
     sizes: list[str] = field(default_factory=lambda: ["s", "m"])  # tiny, s, m or WIDTHxLAYERSxHEADS, as in 256x6x4
     lengths: list[str] = field(default_factory=lambda: ["lognormal", "corpus"])
     data: Data = field(default=MISSING)  # the text to pre-train on
     texts: list[str] = field(default_factory=lambda: list(TEXT_KINDS))  # of `data`: documents in chunks, or paragraphs
-    sentences: int = 2000  # invented, of these lengths; or a sample of chunks of text
+    sentences: int = (
+        2000  # invented, of these lengths; a sample of chunks of text; or of the built-in corpus a language
+    )
     batch_sentences: int = 64  # a padded batch; packed rows and buckets take as many real tokens on average
     repeats: int = 5  # A B C A B C ...
     clock: str = "wall"  # wall, or on a busy machine processor: the time that this process computed, all threads summed
@@ -68,7 +72,7 @@ class Benchmark:
     trainer: Device = field(default_factory=Device)  # where it computes
 
     def __post_init__(self) -> None:
-        one_of("what", self.what, ("training", "pretraining", "extraction"))
+        one_of("what", self.what, ("training", "pretraining", "extraction", "step"))
         one_of("clock", self.clock, ("wall", "processor"))
         if self.clock == "processor" and self.trainer.device != "cpu":
             raise UserError(f"clock (processor) does not measure what trainer.device={self.trainer.device} computes")
