@@ -38,7 +38,7 @@ OPTIONS = [
 ]
 
 
-BUILT_IN = ("data=controlled", "data=controlled_large", "data=gender_and_voice", "data=compositions")
+BUILT_IN = ("data=controlled", "data=controlled_large", "data=gender_and_voice", "data=compositions", "data=everyday")
 """Data that name no file."""
 LABELS = (
     *("task=classification", "task/prediction=label"),

@@ -33,6 +33,8 @@ BINDING = "binding"
 """A type of role cue to be asked for by name: reflexives whose form does not tell the place of the antecedent."""
 COMPOSITION = "composition"
 """A type of cue to be asked for by name: octads, in which predicate, state and voice decide together."""
+EVERYDAY = "everyday"
+"""A type to be asked for by name beside others: everyday scenes with wide vocabulary, a stratum of their own."""
 MAX_TRAINING_ASIDES = 3
 """The most asides that stand before a pronoun in training."""
 
@@ -55,7 +57,7 @@ class ControlledCorpus(Data):
     test_asides: int = 3  # most asides before a pronoun in the test split; above 3, what training shows, any number
     types: list[str] = field(
         default_factory=list
-    )  # of cues, as [gender, voice]; none named: all but binding and composition
+    )  # of cues, as [gender, voice]; none named: all but binding, composition and everyday
     shared_nouns: float = 0.2  # of gender, number, animacy: the share that training shows with every form of pronoun
 
     def __post_init__(self) -> None:
@@ -70,7 +72,7 @@ class ControlledCorpus(Data):
         if not self.languages or len(set(self.languages)) != len(self.languages):
             raise UserError(f"data.languages ({self.languages}) must name each language once, at least one")
         roles = (kind for language in LANGUAGES for kind in ROLE_CUE_TYPES[language])
-        all_types = dict.fromkeys((*SET_CUE_TYPES, *roles, BINDING, COMPOSITION))
+        all_types = dict.fromkeys((*SET_CUE_TYPES, *roles, BINDING, COMPOSITION, EVERYDAY))
         for kind in self.types:
             if kind not in all_types:
                 raise UserError(f"data.types ({kind!r}) must be one of {', '.join(all_types)}")
@@ -87,7 +89,11 @@ class ControlledCorpus(Data):
     def cue_types(self, language: str) -> tuple[str, ...]:
         """The types of cue that the items of a language have."""
         known = (*SET_CUE_TYPES, *ROLE_CUE_TYPES[language])
-        return tuple(kind for kind in (*known, BINDING, COMPOSITION) if kind in self.types) if self.types else known
+        return (
+            tuple(kind for kind in (*known, BINDING, COMPOSITION, EVERYDAY) if kind in self.types)
+            if self.types
+            else known
+        )
 
 
 def role_cue_types(language: str) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from anaphora.base.errors import UserError
-from anaphora.data.controlled.lexicon import FOLDERS, check_keys, read_toml, words
+from anaphora.data.controlled.lexicon import FOLDERS, check_keys, read_toml, section, tables, words
 from anaphora.data.controlled.templates import POOLS
 from anaphora.data.example import SPLITS
 
@@ -105,16 +105,12 @@ def load(language: str, folder: Path) -> CompositionContent:
     table = read_toml(path)
     check_keys(path, "the file", table, {"forms", "frame", "class", "state", *SPLITS})
     forms = words(path, "forms", table.get("forms"), 1)
-    frames = {
-        frame.name: frame for frame in (_frame(path, written, forms) for written in _tables(path, table, "frame"))
-    }
+    frames = {frame.name: frame for frame in (_frame(path, written, forms) for written in tables(path, table, "frame"))}
     predicates = [
-        predicate
-        for written in _tables(path, table, "class")
-        for predicate in _predicates(path, written, forms, frames)
+        predicate for written in tables(path, table, "class") for predicate in _predicates(path, written, forms, frames)
     ]
     kinds = list(dict.fromkeys(predicate.kind for predicate in predicates))
-    states = [state for written in _tables(path, table, "state") for state in _states(path, written, kinds)]
+    states = [state for written in tables(path, table, "state") for state in _states(path, written, kinds)]
     for what, names in (("predicate", [each.name for each in predicates]), ("state", [each.text for each in states])):
         for name in names:
             if names.count(name) > 1:
@@ -192,9 +188,7 @@ def _states(path: Path, written: Mapping[str, Any], kinds: list[str]) -> Iterato
 
 
 def _parts(path: Path, split: str, written: Any) -> dict[str, tuple[tuple[str, ...], ...]]:
-    if not isinstance(written, dict):
-        raise UserError(f"{path}, [{split}]: the section is missing")
-    check_keys(path, f"[{split}]", written, set(_PARTS))
+    check_keys(path, f"[{split}]", section(path, split, written), set(_PARTS))
     parts = {}
     for name in _PARTS:
         texts = written.get(name)
@@ -217,10 +211,3 @@ def _variants(text: str) -> Iterator[str]:
     options = [piece.split("|") if number % 2 else [piece] for number, piece in enumerate(pieces)]
     for chosen in product(*options):
         yield " ".join("".join(chosen).split())
-
-
-def _tables(path: Path, table: Mapping[str, Any], entry: str) -> list[dict[str, Any]]:
-    entries = table.get(entry)
-    if not isinstance(entries, list) or not entries or not all(isinstance(each, dict) for each in entries):
-        raise UserError(f"{path}, {entry}: must be written [[{entry}]], at least once")
-    return entries

@@ -10,15 +10,24 @@ from itertools import cycle, islice
 from pathlib import Path
 
 from anaphora.base.errors import UserError
-from anaphora.data.controlled import compositions, pronouns, splits, templates
+from anaphora.data.controlled import compositions, everyday, pronouns, scenes, splits, templates
 from anaphora.data.controlled import lexicon as lexicons
 from anaphora.data.controlled.lexicon import CONTENT_FOLDER, FOLDERS
 from anaphora.data.controlled.octads import LEVELS, OctadGenerator, sentence_plans
 from anaphora.data.controlled.quads import QuadGenerator, QuadIdentity
+from anaphora.data.controlled.scenes import EverydayGenerator
 from anaphora.data.controlled.templates import CueTypeContent, Template
 from anaphora.data.corpora.division import ReadingReport
 from anaphora.data.example import SPLITS, Example
-from anaphora.settings.data import BINDING, COMPOSITION, ROLE_CUE_TYPES, SET_CUE_TYPES, ControlledCorpus, role_cue_types
+from anaphora.settings.data import (
+    BINDING,
+    COMPOSITION,
+    EVERYDAY,
+    ROLE_CUE_TYPES,
+    SET_CUE_TYPES,
+    ControlledCorpus,
+    role_cue_types,
+)
 
 CATAPHORA_SHARE = 0.1  # of the training items of a type that has cataphoric templates
 INVENTED_SHARE = 0.08  # of the training items of a role type
@@ -28,6 +37,7 @@ SETS_BESIDE_COMPOSITIONS = 0.25  # of the training items: set cues where there a
 THIRD = "third"  # a stratum of compositions: a third person is meant
 THIRD_SHARE = 0.1  # of the training items of compositions
 L1_SHARE = 0.2  # of the training items of compositions: pairs that are shown in one voice
+EVERYDAY_SHARE = 1.0  # of the training items: everyday sentences that come on top of them
 EVALUATION_SENTENCES = 48  # around the events of dev, and of test
 TRAINING_WEIGHTS = {"selection": 3.0, "winograd": 2.0, "voice": 1.5, COMPOSITION: 10.0}
 """Parts of the training items of a kind; every other type has 1. These take longest to learn: whole classes of nouns,
@@ -60,10 +70,11 @@ def read(settings: ControlledCorpus) -> tuple[dict[str, list[Example]], ReadingR
 
 def files(settings: ControlledCorpus) -> dict[str, Path]:
     """The content files that a corpus with these settings reads, by their place in the content's folder."""
+    on_request = [EVERYDAY] if EVERYDAY in settings.types else []
     names = [
         f"{FOLDERS[language]}/{name}.toml"
         for language in settings.languages
-        for name in ("lexicon", *SET_CUE_TYPES, *role_cue_types(language), COMPOSITION)
+        for name in ("lexicon", *SET_CUE_TYPES, *role_cue_types(language), COMPOSITION, *on_request)
     ]
     return {name: CONTENT_FOLDER / name for name in names}
 
@@ -93,6 +104,8 @@ def words(language: str, types: Collection[str] = (), content: Path = CONTENT_FO
     if COMPOSITION in types:
         written += [*lexicon.syllables, *compositions.load(language, content).training_phrases()]
         kinds = [kind for kind in (*SET_CUE_TYPES, *role_cue_types(language)) if kind in types]
+    if EVERYDAY in types:
+        written += [*everyday.load(language, content).training_phrases(), *scenes.determiners(language)]
     for kind in kinds:
         cue_type = templates.load(language, kind, content)
         written += [token for template in cue_type.templates if template.split == "train" for token in template.tokens]
@@ -131,6 +144,14 @@ def _generate_language(settings: ControlledCorpus, language: str, content: Path)
                 draw = _octad_draw(octads, split, stratum, chance)
                 for group in _generate_groups(draw, (language, COMPOSITION, split, stratum), items, texts):
                     yield split, group
+    # Last, since the words that a quad draws depend on what others have drawn: the rest of the corpus stays as it is.
+    if EVERYDAY in wanted:
+        drawn = EverydayGenerator(everyday.load(language, content), settings.seed, quads)
+        for split in SPLITS:
+            draw = _everyday_draw(drawn, split, _generator(settings.seed, language, EVERYDAY, split, EVERYDAY))
+            items = _everyday_items(settings, split, len(wanted) - 1)
+            for group in _generate_groups(draw, (language, EVERYDAY, split, EVERYDAY), items, texts):
+                yield split, group
 
 
 def _generator(seed: int, language: str, kind: str, split: str, stratum: str) -> random.Random:
@@ -162,6 +183,21 @@ def _octad_draw(octads: OctadGenerator, split: str, stratum: str, chance: random
     if stratum == THIRD:
         return lambda place: octads.third_person(next(plans), place, chance)
     return lambda place: octads.octad(level, next(plans), place, chance)
+
+
+def _everyday_draw(everyday_quads: EverydayGenerator, split: str, chance: random.Random) -> _Draw:
+    """Everyday quads: every scene, and every frame of the split, in turn."""
+    content = everyday_quads.content
+    in_turn = cycle(chance.sample(content.scenes, len(content.scenes)))
+    frames = len(content.frames[split])
+    return lambda place: everyday_quads.quad(next(in_turn), chance.randrange(frames), place, chance)
+
+
+def _everyday_items(settings: ControlledCorpus, split: str, other_types: int) -> int:
+    """How many everyday items a split gets, beside the others; dev and test as many as of each other type."""
+    if split == "train":
+        return math.ceil(settings.train_items * EVERYDAY_SHARE)
+    return math.ceil(settings.test_items / other_types)
 
 
 @dataclass(frozen=True)

@@ -90,26 +90,26 @@ def load(language: str, content: Path = CONTENT_FOLDER) -> Lexicon:
     table = read_toml(path)
     allowed = {"intro", "gap", "aside", "syllables", "classes", "names"}
     check_keys(path, "the file", table, allowed)
-    classes = _section(path, "classes", table.get("classes"))
+    classes = section(path, "classes", table.get("classes"))
     check_keys(path, "classes", classes, {*SELECTION_CLASSES, *AGREEMENT_CLASSES})
-    names = _section(path, "names", table.get("names"))
+    names = section(path, "names", table.get("names"))
     check_keys(path, "names", names, set(GENDERS))
     nouns, predicates = {}, {}
     owners: dict[str, str] = {}
     judged: dict[str, str] = {}
     for kind in (*AGREEMENT_CLASSES, *SELECTION_CLASSES):
-        section = _section(path, f"classes.{kind}", classes.get(kind))
+        entries = section(path, f"classes.{kind}", classes.get(kind))
         check_keys(
-            path, f"classes.{kind}", section, {"nouns", "predicates"} if kind in SELECTION_CLASSES else {"nouns"}
+            path, f"classes.{kind}", entries, {"nouns", "predicates"} if kind in SELECTION_CLASSES else {"nouns"}
         )
-        written = words(path, f"classes.{kind}.nouns", section.get("nouns"), COSETS)
+        written = words(path, f"classes.{kind}.nouns", entries.get("nouns"), COSETS)
         nouns[kind] = tuple(_noun(path, language, kind, each) for each in written)
         for noun in nouns[kind]:
             for form in (noun.singular, noun.plural):
                 if owners.setdefault(form, kind) != kind:
                     raise UserError(f"{path}, classes.{kind}.nouns: {form!r} is also in classes.{owners[form]}")
         if kind in SELECTION_CLASSES:
-            predicates[kind] = words(path, f"classes.{kind}.predicates", section.get("predicates"), COSETS)
+            predicates[kind] = words(path, f"classes.{kind}.predicates", entries.get("predicates"), COSETS)
             for predicate in predicates[kind]:
                 if judged.setdefault(predicate, kind) != kind:
                     raise UserError(
@@ -134,10 +134,27 @@ def load(language: str, content: Path = CONTENT_FOLDER) -> Lexicon:
     )
 
 
-def _section(path: Path, entry: str, value: Any) -> dict[str, Any]:
+def section(path: Path, entry: str, value: Any) -> dict[str, Any]:
+    """A section, written [entry].
+
+    Raises:
+        UserError: it is missing.
+    """
     if not isinstance(value, dict):
         raise UserError(f"{path}, [{entry}]: the section is missing")
     return value
+
+
+def tables(path: Path, table: Mapping[str, Any], entry: str) -> list[dict[str, Any]]:
+    """The tables that are written [[entry]], at least one.
+
+    Raises:
+        UserError: there is none, or it is written otherwise.
+    """
+    entries = table.get(entry)
+    if not isinstance(entries, list) or not entries or not all(isinstance(each, dict) for each in entries):
+        raise UserError(f"{path}, {entry}: must be written [[{entry}]], at least once")
+    return entries
 
 
 def check_keys(path: Path, entry: str, section: Mapping[str, Any], allowed: set[str]) -> None:

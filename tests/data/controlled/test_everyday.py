@@ -1,0 +1,150 @@
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from anaphora.base.errors import UserError
+from anaphora.base.language import LANGUAGES
+from anaphora.data.controlled import corpus, everyday
+from anaphora.data.controlled.lexicon import CONTENT_FOLDER
+from anaphora.data.example import Example
+from anaphora.settings.data import EVERYDAY, ControlledCorpus
+
+OTHERS = ["gender", "causality", "composition"]
+
+CONTENT = """
+[classes]
+thing = ["lamp/lamps", "kettle/kettles"]
+box = ["crate/crates", "trunk/trunks"]
+group = ["guard/guards", "clerk/clerks"]
+
+[names]
+male = ["Tom"]
+female = ["Sue"]
+
+[[frame]]
+split = "train"
+text = "{intro} {clause} ."
+
+[[frame]]
+split = "dev"
+text = "we saw that {clause} ."
+
+[[frame]]
+split = "test"
+text = "it is known that {clause} ."
+
+[[scene]]
+name = "room"
+A = ["thing"]
+B = ["box"]
+forward = ["{A} did not go into {B}"]
+backward = ["{B} had no room for {A}"]
+link = [", because"]
+first = ["{he} was too wide"]
+second = ["{he} was full"]
+"""
+
+
+@pytest.fixture(scope="module")
+def generated() -> dict[str, list[Example]]:
+    return corpus.generate(ControlledCorpus(train_items=2_400, test_items=800, types=[*OTHERS, EVERYDAY]))
+
+
+def everyday_items(examples: Sequence[Example]) -> list[Example]:
+    return [example for example in examples if example.factors["type"] == EVERYDAY]
+
+
+def test_the_rest_of_the_corpus_is_the_same_without_them(generated: dict[str, list[Example]]) -> None:
+    without = corpus.generate(ControlledCorpus(train_items=2_400, test_items=800, types=OTHERS))
+    for split, examples in without.items():
+        kept = {(example.text, example.pronoun) for example in generated[split]} - {
+            (example.text, example.pronoun) for example in everyday_items(generated[split])
+        }
+        assert kept == {(example.text, example.pronoun) for example in examples}
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_of_a_quad_either_candidate_is_meant_once_in_either_place(
+    generated: dict[str, list[Example]], language: str
+) -> None:
+    for split, examples in generated.items():
+        quads: dict[str, list[Example]] = defaultdict(list)
+        for example in everyday_items(examples):
+            if example.language == language:
+                quads[example.group].append(example)
+        assert len(quads) > (100 if split == "train" else 20)
+        for quad in quads.values():
+            meant = {(example.words(example.antecedents[0]), example.antecedents[0]) for example in quad}
+            assert len(quad) == len(meant) == 4
+            assert len({example.text[slice(*example.pronoun)] for example in quad[:1]}) == 1
+            assert {example.factors["stratum"] for example in quad} == {EVERYDAY}
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_frames_and_the_nouns_of_a_scene_are_new_in_dev_and_test(
+    generated: dict[str, list[Example]], language: str
+) -> None:
+    content = everyday.load(language, CONTENT_FOLDER)
+    small = {
+        noun
+        for nouns in content.nouns.values()
+        if len(nouns) < 10
+        for each in nouns
+        for noun in (each.word, each.plural_or_classifier)
+    }
+    shown: dict[str, set[tuple[str, str]]] = {}
+    frames: dict[str, set[str]] = {}
+    for split, examples in generated.items():
+        items = [example for example in everyday_items(examples) if example.language == language]
+        frames[split] = {example.factors["template"] for example in items}
+        shown[split] = {
+            (example.factors["scenario"], example.words(number).lower())
+            for example in items
+            for number in range(len(example.candidates))
+        }
+    assert not frames["train"] & (frames["dev"] | frames["test"])
+    for split in ("dev", "test"):
+        repeated = {noun for _, noun in shown["train"] & shown[split]}
+        assert repeated <= {noun.lower() for noun in small}
+
+
+def test_no_position_is_right_more_often_than_another(generated: dict[str, list[Example]]) -> None:
+    for examples in generated.values():
+        items = everyday_items(examples)
+        assert sum(example.antecedents[0] for example in items) * 2 == len(items)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('A = ["thing"]', 'A = ["chair"]', "unknown class 'chair'; allowed: box, group, name, thing"),
+        ('A = ["thing"]', 'A = ["group"]', "A and B have no gender and number in common"),
+        ("{A} did not go into {B}", "{B} did not hold {A}", "must hold {A}, then {B}"),
+        ('backward = ["{B} had no room for {A}"]', "", "A and B have different classes, so backward is needed"),
+        ("{he} was full", "there was no room", "must hold one of {he}, {him}, {his}, {himself}"),
+        ("lamp/lamps", "lamp", "must be written singular/plural"),
+        ("we saw that {clause} .", "we saw that .", "must hold {clause} once"),
+        ('split = "dev"', 'split = "train"', "no frame has split = 'dev'"),
+        ("[classes]", "[nouns]", "unknown entry 'nouns'; allowed: classes, frame, names, scene"),
+        ('name = "room"', 'name = "room"\nplural = 1', "plural is 1; allowed: true, false"),
+    ],
+)
+def test_a_wrong_entry_is_named(tmp_path: Path, old: str, new: str, message: str) -> None:
+    path = tmp_path / "english" / "everyday.toml"
+    path.parent.mkdir()
+    path.write_text(CONTENT, encoding="utf-8")
+    assert [scene.name for scene in everyday.load("en", tmp_path).scenes] == ["room"]
+    path.write_text(CONTENT.replace(old, new), encoding="utf-8")
+    with pytest.raises(UserError) as error:
+        everyday.load("en", tmp_path)
+    assert str(path) in str(error.value)
+    assert message in str(error.value)
+
+
+def test_they_stand_beside_other_types_alone() -> None:
+    with pytest.raises(UserError, match=r"data\.types"):
+        ControlledCorpus(types=[EVERYDAY])
