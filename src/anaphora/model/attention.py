@@ -8,9 +8,10 @@ from __future__ import annotations
 import math
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional
 
+from anaphora.model.linear import Linear
 from anaphora.model.mixer import AttentionContext, Mixer
 
 Queries = tuple[Tensor, Tensor]
@@ -126,10 +127,10 @@ class Attention(Mixer):
 
     def make_projections(self, width: int) -> None:
         """Create what is trained."""
-        self.query = nn.Linear(width, width)
-        self.key = nn.Linear(width, width)
-        self.value = nn.Linear(width, width)
-        self.output = nn.Linear(width, width)
+        self.query = Linear(width, width)
+        self.key = Linear(width, width)
+        self.value = Linear(width, width)
+        self.output = Linear(width, width)
 
     def project(self, hidden: Tensor, content: Tensor, context: AttentionContext) -> tuple[Tensor, Tensor, Tensor]:
         """Query and key of `hidden`, value of `content`, positions applied: (B, T, W) twice -> (B, H, T, D) thrice."""
@@ -263,9 +264,9 @@ class SharedQueryKey(Attention):
     """One projection serves as query and as key, so that raw scores are symmetric."""
 
     def make_projections(self, width: int) -> None:
-        self.query = nn.Linear(width, width)
-        self.value = nn.Linear(width, width)
-        self.output = nn.Linear(width, width)
+        self.query = Linear(width, width)
+        self.value = Linear(width, width)
+        self.output = Linear(width, width)
 
     def unrotated(self, hidden: Tensor, content: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         shared = self._split(self.query(hidden))
@@ -276,8 +277,8 @@ class Uniform(Attention):
     """Every score is zero and no position bias counts: each token takes the mean of its sentence's values."""
 
     def make_projections(self, width: int) -> None:
-        self.value = nn.Linear(width, width)
-        self.output = nn.Linear(width, width)
+        self.value = Linear(width, width)
+        self.output = Linear(width, width)
 
     def unrotated(self, hidden: Tensor, content: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         value = self._split(self.value(content))

@@ -6,6 +6,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from anaphora.base.errors import UserError
+from anaphora.model.linear import Linear
 from anaphora.settings.extensions import extensible
 from anaphora.settings.model import encoder as model_settings
 
@@ -15,9 +16,9 @@ class FeedForward(nn.Module):
 
     def __init__(self, width: int, hidden: int, activation: nn.Module) -> None:
         super().__init__()
-        self.widen = nn.Linear(width, hidden)
+        self.widen = Linear(width, hidden)
         self.activation = activation
-        self.narrow = nn.Linear(hidden, width)
+        self.narrow = Linear(hidden, width)
 
     def inside(self, features: Tensor) -> Tensor:
         """What stands between the two maps: (B, T, W) -> (B, T, hidden)."""
@@ -34,8 +35,8 @@ class SwiGlu(nn.Module):
 
     def __init__(self, width: int, hidden: int) -> None:
         super().__init__()
-        self.widen = nn.Linear(width, 2 * hidden, bias=False)
-        self.narrow = nn.Linear(hidden, width, bias=False)
+        self.widen = Linear(width, 2 * hidden, bias=False)
+        self.narrow = Linear(hidden, width, bias=False)
 
     def inside(self, features: Tensor) -> Tensor:
         """What stands between the two maps: (B, T, W) -> (B, T, hidden)."""

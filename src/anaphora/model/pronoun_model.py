@@ -11,6 +11,7 @@ from anaphora.base.batch import Batch, EncoderInput
 from anaphora.base.errors import UserError
 from anaphora.model import norm, prediction
 from anaphora.model.encoder import Encoder, initialiser
+from anaphora.model.linear import Linear
 from anaphora.model.prediction import EncoderOutput
 from anaphora.settings.model import encoder as model_settings
 from anaphora.settings.model import prediction as prediction_settings
@@ -22,7 +23,7 @@ class VocabularyOutput(nn.Module):
     def __init__(self, chosen: model_settings.Model, vocabulary: int, tied_to: nn.Embedding | None) -> None:
         super().__init__()
         self.transform = OutputTransform(chosen) if chosen.output_transform else nn.Identity()
-        self.linear = nn.Linear(chosen.width, vocabulary)
+        self.linear = Linear(chosen.width, vocabulary)
         if tied_to is not None:
             self.linear.weight = tied_to.weight
 
@@ -40,7 +41,7 @@ class OutputTransform(nn.Module):
 
     def __init__(self, chosen: model_settings.Model) -> None:
         super().__init__()
-        self.dense = nn.Linear(chosen.width, chosen.width)
+        self.dense = Linear(chosen.width, chosen.width)
         self.activation = nn.ReLU() if isinstance(chosen.feed_forward, model_settings.Relu) else nn.GELU()
         self.norm = norm.build(chosen.norm, chosen.width)
 

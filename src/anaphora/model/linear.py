@@ -1,0 +1,100 @@
+"""Linear layers whose products take oneDNN's kernels where torch's own are the slower ones.
+
+On AMD processors with AVX-512 the library behind torch's float32 products uses half the width of the vector registers;
+oneDNN uses all of it, with the same error. The operator that reaches it is private to torch, so it is tried once, and
+without it everything runs as in `nn.Linear`.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
+from torch.nn import functional
+
+_LEAST_ROWS = 16
+"""Fewer rows are as fast either way."""
+
+
+class Linear(nn.Linear):
+    """`nn.Linear`, by the faster of two kernels; the results differ in rounding."""
+
+    def forward(self, vectors: Tensor) -> Tensor:
+        return linear(vectors, self.weight, self.bias)
+
+
+def linear(vectors: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    """The linear map vectors @ weight.T + bias.
+
+    Args:
+        vectors: (..., K).
+        weight: (M, K).
+        bias: (M,), or None.
+
+    Returns:
+        (..., M).
+    """
+    rows = vectors.numel() // vectors.shape[-1] if vectors.numel() else 0
+    if rows < _LEAST_ROWS or not (_is_plain(vectors) and _is_plain(weight) and has_faster_kernel()):
+        return functional.linear(vectors, weight, bias)
+    mixed: Tensor = _OneDnnLinear.apply(vectors.reshape(rows, -1).contiguous(), weight, bias)  # type: ignore[no-untyped-call]
+    return mixed.view(*vectors.shape[:-1], -1)
+
+
+def _is_plain(tensor: Tensor) -> bool:
+    """Whether torch would multiply this tensor itself, in float32 on the processor."""
+    return (
+        tensor.device.type == "cpu"
+        and tensor.dtype == torch.float32
+        and not torch.is_autocast_enabled("cpu")
+        and not torch.compiler.is_compiling()
+    )
+
+
+@cache
+def has_faster_kernel() -> bool:
+    """Whether this processor and this torch have the faster kernel, and it computes what torch computes."""
+    try:
+        if torch.backends.cpu.get_cpu_capability() != "AVX512" or not _is_amd():
+            return False
+        vectors, weight = torch.linspace(-1, 1, 64 * 32).view(64, 32), torch.linspace(-1, 1, 8 * 32).view(8, 32)
+        return torch.allclose(_product(vectors, weight, None), vectors @ weight.t(), rtol=1e-4, atol=1e-4)
+    except (AttributeError, RuntimeError, NotImplementedError):
+        return False
+
+
+def _is_amd() -> bool:
+    try:
+        return "AuthenticAMD" in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False
+
+
+def _product(vectors: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    product: Tensor = torch.ops.mkldnn._linear_pointwise(vectors, weight, bias, "none", [], "")
+    return product
+
+
+class _OneDnnLinear(torch.autograd.Function):
+    """oneDNN's product with its gradients, which are products too."""
+
+    @staticmethod
+    def forward(context: Any, vectors: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        context.save_for_backward(vectors, weight)
+        return _product(vectors, weight, bias)
+
+    @staticmethod
+    @once_differentiable
+    def backward(context: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+        vectors, weight = context.saved_tensors
+        gradient = gradient.contiguous()
+        of_input, of_weight, of_bias = context.needs_input_grad
+        return (
+            _product(gradient, weight.t(), None) if of_input else None,
+            _product(gradient.t(), vectors.t(), None) if of_weight else None,
+            gradient.sum(dim=0) if of_bias else None,
+        )
