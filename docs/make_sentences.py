@@ -2,7 +2,7 @@
 
 Finished runs are asked about the sentences of docs/sentences/*.jsonl: what each answers, and how much of its pronoun's
 weight the chosen head gives to each candidate. Their training splits are read too, for the words that they show and
-for the nearest sentence.
+for the nearest sentence. Runs that learned everyday scenes have tables of their own.
 """
 
 from __future__ import annotations
@@ -25,9 +25,12 @@ from anaphora.data.corpora.tables import rows
 from anaphora.data.example import Example, Span, from_record
 from anaphora.data.store import load as load_corpus
 from anaphora.data.tokens.tokenizer import TokenizedText
+from anaphora.settings.data import EVERYDAY
 
 DOCS = Path(__file__).parent
 LANGUAGES = ("en", "zh")
+NEAREST_SCENE = 0.75
+"""No wording of a scene is nearer to one of the sentences; a test holds it."""
 PAGES = {"en": DOCS / "results" / "sentences.md", "zh": DOCS / "results" / "sentences.zh.md"}
 _CANDIDATE, _PRONOUN, _NOTHING = -1, -2, -3
 """What stands in a masked sentence instead of a token, and behind its end."""
@@ -41,16 +44,19 @@ class TrainingText:
         tokens: the tokens that occur in it.
         masked: (N, T) its different sentences as token numbers, candidates and pronoun masked, filled up at the end.
         lengths: (N,).
+        first: (N,) how often a sentence means its first mention.
     """
 
     tokens: frozenset[int]
     masked: NDArray[np.int32]
     lengths: NDArray[np.int64]
+    first: NDArray[np.float64]
 
-    def nearness(self, sentence: Sequence[int]) -> float:
-        """1 - edits / words of the longer sentence, for the sentence that needs the fewest: 1 is a training sentence.
+    def nearest(self, sentence: Sequence[int]) -> tuple[float, float]:
+        """How near the nearest sentences are, and how often they mean their first mention.
 
-        An edit inserts, deletes or replaces one word (Levenshtein).
+        Nearness is 1 - edits / words of the longer sentence: 1 is a training sentence. An edit inserts, deletes or
+        replaces one word (Levenshtein).
         """
         columns = self.masked.T
         edits = np.repeat(np.arange(len(columns) + 1, dtype=np.int16)[:, None], len(self.masked), axis=1)  # (T + 1, N)
@@ -61,7 +67,8 @@ class TrainingText:
             for column in range(1, len(edits)):
                 np.minimum(edits[column], edits[column - 1] + 1, out=edits[column])
         fewest = edits[self.lengths, np.arange(len(self.lengths))]
-        return float((1 - fewest / np.maximum(self.lengths, len(sentence))).max())
+        nearness = 1 - fewest / np.maximum(self.lengths, len(sentence))
+        return float(nearness.max()), float(self.first[nearness == nearness.max()].mean())
 
 
 @dataclass(frozen=True)
@@ -73,12 +80,14 @@ class Reading:
         weights: the chosen head's weight from the pronoun to each candidate.
         cut: the words that its training never shows.
         nearness: of the nearest sentence of its training.
+        copied: how often those sentences mean the mention in the antecedent's place.
     """
 
     answer: int | None
     weights: tuple[float, ...]
     cut: tuple[str, ...]
     nearness: float
+    copied: float
 
 
 @dataclass(frozen=True)
@@ -104,6 +113,19 @@ class Sentence:
         return len(best) == 1 and best[0] in self.example.antecedents
 
 
+@dataclass(frozen=True)
+class Group:
+    """Runs that share their tables, and the sentences of each language as they read them."""
+
+    runs: Sequence[OpenRun]
+    sentences: dict[str, list[Sentence]]
+
+    @property
+    def name(self) -> str:
+        """Of the page's section."""
+        return "everyday" if EVERYDAY in types(self.runs[0]) else "results"
+
+
 def main(directories: Sequence[str]) -> None:
     """Ask the runs and write both pages."""
     if not directories:
@@ -112,10 +134,22 @@ def main(directories: Sequence[str]) -> None:
     for run in runs:
         if run.chosen_head is None:
             raise UserError(f"{run.name}: no head has been chosen yet; scripts/score_attention.py chooses one")
-    sentences = {language: read_sentences(language, runs) for language in LANGUAGES}
+    groups = [
+        Group(chosen, {language: read_sentences(language, chosen) for language in LANGUAGES})
+        for chosen in (
+            [run for run in runs if EVERYDAY not in types(run)],
+            [run for run in runs if EVERYDAY in types(run)],
+        )
+        if chosen
+    ]
     for language, path in PAGES.items():
-        path.write_text(page(language, runs, sentences), encoding="utf-8")
+        path.write_text(page(language, groups), encoding="utf-8")
         sys.stdout.write(f"{path}\n")
+
+
+def types(run: OpenRun) -> Sequence[str]:
+    """The types of cue that the data of a run name."""
+    return getattr(run.run.config.data, "types", ())
 
 
 def examples(language: str) -> list[Example]:
@@ -136,11 +170,13 @@ def read(run: OpenRun, example: Example) -> Reading:
     words = [example.words(number) for number in range(len(names))]
     tokens = run.run.tokenizer.encode(example.text)
     training = training_text(run, example.language)
+    nearness, first = training.nearest(masked(example, tokens))
     return Reading(
         answer=None if answer is None else words.index(answer),
         weights=tuple(row.to(name) for name in names),
         cut=tuple(cut_words(example.text, tokens, training.tokens)),
-        nearness=training.nearness(masked(example, tokens)),
+        nearness=nearness,
+        copied=first if means_first(example) else 1 - first,
     )
 
 
@@ -153,13 +189,23 @@ def training_text(run: OpenRun, language: str) -> TrainingText:
     if name not in _TRAINING:
         shown = [each for each in load_corpus(run.run.config.data).examples("train") if each.language == language]
         texts = run.run.tokenizer.encode_batch([each.text for each in shown])
-        sentences = sorted({tuple(masked(each, tokens)) for each, tokens in zip(shown, texts, strict=True)})
+        meant: dict[tuple[int, ...], list[bool]] = {}
+        for each, tokens in zip(shown, texts, strict=True):
+            meant.setdefault(tuple(masked(each, tokens)), []).append(means_first(each))
+        sentences = sorted(meant)
         lengths = np.array([len(sentence) for sentence in sentences])
         filled = np.full((len(sentences), lengths.max()), _NOTHING, dtype=np.int32)
         for number, sentence in enumerate(sentences):
             filled[number, : len(sentence)] = sentence
-        _TRAINING[name] = TrainingText(frozenset(one for text in texts for one in text.ids), filled, lengths)
+        first = np.array([np.mean(meant[sentence]) for sentence in sentences])
+        _TRAINING[name] = TrainingText(frozenset(one for text in texts for one in text.ids), filled, lengths, first)
     return _TRAINING[name]
+
+
+def means_first(example: Example) -> bool:
+    """Whether the antecedent is the mention that comes first."""
+    first = min(range(len(example.candidates)), key=lambda number: example.candidates[number][0])
+    return first in example.antecedents
 
 
 def masked(example: Example, tokens: TokenizedText) -> list[int]:
@@ -209,28 +255,37 @@ def _written(span: Span) -> str:
 # --- The pages ----------------------------------------------------------------------------------------------------
 
 
-def page(language: str, runs: Sequence[OpenRun], sentences: dict[str, list[Sentence]]) -> str:
+def page(language: str, groups: Sequence[Group]) -> str:
     """The whole page in one language, about the sentences of both."""
     say = PHRASES[language]
+    runs = [run for group in groups for run in group.runs]
     names = " ".join(f"outputs/{run.name}" for run in runs)
-    parts = [say["opening"].format(train="\n".join(_training_command(run) for run in runs), runs=names)]
-    parts += [say["results"].format(same=_same_answers([one for each in sentences.values() for one in each]))]
-    for asked in LANGUAGES:
-        parts += [f"### {say[asked]}\n\n{summary_table(sentences[asked], say)}"]
-    parts += [say["nearness"].format(**_nearness(sentences))]
-    for asked in LANGUAGES:
-        parts += [f"## {say['all']}{say[asked]}\n\n{sentence_table(sentences[asked], say)}"]
+    commands = "\n".join(command for run in runs for command in _training_commands(run))
+    parts = [say["opening"].format(train=commands, runs=names)]
+    for group in groups:
+        every = [one for each in group.sentences.values() for one in each]
+        parts += [say[group.name].format(same=_same_answers(every), limit=NEAREST_SCENE)]
+        for asked in LANGUAGES:
+            parts += [f"### {say[asked + group.name]}\n\n{summary_table(group.sentences[asked], say)}"]
+    parts += [say["nearness"].format(**_nearness(groups[0].sentences))]
+    for group in groups:
+        for asked in LANGUAGES:
+            parts += [f"## {say['all' + group.name]}{say[asked]}\n\n{sentence_table(group.sentences[asked], say)}"]
     return "\n\n".join(parts) + "\n"
 
 
-def _training_command(run: OpenRun) -> str:
-    """The command that trains a run of the experiment on compositions."""
+def _training_commands(run: OpenRun) -> list[str]:
+    """The commands that train a run of an experiment on compositions and choose its head."""
     if run.name == "demo":
-        return "make demo"
+        return ["make demo"]
     config = run.run.config
+    experiment = "everyday" if EVERYDAY in types(run) else "compositions"
     seeds = {"seed": config.seed, "data.seed": getattr(config.data, "seed", 0)}
     settings = "".join(f" {name}={seed}" for name, seed in seeds.items() if seed)
-    return f".venv/bin/python scripts/train.py experiment=compositions{settings} name={run.name}"
+    return [
+        f".venv/bin/python scripts/train.py experiment={experiment}{settings} name={run.name}",
+        f".venv/bin/python scripts/score_attention.py run=outputs/{run.name} split=dev untrained=0",
+    ]
 
 
 def summary_table(sentences: Sequence[Sentence], say: dict[str, str]) -> str:
@@ -240,7 +295,7 @@ def summary_table(sentences: Sequence[Sentence], say: dict[str, str]) -> str:
         "cut": [sentence for sentence in sentences if not sentence.is_known],
         "both": list(sentences),
     }
-    columns = ("sentences", "answer", "head", "answer_and_head", "pairs", "chance", "nearest", "first")
+    columns = ("sentences", "answer", "head", "answer_and_head", "pairs", "copied", "chance", "nearest", "first")
     lines = [f"| | {' | '.join(say[column] for column in columns)} |", "|---" * (len(columns) + 1) + "|"]
     for name, group in groups.items():
         if not group:
@@ -250,6 +305,7 @@ def summary_table(sentences: Sequence[Sentence], say: dict[str, str]) -> str:
         cells = [
             str(len(group)),
             *(_spread(shares) for shares in zip(*measured, strict=True)),
+            _spread([float(np.mean([one.readings[run].copied for one in group])) for run in range(len(measured))]),
             *(_spread([float(policies[policy].mean())]) for policy in columns[-3:]),
         ]
         lines.append(f"| {say[name]} | {' | '.join(cells)} |")
@@ -349,16 +405,13 @@ in the format of [your own data](../own_data.md)) was fixed before any run was e
 occurs in the built-in corpus; in the other half at least one does not. The first mention is meant as often as the
 second, and all but two in each language come in pairs that differ only in the cue.
 
-The run is that of the demo, whose scores are in [compositions](compositions.md#results). It learns from the built-in
-corpus and from nothing else.
+The first run is that of the demo, whose scores are in [compositions](compositions.md#results). The others also learned
+[everyday scenes](../corpus.md#everyday-scenes). All learn from the built-in corpus and from nothing else.
 
 ```bash
 {train}
 .venv/bin/python docs/make_sentences.py {runs}
-```
-
-Each run needs a chosen head: the demo has one; for another run, run `scripts/score_attention.py` first, with or without
-`split=dev`."""
+```"""
 
 _OPENING_ZH = """# 人们最先输入的四十句话
 
@@ -371,20 +424,20 @@ _OPENING_ZH = """# 人们最先输入的四十句话
 式见[自有数据](../own_data.md)）在测量任何模型之前就已确定。其中一半句子的每个词都在内置语料中出现过，另一半至少有
 一个词没有出现过。先行词是前一个提及和后一个提及的次数相同；除每种语言两句以外，其余都是只有线索不同的最小对立对。
 
-所用的运行就是演示那一次，它的得分见[组合泛化](compositions.zh.md#结果)；它只在内置语料上训练。
+第一次运行就是演示那一次，它的得分见[组合泛化](compositions.zh.md#结果)；其余几次还学了[日常场景](../corpus.zh.md#日常场景)。所有
+运行都只在内置语料上训练。
 
 ```bash
 {train}
 .venv/bin/python docs/make_sentences.py {runs}
-```
-
-每个运行都要先选出注意力头：演示已经选好，别的运行要先执行 `scripts/score_attention.py`，加不加 `split=dev` 都可以。"""
+```"""
 
 _RESULTS_EN = """## Results
 
 Numbers are in percent: the median over the runs, with the lowest and the highest in brackets. "Head" says how often the
 chosen head gives the antecedent more of the pronoun's weight than the other candidate, and "pairs" how many minimal
-pairs have both answers correct (25 by luck). The last two columns always take the candidate nearest to the pronoun, or
+pairs have both answers correct (25 by luck). "Copied" takes the answer of the [nearest training
+sentence](#no-training-sentence-near-them). The last two columns always take the candidate nearest to the pronoun, or
 the first one.
 
 A word that training never shows is split into subwords, down to single letters; in Chinese a character may be
@@ -394,10 +447,27 @@ teaches which of two people a reason is about and which class of things a predic
 trophy does not fit into a suitcase. In {same} % of the pairs (median) a run names the same candidate in both sentences:
 what differs between them does not change its answer."""
 
+_EVERYDAY_EN = """## With everyday scenes
+
+These runs also learned more than 150 [everyday scenes](../corpus.md#everyday-scenes) in each language. The scenes
+were written after the list of sentences, by people who knew the list, so that many of them are about the same
+situations: something that does not go into something else, an animal that does not cross a road. Only the wordings
+differ. A test holds that no scene comes nearer to one of the sentences than {limit}, as the next section measures it.
+So read these tables as the answer to one question: does a model that has learned a situation in many wordings
+understand it in one more? In {same} % of the pairs (median) a run names the same candidate in both sentences."""
+
+_EVERYDAY_ZH = """## 学过日常场景的运行
+
+这几次运行每种语言还学了一百五十多个[日常场景](../corpus.zh.md#日常场景)。场景写于句子清单之后，作者知道清单，所以许多
+场景说的就是同样的事：一件东西放不进另一件东西，一只动物没有过马路，只是说法不同。按下一节的量法，没有一个场景与任何
+一句的接近度超过 {limit}，这一点由测试保证。所以这几张表回答的是：一种情形，模型学过许多种说法，再换一种说法还懂不懂？
+在 {same} % 的句对中（中位数），同一个运行对两句给出同一个候选。"""
+
 _RESULTS_ZH = """## 结果
 
 单位为百分比：各运行的中位数，括号内是最低值和最高值。“注意力头”一栏是所选的头给先行词的权重大于另一个候选的比例，“成
-对”一栏是两句都答对的最小对立对的比例（随机为 25）。最后两栏总是选离代词最近的候选，或总是选第一个候选。
+对”一栏是两句都答对的最小对立对的比例（随机为 25），“照搬”一栏照搬[最接近的训练句子](#与训练句子的距离)的答案。最
+后两栏总是选离代词最近的候选，或总是选第一个候选。
 
 训练中从未出现的词会被拆成子词，英文甚至会拆到单个字母，中文的字甚至可能完全未知，模型并不理解它。这时答案和注意力头
 常常不一致：答案取候选各子词得分的平均值，而模型从未在这些子词上训练过。但认识每个词还不够：语料教的是一个理由说的是
@@ -408,26 +478,33 @@ _NEARNESS_EN = """## No training sentence near them
 
 The last column of the tables below compares a sentence with every training sentence of its language, in each run's own
 corpus: candidates and pronoun are masked, and the fewest words that must be inserted, deleted or replaced are counted.
-Nearness is 1 minus these edits over the words of the longer sentence; a training sentence has nearness 1. The median is
-{en_median} in English and {zh_median} in Chinese, the highest {en_most} and {zh_most}. "Tom was
-pushed by Bob because he was angry" and its active form are the nearest: the corpus has many sentences with the same
-structure, in which only the names and the words differ."""
+Nearness is 1 minus these edits over the words of the longer sentence; a training sentence has nearness 1. For the
+demo's corpus the median is {en_median} in English and {zh_median} in Chinese, the highest {en_most} and {zh_most}.
+"Tom was pushed by Bob because he was angry" and its active form are the nearest: the corpus has many sentences with the
+same structure, in which only the names and the words differ."""
 
 _NEARNESS_ZH = """## 与训练句子的距离
 
 下面各表最后一栏把每个句子与同一语言的全部训练句子相比，每个运行用它自己的语料：遮住候选和代词，数出最少要插入、
-删除或替换几个词。接近度是 1 减去这个数与较长句子词数之比，训练句子本身为 1。英文的中位数是 {en_median}，
-中文是 {zh_median}；最高分别是 {en_most} 和 {zh_most}。最接近的是“Tom was pushed by Bob because he was angry”
-和它的主动形式：语料中有许多结构相同的句子，只是名字和词不同。"""
+删除或替换几个词。接近度是 1 减去这个数与较长句子词数之比，训练句子本身为 1。就演示的语料而言，英文的中位数是
+{en_median}，中文是 {zh_median}；最高分别是 {en_most} 和 {zh_most}。最接近的是
+“Tom was pushed by Bob because he was angry”和它的主动形式：语料中有许多结构相同的句子，只是名字和词不同。"""
 
 PHRASES = {
     "en": {
         "opening": _OPENING_EN,
         "results": _RESULTS_EN,
+        "everyday": _EVERYDAY_EN,
         "nearness": _NEARNESS_EN,
-        "all": "All sentences: ",
+        "allresults": "All sentences: ",
+        "alleveryday": "All sentences with everyday scenes: ",
         "en": "English",
         "zh": "Chinese",
+        "enresults": "English",
+        "zhresults": "Chinese",
+        "eneveryday": "English with everyday scenes",
+        "zheveryday": "Chinese with everyday scenes",
+        "copied": "copied",
         "known": "every word known",
         "cut": "with unknown words",
         "both": "all",
@@ -457,10 +534,17 @@ PHRASES = {
     "zh": {
         "opening": _OPENING_ZH,
         "results": _RESULTS_ZH,
+        "everyday": _EVERYDAY_ZH,
         "nearness": _NEARNESS_ZH,
-        "all": "全部句子：",
+        "allresults": "全部句子：",
+        "alleveryday": "学过日常场景的运行，全部句子：",
         "en": "英文",
         "zh": "中文",
+        "enresults": "英文",
+        "zhresults": "中文",
+        "eneveryday": "英文，学过日常场景",
+        "zheveryday": "中文，学过日常场景",
+        "copied": "照搬",
         "known": "每个词都认识",
         "cut": "有不认识的词",
         "both": "全部",

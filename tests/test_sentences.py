@@ -6,7 +6,7 @@ import importlib.util
 import json
 import re
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -16,6 +16,8 @@ import pytest
 
 import anaphora
 from anaphora.base.errors import UserError
+from anaphora.data.controlled import everyday
+from anaphora.data.controlled.lexicon import CONTENT_FOLDER
 from anaphora.data.example import Example
 from anaphora.data.store import load
 from anaphora.settings.data import OwnExamples
@@ -56,17 +58,22 @@ def test_both_pages_hold_every_sentence_the_same_numbers_and_the_command() -> No
         text = (DOCS / name).read_text(encoding="utf-8")
         assert re.search(r"^\.venv/bin/python docs/make_sentences\.py outputs/", text, re.MULTILINE)
         trained = re.findall(
-            r"^(?:make demo$|\.venv/bin/python scripts/train\.py experiment=compositions)", text, re.MULTILINE
+            r"^(?:make demo$|\.venv/bin/python scripts/train\.py experiment=(?:compositions|everyday))",
+            text,
+            re.MULTILINE,
         )
-        assert len(trained) == text.count("outputs/") >= 1
+        (read,) = re.findall(r"^\.venv/bin/python docs/make_sentences\.py (.*)$", text, re.MULTILINE)
+        assert len(trained) == len(read.split()) >= 1
         plain = text.replace("*", "")
         assert [each.text for language in ("en", "zh") for each in listed(language) if each.text not in plain] == []
-        cells = [line.split("|") for line in text.splitlines() if re.match(r"\| (\d+|[^|]+ \| (20|40)) \|", line)]
+        cells = [line.split("|") for line in text.splitlines() if re.match(r"\| (\d+|[^|]+ \| \d+) \|", line)]
+        sections = text.count("| 1 |")
         numbers.append(
-            [re.findall(r"\d+(?:\.\d+)?", " ".join(row[2:6])) for row in cells if not row[1].strip().isdigit()]
+            [re.findall(r"\d+(?:\.\d+)?", " ".join(row[2:8])) for row in cells if not row[1].strip().isdigit()]
         )
-        assert sum(row[1].strip().isdigit() for row in cells) == 80
-    assert numbers[0] == numbers[1] and len(numbers[0]) == 6
+        assert sum(row[1].strip().isdigit() for row in cells) == 40 * sections
+        assert len(numbers[-1]) == 3 * sections
+    assert numbers[0] == numbers[1] and sections in (2, 4)
 
 
 def test_a_run_is_asked_for_its_answer_and_its_chosen_heads_weights(
@@ -94,11 +101,11 @@ def test_a_run_is_asked_for_its_answer_and_its_chosen_heads_weights(
 
 def test_nearness_counts_the_fewest_words_that_change(make_sentences: ModuleType) -> None:
     masked = np.array([[-1, 5, -1, 6, 7], [-1, 8, 9, -3, -3]], dtype=np.int32)
-    training = make_sentences.TrainingText(frozenset(range(10)), masked, np.array([5, 3]))
-    assert training.nearness([-1, 5, -1, 6, 7]) == 1
-    assert training.nearness([-1, 5, -1, 4, 7]) == pytest.approx(4 / 5)
-    assert training.nearness([-1, 8, 9, 4]) == pytest.approx(3 / 4)  # inserted: over the longer one's words
-    assert training.nearness([4, 4, 4]) == 0
+    training = make_sentences.TrainingText(frozenset(range(10)), masked, np.array([5, 3]), np.array([1.0, 0.25]))
+    assert training.nearest([-1, 5, -1, 6, 7]) == (1, 1)
+    assert training.nearest([-1, 5, -1, 4, 7]) == (pytest.approx(4 / 5), 1)
+    assert training.nearest([-1, 8, 9, 4]) == (pytest.approx(3 / 4), 0.25)  # inserted: over the longer one's words
+    assert training.nearest([4, 4, 4]) == (0, 0.625)  # as far from both
 
 
 def test_right_is_the_antecedent_alone_with_most_weight(make_sentences: ModuleType) -> None:
@@ -106,7 +113,46 @@ def test_right_is_the_antecedent_alone_with_most_weight(make_sentences: ModuleTy
     other = 1 - example.antecedents[0]
     most, tie = [0.2, 0.2], (0.3, 0.3)
     most[other] = 0.4
-    readings = tuple(make_sentences.Reading(other, weights, (), 0.5) for weights in (tuple(most), tie))
+    readings = tuple(make_sentences.Reading(other, weights, (), 0.5, 0.5) for weights in (tuple(most), tie))
     sentence = make_sentences.Sentence(example, readings)
     assert not any([sentence.answered(0), sentence.pointed(0), sentence.pointed(1)])
     assert sentence.is_known
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_no_everyday_scene_words_one_of_the_sentences(make_sentences: ModuleType, language: str) -> None:
+    numbers: defaultdict[str, int] = defaultdict(lambda: len(numbers))
+    scenes = everyday.load(language, CONTENT_FOLDER).scenes
+    written = sorted(
+        {
+            tuple(pieces(f"{wording} {scene.link[0]} {reading}", language))
+            for scene in scenes
+            for wording in (*scene.forward, *scene.backward)
+            for readings in scene.readings
+            for reading in readings
+        }
+    )
+    masked = np.full((len(written), max(map(len, written))), -1, dtype=np.int32)
+    for row, words in enumerate(written):
+        masked[row, : len(words)] = [numbers[word] for word in words]
+    lengths = np.array([len(words) for words in written])
+    training = make_sentences.TrainingText(frozenset(), masked, lengths, np.zeros(len(written)))
+    for example in listed(language):
+        nearness, _ = training.nearest([numbers[word] for word in pieces(with_slots(example), language)])
+        assert nearness <= make_sentences.NEAREST_SCENE, example.text
+
+
+def with_slots(example: Example) -> str:
+    """A sentence with slots for its candidates and its pronoun, as a scene has them, without its full stop."""
+    slots = {example.pronoun: "{he}"} | {span: "{A}" for spans in example.candidates for span in spans}
+    text = example.text.rstrip(".。")
+    for (start, end), slot in sorted(slots.items(), reverse=True):
+        text = f"{text[:start]} {slot} {text[end:]}"
+    return text
+
+
+def pieces(text: str, language: str) -> list[str]:
+    """Words, or Chinese characters, of a text with slots; determiners and the form of a pronoun are no part of them."""
+    slots = re.sub(r"\{(?:A|B)\}", "{A}", re.sub(r"\{(?:he|him|his|himself)\}", "{he}", text))
+    found = re.findall(r"\{\w+\}|[a-z']+|[^\sa-z{}]", slots.lower())
+    return [word for word in found if language == "zh" or word not in ("the", "a")]

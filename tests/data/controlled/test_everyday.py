@@ -8,8 +8,12 @@ import pytest
 
 from anaphora.base.errors import UserError
 from anaphora.base.language import LANGUAGES
-from anaphora.data.controlled import corpus, everyday
+from anaphora.data.controlled import corpus, everyday, splits
+from anaphora.data.controlled import lexicon as lexicons
+from anaphora.data.controlled.everyday import EverydayScene
 from anaphora.data.controlled.lexicon import CONTENT_FOLDER
+from anaphora.data.controlled.quads import QuadGenerator
+from anaphora.data.controlled.scenes import REWORDED, EverydayGenerator
 from anaphora.data.example import Example
 from anaphora.settings.data import EVERYDAY, ControlledCorpus
 
@@ -81,7 +85,7 @@ def test_of_a_quad_either_candidate_is_meant_once_in_either_place(
             meant = {(example.words(example.antecedents[0]), example.antecedents[0]) for example in quad}
             assert len(quad) == len(meant) == 4
             assert len({example.text[slice(*example.pronoun)] for example in quad[:1]}) == 1
-            assert {example.factors["stratum"] for example in quad} == {EVERYDAY}
+            assert {example.factors["stratum"] for example in quad} in ({EVERYDAY}, {REWORDED})
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -110,6 +114,50 @@ def test_frames_and_the_nouns_of_a_scene_are_new_in_dev_and_test(
     for split in ("dev", "test"):
         repeated = {noun for _, noun in shown["train"] & shown[split]}
         assert repeated <= {noun.lower() for noun in small}
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_reworded_scenes_are_worded_as_training_never_words_them(
+    generated: dict[str, list[Example]], language: str
+) -> None:
+    readings: dict[str, set[tuple[str, str]]] = defaultdict(set)
+    for split, examples in generated.items():
+        for example in everyday_items(examples):
+            if example.language == language and (split == "train" or example.factors["stratum"] == REWORDED):
+                readings[split].add((example.factors["scenario"], example.factors["cue"]))
+    assert not readings["train"] & (readings["dev"] | readings["test"])
+    assert {scene for scene, _ in readings["dev"]}.isdisjoint(scene for scene, _ in readings["test"])
+    assert all(len(readings[split]) >= 30 for split in ("dev", "test"))
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_what_a_scene_withholds_is_made_of_words_that_others_show(language: str) -> None:
+    content = everyday.load(language, CONTENT_FOLDER)
+    lexicon = lexicons.load(language)
+    quads = QuadGenerator(lexicon, splits.assign_cosets(lexicon, 0, 0.2), 3)
+    drawn = EverydayGenerator(content, 0, quads)
+    shown, withheld = (
+        {scene.name: scene for scene in scenes}
+        for scenes in (
+            drawn.scenes("train", EVERYDAY),
+            [*drawn.scenes("dev", REWORDED), *drawn.scenes("test", REWORDED)],
+        )
+    )
+    assert set(shown) == {scene.name for scene in content.scenes}
+    assert len(withheld) > len(shown) / 2
+    around = [*content.frames["train"], *(link for scene in content.scenes for link in scene.link)]
+    inside = [text for scene in shown.values() for text in texts(scene)]
+    words = {word for text in (*around, *inside) for word in text.split()}
+    words |= {
+        form for nouns in content.nouns.values() for noun in nouns for form in (noun.word, noun.plural_or_classifier)
+    }
+    for scene in withheld.values():
+        assert not set(texts(scene)) & set(texts(shown[scene.name]))
+        assert {word for text in texts(scene) for word in text.split()} <= words
+
+
+def texts(scene: EverydayScene) -> list[str]:
+    return [*scene.forward, *scene.backward, *scene.readings[0], *scene.readings[1]]
 
 
 def test_no_position_is_right_more_often_than_another(generated: dict[str, list[Example]]) -> None:

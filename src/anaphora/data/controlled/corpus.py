@@ -15,7 +15,7 @@ from anaphora.data.controlled import lexicon as lexicons
 from anaphora.data.controlled.lexicon import CONTENT_FOLDER, FOLDERS
 from anaphora.data.controlled.octads import LEVELS, OctadGenerator, sentence_plans
 from anaphora.data.controlled.quads import QuadGenerator, QuadIdentity
-from anaphora.data.controlled.scenes import EverydayGenerator
+from anaphora.data.controlled.scenes import REWORDED, EverydayGenerator
 from anaphora.data.controlled.templates import CueTypeContent, Template
 from anaphora.data.corpora.division import ReadingReport
 from anaphora.data.example import SPLITS, Example
@@ -148,10 +148,13 @@ def _generate_language(settings: ControlledCorpus, language: str, content: Path)
     if EVERYDAY in wanted:
         drawn = EverydayGenerator(everyday.load(language, content), settings.seed, quads)
         for split in SPLITS:
-            draw = _everyday_draw(drawn, split, _generator(settings.seed, language, EVERYDAY, split, EVERYDAY))
             items = _everyday_items(settings, split, len(wanted) - 1)
-            for group in _generate_groups(draw, (language, EVERYDAY, split, EVERYDAY), items, texts):
-                yield split, group
+            for stratum in (EVERYDAY,) if split == "train" else (EVERYDAY, REWORDED):
+                draw = _everyday_draw(
+                    drawn, split, stratum, _generator(settings.seed, language, EVERYDAY, split, stratum)
+                )
+                for group in _generate_groups(draw, (language, EVERYDAY, split, stratum), items, texts):
+                    yield split, group
 
 
 def _generator(seed: int, language: str, kind: str, split: str, stratum: str) -> random.Random:
@@ -185,11 +188,11 @@ def _octad_draw(octads: OctadGenerator, split: str, stratum: str, chance: random
     return lambda place: octads.octad(level, next(plans), place, chance)
 
 
-def _everyday_draw(everyday_quads: EverydayGenerator, split: str, chance: random.Random) -> _Draw:
-    """Everyday quads: every scene, and every frame of the split, in turn."""
-    content = everyday_quads.content
-    in_turn = cycle(chance.sample(content.scenes, len(content.scenes)))
-    frames = len(content.frames[split])
+def _everyday_draw(everyday_quads: EverydayGenerator, split: str, stratum: str, chance: random.Random) -> _Draw:
+    """Everyday quads: the scenes in turn, each in any frame of the split."""
+    scenes_of_stratum = everyday_quads.scenes(split, stratum)
+    in_turn = cycle(chance.sample(scenes_of_stratum, len(scenes_of_stratum)))
+    frames = len(everyday_quads.content.frames[split])
     return lambda place: everyday_quads.quad(next(in_turn), chance.randrange(frames), place, chance)
 
 

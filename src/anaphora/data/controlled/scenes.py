@@ -1,13 +1,17 @@
 """Quads of everyday sentences: two readings of a scene, by two orders of its participants.
 
-A scene's wordings are shown in every split: what dev and test ask is whether its nouns may be new to it, in frames that
-are new too. Every scene holds out its own nouns, so that each noun occurs in the training sentences of other scenes.
+In the stratum `everyday` dev and test ask whether the nouns of a scene may be new to it, in frames that are new too;
+its wordings and readings are those of training. In `everyday_reworded` they are new as well: of most scenes training
+never shows one wording of each order and one reading of each participant. What a scene holds out, nouns and words of
+texts, occurs in the training sentences of other scenes.
 """
 
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 from anaphora.data.controlled.everyday import (
     AGREEMENT,
@@ -25,10 +29,14 @@ from anaphora.data.controlled.templates import NounPhrase, fill_pools, render
 from anaphora.data.example import Example
 from anaphora.settings.data import EVERYDAY
 
+REWORDED = "everyday_reworded"
+"""The stratum of wordings and readings that training never shows."""
 LEAST_HELD_OUT = 2
 """Nouns that a scene holds out of a class, at least; a class with too few is shown in every split."""
 PLURAL_SHARE = 0.3
 """Of the quads of a scene whose participants can stand in either number."""
+_LEAST_SHOWN = 2
+"""Texts of training, at least, in which each word of a withheld text occurs, and wordings that a scene keeps."""
 _DETERMINERS = {
     ("en", "singular"): ("the", "the", "the", "the", "a", "this", "that", "our"),
     ("en", "plural"): ("the", "the", "the", "these", "those", "our", "some", "two"),
@@ -50,6 +58,13 @@ class EverydayGenerator:
 
     def __init__(self, content: EverydayContent, seed: int, quads: QuadGenerator) -> None:
         self.content, self.seed, self.quads = content, seed, quads
+        self._shown, self._withheld = _divided(content, seed)
+
+    def scenes(self, split: str, stratum: str) -> list[EverydayScene]:
+        """The scenes of a split and stratum, with the texts that it may use of each."""
+        if stratum != REWORDED:
+            return self._shown
+        return self._withheld[("dev", "test").index(split) :: 2]
 
     def quad(self, scene: EverydayScene, frame: int, place: QuadIdentity, chance: random.Random) -> list[Example]:
         """Two readings of a scene by two orders of its participants, in one frame of the split."""
@@ -166,3 +181,39 @@ def _agreeing(tokens: Sequence[str], agreement: Agreement) -> list[str]:
 def _words(reading: str) -> str:
     """A reading without its slots."""
     return " ".join(word for word in reading.split() if word[0] != "{")
+
+
+def _divided(content: EverydayContent, seed: int) -> tuple[list[EverydayScene], list[EverydayScene]]:
+    """All scenes with what training shows of them, and those that withhold something with that alone."""
+    chance = generator(seed, content.language, EVERYDAY, "withheld")
+    phrases = Counter(word for phrase in content.training_phrases() for word in set(phrase.split()))
+    shown, withheld = [], []
+    for scene in chance.sample(content.scenes, len(content.scenes)):
+        kept, spared = [], []
+        left = phrases.copy()
+        for texts in (scene.forward, scene.backward, *scene.readings):
+            spare = _dispensable(chance.sample(texts, len(texts)), left)
+            kept.append(tuple(text for text in texts if text not in spare))
+            spared.append(spare)
+        if all(spared[number] or not texts for number, texts in enumerate(kept)):
+            withheld.append(_with_texts(scene, spared))
+            shown.append(_with_texts(scene, kept))
+            phrases = left
+        else:
+            shown.append(scene)
+    return shown, withheld
+
+
+def _dispensable(texts: Sequence[str], phrases: Counter[str]) -> tuple[str, ...]:
+    """The first text whose words stay in enough other phrases, which lose it; none where a scene cannot spare one."""
+    for text in texts if len(texts) > _LEAST_SHOWN else ():
+        words = set(text.split())
+        if all(phrases[word] > _LEAST_SHOWN for word in words):
+            phrases.subtract(words)
+            return (text,)
+    return ()
+
+
+def _with_texts(scene: EverydayScene, texts: Sequence[tuple[str, ...]]) -> EverydayScene:
+    forward, backward, first, second = texts
+    return replace(scene, forward=forward, backward=backward, readings=(first, second))
