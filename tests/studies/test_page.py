@@ -10,6 +10,8 @@ from matplotlib.figure import Figure
 
 from anaphora.base.errors import UserError
 from anaphora.base.files import write_json
+from anaphora.report.figures import style
+from anaphora.report.wording import spoken_in
 from anaphora.studies.page.index import read_studies, verdict_figures, write_study_index
 from anaphora.studies.page.study import conclusions, draw_study_figures, write_study_page
 from anaphora.studies.page.words import axis_value
@@ -84,6 +86,26 @@ def test_cells_that_do_not_solve_the_task_are_hatched_where_alignment_is_shown()
         1,
         1,
     ]
+    assert nothing_is_cut(figure)
+
+
+@pytest.mark.parametrize(
+    ("spoken", "question", "break_at"),
+    [
+        ("en", "What makes a head attend to the antecedent " * 3 + "then?", " "),
+        ("zh", "没有任何损失作用于注意力时，是什么使一个头关注先行词" * 3 + "？", ""),
+    ],
+)
+def test_the_title_of_a_figure_is_the_question_on_as_many_lines_as_a_page_is_wide(
+    spoken: str, question: str, break_at: str
+) -> None:
+    result = study() | {"question": question, "question_zh": question}
+    with spoken_in(spoken):
+        figure = draw_study_figures(result)["cells_en"]
+    title = [text.get_text() for text in figure.axes[0].texts if text.get_fontsize() > style.TEXT]
+    assert len(title) > 2 and question in break_at.join(title)
+    assert not any(line.startswith(tuple("，？；")) for line in title)
+    assert figure.get_figwidth() == pytest.approx(style.DOUBLE_COLUMN)
     assert nothing_is_cut(figure)
 
 
