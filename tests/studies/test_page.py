@@ -102,7 +102,7 @@ def test_the_title_of_a_figure_is_the_question_on_as_many_lines_as_a_page_is_wid
     result = study() | {"question": question, "question_zh": question}
     with spoken_in(spoken):
         figure = draw_study_figures(result)["cells_en"]
-    title = [text.get_text() for text in figure.axes[0].texts if text.get_fontsize() > style.TEXT]
+    title = [text.get_text() for text in figure.axes[0].texts if float(text.get_fontsize()) > style.TEXT]
     assert len(title) > 2 and question in break_at.join(title)
     assert not any(line.startswith(tuple("，？；")) for line in title)
     assert figure.get_figwidth() == pytest.approx(style.DOUBLE_COLUMN)

@@ -18,7 +18,7 @@ from anaphora.base.batch import Batch
 from anaphora.benchmark.layouts import non_padding_share
 from anaphora.benchmark.stopwatch import OURS, Variant
 from anaphora.data.batches.batching import TrainingBatches
-from anaphora.model.linear import has_faster_kernel
+from anaphora.model.kernels.linear import has_faster_kernel
 from anaphora.model.pronoun_model import PronounModel
 from anaphora.runs.directory import randomly_initialised
 from anaphora.settings.model.prediction import slots_of

@@ -6,7 +6,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from anaphora.base.errors import UserError
-from anaphora.model.linear import Linear
+from anaphora.model.kernels.linear import Linear
 from anaphora.settings.extensions import extensible
 from anaphora.settings.model import encoder as model_settings
 

@@ -1,0 +1,1 @@
+"""Operations that have a faster kernel on some processors."""
