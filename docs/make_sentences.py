@@ -269,12 +269,12 @@ def page(language: str, groups: Sequence[Group]) -> str:
         parts += [say[group.name].format(same=_same_answers(every), limit=NEAREST_SCENE, runs=len(group.runs))]
         if group.name == EVERYDAY:
             parts += [scenes_table(group.runs, say), say["scenes"]]
-        for asked in LANGUAGES:
-            parts += [f"### {say[asked + group.name]}\n\n{summary_table(group.sentences[asked], say)}"]
+        for written in LANGUAGES:
+            parts += [f"### {say[written + group.name]}\n\n{summary_table(group.sentences[written], say)}"]
     parts += [say["nearness"].format(**_nearness(groups[0].sentences))]
     for group in groups:
-        for asked in LANGUAGES:
-            parts += [f"## {say['all' + group.name]}{say[asked]}\n\n{sentence_table(group.sentences[asked], say)}"]
+        for written in LANGUAGES:
+            parts += [f"## {say['all' + group.name]}{say[written]}\n\n{sentence_table(group.sentences[written], say)}"]
     return "\n\n".join(parts) + "\n"
 
 

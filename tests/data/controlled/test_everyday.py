@@ -135,12 +135,12 @@ def test_what_a_scene_withholds_is_made_of_words_that_others_show(language: str)
     content = everyday.load(language, CONTENT_FOLDER)
     lexicon = lexicons.load(language)
     quads = QuadGenerator(lexicon, splits.assign_cosets(lexicon, 0, 0.2), 3)
-    drawn = EverydayGenerator(content, 0, quads)
+    quads_of_scenes = EverydayGenerator(content, 0, quads)
     shown, withheld = (
         {scene.name: scene for scene in scenes}
         for scenes in (
-            drawn.scenes("train", EVERYDAY),
-            [*drawn.scenes("dev", REWORDED), *drawn.scenes("test", REWORDED)],
+            quads_of_scenes.scenes("train", EVERYDAY),
+            [*quads_of_scenes.scenes("dev", REWORDED), *quads_of_scenes.scenes("test", REWORDED)],
         )
     )
     assert set(shown) == {scene.name for scene in content.scenes}

@@ -146,12 +146,12 @@ def _generate_language(settings: ControlledCorpus, language: str, content: Path)
                     yield split, group
     # Last, since the words that a quad draws depend on what others have drawn: the rest of the corpus stays as it is.
     if EVERYDAY in wanted:
-        drawn = EverydayGenerator(everyday.load(language, content), settings.seed, quads)
+        everyday_quads = EverydayGenerator(everyday.load(language, content), settings.seed, quads)
         for split in SPLITS:
             items = _everyday_items(settings, split, len(wanted) - 1)
             for stratum in (EVERYDAY,) if split == "train" else (EVERYDAY, REWORDED):
                 draw = _everyday_draw(
-                    drawn, split, stratum, _generator(settings.seed, language, EVERYDAY, split, stratum)
+                    everyday_quads, split, stratum, _generator(settings.seed, language, EVERYDAY, split, stratum)
                 )
                 for group in _generate_groups(draw, (language, EVERYDAY, split, stratum), items, texts):
                     yield split, group
