@@ -18,6 +18,7 @@ from torch import Tensor
 from anaphora.base.batch import Batch
 from anaphora.base.errors import UserError
 from anaphora.base.files import locked_directory
+from anaphora.model.kernels.linear import has_faster_kernel
 from anaphora.runs.directory import RunFiles, load
 from anaphora.settings.run import Config
 from anaphora.settings.training import Validation
@@ -236,6 +237,21 @@ def test_the_run_records_every_validation_and_keeps_the_weights_of_the_lowest_lo
         "attention_mass/layer_0_head_0",
     } <= set(recorded["validations"][0])
     assert all(0 <= one["attention_candidate_accuracy/layer_0_head_0"] <= 1 for one in recorded["validations"])
+
+
+@pytest.mark.parametrize(("precision", "recorded"), [("32", "32-true"), ("bf16-mixed", "bf16-mixed")])
+def test_the_run_records_what_decides_its_rounding(tiny: Tiny, tmp_path: Path, precision: str, recorded: str) -> None:
+    computed_with = record(train(tiny(tmp_path, f"trainer.precision={precision}")).directory)["computed_with"]
+    by_one_dnn = precision == "32" and has_faster_kernel()
+    assert computed_with == {
+        "torch": torch.__version__,
+        "device": "cpu",
+        "precision": recorded,
+        "compiled": False,
+        "threads": torch.get_num_threads(),
+        "processes": 1,
+        "products": "oneDNN" if by_one_dnn else "torch",
+    }
 
 
 def overfits(tiny: Tiny, output: Path, *more: str) -> Config:

@@ -302,6 +302,7 @@ _RECORD = {
     "steps?": int,
     "train_seconds?": float,
     "curves_seconds?": float,
+    "computed_with?": dict,
     "best_validation?": int,
     "validations": [{str: float}],
 }

@@ -11,10 +11,12 @@ from types import FrameType
 from typing import Any
 
 import pytorch_lightning as lightning
+import torch
 from tqdm import tqdm
 
 from anaphora.base.files import atomic_write, write_json
 from anaphora.base.messages.translation import in_interface_language
+from anaphora.model.kernels.linear import has_faster_kernel
 from anaphora.runs.directory import RunFiles, save_weights
 from anaphora.settings.training import Validation
 from anaphora.training.module import TrainingModule
@@ -90,13 +92,15 @@ class ValidationCheckpoint(lightning.Callback):
         curves_seconds: how many of them the loggers took.
     """
 
-    def __init__(self, layout: RunFiles, settings: Validation) -> None:
+    def __init__(self, layout: RunFiles, settings: Validation, *, compiled: bool = False) -> None:
         self.layout, self.patience, self.keep = layout, settings.patience, settings.keep
+        self.compiled = compiled
         self.validations: list[dict[str, float]] = []
         self.seconds = 0.0
         self.curves_seconds = 0.0
         self._since = time.perf_counter()
         self._writes = False
+        self._computed_with: dict[str, Any] = {}
 
     @property
     def best_validation(self) -> dict[str, float]:
@@ -113,6 +117,7 @@ class ValidationCheckpoint(lightning.Callback):
     def setup(self, trainer: lightning.Trainer, module: lightning.LightningModule, stage: str) -> None:
         # Here and not where training starts, which a run that is resumed after its last step never does.
         self._writes = trainer.is_global_zero
+        self._computed_with = computed_with(trainer, compiled=self.compiled)
 
     def on_train_start(self, trainer: lightning.Trainer, module: lightning.LightningModule) -> None:
         self._since = time.perf_counter()
@@ -148,6 +153,7 @@ class ValidationCheckpoint(lightning.Callback):
             "steps": int(self.validations[-1]["step"]),
             "train_seconds": round(self.seconds, 3),
             "curves_seconds": round(self.curves_seconds, 3),
+            "computed_with": self._computed_with,
             "best_validation": self._best(),
             "validations": self.validations,
         }
@@ -186,3 +192,23 @@ class ValidationCheckpoint(lightning.Callback):
 
     def _since_best(self) -> int:
         return len(self.validations) - 1 - self._best()
+
+
+def computed_with(trainer: lightning.Trainer, *, compiled: bool) -> dict[str, Any]:
+    """What decides the rounding of a run besides its settings.
+
+    Returns:
+        The version of torch, the device, the precision, whether the model is compiled, the threads and processes, and
+        whose matrix products the linear layers take (`oneDNN` or `torch`).
+    """
+    device = trainer.strategy.root_device.type
+    plain = device == "cpu" and trainer.precision == "32-true" and not compiled
+    return {
+        "torch": torch.__version__,
+        "device": device,
+        "precision": str(trainer.precision),
+        "compiled": compiled,
+        "threads": torch.get_num_threads(),
+        "processes": trainer.world_size,
+        "products": "oneDNN" if plain and has_faster_kernel() else "torch",
+    }

@@ -154,7 +154,7 @@ def _train(claimed: _Claim, processes: Processes, device: torch.device) -> Train
     steps = min(config.optimizer.steps, config.trainer.limit_steps or config.optimizer.steps)
     data = TrainingDataModule(config, encoded, validation, steps, minimal_pairs)
     module = TrainingModule(model, config.task, config.optimizer, config.seed)
-    history = ValidationCheckpoint(layout, config.validation)
+    history = ValidationCheckpoint(layout, config.validation, compiled=config.trainer.compile)
     callbacks: list[lightning.Callback] = [history]
     if processes.rank == 0:
         callbacks.append(CurvesCallback(history, config, tokenizer, validation, steps))
