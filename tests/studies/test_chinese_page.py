@@ -175,7 +175,9 @@ def test_a_study_that_has_no_chinese_is_shown_as_it_is(tmp_path: Path) -> None:
 
 
 def test_a_chinese_name_of_nothing_is_refused() -> None:
-    with pytest.raises(UserError, match=r"names_zh \('two'\) must be a factor or a cell: prediction head, heads,"):
+    with pytest.raises(
+        UserError, match=r"names_zh \('two'\) must be a factor, a cell or a pool: prediction head, heads,"
+    ):
         plan(names_zh={"two": "二"})
     with pytest.raises(UserError, match=r"interface_language \('fr'\) must be one of en, zh, both"):
         plan(interface_language="fr")

@@ -171,7 +171,8 @@ def test_every_study_composes_with_all_its_cells(path: Path, compose: Callable[.
     assert {cell.config.trainer.pictures for cell in cells} == {0}
     chinese = [plan.question_zh, plan.prediction_zh, *(rule.statement_zh for rule in plan.rules)]
     assert all(text and CHINESE_CHARACTER.search(text) for text in chinese)
-    assert set(plan.names_zh) == {name for factor, changes in plan.factors.items() for name in (factor, *changes)}
+    factors = {name for factor, changes in plan.factors.items() for name in (factor, *changes)}
+    assert set(plan.names_zh) == factors | set(plan.pools)
 
 
 def test_more_settings_hold_for_every_cell(compose: Callable[..., Any]) -> None:

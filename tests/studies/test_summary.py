@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from invented import cells, plan, record, records, rule, study
 
+from anaphora.base.errors import UserError
 from anaphora.studies.summary import summarise, table_rows
 
 
@@ -51,6 +52,46 @@ def test_an_interaction_is_what_both_changes_do_beyond_their_sum() -> None:
         "pairs": 2,
         "interval": [pytest.approx(-0.16), pytest.approx(-0.15)],
     }
+
+
+def test_a_pool_puts_the_runs_of_its_cells_together() -> None:
+    (pool,) = study(pools={"two": ["base", "one"]})["pools"]
+    assert (pool["name"], pool["cells"]) == ("two", ["base", "one"])
+    assert [(run["cell"], run["seed"]) for run in pool["runs"]] == [
+        (cell, seed) for cell in ("base", "one") for seed in range(3)
+    ]
+    group = pool["groups"]["en"]["set"]
+    assert group["measures"]["candidate_accuracy"] == {
+        "values": [0.90, 0.91, 0.92, 0.95, 0.96, 0.97],
+        "median": 0.935,
+        "lowest": 0.90,
+        "highest": 0.97,
+    }
+    assert (group["solved"], group["runs"]) == (6, 6)
+
+
+def test_a_rule_may_be_about_a_pool() -> None:
+    chosen = rule(cell="two", measure="candidate_accuracy", at_least=0.93)
+    row = study(pools={"two": ["base", "one"]}, rules=[chosen])["verdict"]["rules"][0]
+    assert row["passed"] is True
+    assert row["spreads"]["en"]["median"] == 0.935
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"pools": {"one": ["base", "bilinear"]}}, "there is a cell of that name"),
+        ({"pools": {"two": ["base", "none"]}}, "'none'\\) must be one of the study's cells: base, "),
+        ({"pools": {"two": ["base"]}}, "at least two different cells"),
+        (
+            {"pools": {"two": ["base", "one"]}, "rules": [rule(cell="two", baseline_cell="base", at_least=0)]},
+            "have no partners of the same seed",
+        ),
+    ],
+)
+def test_a_pool_that_cannot_be_made_is_refused(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        plan(**changes)
 
 
 @pytest.mark.parametrize(

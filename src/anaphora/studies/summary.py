@@ -47,10 +47,11 @@ def summarise(plan: StudyPlan, cells: Sequence[Cell], records: Sequence[RunRecor
 
     Returns:
         {"name", "question", "prediction", "question_zh", "prediction_zh", "names_zh", "solved", "seeds", "split",
-        "base", "cells", "interactions", "verdict"}. A cell has "name", "factor", "parts", "overrides", "runs" and
-        "groups": {language: {group: {"solved": of its seeds, "runs", "is_solved": whether the median is, or None,
+        "base", "cells", "pools", "interactions", "verdict"}. A cell has "name", "factor", "parts", "overrides", "runs"
+        and "groups": {language: {group: {"solved": of its seeds, "runs", "is_solved": whether the median is, or None,
         "measures": {measure: {"values", "median", "lowest", "highest"}}, "against_base": {measure: {"median", "lowest",
-        "highest", "interval", "pairs"}}}}}. Differences are taken seed by seed; those of alignment only between runs
+        "highest", "interval", "pairs"}}}}}. A pool has "name", "cells", "runs" and the "groups" of all its cells' runs,
+        cell by cell. Differences are taken seed by seed; those of alignment only between runs
         that both solve the task.
     """
     summaries = [
@@ -62,6 +63,7 @@ def summarise(plan: StudyPlan, cells: Sequence[Cell], records: Sequence[RunRecor
             base = _group(by_name[BASE_CELL], language, group)
             is_base = summary is by_name[BASE_CELL]
             values["against_base"] = {} if is_base or base is None else _differences_to_base(plan, values, base)
+    pools = [_pool_summary(plan, pool, pooled, records) for pool, pooled in plan.pools.items()]
     return {
         "name": plan.name,
         "question": plan.question,
@@ -74,13 +76,19 @@ def summarise(plan: StudyPlan, cells: Sequence[Cell], records: Sequence[RunRecor
         "split": plan.split,
         "base": list(plan.base) + list(plan.more),
         "cells": summaries,
+        "pools": pools,
         "interactions": list(_interactions(plan, summaries, by_name)),
-        "verdict": verdict(plan, by_name),
+        "verdict": verdict(plan, by_name | {pool["name"]: pool for pool in pools}),
     }
 
 
+def table_cells(study: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What the tables of a study have rows of: its cells, then its pools."""
+    return [*study["cells"], *study["pools"]]
+
+
 def each_group(cell: Mapping[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """(language, group, its summary) of a cell."""
+    """(language, group, its summary) of a cell or a pool."""
     for language, groups in cell["groups"].items():
         for group, summary in groups.items():
             yield language, group, summary
@@ -178,7 +186,7 @@ def _terminal_table(study: Mapping[str, Any], language: str) -> Table:
         table.add_column(phrase("study_columns", name))
     for name in measures:
         table.add_column(measure_label(name), justify="right")
-    for cell in study["cells"]:
+    for cell in table_cells(study):
         for group, summary in cell["groups"].get(language, {}).items():
             values = [measure_text(summary, name) for name in measures]
             table.add_row(cell["name"], items_label(group), str(summary["runs"]), *values)
@@ -186,15 +194,7 @@ def _terminal_table(study: Mapping[str, Any], language: str) -> Table:
 
 
 def _cell_summary(plan: StudyPlan, cell: Cell, records: Sequence[RunRecord]) -> dict[str, Any]:
-    by_seed = {record.seed: record for record in records}
-    runs = [by_seed[seed] for seed in plan.seeds]
-    names = dict.fromkeys(
-        (language, group) for run in runs for language, groups in run.groups.items() for group in groups
-    )
-    groups: dict[str, dict[str, Any]] = {}
-    for language, group in names:
-        by_run = [run.groups.get(language, {}).get(group, {}) for run in runs]
-        groups.setdefault(language, {})[group] = _seed_summary(plan, by_run)
+    runs = _by_seed(plan, records)
     return {
         "name": cell.name,
         "factor": cell.factor,
@@ -204,8 +204,36 @@ def _cell_summary(plan: StudyPlan, cell: Cell, records: Sequence[RunRecord]) -> 
             {"seed": run.seed, "status": run.status, "error": run.error, "head": run.head, "seconds": run.seconds}
             for run in runs
         ],
-        "groups": groups,
+        "groups": _group_summaries(plan, runs),
     }
+
+
+def _pool_summary(plan: StudyPlan, name: str, cells: Sequence[str], records: Sequence[RunRecord]) -> dict[str, Any]:
+    runs = [run for cell in cells for run in _by_seed(plan, [record for record in records if record.cell == cell])]
+    return {
+        "name": name,
+        "cells": list(cells),
+        "runs": [{"cell": run.cell, "seed": run.seed, "status": run.status} for run in runs],
+        "groups": _group_summaries(plan, runs),
+    }
+
+
+def _by_seed(plan: StudyPlan, records: Sequence[RunRecord]) -> list[RunRecord]:
+    """The records of one cell in the order of the plan's seeds."""
+    by_seed = {record.seed: record for record in records}
+    return [by_seed[seed] for seed in plan.seeds]
+
+
+def _group_summaries(plan: StudyPlan, runs: Sequence[RunRecord]) -> dict[str, dict[str, Any]]:
+    """{language: {group: its summary over runs}}."""
+    names = dict.fromkeys(
+        (language, group) for run in runs for language, groups in run.groups.items() for group in groups
+    )
+    groups: dict[str, dict[str, Any]] = {}
+    for language, group in names:
+        by_run = [run.groups.get(language, {}).get(group, {}) for run in runs]
+        groups.setdefault(language, {})[group] = _seed_summary(plan, by_run)
+    return groups
 
 
 def _seed_summary(plan: StudyPlan, by_run: Sequence[Mapping[str, float | None]]) -> dict[str, Any]:

@@ -33,7 +33,7 @@ class VerdictRule:
 
     statement: str = MISSING  # the condition in words
     statement_zh: str | None = None  # the same in Chinese, for the Chinese page
-    cell: str = MISSING  # the cell that it is about
+    cell: str = MISSING  # the cell or pool that it is about
     measure: str = "task_accuracy"  # a column of study.csv
     seed_statistic: str = "median"  # of the seeds' values: median, lowest or highest
     group: str = "all"  # which items: all, set, role or another group of study.csv
@@ -84,10 +84,11 @@ class StudyPlan:
     prediction: str = MISSING  # what is expected, and why
     question_zh: str | None = None  # the question in Chinese, for the Chinese page; by default as it is
     prediction_zh: str | None = None  # the prediction in Chinese
-    names_zh: dict[str, str] = field(default_factory=dict)  # cells and factors -> their Chinese names on that page
+    names_zh: dict[str, str] = field(default_factory=dict)  # cells, pools, factors -> their Chinese names on that page
     base: list[str] = field(default_factory=list)  # overrides of scripts/train.py with which every cell begins
     factors: dict[str, dict[str, list[str]]] = field(default_factory=dict)  # factor -> cell -> its overrides
     pairs: list[list[str]] = field(default_factory=list)  # cells whose changes are made together, to see interactions
+    pools: dict[str, list[str]] = field(default_factory=dict)  # pool -> cells whose runs are also summarised together
     seeds: list[int] = field(default_factory=lambda: [0, 1, 2, 3, 4])
     measures: list[str] = field(default_factory=lambda: ["scores"])
     rules: list[VerdictRule] = field(default_factory=list)  # the claim holds where all of them do
@@ -147,17 +148,35 @@ class StudyPlan:
             if len(set(pair)) != len(pair) or len(pair) < 2:
                 raise UserError(f"pairs ({pair}) must name at least two different cells")
         names = [BASE_CELL, *single, *(combined_cell_name(pair) for pair in self.pairs)]
+        self._check_pools(names)
+        of_one_cell = [rule for rule in self.rules if rule.cell not in self.pools]
         for name in (
             *self.only,
-            *(rule.cell for rule in self.rules),
-            *(rule.baseline_cell or BASE_CELL for rule in self.rules),
+            *(rule.cell for rule in of_one_cell),
+            *(rule.baseline_cell or BASE_CELL for rule in of_one_cell),
         ):
             if name not in names:
                 raise UserError(f"{name!r} is no cell of the study {self.name} (it has: {', '.join(names)})")
-        nameable = [*self.factors, BASE_CELL, *single]
+        nameable = [*self.factors, BASE_CELL, *single, *self.pools]
         for name in self.names_zh:
             if name not in nameable:
-                raise UserError(f"names_zh ({name!r}) must be a factor or a cell: {', '.join(nameable)}")
+                raise UserError(f"names_zh ({name!r}) must be a factor, a cell or a pool: {', '.join(nameable)}")
+
+    def _check_pools(self, cells: list[str]) -> None:
+        for pool, pooled in self.pools.items():
+            if pool in cells:
+                raise UserError(f"pools ({pool!r}) must have a name of its own, and there is a cell of that name")
+            for name in pooled:
+                if name not in cells:
+                    raise UserError(f"pools ({pool}: {name!r}) must be one of the study's cells: {', '.join(cells)}")
+            if len(set(pooled)) != len(pooled) or len(pooled) < 2:
+                raise UserError(f"pools ({pool}: {pooled}) must name at least two different cells")
+        for rule in self.rules:
+            if rule.cell in self.pools and rule.baseline_cell is not None:
+                raise UserError(
+                    f"rules ({rule.statement!r}): baseline_cell ({rule.baseline_cell}) must be absent, because the "
+                    f"runs of the pool {rule.cell} have no partners of the same seed there"
+                )
 
 
 def is_share(measure: str) -> bool:

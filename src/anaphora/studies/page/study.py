@@ -45,6 +45,7 @@ from anaphora.studies.page.words import (
     table_title,
     value_in,
 )
+from anaphora.studies.summary import table_cells
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -279,7 +280,7 @@ def _cell_tables(study: Study) -> Iterator[PageElement]:
             if measure != "items"
         )
         rows = []
-        for cell in study["cells"]:
+        for cell in table_cells(study):
             for group, summary in cell["groups"].get(language, {}).items():
                 values = [measure_text(summary, measure) for measure in measures]
                 rows.append([cell_label(cell["name"], names_zh), items_label(group), _solving(summary), *values])
