@@ -6,7 +6,8 @@ Legend: W words, L layers, H heads, S steps of training. Layers and heads are co
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -189,6 +190,43 @@ def weight_text(weight: float) -> str:
 def round_up(weight: float) -> float:
     """The round number at which a scale that holds `weight` ends."""
     return next((top for top in (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0) if weight <= top), weight)
+
+
+_BREAKABLE = re.compile(r"[（“《]*[\u3400-\u9fff][，。？！；：、）”》]*\s*|[^\s\u3400-\u9fff]+\s*|\s+")
+"""What stays on one line of a title: a word, or a Chinese character, with its punctuation."""
+
+
+def wrapped_title(title: str, room: float = style.DOUBLE_COLUMN - 0.3) -> str:
+    """A title on lines of at most `room` inches, broken between words, or between Chinese characters."""
+    lines = []
+    for line in title.split("\n"):
+        lines.append("")
+        for part in _BREAKABLE.findall(line):
+            longer = (lines[-1] + part).rstrip()
+            if lines[-1] and text_width(drawable_text(longer), style.TEXT + 1, bold=True) > room:
+                lines.append("")
+            lines[-1] += part
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def legend_lines(names: Mapping[str, str], sign: float, room: float) -> list[list[str]]:
+    """The entries of a legend line by line.
+
+    Args:
+        names: entry -> its text.
+        sign: inches that an entry's sign takes with the gaps around it.
+        room: inches of a line; an entry that is wider has a line of its own.
+    """
+    lines: list[list[str]] = [[]]
+    used = 0.0
+    for name, text in names.items():
+        size = text_width(drawable_text(text), style.SMALL) + sign
+        if lines[-1] and used + size > room:
+            lines.append([])
+            used = 0.0
+        lines[-1].append(name)
+        used += size
+    return lines
 
 
 @lru_cache(maxsize=4096)
