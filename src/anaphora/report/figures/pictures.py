@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -12,15 +12,16 @@ from numpy.typing import NDArray
 from anaphora.analysis.evidence.schema.evidence import Evidence
 from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.analysis.maps.words import word_weights
-from anaphora.analysis.scores.heads import Head
+from anaphora.analysis.scores.heads import Head, HeadScores, mean_chance
 from anaphora.data.example import Example, Span
 from anaphora.report.figures.bars import SharePoint, share_points_figure
 from anaphora.report.figures.files import save_figure
 from anaphora.report.figures.heads import alignment_figure
 from anaphora.report.figures.maps import QuadCell, heat_map_figure, pronoun_row_figure
 from anaphora.report.figures.sheet import CandidateWords
+from anaphora.report.figures.titles import attention_title, scoreboard_title
 from anaphora.report.groups import all_groups
-from anaphora.report.wording import head_name, label, phrase
+from anaphora.report.wording import label, phrase
 
 UNTRAINED = ("random_init", "random_init_95")
 """The baselines that are untrained models and no shortcuts."""
@@ -43,16 +44,18 @@ def save_sentence_figures(
 def sentence_heat_map(record: AttentionRecord, maps: NDArray[np.float32], head: Head) -> Figure:
     """The whole map of one head: maps are (L, H, W, W) over the sentence's words."""
     row = word_weights(record)
-    title = phrase("figures", "heat_map", head=head_name(head.layer, head.head))
-    return heat_map_figure(row.words, maps[head.layer, head.head], title, *word_roles(record.example, row.spans))
+    pronoun, antecedents, distractors = word_roles(record.example, row.spans)
+    weights = maps[head.layer, head.head]
+    title = attention_title(row.words, weights[pronoun], [pronoun], antecedents, distractors, head)
+    return heat_map_figure(row.words, weights, title, pronoun, antecedents, distractors)
 
 
 def sentence_pronoun_row(record: AttentionRecord, head: Head) -> Figure:
     """The pronoun's row of one head."""
     row = word_weights(record)
     pronoun, antecedents, distractors = word_roles(record.example, row.spans)
-    title = phrase("figures", "pronoun_row", word=row.words[pronoun], head=head_name(head.layer, head.head))
     weights = row.weights[head.layer, head.head]
+    title = attention_title(row.words, weights, [pronoun], antecedents, distractors, head)
     return pronoun_row_figure(row.words, weights, pronoun, antecedents, distractors, title)
 
 
@@ -91,8 +94,18 @@ def scores_figure(evidence: Evidence) -> Figure:
                 points.append(
                     SharePoint(label=group.label, value=value, low=low, high=high, baselines=baselines, measure=measure)
                 )
-    title = phrase("figures", "scoreboard", split=label("splits", evidence.split))
-    return share_points_figure(points, title, phrase("figures", "accuracy"))
+    axis = phrase("figures", "scoreboard_axis", split=label("splits", evidence.split))
+    return share_points_figure(points, scoreboard_title(evidence), axis)
+
+
+def development_chance(development: HeadScores, languages: Collection[str]) -> dict[str, float]:
+    """The mean share of candidates that are right on the development split, for each language that it holds."""
+    spoken = np.array([example.language for example in development.examples], dtype=object)
+    return {
+        language: mean_chance(development.select(spoken == language))
+        for language in languages
+        if (spoken == language).any()
+    }
 
 
 def alignment_through_training(validations: Sequence[Mapping[str, float]], head: Head, chance: float) -> Figure | None:
