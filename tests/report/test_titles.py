@@ -17,8 +17,8 @@ from anaphora.analysis.evidence.schema.typed_json import Interval
 from anaphora.analysis.scores.heads import Head
 from anaphora.report.figures import heads, style
 from anaphora.report.figures.maps import QuadCell, heat_map_figure, pronoun_row_figure, quad_figure
+from anaphora.report.figures.pictures import attention_title, heads_title, quad_title, scoreboard_title
 from anaphora.report.figures.sheet import text_width, wrapped_title
-from anaphora.report.figures.titles import attention_title, heads_title, quad_title, scoreboard_title
 from anaphora.report.wording import spoken_in
 
 CHOSEN = Head(2, 0)

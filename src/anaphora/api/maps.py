@@ -226,7 +226,7 @@ class Attention:
             UserError: the text has more than `MOST_PLOTTED_WORDS` words, or a mention or a head is not there.
         """
         from anaphora.report.figures.maps import heat_map_figure
-        from anaphora.report.figures.titles import attention_title
+        from anaphora.report.figures.pictures import attention_title
         from anaphora.report.wording import head_name, phrase
 
         if len(self.words) > MOST_PLOTTED_WORDS:
@@ -310,7 +310,7 @@ class Row:
     def plot(self) -> Figure:
         """The sentence with a bar for the weight of every word; a pronoun's candidates are marked."""
         from anaphora.report.figures.maps import pronoun_row_figure
-        from anaphora.report.figures.titles import attention_title
+        from anaphora.report.figures.pictures import attention_title
 
         right, others, attending = _marked_words(self.positions, self.example, self.spans)
         title = attention_title(self.words, self.weights, self.positions, right, others, self.head)

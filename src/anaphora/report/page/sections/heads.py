@@ -6,7 +6,7 @@ import numpy as np
 
 from anaphora.analysis.evidence.schema.evidence import Evidence
 from anaphora.analysis.evidence.schema.scores import HeadRoles
-from anaphora.report.figures import heads, maps, pictures, titles
+from anaphora.report.figures import heads, maps, pictures
 from anaphora.report.numbers import format_percent, with_minus
 from anaphora.report.page.elements import (
     FigureElement,
@@ -30,7 +30,7 @@ def heads_section(run: ReportRun) -> Section:
         chance = run.heads_chance[language]
         values = np.asarray(scores, dtype=np.float64)
         name = language_name(language)
-        title = titles.heads_title(values, chance, threshold, language, evidence)
+        title = pictures.heads_title(values, chance, threshold, language, evidence)
         figure = heads.contoured_head_grid(values, chance, threshold, chosen, title)
         share = format_percent(float(values[chosen]))
         if threshold is None:
@@ -57,7 +57,7 @@ def quads_section(run: ReportRun) -> Section:
     for language, kind, cells in run.quads:
         sentences = " ".join(f"“{' '.join(cell.words)}”" for cell in cells)
         summary = phrase("joined", "of_group", group=group_label(language, kind), text=sentences)
-        title = titles.quad_title(cells, language, kind, run.evidence.head.position)
+        title = pictures.quad_title(cells, language, kind, run.evidence.head.position)
         name = f"quad_{language}_{kind}"
         elements.append(FigureElement(name=name, figure=maps.quad_figure(cells, title), alt=summary))
     return Section(
