@@ -119,6 +119,7 @@ def spoken(
             evidence=whole,
             validations=validations,
             heads={language: np.linspace(0.3, 1, 12).reshape(3, 4) for language in ("en", "zh")},
+            heads_chance={"en": 0.44, "zh": 0.44},
             chance=0.45,
             quads=[("zh", "role", [cell] * 4)],
         )

@@ -193,9 +193,16 @@ def test_a_cell_compares_sums_over_candidates_not_single_words() -> None:
 
 def test_the_grid_prints_each_score_and_names_the_chosen_head() -> None:
     drawn = words_of(GALLERY["grid, 3 x 2"]())
-    assert {"0.00", "0.20", "0.40", "0.60", "0.80", "1.00", "chance 0.45", "framed: layer 2 head 0, chosen"} <= set(
-        drawn
-    )
+    assert {"0", "20", "40", "60", "80", "100", "chance 45", "framed: layer 2 head 0, chosen"} <= set(drawn)
+    assert "candidate accuracy (%)" in drawn
+
+
+@pytest.mark.parametrize("name", ["strata", "training"])
+def test_accuracies_run_to_a_hundred_per_cent(name: str) -> None:
+    figure = GALLERY[name]()
+    figure.draw_without_rendering()
+    drawn = words_of(figure)
+    assert {"0", "20", "40", "60", "80", "100", "accuracy (%)"} <= set(drawn)
 
 
 def test_labels_of_equal_heights_are_moved_apart() -> None:

@@ -57,6 +57,7 @@ def test_a_missing_glyph_is_drawn_as_its_code_point() -> None:
 def test_quotes_are_narrow_in_english_and_wide_in_chinese() -> None:
     assert fonts.drawable_text("don’t “go”…") == 'don\'t "go"...'
     assert fonts.drawable_text("“他”") == "“他”"
+    assert fonts.drawable_text("what the pronoun “他” attends to") == 'what the pronoun "他" attends to'
 
 
 @pytest.mark.usefixtures("no_chinese_font")

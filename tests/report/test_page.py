@@ -96,6 +96,7 @@ def report(
         evidence=evidence,
         validations=validations,
         heads={language: np.linspace(0.3, 1, 12).reshape(3, 4) for language in ("en", "zh")},
+        heads_chance={"en": 0.44, "zh": 0.44},
         chance=0.45,
         quads=[("en", "role", [cell] * 4)],
     )
@@ -203,7 +204,9 @@ def test_in_a_browser_nothing_hostile_runs_and_nothing_fails(
 
 def test_no_figure_shows_a_name_that_was_to_be_filled_in(evidence: Evidence) -> None:
     heads = {language: np.full((3, 4), 0.5) for language in evidence.languages}
-    sections = run_sections(ReportRun(name="a", evidence=evidence, heads=heads), [])
+    sections = run_sections(
+        ReportRun(name="a", evidence=evidence, heads=heads, heads_chance=dict.fromkeys(heads, 0.44)), []
+    )
     figures = [
         element.figure for section in sections for element in section.elements if isinstance(element, FigureElement)
     ]

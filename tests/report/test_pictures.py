@@ -48,6 +48,15 @@ def test_roles_are_words_and_special_tokens_count() -> None:
     assert pictures.word_roles(one.example, word_weights(one).spans) == (3, [[2]], [[1]])
 
 
+def test_a_sentence_s_pictures_say_in_their_titles_what_gets_most_of_the_pronoun_s_weight() -> None:
+    one = record(0, points=1)
+    maps = np.zeros((1, 2, 5, 5), dtype=np.float32)
+    maps[:, :, 3] = one.weights
+    for figure in (pictures.sentence_pronoun_row(one, CHOSEN), pictures.sentence_heat_map(one, maps, CHOSEN)):
+        words = " ".join(text.get_text() for text in figure.axes[0].texts)
+        assert '"c" gives 60 % of its weight in layer 0 head 1 to "b" and 10 % to its antecedent "a"' in words
+
+
 def test_a_quads_cells_stand_by_cue_and_then_by_order_with_the_chosen_heads_rows() -> None:
     cells = pictures.quad_cells(block(), CHOSEN)
     assert [cell.label for cell in cells] == [

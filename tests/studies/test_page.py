@@ -14,7 +14,7 @@ from anaphora.report.figures import style
 from anaphora.report.wording import spoken_in
 from anaphora.studies.page.index import read_studies, verdict_figures, write_study_index
 from anaphora.studies.page.study import conclusions, draw_study_figures, write_study_page
-from anaphora.studies.page.words import axis_value
+from anaphora.studies.page.words import axis_value, items_label
 from anaphora.studies.records import GroupMeasures, RunRecord
 from anaphora.studies.summary import summarise
 
@@ -124,6 +124,8 @@ def test_a_measure_that_runs_along_an_axis_is_drawn_as_a_curve() -> None:
     line = next(line for line in figure.axes[1].lines if len(line.get_xdata()) == 3)  # type: ignore[arg-type]
     assert list(line.get_ydata()) == pytest.approx([0.9, 0.84, 0.78])  # type: ignore[arg-type]
     assert figure.axes[1].get_xlabel() == "distance (words)"
+    texts = [text.get_text() for text in figure.axes[0].texts]
+    assert texts[:2] == ["Does it?", "task accuracy, median and range over seeds"]
     assert nothing_is_cut(figure)
 
 
@@ -140,6 +142,22 @@ def test_models_with_something_done_to_them_stand_beside_the_same_as_trained() -
     figure = draw_study_figures(summarise(plan(seeds=[0]), cells(), listed))["changes"]
     positions = {line.get_xdata()[0] for line in figure.axes[1].lines if line.get_marker() != "None"}  # type: ignore[index]
     assert positions == {0.9, 0.2, 0.3}
+    assert "edges from pronoun to candidates knocked out" in {text.get_text() for text in figure.axes[0].texts}
+    assert nothing_is_cut(figure)
+
+
+@pytest.mark.parametrize("spoken", ["en", "zh"])
+def test_a_legend_that_is_wider_than_the_page_goes_on_in_the_next_line(spoken: str) -> None:
+    changes = ("candidates knocked out", "all knocked out", "pronoun knocked out", "query permuted", "value permuted")
+    one = record("base", 0, 0.9, 0.5)
+    for change in changes:
+        one.groups["en"][f"{change}, set"] = {"task_accuracy": 0.2}
+    with spoken_in(spoken):
+        figure = draw_study_figures(summarise(plan(seeds=[0]), cells()[:1], [one]))["changes"]
+        names = {items_label(change) for change in changes}
+    heights = {text.get_position()[1] for text in figure.axes[0].texts if text.get_text() in names}
+    assert len(heights) > 1 if spoken == "en" else heights
+    assert figure.get_figwidth() <= style.DOUBLE_COLUMN
     assert nothing_is_cut(figure)
 
 

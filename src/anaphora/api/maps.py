@@ -226,6 +226,7 @@ class Attention:
             UserError: the text has more than `MOST_PLOTTED_WORDS` words, or a mention or a head is not there.
         """
         from anaphora.report.figures.maps import heat_map_figure
+        from anaphora.report.figures.pictures import attention_title
         from anaphora.report.wording import head_name, phrase
 
         if len(self.words) > MOST_PLOTTED_WORDS:
@@ -234,12 +235,16 @@ class Attention:
                 "window(mention) for the part around a mention, or page() for all"
             )
         requested = self._head(layer, head)
-        title = phrase("figures", "heat_map", head=head_name(requested.layer, requested.head))
         if row is None and self.example is not None:
             row = "{}:{}".format(*self.example.pronoun)
         framed = None if row is None else self._positions(row)
-        marked = _marked_words(framed, self.example, self.spans)
-        return heat_map_figure(self.words, self.map(layer, head), title, framed, *marked)
+        right, others, attending = _marked_words(framed, self.example, self.spans)
+        weights = self.map(layer, head)
+        if framed is None:
+            title = phrase("figures", "heat_map", head=head_name(requested.layer, requested.head))
+        else:
+            title = attention_title(self.words, weights[framed].mean(axis=0), framed, right, others, requested)
+        return heat_map_figure(self.words, weights, title, framed, right, others, attending)
 
     def _head(self, layer: int | None, head: int | None) -> Head:
         layers, heads = self.weights.shape[:2]
@@ -305,10 +310,10 @@ class Row:
     def plot(self) -> Figure:
         """The sentence with a bar for the weight of every word; a pronoun's candidates are marked."""
         from anaphora.report.figures.maps import pronoun_row_figure
-        from anaphora.report.wording import head_name, phrase
+        from anaphora.report.figures.pictures import attention_title
 
-        title = phrase("figures", "pronoun_row", word=self.word, head=head_name(self.head.layer, self.head.head))
         right, others, attending = _marked_words(self.positions, self.example, self.spans)
+        title = attention_title(self.words, self.weights, self.positions, right, others, self.head)
         return pronoun_row_figure(self.words, self.weights, self.positions, right, others, title, attending)
 
     def __repr__(self) -> str:

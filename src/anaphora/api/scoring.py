@@ -29,6 +29,7 @@ from anaphora.api.runs import OpenRun
 from anaphora.base.errors import UserError
 from anaphora.data.example import Example, sample_groups, sample_quads
 from anaphora.data.store import load as load_corpus
+from anaphora.report.figures import pictures
 from anaphora.report.page.elements import ReportRun
 from anaphora.report.page.write import write_report
 from anaphora.runs.items import EvaluationSplits
@@ -78,6 +79,7 @@ class Scores:
             name=self.name,
             evidence=self.evidence,
             heads=development_accuracy(self.measurement, self.evidence.languages),
+            heads_chance=pictures.development_chance(self.measurement.development, self.evidence.languages),
             chance=mean_chance(self.measurement.development),
         )
         write_report(written, [run], {"sentences": []}, self.name)

@@ -218,6 +218,7 @@ def report_run(name: str, measurement: Measurement, evidence: Evidence, training
         evidence=evidence,
         validations=training.get("validations", []),
         heads=development_accuracy(measurement, evidence.languages),
+        heads_chance=pictures.development_chance(measurement.development, evidence.languages),
         chance=mean_chance(measurement.development),
         quads=quads,
     )

@@ -127,7 +127,7 @@ def antecedent_figure(metrics: Mapping[str, Any]) -> Figure:
                 )
             )
     return share_points_figure(
-        points, f"{metrics['run']}: does the mention's head word attend to an antecedent?", "share picked rightly"
+        points, f"{metrics['run']}: does the mention's head word attend to an antecedent?", "share picked rightly (%)"
     )
 
 

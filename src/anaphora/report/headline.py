@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from anaphora.analysis.evidence.schema.evidence import Evidence
 from anaphora.analysis.evidence.schema.scores import Cell
 from anaphora.analysis.evidence.schema.typed_json import Interval
 from anaphora.report.groups import Group, all_groups
-from anaphora.report.numbers import NOT_MEASURED, format_number, format_percent
+from anaphora.report.numbers import NOT_MEASURED, format_number, format_percent, format_short_percent
 from anaphora.report.wording import head_name, label, labels, language_name, listed, phrase
 
 if TYPE_CHECKING:
@@ -52,19 +52,8 @@ def headline_table(evidence: Evidence) -> Table:
 
 
 def headline_sentence(evidence: Evidence) -> str:
-    """What the numbers allow one to say: a sentence for the languages of which the same can be said.
-
-    A task counts as solved where the lower bound of its accuracy is above chance and every baseline and the accuracy
-    at least half way from chance to 1; below chance, that is said. A head stands out where the lower bound of its
-    candidate accuracy is above chance, every baseline and the 95th percentile of untrained models. A kind of cue is
-    named where its case differs from that of its language.
-    """
-    cases: dict[str, list[Group[Cell]]] = {"points": [], "unmeasured": [], "ordinary": [], "unsolved": []}
-    of_language = {language: _case(whole) for language, whole in evidence.languages.items()}
-    for group in all_groups(evidence.scores):
-        case = _case(group.cell)
-        if group.kind == "all" or case != of_language[group.language]:
-            cases[case].append(group)
+    """What the numbers allow one to say: a sentence for the languages of which the same can be said."""
+    cases = groups_by_case(evidence)
     items = phrase("headline", "unseen_items")
     if evidence.split != "test" or evidence.head.chosen_on == "test":
         items = phrase(
@@ -77,12 +66,12 @@ def headline_sentence(evidence: Evidence) -> str:
         _accuracy_sentence(case, cases[case], evidence, items) for case in ("points", "unmeasured") if cases[case]
     ]
     sentences += [
-        _accuracy_sentence("ordinary", [group], evidence, items, bars=listed(_baselines_not_beaten(group.cell)))
+        _accuracy_sentence("ordinary", [group], evidence, items, bars=listed(_bar_texts(bars_not_beaten(group.cell))))
         for group in cases["ordinary"]
     ]
     sentences += [_unsolved_sentence(group, items) for group in cases["unsolved"]]
     below_chance = [
-        _name(group)
+        group_name(group)
         for group in cases["unsolved"]
         if _upper_bound(group.cell.task_accuracy, group.cell.intervals.task_accuracy) < (group.cell.chance or 0.0)
     ]
@@ -93,11 +82,29 @@ def headline_sentence(evidence: Evidence) -> str:
     return phrase("joined", "sentences").join(sentences)
 
 
+def groups_by_case(evidence: Evidence) -> dict[str, list[Group[Cell]]]:
+    """The groups of which the same can be said: "points", "unmeasured", "ordinary" and "unsolved".
+
+    A task counts as solved where the lower bound of its accuracy is above chance and every baseline and the accuracy
+    at least half way from chance to 1. A head stands out where the lower bound of its candidate accuracy is above
+    chance, every baseline and the 95th percentile of untrained models. A kind of cue is named where its case differs
+    from that of its language.
+    """
+    cases: dict[str, list[Group[Cell]]] = {"points": [], "unmeasured": [], "ordinary": [], "unsolved": []}
+    of_language = {language: _case(whole) for language, whole in evidence.languages.items()}
+    for group in all_groups(evidence.scores):
+        case = _case(group.cell)
+        if group.kind == "all" or case != of_language[group.language]:
+            cases[case].append(group)
+    return cases
+
+
 def _head(evidence: Evidence) -> str:
     return head_name(evidence.head.layer, evidence.head.head)
 
 
-def _name(group: Group[Cell]) -> str:
+def group_name(group: Group[Cell]) -> str:
+    """A language with a kind of cue, in a sentence."""
     name = language_name(group.language)
     if group.kind == "all":
         return name
@@ -126,19 +133,25 @@ def _case(cell: Cell) -> str:
     bar = max(chance, best[1]) if best else chance
     if task is None or task < (1 + chance) / 2 or _lower_bound(task, cell.intervals.task_accuracy) <= bar:
         return "unsolved"
-    if _baselines_not_beaten(cell):
+    if bars_not_beaten(cell):
         return "ordinary"
     return "points" if cell.baselines.get("random_init_95") is not None else "unmeasured"
 
 
-def _baselines_not_beaten(cell: Cell) -> list[str]:
-    """What the head's candidate accuracy is not clearly above, each with its number."""
+def bars_not_beaten(cell: Cell) -> dict[str, float]:
+    """What the head's candidate accuracy is not clearly above: chance and baselines by name."""
     low = _lower_bound(cell.candidate_accuracy, cell.intervals.candidate_accuracy)
-    return [
-        phrase("headline", "bar", rule=_bar_name(name), share=_share(value))
-        for name, value in {"chance": cell.chance, **cell.baselines}.items()
-        if value is not None and low <= value
-    ]
+    bars = {"chance": cell.chance, **cell.baselines}
+    return {name: value for name, value in bars.items() if value is not None and low <= value}
+
+
+def _bar_texts(bars: Mapping[str, float]) -> list[str]:
+    return [bar_text(name, value) for name, value in bars.items()]
+
+
+def bar_text(name: str, value: float) -> str:
+    """Chance or a baseline with its number, in a sentence."""
+    return phrase("headline", "bar", rule=_bar_name(name), share=share_text(value))
 
 
 def _best_baseline(cell: Cell) -> tuple[str, float] | None:
@@ -159,20 +172,20 @@ def _upper_bound(value: float | None, ends: Interval | None) -> float:
 
 def _accuracy_sentence(case: str, groups: Sequence[Group[Cell]], evidence: Evidence, items: str, **values: str) -> str:
     """How often the head points at the antecedent in some groups, and what that shows."""
-    shares = [_share(group.cell.candidate_accuracy) for group in groups]
+    shares = [share_text(group.cell.candidate_accuracy) for group in groups]
     if len(groups) > 1:
         shares = [
-            phrase("headline", "share_of_group", share=share, group=_name(group))
+            phrase("headline", "share_of_group", share=share, group=group_name(group))
             for share, group in zip(shares, groups, strict=True)
         ]
     return phrase(
         "headline",
         case,
-        groups=listed([_name(group) for group in groups]),
+        groups=listed([group_name(group) for group in groups]),
         head=_head(evidence),
         shares=listed(shares),
         items=items,
-        chance=" / ".join(dict.fromkeys(_share(group.cell.chance) for group in groups)),
+        chance=" / ".join(dict.fromkeys(share_text(group.cell.chance) for group in groups)),
         **values,
     )
 
@@ -180,16 +193,16 @@ def _accuracy_sentence(case: str, groups: Sequence[Group[Cell]], evidence: Evide
 def _unsolved_sentence(group: Group[Cell], items: str) -> str:
     cell, best = group.cell, _best_baseline(group.cell)
     if cell.task_accuracy is None:
-        return phrase("headline", "no_answers", group=_name(group))
+        return phrase("headline", "no_answers", group=group_name(group))
     values = {
-        "group": _name(group),
-        "share": _share(cell.task_accuracy),
+        "group": group_name(group),
+        "share": share_text(cell.task_accuracy),
         "items": items,
-        "chance": _share(cell.chance),
+        "chance": share_text(cell.chance),
     }
     if best is None:
         return phrase("headline", "unsolved_without_baseline", **values)
-    return phrase("headline", "unsolved", **values, rule=_bar_name(best[0]), best=_share(best[1]))
+    return phrase("headline", "unsolved", **values, rule=_bar_name(best[0]), best=share_text(best[1]))
 
 
 def _bar_name(name: str) -> str:
@@ -197,12 +210,11 @@ def _bar_name(name: str) -> str:
     return labels("headline_bars").get(name) or label("baselines", name)
 
 
-def _share(share: float | None) -> str:
+def share_text(share: float | None) -> str:
     """A share in a sentence, without decimals."""
     if share is None:
         return phrase("headline", "unknown_share")
-    # 0.997 is not 100 %.
-    return f"{100 * share:.1f} %" if 0.995 <= share < 1 else f"{100 * share:.0f} %"
+    return f"{format_short_percent(share)} %"
 
 
 def _shortened(name: str) -> str:

@@ -27,6 +27,13 @@ def format_percent(share: float | None, span: Sequence[float] | None = None) -> 
     return with_minus(f"{100 * share:.1f}") + ends
 
 
+def format_short_percent(share: float | None) -> str:
+    """A share in percent without decimals; 0.997 is not 100."""
+    if share is None:
+        return NOT_MEASURED
+    return f"{min(100 * share, 99.9):.1f}" if 0.995 <= share < 1 else with_minus(f"{100 * share:.0f}")
+
+
 def format_value(value: float | None, span: Sequence[float] | None) -> str:
     """A number of three digits, with its interval."""
     if value is None:

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from anaphora.base.errors import UserError
 from anaphora.report.figures import style
 from anaphora.report.figures.fonts import drawable_text
-from anaphora.report.figures.sheet import MEASURE_MARKERS, Heading, Sheet, text_width, tick_style
+from anaphora.report.figures.sheet import MEASURE_MARKERS, Heading, Sheet, text_width, tick_style, wrapped_title
 from anaphora.report.figures.style import figure_style
 
 
@@ -31,13 +31,13 @@ class SharePoint:
 
 
 @figure_style()
-def share_points_figure(rows: Sequence[SharePoint], title: str = "", label: str = "accuracy") -> Figure:
-    """Shares with intervals on one axis from 0 to 1, a line for every label, baselines as ticks across it.
+def share_points_figure(rows: Sequence[SharePoint], title: str = "", label: str = "accuracy (%)") -> Figure:
+    """Shares with intervals on one axis from 0 to 100 %, a line for every label, baselines as ticks across it.
 
     Args:
         rows: from the top down; rows of the same label share a line, set apart by measure.
-        title: stands above the rows.
-        label: what the axis shows.
+        title: stands above the rows, on as many lines as it needs.
+        label: what the axis shows, in per cent.
 
     Raises:
         UserError: no rows, or a value or bound outside [0, 1].
@@ -56,7 +56,7 @@ def share_points_figure(rows: Sequence[SharePoint], title: str = "", label: str 
     left = max(text_width(drawable_text(text), style.TEXT) for text in labels) + 0.3
     keys = sum(text_width(drawable_text(name), style.SMALL) + 0.31 for name in (*measures, *baselines) if name)
     across = max(style.DOUBLE_COLUMN * 0.8 - left, 2.6, keys)
-    heading = Heading(title, None)
+    heading = Heading(wrapped_title(title, left + across), None)
     key = 0.26
     width = max(left + across + 0.3, heading.width + 0.3)
     sheet = Sheet(width, heading.height + key + lane * len(labels) + 0.55)
@@ -67,6 +67,7 @@ def share_points_figure(rows: Sequence[SharePoint], title: str = "", label: str 
     axes.tick_params(axis="y", length=0, pad=6)
     axes.spines["left"].set_visible(False)
     axes.grid(axis="x")
+    axes.xaxis.set_major_formatter(lambda share, _: f"{100 * share:.0f}")
     for border in range(1, len(labels)):
         axes.axhline(border, color=style.HAIRLINE, linewidth=0.5)
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import matplotlib
 
-from anaphora.base.language import WIDE_CHARACTER
+from anaphora.base.language import WIDE_CHARACTER, language_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -72,9 +72,9 @@ def missing_glyphs(text: str) -> set[str]:
 def drawable_text(text: str) -> str:
     """`text` as it can be drawn: a character without a glyph becomes its code point, "U+05D0".
 
-    In a text without Chinese, typographic quotes and dots become plain ones, which are not a full square wide.
+    In a text that is not Chinese, typographic quotes and dots become plain ones, which are not a full square wide.
     """
-    if not is_chinese(text):
+    if language_of(text) != "zh":
         text = text.translate(_PLAIN_PUNCTUATION)
     return text.translate({ord(character): f"U+{ord(character):04X}" for character in missing_glyphs(text)})
 

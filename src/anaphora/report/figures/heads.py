@@ -17,8 +17,17 @@ from numpy.typing import ArrayLike, NDArray
 from anaphora.base.errors import UserError
 from anaphora.report.figures import style
 from anaphora.report.figures.fonts import drawable_text
-from anaphora.report.figures.sheet import Heading, Sheet, draw_colour_bar, finite_array, spread_labels, text_width
+from anaphora.report.figures.sheet import (
+    Heading,
+    Sheet,
+    draw_colour_bar,
+    finite_array,
+    spread_labels,
+    text_width,
+    wrapped_title,
+)
 from anaphora.report.figures.style import figure_style
+from anaphora.report.numbers import format_short_percent
 from anaphora.report.wording import head_name, phrase
 
 
@@ -30,16 +39,18 @@ def head_grid_figure(
     title: str,
     label: str | None = None,
     intervals: ArrayLike | None = None,
+    note: str = "",
 ) -> Figure:
-    """The score of every head, coloured by its distance from chance; the chosen head is framed.
+    """The score of every head in per cent, coloured by its distance from chance; the chosen head is framed.
 
     Args:
         scores: (L, H), finite.
         chance: the score that is white; equal distances above and below it have equal depth of colour.
         chosen: (layer, head).
-        title: stands above the grid.
-        label: what the scores are; by default candidate accuracy.
+        title: stands above the grid, on as many lines as it needs.
+        label: what the scores are, in per cent; by default candidate accuracy.
         intervals: (L, H, 2) low and high, printed under the score.
+        note: stands under the grid, below the line that names the chosen head.
 
     Raises:
         UserError: scores or intervals of another shape or not finite, a chosen head that is not in the grid.
@@ -55,14 +66,15 @@ def head_grid_figure(
     norm = Normalize(chance - reach, chance + reach)
 
     cell_width, cell_height = (0.46, 0.32) if spans is None else (0.6, 0.42)
-    label = label or phrase("measures", "candidate_accuracy")
-    at_chance = f"{phrase('measures', 'chance')} {chance:.2f}"
-    left, right, bottom = 0.5, 0.66 + text_width(at_chance, style.SMALL), 0.62
-    heading = Heading(title, None)
-    caption = phrase("figures", "framed", head=head_name(layer, head))
+    label = label or phrase("figures", "candidate_axis")
+    at_chance = f"{phrase('measures', 'chance')} {format_short_percent(chance)}"
+    captions = [text for text in (phrase("figures", "framed", head=head_name(layer, head)), note) if text]
+    left, right, bottom = 0.5, 0.66 + text_width(at_chance, style.SMALL), 0.46 + 0.16 * len(captions)
     across, down = heads * cell_width, layers * cell_height
+    heading = Heading(wrapped_title(title, left + across + right - 0.3), None)
     tall = max(down, text_width(label, style.TEXT), 0.9)
-    width = max(left + across + right, heading.width + 0.3, text_width(caption, style.SMALL) + 0.3)
+    captions_width = max(text_width(text, style.SMALL) for text in captions)
+    width = max(left + across + right, heading.width + 0.3, captions_width + 0.3)
     sheet = Sheet(width, bottom + tall + heading.height)
     sheet.heading(heading)
 
@@ -81,24 +93,25 @@ def head_grid_figure(
             colour = style.text_colour_on(style.DIVERGING(norm(score)))
             bold = "bold" if (row, column) == chosen else "normal"
             axes.text(
-                column + 0.5, row + (0.5 if spans is None else 0.38), f"{score:.2f}",
+                column + 0.5, row + (0.5 if spans is None else 0.38), format_short_percent(score),
                 ha="center", va="center", fontsize=style.SMALL + 0.5, color=colour, fontweight=bold,
             )  # fmt: skip
             if spans is not None:
                 axes.text(
-                    column + 0.5, row + 0.74, "–".join(f"{bound:.2f}" for bound in spans[row, column]),
+                    column + 0.5, row + 0.74, "–".join(format_short_percent(bound) for bound in spans[row, column]),
                     ha="center", va="center", fontsize=style.TINY, color=colour,
                 )  # fmt: skip
     axes.add_patch(
         Rectangle((head, layer), 1, 1, fill=False, edgecolor=style.INK, linewidth=1.8, clip_on=False, zorder=4)
     )
-    sheet.canvas.text(0.15, 0.1, caption, fontsize=style.SMALL, color=style.MUTED)
+    for line, text in enumerate(reversed(captions)):
+        sheet.canvas.text(0.15, 0.1 + 0.16 * line, text, fontsize=style.SMALL, color=style.MUTED)
 
     bar = sheet.axes(left + across + 0.15, bottom, 0.09, tall)
     draw_colour_bar(bar, style.DIVERGING, norm, label, (low, high))
     bar.axhline(chance, color=style.INK, linewidth=1.0)
     ends = [end for end in (low, high) if abs(end - chance) * tall > 0.14 * (high - low)]
-    bar.set_yticks([chance, *ends], [at_chance, *(f"{end:.2g}" for end in ends)])
+    bar.set_yticks([chance, *ends], [at_chance, *map(format_short_percent, ends)])
     return sheet.figure
 
 
@@ -239,7 +252,7 @@ def alignment_figure(
                 axes.plot(steps, values[:, row, column], color=style.OTHER, linewidth=0.7, alpha=faint, marker=marker,
                           markersize=3)  # fmt: skip
     axes.axhline(chance, color=style.INK, linewidth=0.8, linestyle=(0, (1, 2)), zorder=2.5)
-    ends = [(chance, f"{phrase('measures', 'chance')} {chance:.2f}", style.INK, "normal")]
+    ends = [(chance, f"{phrase('measures', 'chance')} {format_short_percent(chance)}", style.INK, "normal")]
     if task is not None:
         axes.plot(steps, task, color=style.INK, linewidth=1.1, linestyle=(0, (5, 2)), marker=marker, markersize=4)
         ends.append((float(task[-1]), phrase("measures", "task_accuracy"), style.INK, "normal"))
@@ -257,7 +270,8 @@ def alignment_figure(
         axes.set_xticks(list(steps))
     axes.margins(x=0)
     axes.set_xlabel(phrase("figures", "step_axis"))
-    axes.set_ylabel(phrase("measures", "candidate_accuracy") if task is None else phrase("figures", "accuracy"))
+    axes.yaxis.set_major_formatter(lambda share, _: f"{100 * share:.0f}")
+    axes.set_ylabel(phrase("figures", "candidate_axis" if task is None else "accuracy_axis"))
     low, high = axes.get_ylim()
     gap = 0.135 / (axes.get_position().height * sheet.height) * (high - low)
     for place, (_, text, colour, weight) in zip(
@@ -283,8 +297,8 @@ def contoured_head_grid(
     Raises:
         UserError: as `heads.head_grid`.
     """
-    contour_key = [] if threshold is None else [phrase("figures", "contour", threshold=f"{threshold:.2f}")]
-    figure = head_grid_figure(scores, chance, chosen, "\n".join([title, *contour_key]))
+    key = "" if threshold is None else phrase("figures", "contour", threshold=format_short_percent(threshold))
+    figure = head_grid_figure(scores, chance, chosen, title, note=key)
     if threshold is not None:
         above = np.pad(np.asarray(scores, dtype=np.float64) > threshold, 1)
         axes = figure.axes[1]

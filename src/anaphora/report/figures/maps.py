@@ -33,6 +33,7 @@ from anaphora.report.figures.sheet import (
     scale_width,
     text_width,
     weight_text,
+    wrapped_title,
 )
 from anaphora.report.figures.style import figure_style
 from anaphora.report.wording import phrase
@@ -48,6 +49,13 @@ class QuadCell:
     antecedents: CandidateWords
     distractors: CandidateWords
     label: str = ""
+
+    def antecedent_is_strongest(self) -> bool:
+        """Whether an antecedent gets more weight than every other candidate; a candidate's words are summed."""
+        weights = np.asarray(self.weights, dtype=np.float64)
+        roles = WordRoles(len(self.words), self.pronoun, self.antecedents, self.distractors)
+        best = max((weights[entry].sum() for entry in roles.antecedents), default=0.0)
+        return bool(best > max((weights[entry].sum() for entry in roles.distractors), default=0.0))
 
 
 @figure_style()
@@ -85,7 +93,7 @@ def heat_map_figure(
     tall = max(_column_label_height(label, size) for label in labels)
     side = count * cell
     left, right, bottom = wide + 0.42, 0.75, 0.2
-    heading = Heading(title, roles)
+    heading = Heading(wrapped_title(title, left + side + right - 0.3), roles)
     width = max(left + side + right, heading.width + 0.3)
     long = max(side, text_width(phrase("figures", "attending_axis"), style.TEXT), 0.9)
     sheet = Sheet(width, bottom + long + tall + 0.32 + heading.height)
@@ -154,8 +162,9 @@ def pronoun_row_figure(
     lines = strip.lines(style.DOUBLE_COLUMN - 2 * margin, least=0.27)
     top = round_up(float(strip.weights.max()))
     rises = [max(float(strip.weights[index]) for index, _, _ in line.places) / top * tallest + 0.2 for line in lines]
-    heading = Heading(title, strip.roles)
-    width = max(*(line.length for line in lines), heading.width, scale_width(caption))
+    content = max(*(line.length for line in lines), scale_width(caption))
+    heading = Heading(wrapped_title(title, content), strip.roles)
+    width = max(content, heading.width)
     height = heading.height + sum(rises) + sum(strip.height(line) for line in lines) + foot
     sheet = Sheet(width + 2 * margin, height)
     sheet.heading(heading)
@@ -212,8 +221,9 @@ def quad_figure(cells: Sequence[QuadCell], title: str = "") -> Figure:
     inner = max(inner, *(line.length for cell in lines for line in cell))
     heights = [sum(strip.height(line) + 0.06 for line in cell) for strip, cell in zip(strips, lines, strict=True)]
     rows = [header + max(heights[row * side : (row + 1) * side]) + 0.12 for row in range(side)]
-    heading = Heading(title, strips[0].roles)
-    width = max(side * inner + (side - 1) * gutter, heading.width, scale_width(caption))
+    content = max(side * inner + (side - 1) * gutter, scale_width(caption))
+    heading = Heading(wrapped_title(title, content), strips[0].roles)
+    width = max(content, heading.width)
     sheet = Sheet(width + 2 * margin, heading.height + sum(rows) + foot)
     sheet.heading(heading)
 
@@ -221,7 +231,7 @@ def quad_figure(cells: Sequence[QuadCell], title: str = "") -> Figure:
         row, column = divmod(place, side)
         left = margin + column * (inner + gutter)
         floor = sheet.height - heading.height - sum(rows[:row]) - 0.12
-        _draw_verdict_mark(sheet.canvas, left + 0.06, floor + 0.035, strip.right())
+        _draw_verdict_mark(sheet.canvas, left + 0.06, floor + 0.035, cell.antecedent_is_strongest())
         sheet.word(left + 0.18, floor + 0.03, cell.label, style.MUTED)
         floor -= header - 0.12
         for line in lines[place]:
@@ -247,11 +257,6 @@ class _SentenceStrip:
         self.size = size
         self.box = size / 72 * 1.55
         self._runs = roles.runs()
-
-    def right(self) -> bool:
-        """Whether an antecedent has more weight than every other candidate."""
-        best = max((self._mass(entry) for entry in self.roles.antecedents), default=0.0)
-        return best > max((self._mass(entry) for entry in self.roles.distractors), default=0.0)
 
     def lines(self, available: float, least: float) -> list[TextLine]:
         """Break the sentence into lines of at most `available` inches, a box being at least `least` wide.

@@ -17,7 +17,7 @@ from anaphora.analysis.evidence.schema.scores import AccuracyCell, Cell
 from anaphora.base.errors import UserError
 from anaphora.report.figures import style
 from anaphora.report.figures.fonts import drawable_text
-from anaphora.report.figures.sheet import Heading, Sheet, text_width
+from anaphora.report.figures.sheet import Heading, Sheet, legend_lines, text_width
 from anaphora.report.wording import phrase
 
 
@@ -47,6 +47,8 @@ Marks = dict[tuple[str, str], list[Mark]]
 _Legend = Sequence[tuple[str, str, str]]
 _ROW_HEIGHT = 0.185
 """Height in inches of one row of marks."""
+_LEGEND_SIGN, _LEGEND_LINE = 0.46, 0.2
+"""Inches that the widest sign of a legend takes with the gaps around it, and from one line of a legend to the next."""
 
 
 def accuracy_legend() -> _Legend:
@@ -100,14 +102,18 @@ def panel_figure(
     each = max((style.DOUBLE_COLUMN - left - 0.2 - gap * (len(panels) - 1)) / len(panels), widest, 1.0)
     each = min(each, 3.2)
     heading = Heading(title, None)
-    head = heading.height + (0.24 if key else 0.0) + 0.2
+    width = max(left + each * len(panels) + gap * (len(panels) - 1) + 0.2, heading.width + 0.3)
+    entries = {name: (name, colour, form) for name, colour, form in key}
+    lines_of_names = legend_lines({name: name for name in entries}, _LEGEND_SIGN, width - 0.3)
+    legend = [[entries[name] for name in names] for names in lines_of_names]
+    width = max(width, *(_legend_width(legend_line) + 0.3 for legend_line in legend))
+    head = heading.height + (0.24 + _LEGEND_LINE * (len(legend) - 1) if key else 0.0) + 0.2
     line = _ROW_HEIGHT * (1.4 if max(map(len, marks.values()), default=0) > 3 else 1.0)
     tall = line * len(rows) + 0.08
-    width = max(left + each * len(panels) + gap * (len(panels) - 1) + 0.2, heading.width + 0.3)
     sheet = Sheet(width, head + tall + 0.5)
     sheet.heading(heading)
-    if key:
-        _draw_legend(sheet, sheet.height - heading.height - 0.08, key)
+    for number, legend_line in enumerate(legend):
+        _draw_legend(sheet, sheet.height - heading.height - 0.08 - _LEGEND_LINE * number, legend_line)
 
     base = sheet.height - head - tall
     for number, text in enumerate(texts):
@@ -181,9 +187,8 @@ def curve_figure(
     widest = max(text_width(drawable_text(name), style.TEXT, bold=True) for name, _ in panels)
     each = min(max((style.DOUBLE_COLUMN - left - 0.2 - gap * (columns - 1)) / columns, widest), 3.0)
     heading = Heading(title, None)
-    keys = max(sum(text_width(drawable_text(name), style.SMALL) + 0.46 for name, *_ in key), 0.0)
     head = heading.height + 0.24
-    width = max(left + each * columns + gap * (columns - 1) + 0.2, heading.width + 0.3, keys + 0.3)
+    width = max(left + each * columns + gap * (columns - 1) + 0.2, heading.width + 0.3, _legend_width(key) + 0.3)
     sheet = Sheet(width, head + lines * (tall + 0.22 + foot))
     sheet.heading(heading)
     _draw_legend(sheet, sheet.height - heading.height - 0.08, key)
@@ -230,6 +235,10 @@ def _draw_curve(axes: Axes, line: Curve) -> None:
     size = 5.5 if line.form == "dot" else 3.0
     axes.plot(line.counts, line.values, color=line.colour, linewidth=1.6, marker="o", markersize=size,
               markeredgecolor=style.PAPER, markeredgewidth=0.5)  # fmt: skip
+
+
+def _legend_width(key: _Legend) -> float:
+    return sum(text_width(drawable_text(name), style.SMALL) + _LEGEND_SIGN for name, *_ in key)
 
 
 def _draw_legend(sheet: Sheet, middle: float, key: _Legend) -> None:

@@ -1,8 +1,13 @@
-"""Which figures a run or a sentence gets: from records and evidence to the figures of this folder."""
+"""Which figures a run or a sentence gets, and what their titles say: from records and evidence to this folder.
+
+Where a title would else name a thing, it says what is seen, in one sentence computed from the data. A head is not
+praised for what chance, untrained models or shortcuts reach too, and of one sentence only that sentence is spoken of.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -10,20 +15,26 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from anaphora.analysis.evidence.schema.evidence import Evidence
+from anaphora.analysis.evidence.schema.scores import Cell
 from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.analysis.maps.words import word_weights
-from anaphora.analysis.scores.heads import Head
+from anaphora.analysis.scores.heads import Head, HeadScores, mean_chance
 from anaphora.data.example import Example, Span
+from anaphora.report.figures import style
 from anaphora.report.figures.bars import SharePoint, share_points_figure
 from anaphora.report.figures.files import save_figure
+from anaphora.report.figures.fonts import drawable_text, is_chinese
 from anaphora.report.figures.heads import alignment_figure
 from anaphora.report.figures.maps import QuadCell, heat_map_figure, pronoun_row_figure
-from anaphora.report.figures.sheet import CandidateWords
-from anaphora.report.groups import all_groups
-from anaphora.report.wording import head_name, label, phrase
+from anaphora.report.figures.sheet import CandidateWords, WordRoles, text_width
+from anaphora.report.groups import Group, all_groups
+from anaphora.report.headline import bar_text, bars_not_beaten, group_name, groups_by_case, share_text
+from anaphora.report.wording import group_label, head_name, label, language_name, listed, phrase
 
 UNTRAINED = ("random_init", "random_init_95")
 """The baselines that are untrained models and no shortcuts."""
+_WIDEST_MENTION = 1.6
+"""Inches that a mention may take in a title."""
 
 
 def save_sentence_figures(
@@ -43,16 +54,18 @@ def save_sentence_figures(
 def sentence_heat_map(record: AttentionRecord, maps: NDArray[np.float32], head: Head) -> Figure:
     """The whole map of one head: maps are (L, H, W, W) over the sentence's words."""
     row = word_weights(record)
-    title = phrase("figures", "heat_map", head=head_name(head.layer, head.head))
-    return heat_map_figure(row.words, maps[head.layer, head.head], title, *word_roles(record.example, row.spans))
+    pronoun, antecedents, distractors = word_roles(record.example, row.spans)
+    weights = maps[head.layer, head.head]
+    title = attention_title(row.words, weights[pronoun], [pronoun], antecedents, distractors, head)
+    return heat_map_figure(row.words, weights, title, pronoun, antecedents, distractors)
 
 
 def sentence_pronoun_row(record: AttentionRecord, head: Head) -> Figure:
     """The pronoun's row of one head."""
     row = word_weights(record)
     pronoun, antecedents, distractors = word_roles(record.example, row.spans)
-    title = phrase("figures", "pronoun_row", word=row.words[pronoun], head=head_name(head.layer, head.head))
     weights = row.weights[head.layer, head.head]
+    title = attention_title(row.words, weights, [pronoun], antecedents, distractors, head)
     return pronoun_row_figure(row.words, weights, pronoun, antecedents, distractors, title)
 
 
@@ -91,8 +104,18 @@ def scores_figure(evidence: Evidence) -> Figure:
                 points.append(
                     SharePoint(label=group.label, value=value, low=low, high=high, baselines=baselines, measure=measure)
                 )
-    title = phrase("figures", "scoreboard", split=label("splits", evidence.split))
-    return share_points_figure(points, title, phrase("figures", "accuracy"))
+    axis = phrase("figures", "scoreboard_axis", split=label("splits", evidence.split))
+    return share_points_figure(points, scoreboard_title(evidence), axis)
+
+
+def development_chance(development: HeadScores, languages: Collection[str]) -> dict[str, float]:
+    """The mean share of candidates that are right on the development split, for each language that it holds."""
+    spoken = np.array([example.language for example in development.examples], dtype=object)
+    return {
+        language: mean_chance(development.select(spoken == language))
+        for language in languages
+        if (spoken == language).any()
+    }
 
 
 def alignment_through_training(validations: Sequence[Mapping[str, float]], head: Head, chance: float) -> Figure | None:
@@ -115,6 +138,110 @@ def alignment_through_training(validations: Sequence[Mapping[str, float]], head:
         None if np.isnan(accuracy).any() else accuracy,
         phrase("figures", "alignment"),
     )
+
+
+def scoreboard_title(evidence: Evidence) -> str:
+    """How often the chosen head gives the antecedent most, a line for all groups of which the same can be said.
+
+    Groups and cases are those of `headline_sentence`.
+    """
+    cases = groups_by_case(evidence)
+    above = [*cases["points"], *cases["unmeasured"]]
+    answered = [group for group in cases["unsolved"] if group.cell.task_accuracy is not None]
+    unanswered = [group for group in cases["unsolved"] if group.cell.task_accuracy is None]
+    lines = [_groups_line("scoreboard_above", above, evidence)] if above else []
+    for group in cases["ordinary"]:
+        bars = bars_not_beaten(group.cell)
+        highest = max(bars, key=bars.__getitem__)
+        lines.append(_groups_line("scoreboard_ordinary", [group], evidence, bar=bar_text(highest, bars[highest])))
+    if answered:
+        shares = _listed_shares([group.cell.task_accuracy for group in answered])
+        lines.append(_groups_line("scoreboard_unsolved", answered, evidence, shares=shares))
+    if unanswered:
+        lines.append(_groups_line("scoreboard_no_answers", unanswered, evidence))
+    return "\n".join(lines)
+
+
+def heads_title(
+    scores: NDArray[np.float64], chance: float, untrained: float | None, language: str, evidence: Evidence
+) -> str:
+    """How often the chosen head gives the antecedent most in one language on the development split.
+
+    Args:
+        scores: (L, H) candidate accuracy of every head there.
+        chance: of these items.
+        untrained: what 95 % of untrained models stay below, where it was measured.
+        language: of the items.
+        evidence: for the chosen head and its p on that split.
+    """
+    layer, head = evidence.head.layer, evidence.head.head
+    share = float(scores[layer, head])
+    bars = {"chance": chance}
+    if untrained is not None:
+        bars["random_init_95"] = untrained
+    highest = max(bars, key=bars.__getitem__)
+    may_be_luck = (
+        evidence.heads_on_development is not None
+        and evidence.protocol is not None
+        and evidence.heads_on_development.p[layer][head] >= evidence.protocol.alpha
+    )
+    values = {"head": head_name(layer, head), "share": share_text(share), "spoken": language_name(language)}
+    if may_be_luck or share <= bars[highest]:
+        lines = [phrase("figures", "heads_ordinary", **values, bar=bar_text(highest, bars[highest]))]
+    else:
+        lines = [phrase("figures", "heads_above", **values, chance=share_text(chance))]
+    best_layer, best_head = (int(place) for place in np.unravel_index(np.argmax(scores), scores.shape))
+    best = float(scores[best_layer, best_head])
+    if best > share:
+        lines.append(phrase("figures", "heads_higher", head=head_name(best_layer, best_head), share=share_text(best)))
+    return "\n".join(lines)
+
+
+def quad_title(cells: Sequence[QuadCell], language: str, kind: str, head: Head) -> str:
+    """In how many sentences of a quad the head gives the antecedent more weight than every other candidate."""
+    right = sum(cell.antecedent_is_strongest() for cell in cells)
+    name = "quad_all" if right == len(cells) else "quad_some" if right else "quad_none"
+    group, named = group_label(language, kind), head_name(head.layer, head.head)
+    return phrase("figures", name, group=group, head=named, count=len(cells), right=right)
+
+
+def attention_title(
+    words: Sequence[str],
+    weights: NDArray[np.floating],
+    attending: Sequence[int],
+    antecedents: CandidateWords,
+    distractors: CandidateWords,
+    head: Head,
+) -> str:
+    """Which word or candidate gets most of a row, with its share; where none gets half, that the row is spread.
+
+    Args:
+        words: W words.
+        weights: (W,), the row.
+        attending: the words whose row it is.
+        antecedents: the candidates that are right.
+        distractors: the other candidates.
+        head: whose row it is.
+    """
+    roles = WordRoles(len(words), attending, antecedents, distractors)
+    units = list(_attended_units(words, weights, roles, attending))
+    heaviest = max(units, key=lambda unit: unit.weight)
+    antecedent = max((unit for unit in units if unit.role == "antecedent"), key=lambda unit: unit.weight, default=None)
+    values = {
+        "word": _mention(words, attending),
+        "head": head_name(head.layer, head.head),
+        "attended": heaviest.name,
+        "share": share_text(heaviest.weight),
+    }
+    spread = heaviest.weight < 0.5
+    if antecedent is not None and heaviest.weight > antecedent.weight:
+        name = "row_spread_other" if spread else "row_other"
+        values |= {"antecedent": antecedent.name, "antecedent_share": share_text(antecedent.weight)}
+    elif spread:
+        name = "row_spread"
+    else:
+        name = {"antecedent": "row_antecedent", "attending": "row_itself"}.get(heaviest.role, "row_word")
+    return phrase("figures", name, **values)
 
 
 def _quad_cell(record: AttentionRecord, head: Head, order: int) -> QuadCell:
@@ -141,3 +268,58 @@ def _order(example: Example) -> str:
 def _words_in_span(spans: Sequence[Span], span: Span) -> list[int]:
     start, end = span
     return [word for word, (left, right) in enumerate(spans) if left < end and start < right]
+
+
+@dataclass(frozen=True)
+class _AttendedUnit:
+    """A candidate, or a word of none, with its share of a row."""
+
+    name: str
+    role: str
+    weight: float
+
+
+def _attended_units(
+    words: Sequence[str], weights: NDArray[np.floating], roles: WordRoles, attending: Sequence[int]
+) -> Iterator[_AttendedUnit]:
+    for role, candidates in (("antecedent", roles.antecedents), ("distractor", roles.distractors)):
+        for places in candidates:
+            yield _AttendedUnit(_mention(words, places), role, float(weights[places].sum()))
+    in_candidates = {place for places in (*roles.antecedents, *roles.distractors) for place in places}
+    yield _AttendedUnit(_mention(words, attending), "attending", float(weights[list(attending)].sum()))
+    for place in range(len(words)):
+        if place not in in_candidates and place not in attending:
+            yield _AttendedUnit(_mention(words, [place]), "word", float(weights[place]))
+
+
+def _mention(words: Sequence[str], places: Sequence[int]) -> str:
+    """The words of a mention where it stands first, shortened to what a title has room for."""
+    first = [place for number, place in enumerate(places) if place == places[0] + number]
+    text = ("" if is_chinese(words[first[0]]) else " ").join(words[place] for place in first)
+    if _is_too_wide(text):
+        while _is_too_wide(f"{text}…"):
+            text = text[:-1].rstrip()
+        text = f"{text}…"
+    return text
+
+
+def _is_too_wide(text: str) -> bool:
+    return text_width(drawable_text(text), style.TEXT + 1, bold=True) > _WIDEST_MENTION
+
+
+def _groups_line(name: str, groups: Sequence[Group[Cell]], evidence: Evidence, **values: str) -> str:
+    """A line on some groups; the shares are the head's unless others are given."""
+    of_cells = {
+        "groups": listed([group_name(group) for group in groups]),
+        "head": head_name(evidence.head.layer, evidence.head.head),
+        "shares": _listed_shares([group.cell.candidate_accuracy for group in groups]),
+        "chance": _listed_shares([group.cell.chance for group in groups]),
+        "split": label("splits", evidence.split),
+    }
+    return phrase("figures", name, **(of_cells | values))
+
+
+def _listed_shares(shares: Sequence[float | None]) -> str:
+    """Shares in the order of their groups; one that all groups have, once."""
+    texts = [share_text(share) for share in shares]
+    return texts[0] if len(set(texts)) == 1 else listed(texts)

@@ -6,7 +6,8 @@ Legend: W words, L layers, H heads, S steps of training. Layers and heads are co
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -189,6 +190,63 @@ def weight_text(weight: float) -> str:
 def round_up(weight: float) -> float:
     """The round number at which a scale that holds `weight` ends."""
     return next((top for top in (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0) if weight <= top), weight)
+
+
+_BREAKABLE = re.compile(
+    r"第 \d+ [层头][，。？！；：、）”》]*\s*"
+    r"|[（“《]*[\u3400-\u9fff][，。？！；：、）”》]*\s*"
+    r"|[^\s\u3400-\u9fff]+(?: (?:%|\d)[^\s\u3400-\u9fff]*)*\s*"
+    r"|\s+"
+)
+"""What stays on one line of a title: a word with the numbers after it and their unit, a Chinese character, or the layer
+or number of a head in Chinese, each with its punctuation."""
+_NARROWEST_TITLE = 3.4
+"""Inches: a title above a small figure is wider than the figure rather than on ever more lines."""
+
+
+def wrapped_title(title: str, room: float = style.DOUBLE_COLUMN - 0.3) -> str:
+    """A title on lines of at most `room` inches, or of `_NARROWEST_TITLE`, broken at blanks or Chinese characters.
+
+    The lines of a sentence are about as long as one another, so that no word is left over on the last.
+    """
+    lines = []
+    for sentence in drawable_text(title).split("\n"):
+        width = max(room, _NARROWEST_TITLE)
+        of_sentence = _lines_within(sentence, width)
+        while len(of_sentence) > 1 and len(narrower := _lines_within(sentence, width - 0.1)) == len(of_sentence):
+            of_sentence, width = narrower, width - 0.1
+        lines += of_sentence
+    return "\n".join(lines)
+
+
+def _lines_within(sentence: str, room: float) -> list[str]:
+    lines = [""]
+    for part in _BREAKABLE.findall(sentence):
+        longer = (lines[-1] + part).rstrip()
+        if lines[-1] and text_width(longer, style.TEXT + 1, bold=True) > room:
+            lines.append("")
+        lines[-1] += part
+    return [line.rstrip() for line in lines]
+
+
+def legend_lines(names: Mapping[str, str], sign: float, room: float) -> list[list[str]]:
+    """The entries of a legend line by line.
+
+    Args:
+        names: entry -> its text.
+        sign: inches that an entry's sign takes with the gaps around it.
+        room: inches of a line; an entry that is wider has a line of its own.
+    """
+    lines: list[list[str]] = [[]]
+    used = 0.0
+    for name, text in names.items():
+        size = text_width(drawable_text(text), style.SMALL) + sign
+        if lines[-1] and used + size > room:
+            lines.append([])
+            used = 0.0
+        lines[-1].append(name)
+        used += size
+    return lines
 
 
 @lru_cache(maxsize=4096)

@@ -26,7 +26,8 @@ class ReportRun:
         evidence: all that is known of it; a part that was not measured is None.
         validations: those of its `training.json`.
         heads: language -> (L, H) candidate accuracy of every head on the development split.
-        chance: the mean share of candidates that are right on the development split.
+        heads_chance: language -> the mean share of candidates that are right there.
+        chance: the same over all languages of the development split.
         quads: language, kind of cue and four cells of each quad to show.
     """
 
@@ -34,6 +35,7 @@ class ReportRun:
     evidence: Evidence
     validations: Sequence[Mapping[str, float]] = ()
     heads: Mapping[str, ArrayLike] = field(default_factory=dict)
+    heads_chance: Mapping[str, float] = field(default_factory=dict)
     chance: float | None = None
     quads: Sequence[tuple[str, str, Sequence[QuadCell]]] = ()
 

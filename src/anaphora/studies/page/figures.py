@@ -7,7 +7,6 @@ what lies there is printed, and not to be read as alignment.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -19,7 +18,7 @@ from anaphora.analysis.scores.cells import KINDS
 from anaphora.report.figures import style
 from anaphora.report.figures.fonts import drawable_text
 from anaphora.report.figures.panels import Mark, panel_figure
-from anaphora.report.figures.sheet import Heading, Sheet, text_width
+from anaphora.report.figures.sheet import Heading, Sheet, legend_lines, text_width, wrapped_title
 from anaphora.report.figures.style import figure_style
 from anaphora.report.wording import label, labels, language_name, phrase
 from anaphora.settings.commands.study import TASK_MEASURE, is_share
@@ -54,10 +53,6 @@ _LINE_STYLES = (
     (style.MUTED, "-", "v"),
     (style.OTHER, (0, (3, 1)), "P"),
 )
-
-
-_BREAKABLE = re.compile(r"[（“《]*[\u3400-\u9fff][，。？！；：、）”》]*\s*|[^\s\u3400-\u9fff]+\s*|\s+")
-"""What stays on one line of a title: a word, or a Chinese character, with its punctuation."""
 
 
 def measured_languages(study: Study) -> list[str]:
@@ -106,7 +101,7 @@ def cells_figure(study: Study, language: str) -> Figure | None:
         return None
     values = {"spoken": language_name(language), "question": question_of(study), "limit": f"{100 * study['solved']:g}"}
     figure = panel_figure(
-        _title_lines(phrase("study_figures", "cells_hatched" if unsolved else "cells", **values)),
+        wrapped_title(phrase("study_figures", "cells_hatched" if unsolved else "cells", **values)),
         rows, [measure_label(measure) for measure in measures], marks, phrase("study_figures", "shares"), (0.0, 1.0),
         points=True, key=[(items_label(group), *_CUE_STYLES[group]) for group in drawn_groups],
     )  # fmt: skip
@@ -155,7 +150,7 @@ def interventions_figure(study: Study) -> Figure | None:
                         marks.setdefault((name, language_name(language)), []).append(mark)
     panels = list(dict.fromkeys(panel for _, panel in marks))
     return panel_figure(
-        _title_lines(phrase("study_figures", "interventions", question=question_of(study))),
+        wrapped_title(phrase("study_figures", "interventions", question=question_of(study))),
         rows, panels, marks, phrase("study_figures", "accuracies"), (0.0, 1.0), points=True, key=list(forms.values()),
     )  # fmt: skip
 
@@ -207,9 +202,10 @@ def series_figure(study: Study, axis: str, measure: str) -> Figure | None:
     }
     left, gap, tall, foot = 0.75, 0.35, 2.0, 0.55
     names_zh = study.get("names_zh", {})
-    heading = Heading(phrase("study_figures", "series", study=_name(study), measure=measure_label(measure)), None)
+    title = phrase("study_figures", "series", question=question_of(study), measure=measure_label(measure))
+    heading = Heading(wrapped_title(title), None)
     legend = {name: drawable_text(cell_label(name, names_zh)) for name in names}
-    keys = _legend_lines(legend, style.DOUBLE_COLUMN - 0.3)
+    keys = legend_lines(legend, 0.5, style.DOUBLE_COLUMN - 0.3)
     panel_width = min((style.DOUBLE_COLUMN - left - 0.2 - gap * (len(panels) - 1)) / len(panels), 3.4)
     head = heading.height + 0.2 * len(keys) + 0.28
     width = max(left + panel_width * len(panels) + gap * (len(panels) - 1) + 0.2, heading.width + 0.3)
@@ -273,37 +269,6 @@ def _series_points(
         spread = summary["measures"].get(measure)
         if group_axis == axis and spread and math.isfinite(spread["median"]):
             yield position, spread
-
-
-def _name(study: Study) -> str:
-    name: str = study["name"]
-    return name.replace("_", " ")
-
-
-def _title_lines(title: str) -> str:
-    """The lines of a title, broken where they are wider than a page: between words, or between Chinese characters."""
-    lines = []
-    for line in title.split("\n"):
-        lines.append("")
-        for part in _BREAKABLE.findall(line):
-            longer = (lines[-1] + part).rstrip()
-            if lines[-1] and text_width(drawable_text(longer), style.TEXT + 1, bold=True) > style.DOUBLE_COLUMN - 0.3:
-                lines.append("")
-            lines[-1] += part
-    return "\n".join(line.rstrip() for line in lines)
-
-
-def _legend_lines(names: Mapping[str, str], room: float) -> list[list[str]]:
-    lines: list[list[str]] = [[]]
-    used = 0.0
-    for name, text in names.items():
-        size = text_width(text, style.SMALL) + 0.5
-        if lines[-1] and used + size > room:
-            lines.append([])
-            used = 0.0
-        lines[-1].append(name)
-        used += size
-    return lines
 
 
 def _draw_line_legend(sheet: Sheet, middle: float, names: Mapping[str, str], forms: Mapping[str, Any]) -> None:

@@ -27,11 +27,11 @@ def heads_section(run: ReportRun) -> Section:
     for language, scores in run.heads.items():
         cell = evidence.languages.get(language)
         threshold = cell.baselines.get("random_init_95") if cell else None
-        chance = cell.chance if cell else None
+        chance = run.heads_chance[language]
         values = np.asarray(scores, dtype=np.float64)
         name = language_name(language)
-        title = phrase("figures", "heads", texts=name)
-        figure = heads.contoured_head_grid(values, chance or 0.0, threshold, chosen, title)
+        title = pictures.heads_title(values, chance, threshold, language, evidence)
+        figure = heads.contoured_head_grid(values, chance, threshold, chosen, title)
         share = format_percent(float(values[chosen]))
         if threshold is None:
             summary = phrase("heads", "alt", texts=name, share=share)
@@ -55,9 +55,9 @@ def quads_section(run: ReportRun) -> Section:
     """Quads, one for each kind of cue."""
     elements: list[PageElement] = []
     for language, kind, cells in run.quads:
-        title = group_label(language, kind)
         sentences = " ".join(f"“{' '.join(cell.words)}”" for cell in cells)
-        summary = phrase("joined", "of_group", group=title, text=sentences)
+        summary = phrase("joined", "of_group", group=group_label(language, kind), text=sentences)
+        title = pictures.quad_title(cells, language, kind, run.evidence.head.position)
         name = f"quad_{language}_{kind}"
         elements.append(FigureElement(name=name, figure=maps.quad_figure(cells, title), alt=summary))
     return Section(
