@@ -84,7 +84,7 @@ def test_a_run_without_loggers_has_the_same_weights_and_no_curves(tiny: Tiny, tm
     ("loggers", "message"),
     [
         ("[aim]", r"trainer.loggers \('aim'\) must be one of tensorboard, csv, wandb, mlflow"),
-        ("[csv,csv]", "must name each logger once"),
+        ("[csv,csv]", "must name each entry once"),
     ],
 )
 def test_a_wrong_logger_is_refused_by_name(loggers: str, message: str, tiny: Tiny, tmp_path: Path) -> None:

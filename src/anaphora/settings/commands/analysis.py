@@ -222,8 +222,6 @@ class AntecedentSelection:
         for name in self.formats:
             one_of("formats", name, ("png", "svg", "pdf"))
         at_least("untrained", self.untrained, 0)
-        if len(set(self.by)) < len(self.by):
-            raise ValueError(f"by ({self.by}) must name each factor once")
 
 
 @dataclass(kw_only=True)
@@ -238,8 +236,6 @@ class CrossValidation:
     def __post_init__(self) -> None:
         if not self.runs:
             raise ValueError("runs ([]) must name the runs of all folds")
-        if len(set(self.by)) < len(self.by):
-            raise ValueError(f"by ({self.by}) must name each factor once")
 
 
 @dataclass(kw_only=True)
@@ -260,8 +256,6 @@ class Transfer:
         at_least("folds", self.folds, 2)
         if not self.runs:
             raise ValueError("runs ([]) must name at least one run")
-        if len(set(self.by)) < len(self.by):
-            raise ValueError(f"by ({self.by}) must name each factor once")
 
 
 @dataclass(kw_only=True)
