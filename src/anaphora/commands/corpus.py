@@ -25,7 +25,6 @@ from anaphora.commands.shared import policy_name, value_cell
 from anaphora.data.controlled.describe import corpus_table as describe_table
 from anaphora.data.corpora.division import ReadingReport
 from anaphora.data.corpora.registry import origin_of
-from anaphora.data.example import SPLITS
 from anaphora.data.records import item_columns
 from anaphora.data.store import Corpus
 from anaphora.data.store import load as load_corpus
@@ -34,7 +33,7 @@ from anaphora.report.cards import CARD, corpus_card, is_corpus_card
 from anaphora.report.terminal import in_language_of_messages, print_phrase
 from anaphora.report.wording import label, labels, phrase
 from anaphora.settings.commands.analysis import CorpusDescription
-from anaphora.settings.data import Data, ExternalCorpus, PlainText, SilverStandard, TextCorpus
+from anaphora.settings.data import SPLITS, Data, ExternalCorpus, PlainText, SilverStandard, TextCorpus
 
 
 def describe(settings: CorpusDescription) -> None:

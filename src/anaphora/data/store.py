@@ -27,11 +27,12 @@ from anaphora.base.tensors import file_digest
 from anaphora.data import contamination
 from anaphora.data.corpora.division import ReadingReport, fold_numbers, group_key
 from anaphora.data.corpora.registry import Splits, source_for
-from anaphora.data.example import SPLITS, Example
+from anaphora.data.example import Example
 from anaphora.data.parquet import write_parquet
 from anaphora.data.records import columns_of, decoded, rows_of, schema_of
 from anaphora.data.text import Text
 from anaphora.settings import data as data_settings
+from anaphora.settings.data import SPLITS
 from anaphora.settings.extensions import PARTS, extensible, source_of
 
 if TYPE_CHECKING:

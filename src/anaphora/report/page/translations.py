@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from anaphora.report.figures.files import FORMATS
+from anaphora.base.checks import FIGURE_FORMATS
 
 
 def page_suffixes(interface_language: str) -> dict[str, str]:
@@ -38,6 +38,6 @@ def remove_translation(folder: Path, stem: str, drawn: Collection[Path] = ()) ->
         # Reports on both splits draw the same figures; a Chinese page that stays keeps its own.
         stale = drawn if list(folder.glob("*.zh.html")) == [page] else ()
         for figure in stale:
-            for name in FORMATS:
+            for name in FIGURE_FORMATS:
                 figure.with_name(f"{figure.name}.zh.{name}").unlink(missing_ok=True)
         page.unlink()  # last, for by it a command that was broken off knows that there is something to remove

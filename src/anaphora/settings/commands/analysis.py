@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 from omegaconf import MISSING
 
-from anaphora.base.checks import at_least, one_of
+from anaphora.base.checks import FIGURE_FORMATS, at_least, figure_formats, one_of
 from anaphora.base.device import Device, RunsDevice
 from anaphora.base.language import LANGUAGES
-from anaphora.settings.data import Data
+from anaphora.settings.data import SPLITS, Data
 
 CONTROLS = ("uniform", "frozen_query_key", "shuffled_labels", "no_positions")
 """The trained controls, without which nothing is supported."""
@@ -47,7 +47,7 @@ class RunQuery:
     trainer: Device = field(default_factory=Device)  # where it computes
 
     def __post_init__(self) -> None:
-        one_of("split", self.split, ("train", "dev", "test"))
+        one_of("split", self.split, SPLITS)
         if self.items is not None:
             at_least("items", self.items, 1)
         if self.antecedent is not None and self.antecedent not in self.candidates:
@@ -60,15 +60,14 @@ class Analysis(RunQuery):
 
     layer: int | None = None  # by default the head chosen on the development split
     head: int | None = None
-    formats: list[str] = field(default_factory=lambda: ["png", "svg", "pdf"])
+    formats: list[str] = field(default_factory=lambda: [*FIGURE_FORMATS])
     untrained: int = 20  # untrained models of the control
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in self.formats:
-            one_of("formats", name, ("png", "svg", "pdf"))
+        figure_formats(self.formats)
         if not self.formats:
-            raise ValueError("formats ([]) must name at least one of png, svg, pdf")
+            raise ValueError(f"formats ([]) must name at least one of {', '.join(FIGURE_FORMATS)}")
         at_least("untrained", self.untrained, 0)
         if (self.text is None) != (self.pronoun is None):
             raise ValueError("text and pronoun go together: give both, or neither to use data")
@@ -123,7 +122,7 @@ class TrainedControls:
     trainer: RunsDevice = field(default_factory=RunsDevice)  # where they are trained and measured
 
     def __post_init__(self) -> None:
-        one_of("split", self.split, ("train", "dev", "test"))
+        one_of("split", self.split, SPLITS)
         for name in self.controls:
             one_of("controls", name, ALL_CONTROLS)
         if not self.controls:
@@ -141,15 +140,14 @@ class Report:
     items: int = 800  # about so many main items, as whole blocks, for causal tests and other maps
     sentences: int = 64  # in the explorer
     untrained: int = 20  # untrained models of the control
-    formats: list[str] = field(default_factory=lambda: ["png", "svg", "pdf"])
+    formats: list[str] = field(default_factory=lambda: [*FIGURE_FORMATS])
     interface_language: str = "en"  # of page, figures and messages: en, zh, or both, a page each; the texts keep theirs
     protocol: Protocol = field(default_factory=Protocol)
     trainer: Device = field(default_factory=Device)  # where it computes
 
     def __post_init__(self) -> None:
-        one_of("split", self.split, ("train", "dev", "test"))
-        for name in self.formats:
-            one_of("formats", name, ("png", "svg", "pdf"))
+        one_of("split", self.split, SPLITS)
+        figure_formats(self.formats)
         one_of("interface_language", self.interface_language, (*LANGUAGES, "both"))
         for name in ("items", "sentences"):
             at_least(name, getattr(self, name), 1)
@@ -188,7 +186,7 @@ class NameDecisions:
     trainer: Device = field(default_factory=Device)  # where it computes
 
     def __post_init__(self) -> None:
-        one_of("split", self.split, ("train", "dev", "test", "folds"))
+        one_of("split", self.split, (*SPLITS, "folds"))
         at_least("folds", self.folds, 2)
         if bool(self.runs) == (self.weights is not None):
             raise ValueError("give either runs=[...] (fine-tuned) or weights=... (heads without fine-tuning)")
@@ -214,13 +212,12 @@ class AntecedentSelection:
     by: list[str] = field(default_factory=list)  # factors whose values are also told apart, such as `seen` or `genre`
     untrained: int = 5  # untrained models of the control
     output: str | None = None  # where the files go; by default `antecedents/<corpus>` in the run directory
-    formats: list[str] = field(default_factory=lambda: ["png", "svg", "pdf"])
+    formats: list[str] = field(default_factory=lambda: [*FIGURE_FORMATS])
     trainer: Device = field(default_factory=Device)  # where it computes
 
     def __post_init__(self) -> None:
         one_of("split", self.split, ("test", "train"))
-        for name in self.formats:
-            one_of("formats", name, ("png", "svg", "pdf"))
+        figure_formats(self.formats)
         at_least("untrained", self.untrained, 0)
 
 
@@ -252,7 +249,7 @@ class Transfer:
     trainer: Device = field(default_factory=Device)  # where it computes
 
     def __post_init__(self) -> None:
-        one_of("split", self.split, ("train", "dev", "test"))
+        one_of("split", self.split, SPLITS)
         at_least("folds", self.folds, 2)
         if not self.runs:
             raise ValueError("runs ([]) must name at least one run")
@@ -268,7 +265,7 @@ class LabelTable:
     trainer: Device = field(default_factory=Device)  # where it computes
 
     def __post_init__(self) -> None:
-        one_of("split", self.split, ("train", "dev", "test"))
+        one_of("split", self.split, SPLITS)
         if not self.runs:
             raise ValueError("runs ([]) must name at least one run")
 
@@ -288,7 +285,7 @@ class SampleSize:
     output: str | None = None  # a CSV file
 
     def __post_init__(self) -> None:
-        one_of("split", self.split, ("train", "dev", "test"))
+        one_of("split", self.split, SPLITS)
         one_of("measure", self.measure, ("candidate_accuracy", "task_accuracy"))
         if not 0 < self.points <= 100:
             raise ValueError(f"points ({self.points:g}) must be above 0 and at most 100")
