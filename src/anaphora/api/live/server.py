@@ -20,7 +20,7 @@ from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
 from werkzeug.wrappers import Request, Response
 
 from anaphora.api.live.phrases import phrases
-from anaphora.api.live.questions import Question, parse, reply
+from anaphora.api.live.questions import MOST_CHARACTERS, Question, parse, reply
 from anaphora.api.runs import OpenRun
 from anaphora.base.errors import UserError
 from anaphora.base.language import LANGUAGES
@@ -151,6 +151,7 @@ class LiveApplication:
             explorer_phrases=labels("explorer", language),
             kinds=labels("kinds", language),
             text=text,
+            most_characters=MOST_CHARACTERS,
             data=script_json(data),
             explorer=script_json(
                 {
