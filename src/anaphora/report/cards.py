@@ -165,8 +165,8 @@ def _limits(facts: CardFacts, evidence: Evidence | None) -> dict[str, str]:
         "One run": "these are one run's numbers. Another seed gives others; intervals are over templates or groups of "
         "items, not over seeds.",
         "Attention": "where a head attends is not why a model answers; that takes the causal tests of a report.",
-        "Other texts": "scores hold for items like those measured. Words that the vocabulary lacks are cut into pieces "
-        "or unknown.",
+        "Other texts": "scores hold for items like those measured. Words that the vocabulary lacks are split into "
+        "subwords or unknown.",
     }
     if evidence and evidence.reads_candidates:
         limits["Answers"] = "the prediction head reads the candidates' own states and needs no attention between them."

@@ -1,6 +1,6 @@
 """Attention rows of many items, a few at a time, whatever their number: planned, read, captured and scored.
 
-Batches are planned before shards are dealt out, so an item is computed beside the same others however many shards
+Batches are planned before shards are assigned, so an item is computed beside the same others however many shards
 there are, and its numbers are the same to the last bit.
 """
 

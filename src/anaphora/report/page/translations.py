@@ -26,7 +26,7 @@ def other_pages(names: Mapping[str, str], language: str) -> dict[str, str]:
 def remove_translation(folder: Path, stem: str, drawn: Collection[Path] = ()) -> None:
     """Remove the Chinese page of an earlier command in both languages, which the new page replaces.
 
-    A page that does not link to its English twin is none of these, and stays.
+    A page that does not link to the English one is none of these, and stays.
 
     Args:
         folder: of the page.

@@ -1,4 +1,4 @@
-"""What the analysis scripts are asked, in the user's words. Imports nothing heavy."""
+"""Settings of the commands that measure, in the user's words. Imports nothing heavy."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class RunQuery:
     pronoun: str | None = None  # a word of the text, the second one as "it:2", or its characters as "start:end"
     candidates: list[str] = field(default_factory=list)  # words of the text, or "start:end"; optional
     antecedent: str | None = None  # one of the candidates, where it is known
-    language: str | None = None  # of the text; told from its characters by default
+    language: str | None = None  # of the text; by default its characters decide
     split: str = "test"
     items: int | None = None  # at most so many items of the split
     output: str | None = None  # where the files go; by default into the run directory
@@ -179,7 +179,7 @@ class NameDecisions:
     runs: list[str] = field(default_factory=list)  # fine-tuned runs, one a seed; `outputs/gap_*`: all that match
     weights: str | None = None  # pretrained weights or a run whose heads are read without fine-tuning
     data: Data = field(default=MISSING)
-    split: str = "test"  # or dev, train; folds: every run is asked the fold that it has not seen
+    split: str = "test"  # or dev, train; folds: every run answers the fold that it was not trained on
     folds: int = 10  # of the development rows, for what is chosen or fitted there
     exchanged: bool = False  # ask runs a second time with the names exchanged, and let the mean of both answer
     output: str | None = None  # a CSV file
@@ -209,7 +209,9 @@ class AntecedentSelection:
     run: str = "outputs/demo"  # the run directory, a folder of a model of transformers, or hf://owner/name
     data: Data | None = None  # by default the run's own, else for instance data=litbank data.path=...
     split: str = "test"  # what is reported, `test` or `train`
-    by: list[str] = field(default_factory=list)  # factors whose values are also told apart, such as `seen` or `genre`
+    by: list[str] = field(
+        default_factory=list
+    )  # factors for whose values there are rows too, such as `seen` or `genre`
     untrained: int = 5  # untrained models of the control
     output: str | None = None  # where the files go; by default `antecedents/<corpus>` in the run directory
     formats: list[str] = field(default_factory=lambda: [*FIGURE_FORMATS])
@@ -226,7 +228,9 @@ class CrossValidation:
     """Runs of all folds of one corpus, and shortcuts fitted on the same folds."""
 
     runs: list[str] = field(default_factory=list)  # a run a fold, or seeds of each; `outputs/dpr_*`: all that match
-    by: list[str] = field(default_factory=list)  # factors whose values are also told apart; `type+stereotype` crosses
+    by: list[str] = field(
+        default_factory=list
+    )  # factors for whose values there are rows too; `type+stereotype` crosses
     output: str | None = None  # a CSV file
     trainer: Device = field(default_factory=Device)  # where it computes
 
@@ -237,13 +241,15 @@ class CrossValidation:
 
 @dataclass(kw_only=True)
 class Transfer:
-    """Runs that were trained on one corpus, asked about another one, beside shortcuts fitted on either."""
+    """Runs that were trained on one corpus, evaluated on another one, beside shortcuts fitted on either."""
 
     runs: list[str] = field(default_factory=list)  # of one recipe, seeds or folds; `outputs/dpr_*`: all that match
     data: Data = field(default=MISSING)
     split: str = "test"
-    folds: int = 5  # of the asked items by group, for the shortcuts that are fitted on them
-    by: list[str] = field(default_factory=list)  # factors whose values are also told apart; `type+stereotype` crosses
+    folds: int = 5  # of the evaluated items by group, for the shortcuts that are fitted on them
+    by: list[str] = field(
+        default_factory=list
+    )  # factors for whose values there are rows too; `type+stereotype` crosses
     contrast: str | None = None  # a factor of two values, such as `stereotype`: how much righter on the first of them
     output: str | None = None  # a CSV file
     trainer: Device = field(default_factory=Device)  # where it computes
