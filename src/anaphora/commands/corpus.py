@@ -113,11 +113,13 @@ def _write_corpus(corpus: Corpus, settings: CorpusDescription, counts: Sequence[
         return
     folder, columns = Path(settings.output), item_columns(settings.data)
     write_csv(folder / "counts.csv", counts)
+    chosen = {"data" if name == "kind" else f"data.{name}": value for name, value in _plain_settings(settings.data)}
+    card = corpus_card(chosen, origin_of(settings.data).licence, corpus.filled_splits, columns, counts)
+    # Before the items: by it the same command knows the folder as its own where it was stopped among them.
+    write_text(folder / CARD, card)
     for split in SPLITS:
         (folder / f"{split}.parquet").unlink(missing_ok=True)
-    splits = corpus.write_items(folder, columns)
-    chosen = {"data" if name == "kind" else f"data.{name}": value for name, value in _plain_settings(settings.data)}
-    write_text(folder / CARD, corpus_card(chosen, origin_of(settings.data).licence, splits, columns, counts))
+    corpus.write_items(folder, columns)
     print_phrase("tables", path=settings.output)
 
 

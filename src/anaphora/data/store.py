@@ -88,12 +88,15 @@ class Corpus:
         lengths: NDArray[np.int64] = compute.utf8_length(self._table(split).column("text")).to_numpy().astype(np.int64)
         return lengths
 
-    def write_items(self, folder: Path, descriptions: Mapping[str, str]) -> list[str]:
-        """Write each split that is not empty as Parquet, and give the names of those that are written."""
-        written = [split for split in self.splits if len(self._table(split))]
-        for split in written:
+    @property
+    def filled_splits(self) -> list[str]:
+        """The names of the splits that are not empty."""
+        return [split for split in self.splits if len(self._table(split))]
+
+    def write_items(self, folder: Path, descriptions: Mapping[str, str]) -> None:
+        """Write each split that is not empty as Parquet."""
+        for split in self.filled_splits:
             write_parquet(folder / f"{split}.parquet", self._table(split), descriptions)
-        return written
 
     def _table(self, split: str) -> pyarrow.Table:
         if split not in self.splits:
