@@ -1,6 +1,6 @@
 """Walk through attention step by step: python scripts/explain.py example=list.
 
-A sentence of a trained run is asked with text="..." run=outputs/demo, one's own numbers with matrices=FILE.
+text="..." run=outputs/demo takes a sentence of a trained run, matrices=FILE takes matrices of your own.
 """
 
 from anaphora.cli import run_command

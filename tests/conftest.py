@@ -41,7 +41,7 @@ TINY = (
 GAP_COLUMNS = ("ID", "Text", "Pronoun", "Pronoun-offset", "A", "A-offset", "A-coref", "B", "B-offset", "B-coref")
 
 
-class Said(NamedTuple):
+class ScriptResult(NamedTuple):
     """What a script did: its exit status and what it wrote to the screen."""
 
     status: int
@@ -50,7 +50,7 @@ class Said(NamedTuple):
 
 
 Compose = Callable[..., Any]
-Script = Callable[..., Said]
+Script = Callable[..., ScriptResult]
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -268,7 +268,7 @@ def own_run(finished: Path, tmp_path: Path) -> Path:
 def script(monkeypatch: pytest.MonkeyPatch) -> Script:
     """(name, arguments) -> what scripts/<name>.py does, in this process."""
 
-    def called(name: str, *arguments: str) -> Said:
+    def run_script(name: str, *arguments: str) -> ScriptResult:
         out, err = io.StringIO(), io.StringIO()
         status = 0
         with pytest.MonkeyPatch.context() as patched:
@@ -280,6 +280,6 @@ def script(monkeypatch: pytest.MonkeyPatch) -> Script:
                     runpy.run_path(str(ROOT / "scripts" / f"{name}.py"), run_name="__main__")
                 except SystemExit as left:
                     status = left.code if isinstance(left.code, int) else 1
-        return Said(status, out.getvalue(), err.getvalue())
+        return ScriptResult(status, out.getvalue(), err.getvalue())
 
-    return called
+    return run_script

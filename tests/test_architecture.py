@@ -189,6 +189,7 @@ def test_each_script_is_its_question_and_one_call_of_the_command_table() -> None
 def test_every_command_has_its_configuration_and_its_work(name: str) -> None:
     command = COMMANDS[name]
     module, _, function = command.work.partition(":")
+    assert module == name  # a command is found by its name
     assert (ROOT / "configs" / f"{command.config}.yaml").exists()
     assert callable(getattr(importlib.import_module(f"anaphora.commands.{module}"), function))
 

@@ -108,7 +108,7 @@ COMMANDS: dict[str, Command] = {
     "report": Command("report", Report, "report:report"),
     "sample_size": Command("sample_size", SampleSize, "sample_size:print_sample_sizes"),
     "score_attention": Command("analysis", Analysis, "score_attention:score_heads"),
-    "serve": Command("serve", LivePage, "live:serve_page"),
+    "serve": Command("serve", LivePage, "serve:serve_page"),
     "study": Command("study", StudyPlan, "study:study"),
     "train": Command("train", Config, "train:train"),
     "transfer": Command("transfer", Transfer, "transfer:transfer"),

@@ -32,9 +32,9 @@ from anaphora.commands import (
     evaluate,
     gap,
     labels,
-    live,
     replicate,
     sample_size,
+    serve,
     shared,
 )
 from anaphora.data.controlled.describe import corpus_table
@@ -258,10 +258,10 @@ def test_the_terminal_of_the_live_page_is_chinese(chinese: Chinese, monkeypatch:
         raise KeyboardInterrupt
 
     server, address = SimpleNamespace(serve_forever=stop, server_close=lambda: None), "http://127.0.0.1:1/?token=x"
-    monkeypatch.setattr(live, "LiveApplication", lambda *_: None)
-    monkeypatch.setattr(live, "open_models", lambda *_: {})
-    monkeypatch.setattr(live, "serve", lambda *_: (server, address))
-    assert chinese(f"{address} Ctrl", live.serve_page, LivePage()).splitlines()[-1] == "已停止"
+    monkeypatch.setattr(serve, "LiveApplication", lambda *_: None)
+    monkeypatch.setattr(serve, "open_models", lambda *_: {})
+    monkeypatch.setattr(serve, "serve", lambda *_: (server, address))
+    assert chinese(f"{address} Ctrl", serve.serve_page, LivePage()).splitlines()[-1] == "已停止"
 
 
 def test_commands_are_chinese_from_end_to_end(

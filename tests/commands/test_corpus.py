@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +90,23 @@ def test_files_that_the_command_has_not_written_are_not_overwritten(
     described(DPR, "data.test_share=0.4")
     described(DPR, "data.test_share=1", "data.dev_share=0")
     assert sorted(path.name for path in (tmp_path / "out").glob("*.parquet")) == ["test.parquet"]
+
+
+def test_a_command_that_was_stopped_while_it_wrote_can_be_given_again(
+    script: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "train.c.txt").write_text(DPR)
+    given = ("data=dpr", f"data.path={tmp_path / 'train.c.txt'}", f"output={tmp_path / 'out'}")
+
+    def stopped_after_one(corpus: store.Corpus, folder: Path, descriptions: Mapping[str, str]) -> None:
+        store.write_parquet(folder / "train.parquet", corpus._table("train"), descriptions)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(store.Corpus, "write_items", stopped_after_one)
+        assert script("corpus", *given).status == 130
+    assert script("corpus", *given).status == 0
+    assert {path.name for path in (tmp_path / "out").glob("*.parquet")} >= {"train.parquet"}
 
 
 def test_columns_that_say_nothing_are_not_printed(described: Callable[..., str]) -> None:

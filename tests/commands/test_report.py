@@ -175,7 +175,7 @@ def test_runs_of_other_items_are_reported_without_a_comparison_of_rows(
     settings = Report(run=str(reported), items=8, untrained=1, sentences=1, formats=[])
     monkeypatch.setattr(measurement, "write_evidence", lambda *_: None)
     evidence = gather_evidence(load(reported), settings, lambda stage: None)
-    fewer = measurement.RunEvidence(evidence.headline, evidence.evidence)
+    fewer = measurement.RunEvidence(evidence.headline, evidence.evidence, evidence.folder)
     monkeypatch.setattr(report, "divergences", lambda runs: (_ for _ in ()).throw(UserError("they have 1, 2 items")))
     assert report._divergences([evidence, fewer]) == []
     assert "the runs' rows are not compared: they have 1, 2 items" in capsys.readouterr().out

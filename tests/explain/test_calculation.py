@@ -5,9 +5,10 @@ import pytest
 import torch
 from numpy.typing import ArrayLike, NDArray
 
+from anaphora.base.language import LANGUAGES
 from anaphora.explain.calculation import walk_through_calculation
 from anaphora.explain.matrices import load_example
-from anaphora.explain.phrases import LANGUAGES, Phrases
+from anaphora.explain.phrases import Phrases
 from anaphora.explain.walk import Matrix, Walkthrough
 from anaphora.model.attention import attend, attention_weights
 from anaphora.settings.commands.explanation import EXAMPLES

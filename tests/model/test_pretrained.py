@@ -249,6 +249,9 @@ def test_a_list_of_pieces_stands_in_for_the_tokenizer_file(tmp_path: Path, runs:
     assert load(folder).tokenizer.encode_batch(TEXTS) == runs["bert"].tokenizer.encode_batch(TEXTS)
     (folder / "tokenizer_config.json").write_text('{"do_lower_case": false}', encoding="utf-8")
     assert load(folder).tokenizer.encode("Anna").ids != runs["bert"].tokenizer.encode("Anna").ids
+    (folder / "tokenizer_config.json").write_text("[]", encoding="utf-8")
+    with pytest.raises(UserError, match=r"tokenizer_config.json: \[\] is not an object"):
+        load(folder)
 
 
 def change(folder: Path, **fields: Any) -> None:

@@ -17,6 +17,7 @@ from anaphora.report.page.elements import ReportRun
 from anaphora.report.page.explorer import explorer_data
 from anaphora.report.page.packing import unpack_map
 from anaphora.report.page.write import write_report
+from anaphora.report.wording import spoken_in
 
 ENGLISH = ("The old king saw Berta when she sang.", [(0, 12), (17, 22)], (28, 31), 1)
 CHINESE = ("小红遇见李强时她很高兴。", [(0, 2), (4, 6)], (7, 8), 0)
@@ -84,9 +85,11 @@ def test_sentences_are_counted_by_language_so_that_a_link_stays_valid() -> None:
 
 @pytest.mark.parametrize(
     ("answer", "right", "told"),
-    [(0, False, "The old king"), (1, True, "Berta"), (NO_CANDIDATE, False, "none of them"), (None, None, None)],
+    [(0, False, "The old king"), (1, True, "Berta"), (NO_CANDIDATE, False, ""), (None, None, None)],
 )
-def test_the_answer_is_told_in_the_sentences_words(answer: int | None, right: bool | None, told: str | None) -> None:
+def test_an_answer_is_a_candidates_text_and_empty_for_none_of_them(
+    answer: int | None, right: bool | None, told: str | None
+) -> None:
     (one,) = entries(exhibit(ENGLISH, answer, right))
     assert (one["answer"], one["right"], one["head_right"]) == (told, right, True)
 
@@ -99,3 +102,16 @@ def test_the_page_takes_the_entries_and_names_what_has_no_answer(tmp_path: Path,
     assert "Right: the head points at the antecedent and the model answers rightly" in page
     assert "The head points at the antecedent; the model gives no answer" in page
     assert "the answer is wrong" not in page
+
+
+@pytest.mark.parametrize(("language", "words"), [("en", "none of them"), ("zh", "都不是")])
+def test_each_page_says_none_of_them_in_its_own_language(
+    language: str, words: str, tmp_path: Path, evidence: Evidence
+) -> None:
+    run = ReportRun(name="one", evidence=replace(evidence, head=ChosenHead(layer=1, head=2, chosen_on="dev")))
+    sentences = explorer_data([exhibit(ENGLISH, NO_CANDIDATE, False)])
+    with spoken_in(language):
+        write_report(tmp_path / "report.html", [run], sentences, "A page")
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert f"</span> {words} <span" in page  # below the shaded sentence
+    assert f'"none_of_them":"{words}"' in page  # what the script shows

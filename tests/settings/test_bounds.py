@@ -116,6 +116,7 @@ def test_one_layer_is_supervised_once_whichever_end_it_is_counted_from(settings:
         ("plot_attention", ("text=x", "pronoun=she", "candidates=[Anna,' ']"), r"candidates \(' '\) is blank"),
         ("plot_attention", ("text=x", "pronoun=''"), r"pronoun \(''\) is blank"),
         ("report", ("formats=[png,png]",), r"formats .* must name each entry once"),
+        ("antecedents", ("by=[form,form]",), r"by .* must name each entry once; 'form' is listed twice"),
         ("compare", ("runs=[]",), r"runs \(\[\]\) must name at least two"),
         ("cross_validate", ("runs=[]",), r"runs \(\[\]\) must name the runs of all folds"),
         ("labels", ("runs=[a,'']",), r"runs \(''\) is blank"),

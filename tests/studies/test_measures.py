@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from anaphora.analysis.causal.tests import causal_tests_of_run, one_head_tests_of_run
+from anaphora.analysis.causal.causal_tests import causal_tests_of_run, one_head_tests_of_run
 from anaphora.analysis.evidence.examination import sampled_main_items
 from anaphora.analysis.scores.heads import is_main
 from anaphora.analysis.scores.levels import COMPOSITION_LEVELS, level_cells

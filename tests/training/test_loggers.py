@@ -84,7 +84,7 @@ def test_a_run_without_loggers_has_the_same_weights_and_no_curves(tiny: Tiny, tm
     ("loggers", "message"),
     [
         ("[aim]", r"trainer.loggers \('aim'\) must be one of tensorboard, csv, wandb, mlflow"),
-        ("[csv,csv]", "must name each logger once"),
+        ("[csv,csv]", "must name each entry once"),
     ],
 )
 def test_a_wrong_logger_is_refused_by_name(loggers: str, message: str, tiny: Tiny, tmp_path: Path) -> None:
@@ -121,6 +121,15 @@ def test_a_resumed_run_goes_on_with_its_curves_at_a_service(
     first, resumed_run, other = ServiceLogger.all
     identity = first.given[key] if name == "wandb" else first.run_id
     assert resumed_run.given[key] == identity != other.given[key]
+
+
+@pytest.mark.parametrize("content", ["", "[]", '{"wandb": 1}'])
+def test_a_damaged_file_of_the_ids_at_services_is_a_users_error(content: str, tmp_path: Path) -> None:
+    layout = RunFiles(tmp_path / "run")
+    (layout.directory / "curves").mkdir(parents=True)
+    (layout.directory / "curves" / loggers.SERVICE_FILE).write_text(content, encoding="utf-8")
+    with pytest.raises(UserError, match=r"services.json.*; delete it, and the curves begin again at the service"):
+        loggers.build_loggers(layout, ["wandb"], True)
 
 
 def test_a_logger_whose_package_is_missing_is_refused_before_anything_is_read(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from several import in_minimal_pairs
+from ranks import in_minimal_pairs
 from torch import Tensor
 
 from anaphora.data.batches.batching import MinimalPairs, TrainingBatches

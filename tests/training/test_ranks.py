@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 import torch
+from ranks import train_on
 from safetensors.torch import load_file
-from several import train_on
 
 from anaphora.runs.directory import RunFiles
 from anaphora.settings.run import Config

@@ -73,7 +73,7 @@ def select_antecedents(
         model: whose heads pick.
         development, measured: mentions with an antecedent before them.
         untrained: how many models of the same shape at random starts are the control.
-        by: factors whose values are also told apart.
+        by: factors for whose values there are rows too.
         progress: is called with the name of each stage.
         texts: is called with the number of texts of each pass.
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from anaphora.analysis.causal.causal_tests import run_subject, testable_items, why_unanswered
 from anaphora.analysis.causal.language_models.subject import LanguageModelSubject
 from anaphora.analysis.causal.subjects import Subject
-from anaphora.analysis.causal.tests import run_subject, testable_items, why_unanswered
 from anaphora.analysis.evidence.exhibits import development_accuracy
 from anaphora.analysis.evidence.headline import (
     Measurement,

@@ -1,4 +1,4 @@
-"""What models read, as tensors: packed rows of tokens, and what is asked of them."""
+"""What models read, as tensors: packed rows of tokens, and the questions about them."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ class EncoderInput:
 
 @dataclass(frozen=True)
 class Batch:
-    """Rows of packed sentences and what is asked of them; flat positions are row * T + token.
+    """Rows of packed sentences and the questions about them; flat positions are row * T + token.
 
     Attributes:
         inputs: (R, T) what the encoder reads (masked where a masked-language-model loss hides words).
         ids: (R, T) the true tokens.
-        positions, segments: (R, T) place in the sentence; number of the sentence, -1 for padding.
-        words: (R, T) number of the word in the sentence, -1 for [CLS] and padding; the pieces of a word share one.
+        positions, segments: (R, T) position in the sentence; number of the sentence, -1 for padding.
+        words: (R, T) number of the word in the sentence, -1 for [CLS] and padding; the subwords of a word share one.
         slots: (R, T) slot of the candidate that a token belongs to, 0 for none.
         query_positions, query_items: (K,) every pronoun token.
         candidate_positions, candidate_owners: (C,) every candidate token; item * M + candidate.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from anaphora.base.errors import UserError
 
 
@@ -26,6 +28,16 @@ def one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
     """Refuse a word that is not in the list, naming the setting."""
     if value not in allowed:
         raise UserError(f"{name} ({value!r}) must be one of {', '.join(allowed)}")
+
+
+FIGURE_FORMATS = ("png", "svg", "pdf")
+"""The formats in which a figure can be written."""
+
+
+def figure_formats(names: Sequence[str]) -> None:
+    """Refuse a format in which no figure can be written."""
+    for name in names:
+        one_of("formats", name, FIGURE_FORMATS)
 
 
 LONGEST_NAME = 200

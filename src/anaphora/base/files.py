@@ -39,7 +39,7 @@ def atomic_write(path: Path) -> Iterator[Path]:
     Raises:
         UserError: the file cannot be written, or the block raised an OSError.
     """
-    with _told_as_user_error(path):
+    with _os_errors_as_user_errors(path):
         if path.exists() and not path.is_file():
             raise UserError(f"{path}: cannot be written (it is {_kind(path)}); name a file")
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -63,7 +63,7 @@ def atomic_directory(path: Path) -> Iterator[Path]:
         UserError: the directory cannot be written, another one that is not empty lies there, or the block raised an
             OSError.
     """
-    with _told_as_user_error(path):
+    with _os_errors_as_user_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         remove_leftovers(path.parent, depth=0)
         draft, handle = _new_draft(path.parent, None)
@@ -208,7 +208,7 @@ def check_writable(path: Path) -> None:
     Raises:
         UserError: it is a directory or a device, or its folder cannot be made, is read-only or full.
     """
-    with _told_as_user_error(path):
+    with _os_errors_as_user_errors(path):
         if path.exists() and not path.is_file():
             raise UserError(f"{path}: cannot be written (it is {_kind(path)}); name a file")
         with tempfile.TemporaryFile(dir=_nearest_folder(path.parent)) as probe:  # without a name, where the system can
@@ -224,12 +224,12 @@ def locked_directory(directory: Path) -> Iterator[None]:
     Raises:
         UserError: another process holds it, or it cannot be written.
     """
-    with _told_as_user_error(directory):
+    with _os_errors_as_user_errors(directory):
         _nearest_folder(directory)
         fresh = _missing_folders(directory)
         handle = _locked_file(directory)
     try:
-        with _told_as_user_error(directory):
+        with _os_errors_as_user_errors(directory):
             _probe(handle)
         remove_leftovers(directory)
         yield
@@ -367,7 +367,7 @@ def _kind(path: Path) -> str:
 
 
 @contextlib.contextmanager
-def _told_as_user_error(path: Path) -> Iterator[None]:
+def _os_errors_as_user_errors(path: Path) -> Iterator[None]:
     """A block whose OSErrors are a user's mistake that names the path."""
     try:
         yield

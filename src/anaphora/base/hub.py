@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from functools import lru_cache
 from importlib import import_module
 from threading import Thread
@@ -32,6 +33,16 @@ def import_transformers(extra: str = "transformers") -> Any:
     except ImportError:
         command = pip_install(f"'anaphora[{extra}]'")
         raise UserError(f"transformers is not installed: {command}") from None
+
+
+def no_folder_error(setting: str, name: str) -> UserError:
+    """The error where a setting names a model by a folder that is not there."""
+    return UserError(f"{setting} ({name}): there is no such folder; a model on the hub is written hf://owner/name")
+
+
+def pickle_advice(pickles: Sequence[str]) -> str:
+    """The end of a message that safetensors are missing, where weights lie there as one of these pickles."""
+    return f"; {pickles[0]} is a pickle, which may run code: convert it to safetensors" if pickles else ""
 
 
 def is_reachable() -> bool:

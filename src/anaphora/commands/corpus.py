@@ -25,7 +25,6 @@ from anaphora.commands.shared import policy_name, value_cell
 from anaphora.data.controlled.describe import corpus_table as describe_table
 from anaphora.data.corpora.division import ReadingReport
 from anaphora.data.corpora.registry import origin_of
-from anaphora.data.example import SPLITS
 from anaphora.data.records import item_columns
 from anaphora.data.store import Corpus
 from anaphora.data.store import load as load_corpus
@@ -34,7 +33,7 @@ from anaphora.report.cards import CARD, corpus_card, is_corpus_card
 from anaphora.report.terminal import in_language_of_messages, print_phrase
 from anaphora.report.wording import label, labels, phrase
 from anaphora.settings.commands.analysis import CorpusDescription
-from anaphora.settings.data import Data, ExternalCorpus, PlainText, SilverStandard, TextCorpus
+from anaphora.settings.data import SPLITS, Data, ExternalCorpus, PlainText, SilverStandard, TextCorpus
 
 
 def describe(settings: CorpusDescription) -> None:
@@ -114,11 +113,13 @@ def _write_corpus(corpus: Corpus, settings: CorpusDescription, counts: Sequence[
         return
     folder, columns = Path(settings.output), item_columns(settings.data)
     write_csv(folder / "counts.csv", counts)
+    chosen = {"data" if name == "kind" else f"data.{name}": value for name, value in _plain_settings(settings.data)}
+    card = corpus_card(chosen, origin_of(settings.data).licence, corpus.filled_splits, columns, counts)
+    # Before the items: by it the same command knows the folder as its own where it was stopped among them.
+    write_text(folder / CARD, card)
     for split in SPLITS:
         (folder / f"{split}.parquet").unlink(missing_ok=True)
-    splits = corpus.write_items(folder, columns)
-    chosen = {"data" if name == "kind" else f"data.{name}": value for name, value in _plain_settings(settings.data)}
-    write_text(folder / CARD, corpus_card(chosen, origin_of(settings.data).licence, splits, columns, counts))
+    corpus.write_items(folder, columns)
     print_phrase("tables", path=settings.output)
 
 

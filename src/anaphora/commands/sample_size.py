@@ -46,7 +46,7 @@ def print_sample_sizes(settings: SampleSize) -> list[Row]:
     """Print how many items and how many seeds a difference needs, and keep them as CSV where a file is named.
 
     Returns:
-        The rows of both tables, told apart by "needed": "items" or "seeds".
+        The rows of both tables; which of them a row belongs to stands under "needed": "items" or "seeds".
 
     Raises:
         UserError: a run is not scored, scored on other items than its own, or of other data; the study is missing.

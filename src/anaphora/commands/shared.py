@@ -104,9 +104,9 @@ def headline_of(run: Run, settings: Analysis, progress: Progress, keep_rows: boo
         splits.measured,
         settings.split,
         settings.untrained,
-        requested,
-        progress,
-        keep_rows,
+        chosen=requested,
+        progress=progress,
+        keep_rows=keep_rows,
     )
 
 

@@ -11,7 +11,6 @@ from anaphora.base.language import LANGUAGES
 
 Span = tuple[int, int]
 """First and past-the-last character of a stretch of text, counted in code points from 0."""
-SPLITS = ("train", "dev", "test")
 _OLDER_MINIMAL_PAIR = "twin"
 
 

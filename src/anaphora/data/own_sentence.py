@@ -50,7 +50,7 @@ def find_pronoun(text: str, pronoun: str) -> Span:
     Raises:
         UserError: it is not in the text, or stands there several times and no number says which one.
     """
-    every = list(occurrences(text, pronoun)) if pronoun.strip() else []
+    every = list(occurrences_in_any_case(pronoun, text)) if pronoun.strip() else []
     if len(every) > 1:
         places = ", ".join(f"{start}:{end}" for start, end in every[:5])
         raise UserError(
@@ -82,11 +82,11 @@ def find_span(text: str, words: str, setting: str) -> Span:
         if not 0 <= start < end <= len(text):
             raise UserError(f"{setting} ({words}) is outside the text, which has {len(text)} characters")
         return start, end
-    occurrence = next(occurrences(text, words), None)
+    occurrence = next(occurrences_in_any_case(words, text), None)
     numbered = re.fullmatch(r"(.*\S.*):([0-9]{1,4})", words, re.DOTALL)
     if occurrence is None and numbered:
         word, number = numbered[1], int(numbered[2])
-        every = list(occurrences(text, word))
+        every = list(occurrences_in_any_case(word, text))
         if not 1 <= number <= len(every):
             raise UserError(f"{setting} ({words!r}): {word!r} appears {len(every)} times in the text {text!r}")
         return every[number - 1]
@@ -95,7 +95,7 @@ def find_span(text: str, words: str, setting: str) -> Span:
     return occurrence
 
 
-def occurrences(text: str, words: str) -> Iterator[Span]:
+def occurrences_in_any_case(words: str, text: str) -> Iterator[Span]:
     """Wherever some words stand in a text: as whole words in any case in English, anywhere in Chinese."""
     left, right = ("", "") if CHINESE_CHARACTER.search(words) else (r"(?<!\w)", r"(?!\w)")
     for occurrence in re.finditer(f"{left}{re.escape(words)}{right}", text, re.IGNORECASE):

@@ -27,11 +27,12 @@ from anaphora.base.tensors import file_digest
 from anaphora.data import contamination
 from anaphora.data.corpora.division import ReadingReport, fold_numbers, group_key
 from anaphora.data.corpora.registry import Splits, source_for
-from anaphora.data.example import SPLITS, Example
+from anaphora.data.example import Example
 from anaphora.data.parquet import write_parquet
 from anaphora.data.records import columns_of, decoded, rows_of, schema_of
 from anaphora.data.text import Text
 from anaphora.settings import data as data_settings
+from anaphora.settings.data import SPLITS
 from anaphora.settings.extensions import PARTS, extensible, source_of
 
 if TYPE_CHECKING:
@@ -87,12 +88,15 @@ class Corpus:
         lengths: NDArray[np.int64] = compute.utf8_length(self._table(split).column("text")).to_numpy().astype(np.int64)
         return lengths
 
-    def write_items(self, folder: Path, descriptions: Mapping[str, str]) -> list[str]:
-        """Write each split that is not empty as Parquet, and give the names of those that are written."""
-        written = [split for split in self.splits if len(self._table(split))]
-        for split in written:
+    @property
+    def filled_splits(self) -> list[str]:
+        """The names of the splits that are not empty."""
+        return [split for split in self.splits if len(self._table(split))]
+
+    def write_items(self, folder: Path, descriptions: Mapping[str, str]) -> None:
+        """Write each split that is not empty as Parquet."""
+        for split in self.filled_splits:
             write_parquet(folder / f"{split}.parquet", self._table(split), descriptions)
-        return written
 
     def _table(self, split: str) -> pyarrow.Table:
         if split not in self.splits:

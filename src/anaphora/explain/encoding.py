@@ -168,9 +168,10 @@ def _steps(
     if layer:
         parts = (steps[-1].result, words("signs", "layers"), "=", _token_matrix("X", hidden, labels))
         steps.append(Step("before", words("before", "title"), words("before", "text", layer=layer), parts))
-    block = blocks[layer]
-    block_steps, hidden = _block(block, hidden, context, labels, layer, head, words)
-    steps += block_steps
+    of_block = _BlockSteps(blocks[layer], labels, words)
+    summed, mixed = of_block.add_attention(hidden, context, head)
+    hidden = of_block.add_feed_forward(hidden, mixed, summed, layer)
+    steps += of_block.steps
     current = steps[-1].result
     for upper in blocks[layer + 1 :]:
         hidden = LayerPass(upper, context, hidden).output()
@@ -219,90 +220,112 @@ def _embedding(
     return Step("embedding", title, words.joined(text, words("embedding", "added")), parts)
 
 
-def _block(
-    block: Block,
-    hidden: Tensor,
-    context: AttentionContext,
-    labels: tuple[str, ...],
-    layer: int,
-    head: int,
-    words: Phrases,
-) -> tuple[list[Step], Tensor]:
-    """The steps of one block, and its output (1, T, W)."""
-    attention = block.attention
-    if not isinstance(attention, Attention):
-        raise UserError(NO_MAPS)
-    start = _token_matrix("X", hidden, labels)
-    steps: list[Step] = []
+class _BlockSteps:
+    """The steps of one block, in the order in which they are added: its attention, then its feed-forward network."""
 
-    def add(name: str, *parts: Matrix | str, **values: object) -> Matrix:
-        title = words(name, "title", **values) if name in ("second_residual", "last_norm") else words(name, "title")
-        steps.append(Step(name, title, words(name, "text", **values), parts))
-        return steps[-1].result
+    def __init__(self, block: Block, labels: tuple[str, ...], words: Phrases) -> None:
+        self.block, self.labels, self.words = block, labels, words
+        self.steps: list[Step] = []
 
-    norm = words("signs", "norm")
-    read, content = block.attention_inputs(hidden, context)
-    normed = add("norm", start, norm, "=", _token_matrix("N", read, labels)) if block.is_pre_norm else start
-    value_source = normed
-    if block.value_norm is not None:
-        value_source = add(
-            "content", _token_matrix("E", context.embeddings, labels), norm, "=", _token_matrix("C", content, labels)
+    def _add(self, name: str, *parts: Matrix | str, **values: object) -> Matrix:
+        title_values = values if name in ("second_residual", "last_norm") else {}
+        title = self.words(name, "title", **title_values)
+        self.steps.append(Step(name, title, self.words(name, "text", **values), parts))
+        return self.steps[-1].result
+
+    def _tokens(self, name: str, values: Tensor) -> Matrix:
+        return _token_matrix(name, values, self.labels)
+
+    def add_attention(self, hidden: Tensor, context: AttentionContext, head: int) -> tuple[Matrix, Tensor]:
+        """The steps from the block's input to the sum with what attention gives.
+
+        Returns:
+            The sum, and what the heads mix, side by side: (1, T, W).
+
+        Raises:
+            UserError: the block has no attention.
+        """
+        block, words, labels = self.block, self.words, self.labels
+        attention = block.attention
+        if not isinstance(attention, Attention):
+            raise UserError(NO_MAPS)
+        start = self._tokens("X", hidden)
+        norm = words("signs", "norm")
+        read, content = block.attention_inputs(hidden, context)
+        normed = self._add("norm", start, norm, "=", self._tokens("N", read)) if block.is_pre_norm else start
+        value_source = normed
+        if block.value_norm is not None:
+            value_source = self._add(
+                "content", self._tokens("E", context.embeddings), norm, "=", self._tokens("C", content)
+            )
+        unrotated = attention.unrotated(read, content)
+        query, key, value = attention.project(read, content, context)
+        sources = (normed, normed, value_source)
+        for name, letter, source, vectors in zip(
+            ("queries", "keys", "values"), ("Q", "K", "V"), sources, unrotated, strict=True
+        ):
+            weight, projection_bias = _head_weights(attention, {"Q": "query", "K": "key", "V": "value"}[letter], head)
+            self.steps.append(projection_step(words, name, letter, source, weight, projection_bias, vectors[0, head]))
+        if not torch.equal(query, unrotated[0]):
+            sign = words("signs", "turn")
+            before, after = ([self._tokens(n, t[:, head]) for n, t in zip("QK", ts, strict=True)]
+                             for ts in ((unrotated[0], unrotated[1]), (query, key)))  # fmt: skip
+            self._add("turn", before[0], sign, "=", after[0], before[1], sign, "=", after[1])
+        bias = attention.score_bias(context)
+        matrix_labels = MatrixLabels(labels, labels)
+        self.steps += attention_steps(words, matrix_labels, query, key, value, bias, head, attention.scale is None)
+        mixed = attention.mix(query, key, value, context)
+        if attention.heads > 1:
+            weights = attention.maps(query, key, context)
+            outputs = attend(query, key, value, bias, scale=attention.scale)
+            self.steps += all_heads_steps(words, matrix_labels, weights, outputs, head)
+        update = attention.finish(mixed)
+        update_matrix = labelled_matrix("M", mixed[0], labels)
+        output = cast("nn.Linear | None", getattr(attention, "output", None))
+        if output is not None:
+            self.steps.append(
+                output_projection_step(words, matrix_labels, mixed[0], output.weight.T, output.bias, update[0])
+            )
+            update_matrix = self.steps[-1].result
+        return self._add("residual", start, "+", update_matrix, "=", self._tokens("Z", hidden + update)), mixed
+
+    def add_feed_forward(self, hidden: Tensor, mixed: Tensor, summed: Matrix, layer: int) -> Tensor:
+        """The steps from the sum after attention to the block's output, which is given back: (1, T, W).
+
+        Args:
+            hidden: (1, T, W) the block's input.
+            mixed, summed: as `add_attention` gave them.
+            layer: the block's number.
+        """
+        block = self.block
+        norm = self.words("signs", "norm")
+        half = block.add_attention(hidden, mixed)
+        if block.is_pre_norm:
+            ff_input = block.feed_forward_norm(half)
+            ff_input_matrix = self._add("second_norm", summed, norm, "=", self._tokens("N", ff_input))
+        else:
+            ff_input = half
+            ff_input_matrix = summed = self._add("first_norm", summed, norm, "=", self._tokens("N", half))
+        inside = block.feed_forward.inside(ff_input)
+        ff_output = block.feed_forward(ff_input)
+        sign = self.words("signs", "feed_forward")
+        parts = (ff_input_matrix, sign, "=", self._tokens("F", inside), sign, "=")
+        ff_output_matrix = self._add(
+            "feed_forward",
+            *parts,
+            self._tokens("G", ff_output),
+            inside=inside.shape[-1],
+            features=ff_output.shape[-1],
         )
-    unrotated = attention.unrotated(read, content)
-    query, key, value = attention.project(read, content, context)
-    sources = (normed, normed, value_source)
-    for name, letter, source, vectors in zip(
-        ("queries", "keys", "values"), ("Q", "K", "V"), sources, unrotated, strict=True
-    ):
-        weight, projection_bias = _head_weights(attention, {"Q": "query", "K": "key", "V": "value"}[letter], head)
-        steps.append(projection_step(words, name, letter, source, weight, projection_bias, vectors[0, head]))
-    if not torch.equal(query, unrotated[0]):
-        sign = words("signs", "turn")
-        before, after = ([_token_matrix(n, t[:, head], labels) for n, t in zip("QK", ts, strict=True)]
-                         for ts in ((unrotated[0], unrotated[1]), (query, key)))  # fmt: skip
-        add("turn", before[0], sign, "=", after[0], before[1], sign, "=", after[1])
-    bias = attention.score_bias(context)
-    matrix_labels = MatrixLabels(labels, labels)
-    steps += attention_steps(words, matrix_labels, query, key, value, bias, head, attention.scale is None)
-    mixed = attention.mix(query, key, value, context)
-    if attention.heads > 1:
-        weights = attention.maps(query, key, context)
-        outputs = attend(query, key, value, bias, scale=attention.scale)
-        steps += all_heads_steps(words, matrix_labels, weights, outputs, head)
-    update = attention.finish(mixed)
-    update_matrix = labelled_matrix("M", mixed[0], labels)
-    output = cast("nn.Linear | None", getattr(attention, "output", None))
-    if output is not None:
-        steps.append(output_projection_step(words, matrix_labels, mixed[0], output.weight.T, output.bias, update[0]))
-        update_matrix = steps[-1].result
-    summed = add("residual", start, "+", update_matrix, "=", _token_matrix("Z", hidden + update, labels))
-    half = block.add_attention(hidden, mixed)
-    if block.is_pre_norm:
-        ff_input = block.feed_forward_norm(half)
-        ff_input_matrix = add("second_norm", summed, norm, "=", _token_matrix("N", ff_input, labels))
-    else:
-        ff_input = half
-        ff_input_matrix = summed = add("first_norm", summed, norm, "=", _token_matrix("N", half, labels))
-    inside = block.feed_forward.inside(ff_input)
-    ff_output = block.feed_forward(ff_input)
-    sign = words("signs", "feed_forward")
-    parts = (ff_input_matrix, sign, "=", _token_matrix("F", inside, labels), sign, "=")
-    ff_output_matrix = add(
-        "feed_forward",
-        *parts,
-        _token_matrix("G", ff_output, labels),
-        inside=inside.shape[-1],
-        features=ff_output.shape[-1],
-    )
-    output_states = block.complete(hidden, mixed)
-    layer_output = _token_matrix("X′", output_states, labels)
-    if block.is_pre_norm:
-        add("second_residual", summed, "+", ff_output_matrix, "=", layer_output, layer=layer)
-    else:
-        second_sum = _token_matrix("Z′", half + ff_output, labels)
-        second_sum = add("second_residual", summed, "+", ff_output_matrix, "=", second_sum, layer=layer)
-        add("last_norm", second_sum, norm, "=", layer_output, layer=layer)
-    return steps, output_states
+        output_states = block.complete(hidden, mixed)
+        layer_output = self._tokens("X′", output_states)
+        if block.is_pre_norm:
+            self._add("second_residual", summed, "+", ff_output_matrix, "=", layer_output, layer=layer)
+        else:
+            second_sum = self._tokens("Z′", half + ff_output)
+            second_sum = self._add("second_residual", summed, "+", ff_output_matrix, "=", second_sum, layer=layer)
+            self._add("last_norm", second_sum, norm, "=", layer_output, layer=layer)
+        return output_states
 
 
 def _head_weights(attention: Attention, name: str, head: int) -> tuple[Tensor | None, Tensor | None]:

@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from omegaconf import DictConfig, OmegaConf
 
 from anaphora.base.errors import UserError
-from anaphora.base.language import WIDE_RANGES
-from anaphora.explain.phrases import LANGUAGES
+from anaphora.base.language import LANGUAGES, WIDE_RANGES
 from anaphora.explain.walk import Erratum
 from anaphora.settings.commands.explanation import EXAMPLES
 from anaphora.settings.stored import load_yaml

@@ -7,8 +7,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-LANGUAGES = ("en", "zh")
-
 
 @lru_cache(maxsize=1)
 def _load_phrases() -> dict[str, dict[str, dict[str, str]]]:

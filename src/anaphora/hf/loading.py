@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from anaphora.base.errors import UserError, one_line
-from anaphora.base.hub import HUB_PREFIX, is_reachable
+from anaphora.base.hub import HUB_PREFIX, is_reachable, no_folder_error, pickle_advice
 from anaphora.model.pretrained.families import CONFIG
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def _checked_folder(name: str) -> Path:
     """A folder with the configuration and the weights of a model."""
     folder = Path(name).expanduser()
     if not folder.is_dir():
-        raise UserError(f"model ({name}): there is no such folder; a model on the hub is written hf://owner/name")
+        raise no_folder_error("model", name)
     if not (folder / CONFIG).exists():
         raise UserError(f"model ({name}): there is no config.json of a model of transformers")
     try:
@@ -74,8 +74,7 @@ def _checked_folder(name: str) -> Path:
         raise UserError(f"{folder / CONFIG}: not readable as JSON ({error})") from None
     if not any(folder.glob("*.safetensors")):
         pickles = sorted(path.name for path in folder.glob("pytorch_model*.bin"))
-        because = f"; {pickles[0]} is a pickle, which may run code: convert it to safetensors" if pickles else ""
-        raise UserError(f"model ({name}): model.safetensors is missing{because}")
+        raise UserError(f"model ({name}): model.safetensors is missing{pickle_advice(pickles)}")
     return folder
 
 

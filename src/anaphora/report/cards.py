@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -150,7 +151,13 @@ def _markdown(table: Table) -> str:
 
 
 def _markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    return "\n".join(f"| {' | '.join(line)} |" for line in (header, ["---"] * len(header), *rows))
+    lines = (header, ["---"] * len(header), *rows)
+    return "\n".join(f"| {' | '.join(map(_table_cell, line))} |" for line in lines)
+
+
+def _table_cell(text: str) -> str:
+    """A text in which nothing ends the cell or begins an element of HTML: factors and labels are a data set's words."""
+    return re.sub("<(?=[A-Za-z/!?])", "&lt;", " ".join(text.split())).replace("|", "\\|")
 
 
 def _limits(facts: CardFacts, evidence: Evidence | None) -> dict[str, str]:
@@ -158,8 +165,8 @@ def _limits(facts: CardFacts, evidence: Evidence | None) -> dict[str, str]:
         "One run": "these are one run's numbers. Another seed gives others; intervals are over templates or groups of "
         "items, not over seeds.",
         "Attention": "where a head attends is not why a model answers; that takes the causal tests of a report.",
-        "Other texts": "scores hold for items like those measured. Words that the vocabulary lacks are cut into pieces "
-        "or unknown.",
+        "Other texts": "scores hold for items like those measured. Words that the vocabulary lacks are split into "
+        "subwords or unknown.",
     }
     if evidence and evidence.reads_candidates:
         limits["Answers"] = "the prediction head reads the candidates' own states and needs no attention between them."

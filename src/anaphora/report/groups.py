@@ -28,7 +28,7 @@ class Group(Generic[T]):
 
 
 def kind_groups(part: Groups[T] | None) -> Iterator[Group[T]]:
-    """Every language by kind of cue; as a whole where its kinds are not told apart."""
+    """Every language by kind of cue; as a whole where its kinds were not measured separately."""
     return (Group(language, kind, cell) for language, kind, cell in claim_groups(part))
 
 

@@ -164,26 +164,26 @@ def save_settings(layout: RunFiles, config: Config, tokenizer: Tokenizer) -> Non
     write_text(layout.config, stored.dumps(config))
 
 
-def load(directory: str | Path, place: Device | None = None) -> Run:
+def load(directory: str | Path, device: Device | None = None) -> Run:
     """Read a finished run, or pretrained weights in its place.
 
     Args:
         directory: of the run or the weights, or "hf://owner/name"; what is measured on a model of the hub goes to
             outputs/<owner>--<name>.
-        place: where its model computes, by default on the processor.
+        device: where its model computes, by default on the processor.
 
     Raises:
         UserError: the directory holds neither, the training has not finished, a file is broken, or the device is not
             there.
     """
-    device = torch_device((place or Device()).device)
+    computes_on = torch_device((device or Device()).device)
     name = str(directory)
     folder = locate_model(name, "run") if name.startswith(HUB_PREFIX) else Path(directory).expanduser()
     run = pretrained_run(folder) if is_pretrained(folder) else _stored_run(folder)
     if name.startswith(HUB_PREFIX):
         run = replace(run, directory=results_folder(name), origin=folder)
-    run.model.to(device)
-    if device.type == "cuda":
+    run.model.to(computes_on)
+    if computes_on.type == "cuda":
         # Recurrent layers alone are rounded there by default.
         torch.backends.cudnn.rnn.fp32_precision = "ieee"  # type: ignore[attr-defined]
     return run
@@ -224,7 +224,8 @@ def load_weights(model: PronounModel, layout: RunFiles, path: Path, tied_output:
         tied_output: whether a matrix of the model stands in the file only once.
 
     Raises:
-        UserError: the file is damaged, was written with another tokenizer, fits the settings not, or holds no numbers.
+        UserError: the file is damaged, was written with another tokenizer, does not fit the settings, or holds numbers
+            that are not finite.
     """
     way_out = "train again or restore the file"
     arrays, digests = read_arrays(path, way_out)

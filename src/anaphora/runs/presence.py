@@ -9,7 +9,7 @@ from typing import Any
 
 from anaphora.base.device import refuse_missing_device
 from anaphora.base.errors import UserError
-from anaphora.base.hub import HUB_PREFIX
+from anaphora.base.hub import HUB_PREFIX, no_folder_error
 from anaphora.model.pretrained.families import CONFIG
 from anaphora.settings.data import Data
 
@@ -49,7 +49,7 @@ def _refuse_missing_run(name: str, any_model: bool) -> None:
     if name.startswith(HUB_PREFIX) or any((folder / one).exists() for one in _OF_A_MODEL):
         return
     if any_model and not folder.is_dir():
-        raise UserError(f"model ({name}): there is no such folder; a model on the hub is written hf://owner/name")
+        raise no_folder_error("model", name)
     needed = f", and {CONFIG} of a model" if any_model else ""
     raise UserError(f"{folder / 'config.yaml'}: there is no run here (config.yaml is missing{needed})")
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from anaphora.base.errors import UserError
-from anaphora.base.hub import HUB_PREFIX, is_reachable
+from anaphora.base.hub import HUB_PREFIX, is_reachable, no_folder_error, pickle_advice
 from anaphora.model.pretrained.families import CONFIG, WEIGHTS, encoder_settings
 from anaphora.runs.published import RUN_CONFIG, is_run, settings_of
 from anaphora.settings.model import attention as attention_settings
@@ -26,11 +26,12 @@ def locate_model(name: str, setting: str) -> Path:
     """The folder that a setting names, or the downloaded files of the hub's model "hf://owner/name".
 
     Raises:
-        UserError: there is neither, or the folder holds no model that can be read; what to put where is told.
+        UserError: there is neither, or the folder holds no model that can be read; the message names the
+            files that it needs.
     """
     folder = _download(name, setting) if name.startswith(HUB_PREFIX) else Path(name).expanduser()
     if not folder.exists():
-        raise UserError(f"{setting} ({name}): there is no such folder; a model on the hub is written hf://owner/name")
+        raise no_folder_error(setting, name)
     if not folder.is_dir():
         raise UserError(f"{setting} ({name}) must be a folder: a run directory, or one with {_NEEDED_FILES}")
     if (folder / RUN_CONFIG).exists():
@@ -41,8 +42,7 @@ def locate_model(name: str, setting: str) -> Path:
         )
     if not (folder / WEIGHTS).exists():
         pickles = [one for one in _PICKLE_FILES if (folder / one).exists()]
-        because = f"; {pickles[0]} is a pickle, which may run code: convert it to safetensors" if pickles else ""
-        raise UserError(f"{setting} ({name}): {WEIGHTS} is missing{because}")
+        raise UserError(f"{setting} ({name}): {WEIGHTS} is missing{pickle_advice(pickles)}")
     if not any((folder / one).exists() for one in TOKENIZERS):
         raise UserError(f"{setting} ({name}): {' and '.join(TOKENIZERS)} are missing; one of them is needed")
     return folder

@@ -10,6 +10,9 @@ from anaphora.base import checks
 from anaphora.base.errors import UserError
 from anaphora.base.language import LANGUAGES
 
+SPLITS = ("train", "dev", "test")
+"""The parts of every corpus."""
+
 
 @dataclass(kw_only=True)
 class Data:

@@ -1,4 +1,4 @@
-"""Settings of runs that were stored under older keys, by their present names; one way, and told in one line."""
+"""Settings of runs that were stored under older keys, by their present names; one way, and reported in one line."""
 
 from __future__ import annotations
 

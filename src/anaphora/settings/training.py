@@ -170,8 +170,6 @@ class Trainer:
         one_of("trainer.precision", self.precision, ("32", "bf16-mixed", "16-mixed"))
         for name in self.loggers:
             one_of("trainer.loggers", name, LOGGERS)
-        if len(set(self.loggers)) < len(self.loggers):
-            raise ValueError(f"trainer.loggers ({self.loggers}) must name each logger once")
         at_least("trainer.pictures", self.pictures, 0)
         for name, value in (("limit_steps", self.limit_steps), ("limit_items", self.limit_items)):
             if value is not None:

@@ -87,9 +87,9 @@ def measure_run(run: Run, query: Query) -> None:
             case "permuted":
                 measured = accuracy_with_permuted_projections(run, evaluation)
             case "levels":
-                measured = _level_scores(evaluation)
+                measured = scores_by_level(_headline_for(name, evaluation).evidence())
             case "one_head":
-                measured = _one_head_scores(evaluation)
+                measured = one_head_measures(_headline_for(name, evaluation))
             case "knockout":
                 measured = accuracy_with_attention_knockout(run, evaluation)
             case _:
@@ -151,16 +151,15 @@ def scores_by_distance(evaluation: SplitEvaluation) -> GroupMeasures:
     return _group_means(evaluation, [(*key, np.array(items_by_group[key])) for key in ordered])
 
 
-def _level_scores(evaluation: SplitEvaluation) -> GroupMeasures:
-    if evaluation.headline is None:
-        raise UserError("measures ('levels') needs attention maps, which a recurrent network does not have")
-    return scores_by_level(evaluation.headline.evidence())
+def _headline_for(measure: str, evaluation: SplitEvaluation) -> Headline:
+    """The scores of a run's heads.
 
-
-def _one_head_scores(evaluation: SplitEvaluation) -> GroupMeasures:
+    Raises:
+        UserError: the run has no attention, which the measure needs.
+    """
     if evaluation.headline is None:
-        raise UserError("measures ('one_head') needs attention maps, which a recurrent network does not have")
-    return one_head_measures(evaluation.headline)
+        raise UserError(f"measures ({measure!r}) needs attention maps, which a recurrent network does not have")
+    return evaluation.headline
 
 
 def count_relation_heads(evaluation: SplitEvaluation) -> GroupMeasures:
@@ -169,14 +168,13 @@ def count_relation_heads(evaluation: SplitEvaluation) -> GroupMeasures:
     `head_roles` decides when a head follows the cue or a neighbour; it follows antecedents where its candidate accuracy
     is at least ten points above chance.
     """
-    if evaluation.headline is None:
-        raise UserError("measures ('roles') needs attention maps, which a recurrent network does not have")
+    headline = _headline_for("roles", evaluation)
     groups: GroupMeasures = {}
-    whole = evaluation.headline.measured
+    whole = headline.measured
     languages = np.array([example.language for example in whole.examples])
     for language in dict.fromkeys(languages):
         items = whole.select(np.flatnonzero((languages == language) & is_main(whole.examples)))
-        roles = [entry["roles"] for entry in head_roles(items, evaluation.headline.capture.records, {})]
+        roles = [entry["roles"] for entry in head_roles(items, headline.capture.records, {})]
         chance = float((items.gold.sum(axis=1) / np.maximum(items.present.sum(axis=1), 1)).mean())
         follows_antecedents = items.candidate_accuracy.mean(axis=0, dtype=np.float64) >= chance + ANTECEDENT_MARGIN
         counts = {
@@ -212,8 +210,7 @@ def accuracy_with_attention_knockout(run: Run, evaluation: SplitEvaluation) -> G
     Raises:
         UserError: the run has no attention.
     """
-    if evaluation.headline is None:
-        raise UserError("measures ('knockout') needs attention maps, which a recurrent network does not have")
+    _headline_for("knockout", evaluation)
     data = EncodedSplit(evaluation.examples, run.tokenizer)
     subject = PackedSubject(run.model, data, run.config.batching, run.config.task.prediction)
     groups: GroupMeasures = {}

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.analysis.causal.tests import one_head_tests_of_run
+from anaphora.analysis.causal.causal_tests import one_head_tests_of_run
 from anaphora.analysis.evidence.examination import sampled_main_items
 from anaphora.analysis.evidence.headline import Headline
 from anaphora.analysis.maps.capture import maps_of_each

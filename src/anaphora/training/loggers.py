@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import importlib.util
-import json
 import os
 import uuid
 from argparse import Namespace
@@ -17,7 +16,7 @@ from pytorch_lightning import loggers as loggers_of_lightning
 from pytorch_lightning.loggers import Logger
 
 from anaphora.base.errors import UserError, one_line, pip_install
-from anaphora.base.files import write_csv, write_json
+from anaphora.base.files import read_json, write_csv, write_json
 from anaphora.runs.directory import RunFiles
 from anaphora.training.tensorboard.board import RunTensorBoardLogger
 from anaphora.training.tensorboard.layout import FINAL_METRICS
@@ -88,8 +87,16 @@ def _mlflow_logger(layout: RunFiles, resumed: bool) -> Logger:
 
 
 def _service_ids(layout: RunFiles) -> dict[str, str]:
+    """A run's id at each service; none where the file is missing.
+
+    Raises:
+        UserError: the file is damaged.
+    """
     path = layout.directory / "curves" / SERVICE_FILE
-    return dict(json.loads(path.read_text(encoding="utf-8"))) if path.exists() else {}
+    try:
+        return dict(read_json(path, {str: str}, "delete it, and the curves begin again at the service"))
+    except FileNotFoundError:
+        return {}
 
 
 def _keep_service_id(layout: RunFiles, service: str, identity: str) -> None:

@@ -61,7 +61,7 @@ def name_meeting_point() -> None:
 
 
 def local_device(processes: Processes, device: torch.device) -> torch.device:
-    """Where this rank computes: GPUs are dealt out by the number of the process on its machine."""
+    """Where this rank computes: GPUs are assigned by the number of the process on its machine."""
     if device.type != "cuda":
         return device
     return torch.device("cuda", processes.local_rank % torch.cuda.device_count())
@@ -133,7 +133,7 @@ def mean_over_ranks(values: Sequence[Tensor | float]) -> list[Tensor]:
 
 
 def trainer_options(processes: Processes, device: torch.device) -> dict[str, Any]:
-    """What Lightning's Trainer is told about the processes."""
+    """The options of Lightning's Trainer that say which processes there are."""
     if processes.count == 1:
         # Else a single process on a cluster would be taken for one of several.
         return {"accelerator": device.type, "devices": 1, "plugins": [LightningEnvironment(), CheckpointFile()]}

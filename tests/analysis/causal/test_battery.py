@@ -11,9 +11,9 @@ from copier import COPIER, OTHERS, PAIRS, PRONOUN, Copier, Maps, example, silent
 
 from anaphora.analysis.causal import battery
 from anaphora.analysis.causal.battery import CausalTests
+from anaphora.analysis.causal.causal_tests import causal_tests, causal_tests_of_run, ranked_heads
 from anaphora.analysis.causal.outcomes import MATCHED_EDGES
 from anaphora.analysis.causal.subjects import PackedSubject
-from anaphora.analysis.causal.tests import causal_tests, causal_tests_of_run, ranked_heads
 from anaphora.analysis.maps.capture import capture
 from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.analysis.scores.heads import Head, choose_head, score_records

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from copier import COPIER, CUE, OTHERS, PAIRS, PRONOUN, Copier, silent
 
+from anaphora.analysis.causal.causal_tests import causal_tests
 from anaphora.analysis.causal.one_head import DOSES, KEYS
-from anaphora.analysis.causal.tests import causal_tests
 from anaphora.analysis.evidence.schema.causal import HeadLevel
 from anaphora.analysis.scores.heads import Head
 

@@ -24,7 +24,9 @@ def material(run: Run) -> EvaluationSplits:
 
 
 def measured(run: Run, material: EvaluationSplits, untrained: int = 0, chosen: Head | None = None) -> Headline:
-    return measure_headline(run, material.training, material.development, material.measured, "test", untrained, chosen)
+    return measure_headline(
+        run, material.training, material.development, material.measured, "test", untrained, chosen=chosen
+    )
 
 
 def test_the_head_is_chosen_on_development_and_measured_elsewhere(run: Run, material: EvaluationSplits) -> None:
@@ -68,7 +70,7 @@ def test_untrained_models_are_the_same_ones_every_time_and_choose_for_themselves
 
 def test_progress_names_every_stage(run: Run, material: EvaluationSplits) -> None:
     stages: list[str] = []
-    measure_headline(run, material.training, material.development, material.measured, "test", 1, None, stages.append)
+    measure_headline(run, material.training, material.development, material.measured, "test", 1, progress=stages.append)
     assert stages == ["development split", "test split", "baselines", "untrained model 1 of 1"]
 
 

@@ -38,7 +38,9 @@ from anaphora.training.run import train
 def headline(finished: Path) -> Headline:
     run = load(finished)
     material = evaluation_splits(run, "test")
-    return measure_headline(run, material.training, material.development, material.measured, "test", 0, Head(1, 0))
+    return measure_headline(
+        run, material.training, material.development, material.measured, "test", 0, chosen=Head(1, 0)
+    )
 
 
 def stored(folder: Path) -> Evidence:

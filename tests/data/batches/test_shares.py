@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 import torch
-from several import in_minimal_pairs
+from ranks import in_minimal_pairs
 
 from anaphora.base.batch import Batch
 from anaphora.data.batches.batching import MinimalPairs, TrainingBatches

@@ -19,8 +19,8 @@ from anaphora.data.controlled.describe import corpus_table
 from anaphora.data.controlled.lexicon import CONTENT_FOLDER, FOLDERS
 from anaphora.data.controlled.quads import QuadGenerator, QuadIdentity
 from anaphora.data.controlled.templates import NounPhrase
-from anaphora.data.example import SPLITS, Example
-from anaphora.settings.data import ROLE_CUE_TYPES, SET_CUE_TYPES, ControlledCorpus
+from anaphora.data.example import Example
+from anaphora.settings.data import ROLE_CUE_TYPES, SET_CUE_TYPES, SPLITS, ControlledCorpus
 
 SMALL = ControlledCorpus(train_items=3000, test_items=900)
 POSSESSIVE = {"his", "her", "its", "their", "他的", "她的", "它的", "他们的", "她们的", "它们的"}

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from anaphora.analysis.causal.causal_tests import causal_tests_of_run
 from anaphora.analysis.causal.perturbations import perturbations
-from anaphora.analysis.causal.tests import causal_tests_of_run
 from anaphora.analysis.evidence.headline import Headline, Measurement, Progress, no_progress
 from anaphora.analysis.evidence.protocol import protocol, significance
 from anaphora.analysis.evidence.schema.evidence import Evidence

@@ -120,6 +120,7 @@ def measure_headline(
     measured: Sequence[Example],
     split: str,
     untrained: int,
+    *,
     chosen: Head | None = None,
     progress: Progress = no_progress,
     keep_rows: bool = True,

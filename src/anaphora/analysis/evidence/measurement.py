@@ -23,16 +23,17 @@ from anaphora.settings.commands.analysis import Report
 
 @dataclass(frozen=True)
 class RunEvidence:
-    """What is known of a run: every head's scores, all that its `metrics.json` holds, and where that lies."""
+    """What is known of a run.
+
+    Attributes:
+        headline: every head's scores.
+        evidence: all that its `metrics.json` holds.
+        folder: where `metrics.json` and the tables lie.
+    """
 
     headline: Headline
     evidence: Evidence
-    place: Path | None = None
-
-    @property
-    def folder(self) -> Path:
-        """Where `metrics.json` and the tables lie."""
-        return self.place or self.headline.run.directory
+    folder: Path
 
 
 def gather_evidence(run: Run, settings: Report, progress: Progress, folder: Path | None = None) -> RunEvidence:

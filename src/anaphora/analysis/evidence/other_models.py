@@ -11,8 +11,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from anaphora.analysis.causal.causal_tests import causal_tests, ranked_heads
 from anaphora.analysis.causal.subjects import Subject
-from anaphora.analysis.causal.tests import causal_tests, ranked_heads
 from anaphora.analysis.evidence.examination import row_evidence
 from anaphora.analysis.evidence.headline import Measurement, Progress, no_progress, untrained_correctness
 from anaphora.analysis.evidence.protocol import protocol

@@ -18,9 +18,9 @@ from anaphora.analysis.scores.strata import SCORE_COLUMNS, heads_frame, scores_t
 from anaphora.base.console import say
 from anaphora.base.errors import UserError
 from anaphora.base.files import read_json, write_csv, write_json, write_text
-from anaphora.data.example import SPLITS
 from anaphora.data.parquet import write_parquet
 from anaphora.runs.directory import Run
+from anaphora.settings.data import SPLITS
 from anaphora.settings.model.attention import heads_of
 
 _SCORE_PARTS = (

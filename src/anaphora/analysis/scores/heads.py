@@ -159,7 +159,7 @@ def score_records(records: Iterable[AttentionRecord]) -> HeadScores:
 
 
 def strongest_candidates(scores: HeadScores) -> NDArray[np.float32]:
-    """Which candidate each head points at: (N, L, H, M), 1 at the heaviest, 1 / k at each of a tie among k."""
+    """Which candidate is each head's strongest: (N, L, H, M), 1 at the heaviest, 1 / k at each of a tie among k."""
     mass = np.moveaxis(scores.candidate_mass, 3, 1)
     return np.moveaxis(_argmax_shares(mass, scores.present[:, :, None, None]), 1, 3)
 

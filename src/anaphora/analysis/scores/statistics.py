@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from anaphora.analysis.scores.heads import Head, HeadScores, is_main, macro_weights, strongest_candidates
+from anaphora.analysis.scores.heads import Head, HeadScores, codes_of, is_main, macro_weights, strongest_candidates
 
 Floats = NDArray[np.float64]
 
@@ -41,9 +41,8 @@ def cluster_interval(
     numbers = np.asarray(values, dtype=np.float64)
     if numbers.shape != (len(clusters),):
         raise ValueError(f"values must be ({len(clusters)},), one for each cluster label, not {numbers.shape}")
-    numbering: dict[Hashable, int] = {}
-    codes = np.array([numbering.setdefault(label, len(numbering)) for label in clusters], dtype=np.int64)
-    count = len(numbering)
+    codes = np.array(codes_of(clusters), dtype=np.int64)
+    count = int(codes.max(initial=-1)) + 1
     if count < 2:
         return None
     sums, sizes = np.bincount(codes, weights=numbers), np.bincount(codes)

@@ -1,6 +1,6 @@
 """Attention rows of many items, a few at a time, whatever their number: planned, read, captured and scored.
 
-Batches are planned before shards are dealt out, so an item is computed beside the same others however many shards
+Batches are planned before shards are assigned, so an item is computed beside the same others however many shards
 there are, and its numbers are the same to the last bit.
 """
 
@@ -180,13 +180,13 @@ class Extractor:
 
     def _of_pronouns(self, numbers: Sequence[int], examples: Sequence[Example]) -> Iterator[ExtractedBatch]:
         data = encode(self.run, examples)
-        pieces = self._pieces(data.ids.lengths.tolist())
-        for piece in pieces:
-            own = data if len(pieces) == 1 else encode(self.run, [examples[place] for place in piece])
+        portions = self._portions(data.ids.lengths.tolist())
+        for portion in portions:
+            own = data if len(portions) == 1 else encode(self.run, [examples[index] for index in portion])
             captured = capture(self.run.model, own, self.run.config.batching, self.run.config.task.prediction)
-            records = [(numbers[place], record) for place, record in zip(piece, captured.records, strict=True)]
+            records = [(numbers[index], record) for index, record in zip(portion, captured.records, strict=True)]
             scores = score_records(captured.records)
-            kept = np.array(numbers)[list(piece)][scores.kept]
+            kept = np.array(numbers)[list(portion)][scores.kept]
             yield ExtractedBatch(
                 items=[{"item": number, **to_record(record.example)} for number, record in records],
                 rows=[QueryRow.of_record(number, record) for number, record in records],
@@ -196,12 +196,12 @@ class Extractor:
     def _of_words(self, numbers: Sequence[int], texts: Sequence[Text]) -> Iterator[ExtractedBatch]:
         chunks = self._chunks(texts)
         items = [{"item": number, **_text_record(text)} for number, text in zip(numbers, texts, strict=True)]
-        for piece in self._pieces([chunk.weights for chunk in chunks]):
-            own = [chunks[place] for place in piece]
+        for portion in self._portions([chunk.weights for chunk in chunks]):
+            own = [chunks[index] for index in portion]
             weights: list[NDArray[np.float32] | None] = [None] * len(own)
             encoded = EncodedChunks(own, self.run.tokenizer.size)
-            for place, by_word in captured_words(self.run.model, encoded, self.run.config.batching):
-                weights[place] = by_word
+            for index, by_word in captured_words(self.run.model, encoded, self.run.config.batching):
+                weights[index] = by_word
             rows = [
                 QueryRow(numbers[chunk.text], query, chunk.tokens.spans, row)
                 for chunk, by_word in zip(own, weights, strict=True)
@@ -216,18 +216,18 @@ class Extractor:
         check_length(self.run.config.model, self.chunk_tokens)
         return queried_chunks([text.text for text in texts], self.run.tokenizer, self.chunk_tokens, self.words)
 
-    def _pieces(self, head_weights: Sequence[int]) -> list[list[int]]:
-        """Consecutive items in pieces of at most `most_weights`, or one item each, by the weights that a head has."""
+    def _portions(self, head_weights: Sequence[int]) -> list[list[int]]:
+        """Consecutive items in portions of at most `most_weights`, or one item each, by the weights that a head has."""
         layers, heads = self.shape
-        pieces: list[list[int]] = []
+        portions: list[list[int]] = []
         held = 0
-        for place, weights in enumerate(head_weights):
+        for index, weights in enumerate(head_weights):
             held += weights * layers * heads
-            if not pieces or held > self.most_weights:
-                pieces.append([])
+            if not portions or held > self.most_weights:
+                portions.append([])
                 held = weights * layers * heads
-            pieces[-1].append(place)
-        return pieces
+            portions[-1].append(index)
+        return portions
 
     @property
     def shape(self) -> tuple[int, int]:

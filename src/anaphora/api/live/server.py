@@ -20,9 +20,10 @@ from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
 from werkzeug.wrappers import Request, Response
 
 from anaphora.api.live.phrases import phrases
-from anaphora.api.live.questions import Question, parse, reply
+from anaphora.api.live.questions import MOST_CHARACTERS, Question, parse, reply
 from anaphora.api.runs import OpenRun
 from anaphora.base.errors import UserError
+from anaphora.base.language import LANGUAGES
 from anaphora.base.messages.translation import in_language
 from anaphora.data.own_sentence import example_from_query
 from anaphora.report.figures.fonts import font_files
@@ -34,7 +35,6 @@ from anaphora.report.page.offline import (
     weight_colours,
 )
 from anaphora.report.wording import labels
-from anaphora.settings.commands.live import LANGUAGES
 
 if TYPE_CHECKING:
     from anaphora.hf.reader import TransformersModel
@@ -151,6 +151,7 @@ class LiveApplication:
             explorer_phrases=labels("explorer", language),
             kinds=labels("kinds", language),
             text=text,
+            most_characters=MOST_CHARACTERS,
             data=script_json(data),
             explorer=script_json(
                 {

@@ -24,7 +24,7 @@ def take_share(batch: Batch, rank: int, count: int) -> Batch:
 
 
 def take_rows(batch: Batch, rows: Tensor) -> Batch:
-    """Some rows of a batch, in their order, with the items that they hold and what is asked of them.
+    """Some rows of a batch, in their order, with the items that they hold and the questions about them.
 
     Args:
         batch: R rows of T tokens with N items.

@@ -11,7 +11,7 @@ from anaphora.base.errors import UserError
 from anaphora.data.batches.encoded import EncodedSplit, Indices, RaggedArray
 from anaphora.data.batches.texts import chunk_bounds
 from anaphora.data.example import Span
-from anaphora.data.own_sentence import occurrences
+from anaphora.data.own_sentence import occurrences_in_any_case
 from anaphora.data.tokens.tokenizer import TokenizedText, Tokenizer
 
 
@@ -84,7 +84,7 @@ def queried_chunks(
         raise UserError(f"chunk_tokens ({longest}) must be at least {least}, special tokens included")
     chunks = []
     for number, (text, tokens) in enumerate(zip(texts, tokenizer.encode_batch(texts), strict=True)):
-        mentions = sorted({span for word in words for span in occurrences(text, word)})
+        mentions = sorted({span for word in words for span in occurrences_in_any_case(word, text)})
         for chunk in _chunks(tokens, tokenizer, longest):
             named = _mentions(chunk, mentions) if words else _every_word(chunk)
             mentions = [span for span in mentions if span not in named]

@@ -17,7 +17,7 @@ from typing import Any
 from anaphora.base.errors import UserError
 from anaphora.data.controlled.lexicon import FOLDERS, check_keys, read_toml, section, tables, words
 from anaphora.data.controlled.templates import POOLS
-from anaphora.data.example import SPLITS
+from anaphora.settings.data import SPLITS
 
 VOICES = ("agent_first", "patient_first")
 PARTICIPANTS = ("agent", "patient")

@@ -18,13 +18,14 @@ from anaphora.data.controlled.quads import QuadGenerator, QuadIdentity
 from anaphora.data.controlled.scenes import REWORDED, EverydayGenerator
 from anaphora.data.controlled.templates import CueTypeContent, Template
 from anaphora.data.corpora.division import ReadingReport
-from anaphora.data.example import SPLITS, Example
+from anaphora.data.example import Example
 from anaphora.settings.data import (
     BINDING,
     COMPOSITION,
     EVERYDAY,
     ROLE_CUE_TYPES,
     SET_CUE_TYPES,
+    SPLITS,
     ControlledCorpus,
     role_cue_types,
 )

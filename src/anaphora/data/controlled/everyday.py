@@ -13,7 +13,7 @@ from anaphora.base.errors import UserError
 from anaphora.data.controlled.lexicon import FOLDERS, GENDERS, check_keys, read_toml, section, tables, words
 from anaphora.data.controlled.pronouns import PRONOUN_FORMS
 from anaphora.data.controlled.templates import POOLS
-from anaphora.data.example import SPLITS
+from anaphora.settings.data import SPLITS
 
 NAME = "name"
 """The class of participants with given names, of the section [names] and of the lexicon."""

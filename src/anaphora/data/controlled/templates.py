@@ -12,8 +12,8 @@ from typing import Any
 from anaphora.base.errors import UserError
 from anaphora.data.controlled.lexicon import FOLDERS, read_toml, words
 from anaphora.data.controlled.pronouns import FORM_WORDS, POSSESSIVE, PRONOUN_FORMS, SUBJECT
-from anaphora.data.example import SPLITS, Span
-from anaphora.settings.data import role_cue_types
+from anaphora.data.example import Span
+from anaphora.settings.data import SPLITS, role_cue_types
 
 POOLS = ("intro", "gap", "aside")
 

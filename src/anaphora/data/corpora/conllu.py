@@ -17,7 +17,7 @@ from pathlib import Path
 from anaphora.base.errors import UserError
 from anaphora.data.corpora.coreference import UNBALANCED, Document, Lost, Mention, MentionBrackets
 from anaphora.data.corpora.division import existing_path, read_lines
-from anaphora.data.example import SPLITS
+from anaphora.settings.data import SPLITS
 
 EMPTY_NODE = "it is an empty node: a word that is not written, such as a dropped pronoun"
 DISCONTINUOUS = "it is in several parts"

@@ -15,8 +15,8 @@ from typing import NamedTuple
 from anaphora.base.errors import UserError
 from anaphora.base.language import language_of
 from anaphora.data.corpora.division import ReadingReport, split_by_group
-from anaphora.data.example import SPLITS, Example, Span
-from anaphora.settings.data import CoreferenceCorpus
+from anaphora.data.example import Example, Span
+from anaphora.settings.data import SPLITS, CoreferenceCorpus
 
 FORMS = ("pronoun", "proper", "nominal")
 """What a mention's head word is."""

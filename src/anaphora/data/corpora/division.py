@@ -15,8 +15,9 @@ from typing import TypeVar
 
 from anaphora.base.errors import UserError
 from anaphora.base.hub import HUB_PREFIX
-from anaphora.data.example import SPLITS, Example, Span
+from anaphora.data.example import Example, Span
 from anaphora.data.text import Text
+from anaphora.settings.data import SPLITS
 
 Item = TypeVar("Item", Example, Text)
 

@@ -20,9 +20,8 @@ from anaphora.base.language import language_of
 from anaphora.data import contamination
 from anaphora.data.corpora.division import Origin, ReadingReport, existing_path, is_hub, read_lines, split_by_group
 from anaphora.data.corpora.reading import hub_data, json_lines
-from anaphora.data.example import SPLITS
 from anaphora.data.text import UNKNOWN_WORD, Text
-from anaphora.settings.data import PlainText
+from anaphora.settings.data import SPLITS, PlainText
 
 ORIGIN = Origin(files="a file or folder of text (docs/own_data.md)")
 

@@ -17,8 +17,8 @@ from anaphora.base.errors import UserError
 from anaphora.base.files import parse_json
 from anaphora.data.corpora.division import Origin, ReadingReport, existing_path, read_text, split_by_group
 from anaphora.data.corpora.reading import checked_csv, json_lines, parquet_rows
-from anaphora.data.example import SPLITS, Example, from_record
-from anaphora.settings.data import OwnExamples
+from anaphora.data.example import Example, from_record
+from anaphora.settings.data import SPLITS, OwnExamples
 
 ORIGIN = Origin(files="a file .jsonl, .csv or .parquet")
 

@@ -1,7 +1,7 @@
 """Vocabulary dropout: training texts in which some words are cut into subwords, as unknown words will be later.
 
 A word vocabulary knows every word that it was learned from, so that without it nothing trains a model to read a word in
-pieces. After BPE-dropout (Provilkov et al. 2020, section 3), for words.
+subwords. After BPE-dropout (Provilkov et al. 2020, section 3), for words.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ from tokenizers import Tokenizer as Backend
 from tokenizers import models, normalizers, pre_tokenizers, processors
 
 from anaphora.base.errors import UserError
+from anaphora.base.files import read_json
 from anaphora.base.special_tokens import CLS, SPECIAL_TOKENS, UNKNOWN
 from anaphora.data.tokens.tokenizer import Tokenizer
 
@@ -70,11 +71,15 @@ def _bert_tokenizer(path: Path, lower_case: bool) -> Backend:
 
 
 def _lower_case(folder: Path) -> bool:
-    path = folder / "tokenizer_config.json"
+    """Whether a BERT reads its text in lower case, as it does where nothing says otherwise.
+
+    Raises:
+        UserError: the file that says so is damaged.
+    """
     try:
-        return bool(json.loads(path.read_text(encoding="utf-8")).get("do_lower_case", True)) if path.exists() else True
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise UserError(f"{path}: not readable as JSON ({error})") from None
+        return bool(read_json(folder / "tokenizer_config.json", dict).get("do_lower_case", True))
+    except FileNotFoundError:
+        return True
 
 
 def _renumbered(written: dict[str, Any], path: Path) -> ImportedTokenizer:

@@ -9,6 +9,7 @@ from contextlib import ExitStack, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from anaphora.base.checks import FIGURE_FORMATS
 from anaphora.base.errors import UserError
 from anaphora.base.files import atomic_write
 
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-FORMATS = ("png", "svg", "pdf")
 _NO_METADATA: dict[str, dict[str, None]] = {
     "png": {"Software": None},
     "svg": {"Creator": None, "Date": None, "Format": None, "Type": None},
@@ -24,7 +24,7 @@ _NO_METADATA: dict[str, dict[str, None]] = {
 }
 
 
-def save_figure(figure: Figure, stem: Path, formats: Sequence[str] = FORMATS) -> list[Path]:
+def save_figure(figure: Figure, stem: Path, formats: Sequence[str] = FIGURE_FORMATS) -> list[Path]:
     """Write `figure` as `stem`.png, .svg and .pdf, and return the paths; the folder is made where it is missing.
 
     All formats are drawn before the first file is touched, so a figure that fails leaves the old files. Text is
@@ -33,9 +33,9 @@ def save_figure(figure: Figure, stem: Path, formats: Sequence[str] = FORMATS) ->
     Raises:
         UserError: a format that is none of png, svg, pdf.
     """
-    unknown = [name for name in formats if name not in FORMATS]
+    unknown = [name for name in formats if name not in FIGURE_FORMATS]
     if unknown:
-        raise UserError(f"figure format {unknown[0]!r} is not known; choose among {', '.join(FORMATS)}")
+        raise UserError(f"figure format {unknown[0]!r} is not known; choose among {', '.join(FIGURE_FORMATS)}")
     contents = {stem.with_name(f"{stem.name}.{name}"): _render(figure, name) for name in dict.fromkeys(formats)}
     with ExitStack() as drafts:
         for path, content in contents.items():

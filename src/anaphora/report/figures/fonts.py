@@ -108,7 +108,7 @@ def embeddable_fonts(figure: Figure) -> Iterator[None]:
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         files = {weight: Path(folder) / f"{weight}.ttf" for weight in font_files()}
         for weight, file in files.items():
-            _write_subset(font_files()[weight], file, characters)
+            write_subset(font_files()[weight], file, characters)
         entries = _register(copy, files)
         before = [text.get_fontfamily() for text in texts]
         try:
@@ -149,7 +149,7 @@ def _open_font(file: Path) -> Any:
     return TTFont(io.BytesIO(file.read_bytes()), lazy=True, recalcTimestamp=False)
 
 
-def _write_subset(source: Path, target: Path, characters: Iterable[str]) -> None:
+def write_subset(source: Path, target: Path, characters: Iterable[str]) -> None:
     """Write a TrueType font with the glyphs of `characters`, their cubic outlines made quadratic."""
     from fontTools.fontBuilder import FontBuilder
     from fontTools.pens.cu2quPen import Cu2QuPen

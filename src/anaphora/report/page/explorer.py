@@ -92,9 +92,10 @@ def _special_words(spans: Sequence[Span]) -> list[int]:
 
 
 def _answer_text(example: Example, answer: int | None) -> str | None:
+    """The candidate that the model names, "" for none of them, which each page says in its language."""
     if answer is None:
         return None
     if answer == NO_CANDIDATE:
-        return "none of them"
+        return ""
     start, end = example.candidates[answer][0]
     return example.text[start:end]

@@ -110,7 +110,7 @@ def _font_faces(text: Iterable[str], weights: Sequence[int]) -> str:
     """The font faces of the characters in use, as CSS; empty where the fonts are not installed."""
     from fontTools.ttLib import TTFont
 
-    from anaphora.report.figures.fonts import FAMILY, _write_subset, font_files, is_chinese
+    from anaphora.report.figures.fonts import FAMILY, font_files, is_chinese, write_subset
 
     # Signs that Chinese typography gives a full square are left to the reader's own fonts, which do not.
     characters = sorted(
@@ -124,7 +124,7 @@ def _font_faces(text: Iterable[str], weights: Sequence[int]) -> str:
             continue
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
             file = Path(folder) / "face.ttf"
-            _write_subset(font_files()[weight], file, characters)
+            write_subset(font_files()[weight], file, characters)
             font = TTFont(io.BytesIO(file.read_bytes()), recalcTimestamp=False)
         font.flavor = "woff"
         buffer = io.BytesIO()

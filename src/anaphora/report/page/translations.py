@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from anaphora.report.figures.files import FORMATS
+from anaphora.base.checks import FIGURE_FORMATS
 
 
 def page_suffixes(interface_language: str) -> dict[str, str]:
@@ -26,7 +26,7 @@ def other_pages(names: Mapping[str, str], language: str) -> dict[str, str]:
 def remove_translation(folder: Path, stem: str, drawn: Collection[Path] = ()) -> None:
     """Remove the Chinese page of an earlier command in both languages, which the new page replaces.
 
-    A page that does not link to its English twin is none of these, and stays.
+    A page that does not link to the English one is none of these, and stays.
 
     Args:
         folder: of the page.
@@ -38,6 +38,6 @@ def remove_translation(folder: Path, stem: str, drawn: Collection[Path] = ()) ->
         # Reports on both splits draw the same figures; a Chinese page that stays keeps its own.
         stale = drawn if list(folder.glob("*.zh.html")) == [page] else ()
         for figure in stale:
-            for name in FORMATS:
+            for name in FIGURE_FORMATS:
                 figure.with_name(f"{figure.name}.zh.{name}").unlink(missing_ok=True)
         page.unlink()  # last, for by it a command that was broken off knows that there is something to remove

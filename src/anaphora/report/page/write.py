@@ -61,7 +61,8 @@ def write_report(
         runs: the first is the one whose head the explorer opens with.
         explorer: {"sentences": [{"id", "text", "language", "kind", "type", "words", "pronoun", "antecedents",
             "distractors", "special", "answer", "right", "head_right", "maps": {name: {"shape": [L, H or 1, W, W],
-            "data": base64 of uint8}}}]}; W words, indices count words, a candidate is the list of its words.
+            "data": base64 of uint8}}}]}; W words, indices count words, a candidate is the list of its words. The answer
+            is the candidate's text, "" for none of them, or None where nothing was answered.
         title: of the page.
         spreads: of every measure over the runs.
         divergences: how far the runs' rows are apart.

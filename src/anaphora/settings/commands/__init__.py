@@ -1,1 +1,1 @@
-"""What each command is asked for."""
+"""The settings of each command."""

@@ -1,4 +1,4 @@
-"""What the analysis scripts are asked, in the user's words. Imports nothing heavy."""
+"""Settings of the commands that measure, in the user's words. Imports nothing heavy."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 from omegaconf import MISSING
 
-from anaphora.base.checks import at_least, one_of
+from anaphora.base.checks import FIGURE_FORMATS, at_least, figure_formats, one_of
 from anaphora.base.device import Device, RunsDevice
 from anaphora.base.language import LANGUAGES
-from anaphora.settings.data import Data
+from anaphora.settings.data import SPLITS, Data
 
 CONTROLS = ("uniform", "frozen_query_key", "shuffled_labels", "no_positions")
 """The trained controls, without which nothing is supported."""
@@ -40,14 +40,14 @@ class RunQuery:
     pronoun: str | None = None  # a word of the text, the second one as "it:2", or its characters as "start:end"
     candidates: list[str] = field(default_factory=list)  # words of the text, or "start:end"; optional
     antecedent: str | None = None  # one of the candidates, where it is known
-    language: str | None = None  # of the text; told from its characters by default
+    language: str | None = None  # of the text; by default its characters decide
     split: str = "test"
     items: int | None = None  # at most so many items of the split
     output: str | None = None  # where the files go; by default into the run directory
     trainer: Device = field(default_factory=Device)  # where it computes
 
     def __post_init__(self) -> None:
-        one_of("split", self.split, ("train", "dev", "test"))
+        one_of("split", self.split, SPLITS)
         if self.items is not None:
             at_least("items", self.items, 1)
         if self.antecedent is not None and self.antecedent not in self.candidates:
@@ -60,15 +60,14 @@ class Analysis(RunQuery):
 
     layer: int | None = None  # by default the head chosen on the development split
     head: int | None = None
-    formats: list[str] = field(default_factory=lambda: ["png", "svg", "pdf"])
+    formats: list[str] = field(default_factory=lambda: [*FIGURE_FORMATS])
     untrained: int = 20  # untrained models of the control
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in self.formats:
-            one_of("formats", name, ("png", "svg", "pdf"))
+        figure_formats(self.formats)
         if not self.formats:
-            raise ValueError("formats ([]) must name at least one of png, svg, pdf")
+            raise ValueError(f"formats ([]) must name at least one of {', '.join(FIGURE_FORMATS)}")
         at_least("untrained", self.untrained, 0)
         if (self.text is None) != (self.pronoun is None):
             raise ValueError("text and pronoun go together: give both, or neither to use data")
@@ -123,7 +122,7 @@ class TrainedControls:
     trainer: RunsDevice = field(default_factory=RunsDevice)  # where they are trained and measured
 
     def __post_init__(self) -> None:
-        one_of("split", self.split, ("train", "dev", "test"))
+        one_of("split", self.split, SPLITS)
         for name in self.controls:
             one_of("controls", name, ALL_CONTROLS)
         if not self.controls:
@@ -141,15 +140,14 @@ class Report:
     items: int = 800  # about so many main items, as whole blocks, for causal tests and other maps
     sentences: int = 64  # in the explorer
     untrained: int = 20  # untrained models of the control
-    formats: list[str] = field(default_factory=lambda: ["png", "svg", "pdf"])
+    formats: list[str] = field(default_factory=lambda: [*FIGURE_FORMATS])
     interface_language: str = "en"  # of page, figures and messages: en, zh, or both, a page each; the texts keep theirs
     protocol: Protocol = field(default_factory=Protocol)
     trainer: Device = field(default_factory=Device)  # where it computes
 
     def __post_init__(self) -> None:
-        one_of("split", self.split, ("train", "dev", "test"))
-        for name in self.formats:
-            one_of("formats", name, ("png", "svg", "pdf"))
+        one_of("split", self.split, SPLITS)
+        figure_formats(self.formats)
         one_of("interface_language", self.interface_language, (*LANGUAGES, "both"))
         for name in ("items", "sentences"):
             at_least(name, getattr(self, name), 1)
@@ -181,14 +179,14 @@ class NameDecisions:
     runs: list[str] = field(default_factory=list)  # fine-tuned runs, one a seed; `outputs/gap_*`: all that match
     weights: str | None = None  # pretrained weights or a run whose heads are read without fine-tuning
     data: Data = field(default=MISSING)
-    split: str = "test"  # or dev, train; folds: every run is asked the fold that it has not seen
+    split: str = "test"  # or dev, train; folds: every run answers the fold that it was not trained on
     folds: int = 10  # of the development rows, for what is chosen or fitted there
     exchanged: bool = False  # ask runs a second time with the names exchanged, and let the mean of both answer
     output: str | None = None  # a CSV file
     trainer: Device = field(default_factory=Device)  # where it computes
 
     def __post_init__(self) -> None:
-        one_of("split", self.split, ("train", "dev", "test", "folds"))
+        one_of("split", self.split, (*SPLITS, "folds"))
         at_least("folds", self.folds, 2)
         if bool(self.runs) == (self.weights is not None):
             raise ValueError("give either runs=[...] (fine-tuned) or weights=... (heads without fine-tuning)")
@@ -211,19 +209,18 @@ class AntecedentSelection:
     run: str = "outputs/demo"  # the run directory, a folder of a model of transformers, or hf://owner/name
     data: Data | None = None  # by default the run's own, else for instance data=litbank data.path=...
     split: str = "test"  # what is reported, `test` or `train`
-    by: list[str] = field(default_factory=list)  # factors whose values are also told apart, such as `seen` or `genre`
+    by: list[str] = field(
+        default_factory=list
+    )  # factors for whose values there are rows too, such as `seen` or `genre`
     untrained: int = 5  # untrained models of the control
     output: str | None = None  # where the files go; by default `antecedents/<corpus>` in the run directory
-    formats: list[str] = field(default_factory=lambda: ["png", "svg", "pdf"])
+    formats: list[str] = field(default_factory=lambda: [*FIGURE_FORMATS])
     trainer: Device = field(default_factory=Device)  # where it computes
 
     def __post_init__(self) -> None:
         one_of("split", self.split, ("test", "train"))
-        for name in self.formats:
-            one_of("formats", name, ("png", "svg", "pdf"))
+        figure_formats(self.formats)
         at_least("untrained", self.untrained, 0)
-        if len(set(self.by)) < len(self.by):
-            raise ValueError(f"by ({self.by}) must name each factor once")
 
 
 @dataclass(kw_only=True)
@@ -231,37 +228,37 @@ class CrossValidation:
     """Runs of all folds of one corpus, and shortcuts fitted on the same folds."""
 
     runs: list[str] = field(default_factory=list)  # a run a fold, or seeds of each; `outputs/dpr_*`: all that match
-    by: list[str] = field(default_factory=list)  # factors whose values are also told apart; `type+stereotype` crosses
+    by: list[str] = field(
+        default_factory=list
+    )  # factors for whose values there are rows too; `type+stereotype` crosses
     output: str | None = None  # a CSV file
     trainer: Device = field(default_factory=Device)  # where it computes
 
     def __post_init__(self) -> None:
         if not self.runs:
             raise ValueError("runs ([]) must name the runs of all folds")
-        if len(set(self.by)) < len(self.by):
-            raise ValueError(f"by ({self.by}) must name each factor once")
 
 
 @dataclass(kw_only=True)
 class Transfer:
-    """Runs that were trained on one corpus, asked about another one, beside shortcuts fitted on either."""
+    """Runs that were trained on one corpus, evaluated on another one, beside shortcuts fitted on either."""
 
     runs: list[str] = field(default_factory=list)  # of one recipe, seeds or folds; `outputs/dpr_*`: all that match
     data: Data = field(default=MISSING)
     split: str = "test"
-    folds: int = 5  # of the asked items by group, for the shortcuts that are fitted on them
-    by: list[str] = field(default_factory=list)  # factors whose values are also told apart; `type+stereotype` crosses
+    folds: int = 5  # of the evaluated items by group, for the shortcuts that are fitted on them
+    by: list[str] = field(
+        default_factory=list
+    )  # factors for whose values there are rows too; `type+stereotype` crosses
     contrast: str | None = None  # a factor of two values, such as `stereotype`: how much righter on the first of them
     output: str | None = None  # a CSV file
     trainer: Device = field(default_factory=Device)  # where it computes
 
     def __post_init__(self) -> None:
-        one_of("split", self.split, ("train", "dev", "test"))
+        one_of("split", self.split, SPLITS)
         at_least("folds", self.folds, 2)
         if not self.runs:
             raise ValueError("runs ([]) must name at least one run")
-        if len(set(self.by)) < len(self.by):
-            raise ValueError(f"by ({self.by}) must name each factor once")
 
 
 @dataclass(kw_only=True)
@@ -274,7 +271,7 @@ class LabelTable:
     trainer: Device = field(default_factory=Device)  # where it computes
 
     def __post_init__(self) -> None:
-        one_of("split", self.split, ("train", "dev", "test"))
+        one_of("split", self.split, SPLITS)
         if not self.runs:
             raise ValueError("runs ([]) must name at least one run")
 
@@ -294,7 +291,7 @@ class SampleSize:
     output: str | None = None  # a CSV file
 
     def __post_init__(self) -> None:
-        one_of("split", self.split, ("train", "dev", "test"))
+        one_of("split", self.split, SPLITS)
         one_of("measure", self.measure, ("candidate_accuracy", "task_accuracy"))
         if not 0 < self.points <= 100:
             raise ValueError(f"points ({self.points:g}) must be above 0 and at most 100")

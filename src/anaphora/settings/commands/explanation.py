@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from anaphora.base.checks import at_least, one_of
+from anaphora.base.language import LANGUAGES
 
 EXAMPLES = (
     "matrix_form",
@@ -51,7 +52,7 @@ class Explanation:
         if self.form is not None:
             one_of("form", self.form, ("short", "terminal", "page", "json"))
         if self.language is not None:
-            one_of("language", self.language, ("en", "zh"))
+            one_of("language", self.language, LANGUAGES)
         if not 0 <= self.digits <= 15:
             raise ValueError(f"digits ({self.digits}) must be from 0 to 15")
         for name in ("layer", "head"):

@@ -7,8 +7,7 @@ from typing import ClassVar
 
 from anaphora.base.checks import at_least, one_of
 from anaphora.base.device import Device
-
-LANGUAGES = ("en", "zh")
+from anaphora.base.language import LANGUAGES
 
 
 @dataclass(kw_only=True)

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 
 from omegaconf import MISSING
 
-from anaphora.base.checks import at_least, one_of, thread_count
+from anaphora.base.checks import FIGURE_FORMATS, at_least, figure_formats, one_of, thread_count
 from anaphora.base.device import RunsDevice
 from anaphora.base.errors import UserError
 from anaphora.base.language import LANGUAGES
+from anaphora.settings.data import SPLITS
 
 BASE_CELL = "base"
 """The cell that changes nothing."""
@@ -107,7 +108,7 @@ class StudyPlan:
     trainer: RunsDevice = field(default_factory=RunsDevice)  # where runs are trained and measured
     split: str = "test"  # where the head that the development split chose is measured
     output: str = "outputs/studies"  # the folder of the studies
-    formats: list[str] = field(default_factory=lambda: ["png", "svg", "pdf"])  # of figures
+    formats: list[str] = field(default_factory=lambda: [*FIGURE_FORMATS])  # of figures
     interface_language: str = "en"  # of pages, figures and messages: en, zh, or both, a page each
 
     def __post_init__(self) -> None:
@@ -117,9 +118,8 @@ class StudyPlan:
             raise UserError(f"measures must name at least one of {', '.join(MEASURES)}")
         for measure in self.measures:
             one_of("measures", measure, MEASURES)
-        one_of("split", self.split, ("train", "dev", "test"))
-        for name in self.formats:
-            one_of("formats", name, ("png", "svg", "pdf"))
+        one_of("split", self.split, SPLITS)
+        figure_formats(self.formats)
         one_of("interface_language", self.interface_language, (*LANGUAGES, "both"))
         one_of("executor", self.executor, ("here", "slurm"))
         at_least("side_by_side", self.side_by_side, 1)

@@ -1,4 +1,4 @@
-"""What an encoder is made of, in the user's words. Imports nothing heavy: a wrong setting is told at once."""
+"""What an encoder is made of, in the user's words. Imports nothing heavy: a wrong setting is reported at once."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class Model:
     layers: int = 3
     dropout: float = 0.0  # of the embedding and of every branch's output, in training only
     values: str = "hidden"  # what attention mixes: the layer's own input, or in every layer the token's embedding
-    second_sequence: bool = False  # what is asked about leaves the text and, a sequence of its own, queries it
+    second_sequence: bool = False  # the pronoun is taken out of the text and queries it as a second sequence
     tied_output: bool = False  # word prediction head and masked-language-model logits use the embedding's own weights
     output_transform: bool = False  # a dense layer, activation and norm before those logits, as in BERT's output
     position: Position = field(default=MISSING)

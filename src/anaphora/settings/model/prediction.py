@@ -19,7 +19,7 @@ class Prediction:
 
 @dataclass(kw_only=True)
 class NoPrediction(Prediction):
-    """No answer is asked for: masked-language-model training alone."""
+    """No answers: masked-language-model training alone."""
 
     kind: str = "none"
 

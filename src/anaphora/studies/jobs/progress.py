@@ -78,7 +78,7 @@ class StudyProgress:
 
         Args:
             job: the run.
-            error: how its process ended, where that may not have told the reason itself.
+            error: how its process ended, where it may not have written the reason itself.
 
         Raises:
             UserError: it was the first, and by its time all would take longer than `minutes`.

@@ -82,5 +82,10 @@ def _shaded_sentence(sentence: SentenceEntry, head: Head) -> ShadedSentence:
         share = f"{weight:.2f}" if weight >= 0.015 else ""
         shaded.append(ShadedWord(word, to_hex(paint), style.text_colour_on(paint), roles.get(number, ""), share))
     factors = " · ".join(label("factor_values", str(sentence[name])) for name in ("kind", "type") if sentence.get(name))
-    answer = str(sentence.get("answer") or NOT_MEASURED)
-    return ShadedSentence(sentence["language"], sentence["id"], shaded, factors, answer)
+    return ShadedSentence(sentence["language"], sentence["id"], shaded, factors, _answer_text(sentence.get("answer")))
+
+
+def _answer_text(answer: str | None) -> str:
+    if answer is None:
+        return NOT_MEASURED
+    return answer or phrase("explorer", "none_of_them")

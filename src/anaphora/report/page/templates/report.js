@@ -205,8 +205,8 @@
     const line = at("answer");
     line.replaceChildren();
     if (sentence.answer === null || sentence.answer === undefined) return;
-    const answer = element("b", "", sentence.answer);
-    answer.lang = sentence.language;
+    const answer = element("b", "", sentence.answer || say("none_of_them"));
+    if (sentence.answer) answer.lang = sentence.language;
     line.append(say("answers"), answer, " ", sign(sentence.right), say(sentence.right ? "right" : "wrong"));
     if (sentence.head_right !== null && sentence.head_right !== undefined)
       line.append(say("points"), sign(sentence.head_right), say(sentence.head_right ? "points_right" : "points_wrong"));
