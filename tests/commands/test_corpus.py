@@ -13,6 +13,7 @@ import pytest
 from pyarrow import parquet
 
 from anaphora.data import store
+from anaphora.data.parquet import write_parquet
 from anaphora.data.records import ITEM_COLUMNS
 from anaphora.settings.data import Dpr, OwnExamples
 
@@ -99,7 +100,7 @@ def test_a_command_that_was_stopped_while_it_wrote_can_be_given_again(
     given = ("data=dpr", f"data.path={tmp_path / 'train.c.txt'}", f"output={tmp_path / 'out'}")
 
     def stopped_after_one(corpus: store.Corpus, folder: Path, descriptions: Mapping[str, str]) -> None:
-        store.write_parquet(folder / "train.parquet", corpus._table("train"), descriptions)
+        write_parquet(folder / "train.parquet", corpus._table("train"), descriptions)
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
