@@ -33,7 +33,7 @@ ROLE_CUE_TYPES = {
 }
 """Types of cue in the built-in corpus that depend on who did what, by language."""
 BINDING = "binding"
-"""A type of role cue to be asked for by name: reflexives whose form does not tell the place of the antecedent."""
+"""A type of role cue to be asked for by name: reflexives whose form does not reveal which name is the antecedent."""
 COMPOSITION = "composition"
 """A type of cue to be asked for by name: octads, in which predicate, state and voice decide together."""
 EVERYDAY = "everyday"

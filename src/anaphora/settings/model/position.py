@@ -36,7 +36,7 @@ class Sinusoidal(Position):
 
 @dataclass(kw_only=True)
 class Learned(Position):
-    """One trained vector a place, added to the embedding (Devlin et al. 2019)."""
+    """One trained vector for each position, added to the embedding (Devlin et al. 2019)."""
 
     kind: str = "learned"
     max_length: int = 512
@@ -47,7 +47,7 @@ class Learned(Position):
 
 @dataclass(kw_only=True)
 class Rotary(Position):
-    """Queries and keys turned by an angle that grows with the place (Su et al. 2021)."""
+    """Queries and keys turned by an angle that grows with the position (Su et al. 2021)."""
 
     kind: str = "rotary"
     base: float = 10_000.0
