@@ -23,6 +23,7 @@ from anaphora.settings.commands.analysis import (
     Analysis,
     AntecedentSelection,
     CrossValidation,
+    Drawing,
     Export,
     Extraction,
     LabelTable,
@@ -84,7 +85,7 @@ MEANINGS = {
     "Report.split": "`train`, `dev` or `test`",
     "Report.formats": "of figures: `png`, `svg`, `pdf`",
     "Report.protocol": "what was fixed beforehand; below",
-    "Analysis.formats": "of figures: `png`, `svg`, `pdf`",
+    "Drawing.formats": "of figures: `png`, `svg`, `pdf`",
     "Atlas.split": "`test` or `train`",
     "AntecedentSelection.formats": "of figures: `png`, `svg`, `pdf`",
     "CrossValidation.output": "a CSV file",
@@ -155,8 +156,7 @@ def page() -> str:
         "",
         "The files lie in [configs](../configs); the demo is [one of them](../configs/experiment/compositions.yaml).",
     ]
-    parts += ["", "## Analysing a run: `evaluate`, `score_attention`, `plot_attention`", ""]
-    parts += _table(Analysis, "")
+    parts += ["", "## Analysing a run: `scripts/evaluate.py`, `scripts/score_attention.py`", "", *_table(Analysis, "")]
     parts += ["", "Other data are chosen as in training, for instance `data=jsonl data.path=items.jsonl`.", ""]
     parts += [
         "### `trainer`, here and for every command below that runs a model",
@@ -166,6 +166,7 @@ def page() -> str:
         *_table(Device, "trainer."),
         "",
     ]
+    parts += ["## Pictures of a sentence or of a run: `scripts/plot_attention.py`", "", *_table(Drawing, ""), ""]
     parts += ["## Attention rows as a table: `scripts/extract_attention.py`", "", *_table(Extraction, ""), ""]
     parts += ["## The report: `scripts/report.py`", "", *_table(Report, ""), ""]
     parts += ["### `protocol`", "", _summary(Protocol), "", *_table(Protocol, "protocol."), ""]

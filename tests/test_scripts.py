@@ -81,6 +81,19 @@ def test_plotting_draws_every_figure_in_every_format(own_run: Path, done: Callab
             assert (own_run / "figures" / f"{stem}.{suffix}").stat().st_size > 500
 
 
+def test_figures_are_drawn_in_the_languages_that_are_wanted(own_run: Path, done: Callable[..., str]) -> None:
+    sentence = ("text='Anna met Tom before she left.'", "pronoun=she", "layer=0", "head=0", "formats=[svg]")
+    folder = own_run / "figures" / "sentence"
+    done("plot_attention", f"run={own_run}", *sentence)
+    english = (folder / "heat_map.svg").read_bytes()
+    done("plot_attention", f"run={own_run}", *sentence, "interface_language=zh")
+    chinese = (folder / "heat_map.svg").read_bytes()
+    done("plot_attention", f"run={own_run}", *sentence, "interface_language=both")
+    assert english != chinese
+    assert (folder / "heat_map.svg").read_bytes() == english
+    assert (folder / "heat_map.zh.svg").read_bytes() == chinese
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -198,7 +211,7 @@ def test_the_demonstration_trains_then_reuses_and_resumes(
     files = {path.name for path in (tmp_path / "demo" / "figures").iterdir()}
     assert {"quad_en_role.svg", "effects.svg", "knockout.svg", "row_en_right.svg"} <= files
     # Drawing takes longest, and was just seen to work.
-    monkeypatch.setattr(demonstration, "plot_examples", lambda *_: [])
+    monkeypatch.setattr(demonstration, "save_in_languages", lambda *_: [])
     monkeypatch.setattr(demonstration, "write_pages", lambda evidence, settings: [tmp_path / "demo" / "report.html"])
     monkeypatch.setattr(measurement, "measure_evidence", refuse)
     weights = (tmp_path / "demo" / "model.safetensors").read_bytes()

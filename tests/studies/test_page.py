@@ -13,7 +13,7 @@ from anaphora.base.files import write_json
 from anaphora.report.figures import style
 from anaphora.report.wording import spoken_in
 from anaphora.studies.page.index import read_studies, verdict_figures, write_study_index
-from anaphora.studies.page.study import conclusions, draw_study_figures, write_study_page
+from anaphora.studies.page.study import conclusions, draw_study_figures, figure_alt, write_study_page
 from anaphora.studies.page.words import axis_value, items_label
 from anaphora.studies.records import GroupMeasures, RunRecord
 from anaphora.studies.summary import summarise
@@ -76,6 +76,14 @@ def test_the_index_has_every_study_with_its_verdict_and_the_figures_of_its_condi
 
 def not_begun() -> list[RunRecord]:
     return [RunRecord(cell=cell.name, seed=0, status="not begun", groups={}) for cell in cells()]
+
+
+def test_a_figure_of_cells_has_a_row_for_each_that_was_measured_and_its_alt_text_asks_the_question() -> None:
+    result = summarise(plan(seeds=[0]), cells(), [record("base", 0, 0.99, 0.9), *not_begun()[1:]])
+    drawn = draw_study_figures(result)
+    names = {text.get_text() for text in drawn["cells_en"].axes[0].texts}
+    assert "base" in names and not names & {"one", "bilinear", "heads"}
+    assert figure_alt(result, "cells_en").startswith("English: Does it? Median")
 
 
 def test_cells_that_do_not_solve_the_task_are_hatched_where_alignment_is_shown() -> None:

@@ -7,8 +7,10 @@ from dataclasses import replace
 from anaphora.analysis.evidence.measurement import gather_evidence
 from anaphora.analysis.maps.rows import write_attention_rows
 from anaphora.base.console import working
-from anaphora.commands.plot_attention import plot_examples
+from anaphora.commands.plot_attention import example_figures
 from anaphora.commands.report import write_pages
+from anaphora.report.figures.files import save_in_languages
+from anaphora.report.page.translations import page_suffixes
 from anaphora.report.terminal import print_headline, print_phrase, print_verdict
 from anaphora.runs.directory import RunFiles, locked_run, objective
 from anaphora.settings.commands.analysis import Report
@@ -31,7 +33,8 @@ def demonstrate(config: Config) -> float | None:
         measured = gather_evidence(run, settings, progress)
         progress("writing rows and figures")
         write_attention_rows(directory / "attention" / "test.parquet", measured.headline.capture.records)
-        plot_examples(measured.headline, layout.figures, settings.formats)
+        suffixes = page_suffixes(settings.interface_language)
+        save_in_languages(example_figures(measured.headline), layout.figures, settings.formats, suffixes)
         [page] = write_pages([measured], settings)
     print_headline(measured.evidence)
     print_verdict(measured.evidence)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from anaphora.base.checks import FIGURE_FORMATS
 from anaphora.base.errors import UserError
 from anaphora.base.files import atomic_write
+from anaphora.report.wording import spoken_in
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -41,6 +42,18 @@ def save_figure(figure: Figure, stem: Path, formats: Sequence[str] = FIGURE_FORM
         for path, content in contents.items():
             drafts.enter_context(atomic_write(path)).write_bytes(content)
     return list(contents)
+
+
+def save_in_languages(
+    draw: Callable[[], Mapping[str, Figure]], folder: Path, formats: Sequence[str], suffixes: Mapping[str, str]
+) -> list[Path]:
+    """Write the figures of `draw` as files: once for each language, with its suffix behind the figure's name."""
+    paths = []
+    for language, suffix in suffixes.items():
+        with spoken_in(language):
+            for name, figure in draw().items():
+                paths += save_figure(figure, folder / f"{name}{suffix}", formats)
+    return paths
 
 
 def _render(figure: Figure, name: str) -> bytes:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -22,13 +21,13 @@ from anaphora.analysis.scores.heads import Head, HeadScores, mean_chance
 from anaphora.data.example import Example, Span
 from anaphora.report.figures import style
 from anaphora.report.figures.bars import SharePoint, share_points_figure
-from anaphora.report.figures.files import save_figure
 from anaphora.report.figures.fonts import drawable_text, is_chinese
 from anaphora.report.figures.heads import alignment_figure
 from anaphora.report.figures.maps import QuadCell, heat_map_figure, pronoun_row_figure
 from anaphora.report.figures.sheet import CandidateWords, WordRoles, text_width
 from anaphora.report.groups import Group, all_groups
 from anaphora.report.headline import bar_text, bars_not_beaten, group_name, groups_by_case, share_text
+from anaphora.report.numbers import format_short_percent
 from anaphora.report.wording import group_label, head_name, label, language_name, listed, phrase
 
 UNTRAINED = ("random_init", "random_init_95")
@@ -37,18 +36,15 @@ _WIDEST_MENTION = 1.6
 """Inches that a mention may take in a title."""
 
 
-def save_sentence_figures(
-    record: AttentionRecord, maps: NDArray[np.float32], head: Head, folder: Path, formats: Sequence[str]
-) -> list[Path]:
-    """The heat map of a head and the pronoun's row, as files in a folder.
+def sentence_figures(record: AttentionRecord, maps: NDArray[np.float32], head: Head) -> dict[str, Figure]:
+    """The heat map of a head and the pronoun's row, by name.
 
     Args:
         record: the sentence.
         maps: (L, H, W, W) over its words, in the order of `word_weights`.
         head: which map.
     """
-    figures = {"heat_map": sentence_heat_map(record, maps, head), "pronoun_row": sentence_pronoun_row(record, head)}
-    return [path for name, figure in figures.items() for path in save_figure(figure, folder / name, formats)]
+    return {"heat_map": sentence_heat_map(record, maps, head), "pronoun_row": sentence_pronoun_row(record, head)}
 
 
 def sentence_heat_map(record: AttentionRecord, maps: NDArray[np.float32], head: Head) -> Figure:
@@ -136,8 +132,19 @@ def alignment_through_training(validations: Sequence[Mapping[str, float]], head:
         chance,
         (head.layer, head.head),
         None if np.isnan(accuracy).any() else accuracy,
-        phrase("figures", "alignment"),
+        _alignment_title(scores[-1], head, chance),
     )
+
+
+def _alignment_title(accuracies: NDArray[np.float64], head: Head, chance: float) -> str:
+    """What the chosen head ends at, beside the best of the others; accuracies are (L, H), of the last validation."""
+    chosen = accuracies[head.layer, head.head]
+    values = {"accuracy": format_short_percent(chosen), "chance": format_short_percent(chance)}
+    values["head"] = head_name(head.layer, head.head)
+    others = np.delete(accuracies.ravel(), head.layer * accuracies.shape[1] + head.head)
+    if not others.size:
+        return phrase("figures", "alignment", **values)
+    return phrase("figures", "alignment_beside", other=format_short_percent(others.max()), **values)
 
 
 def scoreboard_title(evidence: Evidence) -> str:

@@ -60,19 +60,30 @@ class Analysis(RunQuery):
 
     layer: int | None = None  # by default the head chosen on the development split
     head: int | None = None
-    formats: list[str] = field(default_factory=lambda: [*FIGURE_FORMATS])
     untrained: int = 20  # untrained models of the control
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        at_least("untrained", self.untrained, 0)
+        if (self.text is None) != (self.pronoun is None):
+            raise ValueError("text and pronoun go together: give both, or neither to use data")
+        if (self.layer is None) != (self.head is None):
+            raise ValueError("layer and head go together: give both, or neither for the head chosen on development")
+
+
+@dataclass(kw_only=True)
+class Drawing(Analysis):
+    """Pictures of one sentence, or of a run's scores."""
+
+    formats: list[str] = field(default_factory=lambda: [*FIGURE_FORMATS])
+    interface_language: str = "en"  # of figures and messages: en, zh, or both, a file each; the texts keep theirs
 
     def __post_init__(self) -> None:
         super().__post_init__()
         figure_formats(self.formats)
         if not self.formats:
             raise ValueError(f"formats ([]) must name at least one of {', '.join(FIGURE_FORMATS)}")
-        at_least("untrained", self.untrained, 0)
-        if (self.text is None) != (self.pronoun is None):
-            raise ValueError("text and pronoun go together: give both, or neither to use data")
-        if (self.layer is None) != (self.head is None):
-            raise ValueError("layer and head go together: give both, or neither for the head chosen on development")
+        one_of("interface_language", self.interface_language, (*LANGUAGES, "both"))
 
 
 @dataclass(kw_only=True)

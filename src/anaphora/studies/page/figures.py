@@ -60,6 +60,11 @@ def measured_languages(study: Study) -> list[str]:
     return list(dict.fromkeys(language for cell in study["cells"] for language in cell["groups"]))
 
 
+def _measured_cells(study: Study) -> list[Any]:
+    """The cells of which anything was measured."""
+    return [cell for cell in study["cells"] if any(cell["groups"].values())]
+
+
 def cue_groups(groups: Mapping[str, Any]) -> list[str]:
     """Kinds of cue where the items have them, else all items together."""
     return [kind for kind in KINDS if kind in groups] or [name for name in ("all",) if name in groups]
@@ -69,7 +74,8 @@ def cue_groups(groups: Mapping[str, Any]) -> list[str]:
 def cells_figure(study: Study, language: str) -> Figure | None:
     """Every cell's task accuracy, candidate accuracy and mass in one language: the median and, as a line, all seeds.
 
-    Cells stand below the factor that they change. None where nothing of this kind was measured.
+    Cells stand below the factor that they change; cells without a measured run are left out, and the page lists them.
+    None where nothing of this kind was measured.
     """
     names_zh = study.get("names_zh", {})
     rows: list[tuple[str, bool]] = []
@@ -77,7 +83,7 @@ def cells_figure(study: Study, language: str) -> Figure | None:
     unsolved: list[tuple[int, int, int]] = []
     drawn_groups: dict[str, None] = {}
     factor = None
-    for cell in study["cells"]:
+    for cell in _measured_cells(study):
         groups = cell["groups"].get(language, {})
         if cell["factor"] and cell["factor"] != factor:
             rows.append((factor_label(cell["factor"], names_zh), True))
@@ -136,7 +142,7 @@ def interventions_figure(study: Study) -> Figure | None:
     forms |= {name: (items_label(name), *form) for name, form in zip(changes, _INTERVENTION_STYLES, strict=False)}
     rows: list[tuple[str, bool]] = []
     marks: dict[tuple[str, str], list[Mark]] = {}
-    for cell in study["cells"]:
+    for cell in _measured_cells(study):
         kinds = [kind for kind in KINDS if any(kind in groups for groups in cell["groups"].values())]
         names = {kind: f"{cell['name']}/{items_label(kind)}" for kind in kinds}
         rows += [(cell_label(cell["name"], names_zh), True), *((name, False) for name in names.values())]

@@ -73,11 +73,11 @@ def figure_alt(study: Study, name: str) -> str:
     if series:
         axis, measure = series
         values = {"axis": label("study_axes", axis), "measure": measure_label(measure)}
-        return phrase("study_figures", "series_alt", study=study["name"], **values)
+        return phrase("study_figures", "series_alt", question=question_of(study), **values)
     if name == "changes":
-        return phrase("study_figures", "interventions_alt", study=study["name"])
+        return phrase("study_figures", "interventions_alt", question=question_of(study))
     spoken = language_name(name.removeprefix("cells_"))
-    return phrase("study_figures", "cells_alt", study=study["name"], spoken=spoken)
+    return phrase("study_figures", "cells_alt", question=question_of(study), spoken=spoken)
 
 
 def write_study_page(
