@@ -1,6 +1,6 @@
 """Ask runs about another corpus than their own.
 
-python scripts/transfer.py runs=[outputs/dpr_0] data=knowref data.path=knowref_test.json
+python scripts/transfer.py 'runs=[outputs/dpr_0]' data=knowref data.path=knowref_test.json
 """
 
 from anaphora.cli import run_command

@@ -21,7 +21,7 @@ from anaphora.studies import run as engine
 from anaphora.studies.grid import Job
 from anaphora.studies.jobs.progress import StudyProgress
 from anaphora.studies.page.study import conclusions, draw_study_figures, verdict_elements
-from anaphora.studies.page.words import cell_label, condition_text, items_label, measure_label
+from anaphora.studies.page.words import cell_label, condition_text, items_label, measure_label, names_of
 from anaphora.studies.records import FAILURE_FILE, Query, RunRecord
 from anaphora.studies.summary import rule_condition, summarise
 
@@ -171,7 +171,10 @@ def test_a_study_that_has_no_chinese_is_shown_as_it_is(tmp_path: Path) -> None:
         assert isinstance(verdict, VerdictElement) and verdict.rows[0].rules[0].question == "it points"
         assert "英语，集合线索：4 个单元中有 3 个解决了任务" in conclusions(older)[0]
         assert cell_label("bilinear+one", {"one": "单头"}) == "bilinear + 单头"
-    assert cell_label("bilinear+one", {"one": "单头"}) == "bilinear + one"
+    assert cell_label("base+one_head", {"base": "pairwise scorer"}) == "pairwise scorer + one head"
+    assert names_of({"names": {"one": "single"}, "names_zh": {"one": "单头"}}) == {"one": "single"}
+    with spoken_in("zh"):
+        assert names_of({"names": {"one": "single"}, "names_zh": {"one": "单头"}}) == {"one": "单头"}
 
 
 def test_a_chinese_name_of_nothing_is_refused() -> None:

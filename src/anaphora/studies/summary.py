@@ -46,8 +46,9 @@ def summarise(plan: StudyPlan, cells: Sequence[Cell], records: Sequence[RunRecor
     """What `study.json` holds.
 
     Returns:
-        {"name", "question", "prediction", "question_zh", "prediction_zh", "names_zh", "solved", "seeds", "split",
-        "base", "cells", "pools", "interactions", "verdict"}. A cell has "name", "factor", "parts", "overrides", "runs"
+        {"name", "question", "prediction", "question_zh", "prediction_zh", "names", "names_zh", "solved", "seeds",
+        "split", "base", "cells", "pools", "interactions", "verdict"}. A cell has "name", "factor", "parts",
+        "overrides", "runs"
         and "groups": {language: {group: {"solved": of its seeds, "runs", "is_solved": whether the median is, or None,
         "measures": {measure: {"values", "median", "lowest", "highest"}}, "against_base": {measure: {"median", "lowest",
         "highest", "interval", "pairs"}}}}}. A pool has "name", "cells", "runs" and the "groups" of all its cells' runs,
@@ -70,6 +71,7 @@ def summarise(plan: StudyPlan, cells: Sequence[Cell], records: Sequence[RunRecor
         "prediction": plan.prediction,
         "question_zh": plan.question_zh,
         "prediction_zh": plan.prediction_zh,
+        "names": dict(plan.names),
         "names_zh": dict(plan.names_zh),
         "solved": plan.solved,
         "seeds": list(plan.seeds),

@@ -85,7 +85,8 @@ class StudyPlan:
     prediction: str = MISSING  # what is expected, and why
     question_zh: str | None = None  # the question in Chinese, for the Chinese page; by default as it is
     prediction_zh: str | None = None  # the prediction in Chinese
-    names_zh: dict[str, str] = field(default_factory=dict)  # cells, pools, factors -> their Chinese names on that page
+    names: dict[str, str] = field(default_factory=dict)  # cells, pools, factors -> their names on pages and figures
+    names_zh: dict[str, str] = field(default_factory=dict)  # cells, pools, factors -> their Chinese names there
     base: list[str] = field(default_factory=list)  # overrides of scripts/train.py with which every cell begins
     factors: dict[str, dict[str, list[str]]] = field(default_factory=dict)  # factor -> cell -> its overrides
     pairs: list[list[str]] = field(default_factory=list)  # cells whose changes are made together, to see interactions
@@ -158,9 +159,10 @@ class StudyPlan:
             if name not in names:
                 raise UserError(f"{name!r} is no cell of the study {self.name} (it has: {', '.join(names)})")
         nameable = [*self.factors, BASE_CELL, *single, *self.pools]
-        for name in self.names_zh:
-            if name not in nameable:
-                raise UserError(f"names_zh ({name!r}) must be a factor, a cell or a pool: {', '.join(nameable)}")
+        for setting, names in (("names", self.names), ("names_zh", self.names_zh)):
+            for name in names:
+                if name not in nameable:
+                    raise UserError(f"{setting} ({name!r}) must be a factor, a cell or a pool: {', '.join(nameable)}")
 
     def _check_pools(self, cells: list[str]) -> None:
         for pool, pooled in self.pools.items():

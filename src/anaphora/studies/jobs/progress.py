@@ -23,7 +23,7 @@ from anaphora.settings.model.encoder import about_weights
 from anaphora.settings.run import Config
 from anaphora.settings.vocabulary import SubwordVocabulary
 from anaphora.studies.grid import Job
-from anaphora.studies.page.words import cell_label, own_words, status_text
+from anaphora.studies.page.words import cell_label, own_names, own_words, status_text
 from anaphora.studies.records import FAILURE_FILE, Query, RunRecord, read_record
 from anaphora.training.loggers import checkpoint_step
 
@@ -182,7 +182,12 @@ class StudyProgress:
         return phrase("study_progress", "failure", run=self._title(job), error=error)
 
     def _title(self, job: Job) -> str:
-        return phrase("study_progress", "run", cell=cell_label(job.cell, self.plan.names_zh), seed=job.seed)
+        return phrase(
+            "study_progress",
+            "run",
+            cell=cell_label(job.cell, own_names(self.plan.names, self.plan.names_zh)),
+            seed=job.seed,
+        )
 
     def _table(self) -> TableElement:
         rows = []

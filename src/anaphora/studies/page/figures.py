@@ -28,6 +28,7 @@ from anaphora.studies.page.words import (
     factor_label,
     items_label,
     measure_label,
+    names_of,
     question_of,
 )
 
@@ -77,7 +78,7 @@ def cells_figure(study: Study, language: str) -> Figure | None:
     Cells stand below the factor that they change; cells without a measured run are left out, and the page lists them.
     None where nothing of this kind was measured.
     """
-    names_zh = study.get("names_zh", {})
+    names = names_of(study)
     rows: list[tuple[str, bool]] = []
     marks: dict[tuple[str, str], list[Mark]] = {}
     unsolved: list[tuple[int, int, int]] = []
@@ -86,10 +87,10 @@ def cells_figure(study: Study, language: str) -> Figure | None:
     for cell in _measured_cells(study):
         groups = cell["groups"].get(language, {})
         if cell["factor"] and cell["factor"] != factor:
-            rows.append((factor_label(cell["factor"], names_zh), True))
+            rows.append((factor_label(cell["factor"], names), True))
         factor = cell["factor"]
         # Of "a/b" the figure prints b alone.
-        name = f"{cell['name']}/{cell_label(cell['name'], names_zh).replace('/', '／')}"
+        name = f"{cell['name']}/{cell_label(cell['name'], names).replace('/', '／')}"
         rows.append((name, False))
         row_groups = cue_groups(groups)
         for index, group in enumerate(row_groups):
@@ -137,17 +138,17 @@ def interventions_figure(study: Study) -> Figure | None:
     changes = interventions_of(study)
     if not changes:
         return None
-    names_zh = study.get("names_zh", {})
+    names = names_of(study)
     forms = {"": (phrase("study_figures", "as_trained"), style.INK, "o")}
     forms |= {name: (items_label(name), *form) for name, form in zip(changes, _INTERVENTION_STYLES, strict=False)}
     rows: list[tuple[str, bool]] = []
     marks: dict[tuple[str, str], list[Mark]] = {}
     for cell in _measured_cells(study):
         kinds = [kind for kind in KINDS if any(kind in groups for groups in cell["groups"].values())]
-        names = {kind: f"{cell['name']}/{items_label(kind)}" for kind in kinds}
-        rows += [(cell_label(cell["name"], names_zh), True), *((name, False) for name in names.values())]
+        kind_rows = {kind: f"{cell['name']}/{items_label(kind)}" for kind in kinds}
+        rows += [(cell_label(cell["name"], names), True), *((name, False) for name in kind_rows.values())]
         for language, groups in cell["groups"].items():
-            for kind, name in names.items():
+            for kind, name in kind_rows.items():
                 for change, (_, colour, form) in forms.items():
                     group = groups.get(f"{change}, {kind}" if change else kind, {})
                     spread = group.get("measures", {}).get(TASK_MEASURE)
@@ -200,17 +201,17 @@ def series_figure(study: Study, axis: str, measure: str) -> Figure | None:
     logarithmic = not share and low > 0 and high / low > 30
     positions = [position for position, _ in points]
     doubling = min(positions) > 0 and max(positions) / min(positions) >= 8
-    names = list(dict.fromkeys(name for lines in panels.values() for name in lines))
+    drawn = list(dict.fromkeys(name for lines in panels.values() for name in lines))
     forms = {
         # From the seventh line on the styles repeat, with hollow marks.
         name: (*_LINE_STYLES[number % len(_LINE_STYLES)], number >= len(_LINE_STYLES))
-        for number, name in enumerate(names)
+        for number, name in enumerate(drawn)
     }
     left, gap, tall, foot = 0.75, 0.35, 2.0, 0.55
-    names_zh = study.get("names_zh", {})
+    names = names_of(study)
     title = phrase("study_figures", "series", question=question_of(study), measure=measure_label(measure))
     heading = Heading(wrapped_title(title), None)
-    legend = {name: drawable_text(cell_label(name, names_zh)) for name in names}
+    legend = {name: drawable_text(cell_label(name, names)) for name in drawn}
     keys = legend_lines(legend, 0.5, style.DOUBLE_COLUMN - 0.3)
     panel_width = min((style.DOUBLE_COLUMN - left - 0.2 - gap * (len(panels) - 1)) / len(panels), 3.4)
     head = heading.height + 0.2 * len(keys) + 0.28

@@ -35,6 +35,7 @@ _RULE = {
 _STUDY = {
     **dict.fromkeys(("name", "question", "prediction"), str),
     **dict.fromkeys(("question_zh?", "prediction_zh?"), (str, None)),
+    "names?": {str: str},
     "names_zh?": {str: str},
     "solved": float,
     "cells": [

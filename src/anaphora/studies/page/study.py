@@ -36,6 +36,7 @@ from anaphora.studies.page.words import (
     items_label,
     measure_label,
     measure_text,
+    names_of,
     own_words,
     plain_label,
     points_text,
@@ -167,12 +168,12 @@ def conclusions(study: Study) -> list[str]:
                 if kind in cell["groups"].get(language, {})
             }
             title = phrase("joined", "group", spoken=language_name(language), kind=items_label(kind))
-            sentences += _group_conclusions(title, by_cell, study["solved"], study.get("names_zh", {}))
+            sentences += _group_conclusions(title, by_cell, study["solved"], names_of(study))
     return sentences
 
 
 def _group_conclusions(
-    group: str, by_cell: Mapping[str, Any], threshold: float, names_zh: Mapping[str, str]
+    group: str, by_cell: Mapping[str, Any], threshold: float, names: Mapping[str, str]
 ) -> Iterator[str]:
     measured = {name: summary for name, summary in by_cell.items() if summary["is_solved"] is not None}
     solved = [name for name, summary in measured.items() if summary["is_solved"]]
@@ -182,7 +183,7 @@ def _group_conclusions(
     if not solved:
         yield phrase("study", "none_solves", group=group, limit=limit)
         return
-    unsolved = [cell_label(name, names_zh) for name in measured if name not in solved]
+    unsolved = [cell_label(name, names) for name in measured if name not in solved]
     counts = {"group": group, "solved": str(len(solved)), "cells": str(len(measured)), "limit": limit}
     comma = phrase("joined", "comma")
     yield phrase("study", "some_solve" if unsolved else "all_solve", **counts, unsolved=comma.join(unsolved))
@@ -198,14 +199,14 @@ def _group_conclusions(
             "study",
             "highest" if lowest == highest else "highest_and_lowest",
             group=group,
-            highest=cell_label(highest, names_zh),
+            highest=cell_label(highest, names),
             share=_median_and_range(accuracies[highest]),
-            lowest=cell_label(lowest, names_zh),
+            lowest=cell_label(lowest, names),
             lowest_share=_median_and_range(accuracies[lowest]),
         )
     for measure in PANEL_MEASURES:
         differences = [
-            _difference_text(cell_label(name, names_zh), summary["against_base"][measure])
+            _difference_text(cell_label(name, names), summary["against_base"][measure])
             for name, summary in measured.items()
             if _excludes_zero(summary["against_base"].get(measure))
         ]
@@ -234,10 +235,10 @@ def verdict_elements(study: Study) -> Iterator[PageElement]:
     rows = study["verdict"]["rules"]
     if not rows:
         return
-    names_zh = study.get("names_zh", {})
+    names = names_of(study)
     rules = [
         RuleResult(
-            rule=_rule_cells(row, names_zh),
+            rule=_rule_cells(row, names),
             question=own_words(row["statement"], row.get("statement_zh")),
             value=clauses([value_in(language, _seed_values(spread)) for language, spread in row["spreads"].items()])
             or NOT_MEASURED,
@@ -257,11 +258,11 @@ def verdict_elements(study: Study) -> Iterator[PageElement]:
     )
 
 
-def _rule_cells(row: Mapping[str, Any], names_zh: Mapping[str, str]) -> str:
-    cell, baseline = cell_label(row["cell"], names_zh), row["baseline_cell"]
+def _rule_cells(row: Mapping[str, Any], names: Mapping[str, str]) -> str:
+    cell, baseline = cell_label(row["cell"], names), row["baseline_cell"]
     if not baseline:
         return cell
-    return phrase("study", "difference_of_cells", cell=cell, baseline=cell_label(baseline, names_zh))
+    return phrase("study", "difference_of_cells", cell=cell, baseline=cell_label(baseline, names))
 
 
 def _seed_values(spread: Mapping[str, float]) -> str:
@@ -270,7 +271,7 @@ def _seed_values(spread: Mapping[str, float]) -> str:
 
 
 def _cell_tables(study: Study) -> Iterator[PageElement]:
-    names_zh = study.get("names_zh", {})
+    names = names_of(study)
     for language in measured_languages(study):
         measures = dict.fromkeys(
             measure
@@ -283,7 +284,7 @@ def _cell_tables(study: Study) -> Iterator[PageElement]:
         for cell in table_cells(study):
             for group, summary in cell["groups"].get(language, {}).items():
                 values = [measure_text(summary, measure) for measure in measures]
-                rows.append([cell_label(cell["name"], names_zh), items_label(group), _solving(summary), *values])
+                rows.append([cell_label(cell["name"], names), items_label(group), _solving(summary), *values])
         if rows:
             columns = [phrase("study_columns", name) for name in ("cell", "items", "solving")]
             yield TableElement(
@@ -308,7 +309,7 @@ def _interaction_tables(study: Study) -> Iterator[PageElement]:
             ends = [format_number(100 * end, 1) for end in row["interval"] or ()]
             rows.append(
                 [
-                    cell_label(row["cell"], study.get("names_zh", {})),
+                    cell_label(row["cell"], names_of(study)),
                     language_name(row["language"]),
                     items_label(row["group"]),
                     measure_label(row["measure"]),
@@ -326,7 +327,7 @@ def _interaction_tables(study: Study) -> Iterator[PageElement]:
 def _run_table(study: Study) -> TableElement:
     rows = [
         [
-            _cell_and_folder(cell["name"], study.get("names_zh", {})),
+            _cell_and_folder(cell["name"], names_of(study)),
             str(run["seed"]),
             status_text(run["status"], run["error"]),
             NOT_MEASURED if run["head"] is None else "-".join(map(str, run["head"])),
@@ -340,7 +341,7 @@ def _run_table(study: Study) -> TableElement:
     return TableElement(title=phrase("study", "runs"), columns=columns, rows=rows, texts=6, folded=True)
 
 
-def _cell_and_folder(cell: str, names_zh: Mapping[str, str]) -> str:
+def _cell_and_folder(cell: str, names: Mapping[str, str]) -> str:
     """A cell, and its folder where that is not called alike."""
-    name = cell_label(cell, names_zh)
+    name = cell_label(cell, names)
     return name if name == plain_label(cell) else phrase("study", "cell_and_folder", cell=name, folder=cell)

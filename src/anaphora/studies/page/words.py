@@ -31,17 +31,25 @@ def prediction_of(study: Mapping[str, Any]) -> str:
     return own_words(study["prediction"], study.get("prediction_zh"))
 
 
-def cell_label(cell: str, names_zh: Mapping[str, str]) -> str:
+def names_of(study: Mapping[str, Any]) -> Mapping[str, str]:
+    """What a study calls its cells, pools and factors on a page of this language."""
+    return own_names(study.get("names", {}), study.get("names_zh", {}))
+
+
+def own_names(names: Mapping[str, str], chinese: Mapping[str, str]) -> Mapping[str, str]:
+    """The names for a page of this language; what has none is called as in the study's file."""
+    return chinese if spoken_language() == "zh" else names
+
+
+def cell_label(cell: str, names: Mapping[str, str]) -> str:
     """A cell as a page names it; of changes that are made together every one.
 
     Args:
         cell: its name.
-        names_zh: what the study calls its cells and factors in Chinese.
+        names: those of `names_of`.
     """
-    if spoken_language() != "zh":
-        return plain_label(cell)
-    base = {BASE_CELL: phrase("study", "base")}
-    return " + ".join((base | dict(names_zh)).get(part, plain_label(part)) for part in cell.split("+"))
+    known = {BASE_CELL: phrase("study", "base")} | dict(names)
+    return " + ".join(known.get(part, plain_label(part)) for part in cell.split("+"))
 
 
 def plain_label(cell: str) -> str:
@@ -49,9 +57,9 @@ def plain_label(cell: str) -> str:
     return cell.replace("+", " + ").replace("_", " ")
 
 
-def factor_label(factor: str, names_zh: Mapping[str, str]) -> str:
+def factor_label(factor: str, names: Mapping[str, str]) -> str:
     """A factor as a page names it."""
-    return own_words(label("study_factors", factor), names_zh.get(factor))
+    return names.get(factor) or label("study_factors", factor)
 
 
 def items_label(group: str) -> str:
