@@ -159,8 +159,8 @@ class StudyPlan:
             if name not in names:
                 raise UserError(f"{name!r} is no cell of the study {self.name} (it has: {', '.join(names)})")
         nameable = [*self.factors, BASE_CELL, *single, *self.pools]
-        for setting, names in (("names", self.names), ("names_zh", self.names_zh)):
-            for name in names:
+        for setting, own_names in (("names", self.names), ("names_zh", self.names_zh)):
+            for name in own_names:
                 if name not in nameable:
                     raise UserError(f"{setting} ({name!r}) must be a factor, a cell or a pool: {', '.join(nameable)}")
 
