@@ -7,6 +7,7 @@ import re
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from messages import Messages
@@ -15,6 +16,10 @@ from anaphora.base.errors import UserError
 from anaphora.base.messages import translation
 from anaphora.base.messages.translation import in_language
 from anaphora.cli import configs_folder
+from anaphora.settings.commands.analysis import Drawing, Report
+from anaphora.settings.commands.atlas import Atlas
+from anaphora.settings.commands.attention import AttentionQuery
+from anaphora.settings.commands.live import LivePage
 from anaphora.settings.compose import compose_run
 
 Script = Callable[..., tuple[int, str, str]]
@@ -158,6 +163,16 @@ def test_a_mistake_is_told_in_chinese_where_the_variable_or_the_setting_says_so(
     assert script("report", "items=0", "interface_language=both")[2].startswith("错误：")  # a page in each language
     monkeypatch.delenv(translation.VARIABLE)
     assert script("report", "items=0", "interface_language=zh") == (2, "", "错误：items（0）至少应为 1\n")
+
+
+@pytest.mark.parametrize("settings", [Atlas, AttentionQuery, Drawing, LivePage, Report])
+def test_pages_and_figures_follow_the_variable(settings: type[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    given = {"runs": ["x"]} if settings is Atlas else {}
+    monkeypatch.setenv(translation.VARIABLE, "zh")
+    assert settings(**given).interface_language == "zh"
+    monkeypatch.delenv(translation.VARIABLE)
+    assert settings(**given).interface_language == "en"
+    assert settings(**given, interface_language="zh").interface_language == "zh"
 
 
 def test_a_language_that_messages_do_not_have_is_refused(script: Script, monkeypatch: pytest.MonkeyPatch) -> None:

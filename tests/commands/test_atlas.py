@@ -61,7 +61,7 @@ def test_models_stand_side_by_side_and_are_measured_once(
         raise AssertionError("measured again")
 
     monkeypatch.setattr("anaphora.commands.atlas.score_on", measured_again)
-    again = draw(script, models, finished, table, tmp_path, "language=zh")
+    again = draw(script, models, finished, table, tmp_path, "interface_language=zh")
     assert again.status == 0, again.err
     page = (tmp_path / "atlas.html").read_text(encoding="utf-8")
     assert '<html lang="zh">' in page and "图册：3 个模型的注意力头" in page
@@ -122,7 +122,7 @@ def test_documents_have_clarks_table_and_gap_its_measures(
 
     for name in ("score_on", "select_antecedents", "name_decisions"):
         monkeypatch.setattr(f"anaphora.commands.atlas.{name}", measured_again)
-    again = script("atlas", runs, *settings, f"output={tmp_path / 'atlas'}", "language=zh")
+    again = script("atlas", runs, *settings, f"output={tmp_path / 'atlas'}", "interface_language=zh")
     assert again.status == 0, again.err
     page = (tmp_path / "atlas" / "atlas.html").read_text(encoding="utf-8")
     assert all(title in page for title in titles("zh"))

@@ -25,13 +25,10 @@ def test_a_page_and_the_heads_of_each_candidate(folder: Path, script: Callable[.
     assert "because" in (tmp_path / "page.html").read_text(encoding="utf-8")
 
 
-def test_page_and_lines_may_be_chinese(
-    folder: Path, script: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("ANAPHORA_LANGUAGE", "zh")
+def test_page_and_lines_may_be_chinese(folder: Path, script: Callable[..., Any], tmp_path: Path) -> None:
     result = script(
         "attention", f"run={folder}", "text=小红推了小明，因为他很生气。", "pronoun=他", "candidates=[小红,小明]",
-        "language=zh", f"output={tmp_path / 'page.html'}",
+        "interface_language=zh", f"output={tmp_path / 'page.html'}",
     )  # fmt: skip
     assert result.status == 0, result.err
     for line in ("权重最大的头", "从他到小红", "解码器"):
@@ -61,7 +58,7 @@ def test_a_table_without_special_tokens(own_run: Path, script: Callable[..., Any
         ),
         (("run=x", "text=Anna", "output=page.png"), "output (page.png) must end in one of .html, .parquet"),
         (("run=x", "text=Anna", "candidates=[Anna]"), "candidates need a pronoun"),
-        (("run=x", "text=Anna", "language=fr"), "language ('fr') must be one of en, zh"),
+        (("run=x", "text=Anna", "interface_language=fr"), "interface_language ('fr') must be one of en, zh"),
         (("run=x", "text=Anna", "by=letter"), "by ('letter') must be one of word, token"),
     ],
 )

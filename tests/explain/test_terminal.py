@@ -27,7 +27,7 @@ def test_the_list_names_every_example_file_and_nothing_else(script: Script) -> N
         EXAMPLES
     )
     assert {path.stem for path in FOLDER.glob("*.yaml")} == set(EXAMPLES)
-    assert "完整的手算" in script("explain", "example=list", "language=zh")[1]
+    assert "完整的手算" in script("explain", "example=list", "interface_language=zh")[1]
 
 
 def test_a_calculation_is_printed_step_by_step(script: Script) -> None:
@@ -62,8 +62,8 @@ def test_a_sentence_of_a_run_is_explained_in_its_own_language(tmp_path: Path, fi
         assert f'<html lang="{("en", "zh")[number]}">' in path.read_text(encoding="utf-8")
     arguments = (f"run={finished}", "layer=1", "head=0", "form=terminal")
     status, out, _ = script(
-        *("explain", "text='Anna met Tom before she left.'", "pronoun=she", "candidates=[Anna,Tom]", "language=zh"),
-        *arguments,
+        *("explain", "text='Anna met Tom before she left.'", "pronoun=she", "candidates=[Anna,Tom]"),
+        *("interface_language=zh", *arguments),
     )
     assert status == 0 and "模型的回答" in out and "当前行：she" in out
 
@@ -73,7 +73,7 @@ def test_a_sentence_is_answered_in_short_with_the_heaviest_weights_of_the_pronou
     language: str, finished: Path, script: Script
 ) -> None:
     text = "Anna met Tom before she left."
-    arguments = (f"run={finished}", "layer=1", "head=0", f"language={language}", f"text='{text}'")
+    arguments = (f"run={finished}", "layer=1", "head=0", f"interface_language={language}", f"text='{text}'")
     status, out, err = script("explain", *arguments, "pronoun=she", "candidates=[Anna,Tom]")
     assert status == 0, err
     assert len(out.splitlines()) < 25
@@ -102,7 +102,7 @@ def test_a_sentence_without_candidates_shows_the_weights_alone(finished: Path, s
 def test_the_sentence_of_an_example_may_be_walked_through_in_a_run(
     name: str, language: str, finished: Path, tmp_path: Path, script: Script
 ) -> None:
-    arguments = (f"example={name}", f"run={finished}", "layer=0", "head=0", f"language={language}")
+    arguments = (f"example={name}", f"run={finished}", "layer=0", "head=0", f"interface_language={language}")
     path = tmp_path / "walk.json"
     status, _, err = script("explain", *arguments, "form=json", f"output={path}")
     assert status == 0, err
@@ -129,7 +129,7 @@ def test_ones_own_matrices_are_explained(tmp_path: Path, script: Script) -> None
         (("example=by_hand", "text=she"), "not example and text"),
         (("example=dinner",), "example ('dinner') must be one of list, matrix_form"),
         (("example=by_hand", "form=book"), "form ('book') must be one of short, terminal, page, json"),
-        (("example=by_hand", "language=de"), "language ('de') must be one of en, zh"),
+        (("example=by_hand", "interface_language=de"), "interface_language ('de') must be one of en, zh"),
         (("example=by_hand", "digits=99"), "digits (99) must be from 0 to 15"),
         (("example=by_hand", "layer=1"), "layer needs a run"),
         (("example=by_hand", "head=1"), "head (1) must be below heads (1)"),

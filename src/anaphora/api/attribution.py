@@ -29,17 +29,19 @@ _STEPS = 256
 
 @dataclass(frozen=True, eq=False)
 class WordAttribution:
-    """What each word of a text adds to the score of the answer that a run gives, right or wrong.
+    """How much each word of a text adds to the score of the answer that the run gives, whether right or wrong.
 
     Attributes:
         text: the text.
-        words: W words, or tokens; a special token has the name that its vocabulary gives it, such as [CLS].
-        spans: their W character spans; (0, 0) of a special token.
-        values: (W,) in the units of the run's scores (log-probability for a word, logit otherwise); negative where the
-            word speaks against the answer, 0 behind what the run reads of a long text.
-        answer: the label, or the candidate's words; None for "none of them".
-        difference: the answer's score less its score where every token is [PAD]; the sum of the values, but for the
-            error of the quadrature.
+        words: the W words, or tokens, of the text; a special token has the name that its vocabulary gives it, such as
+            [CLS].
+        spans: for each of the W words, where its characters start and end in the text; (0, 0) for a special token.
+        values: (W,): what each word adds to the score, in the score's own unit: log-probability for the prediction head
+            `word`, the logarithm of the attention mass for `pointer`, logits otherwise. A value is negative if the word
+            counts against the answer, and 0 for the words beyond the part of a long text that the run reads.
+        answer: the label, or the words of the candidate that the run names; None for "none of them".
+        difference: the score of the answer minus the score that the same answer has if every token is replaced by
+            [PAD]. The values add up to it, apart from the error of the numerical integration.
     """
 
     text: str
@@ -50,7 +52,11 @@ class WordAttribution:
     difference: float
 
     def top(self, count: int = 3) -> list[tuple[str, float]]:
-        """The words that speak most for the answer, the strongest first; ties keep the order of the text."""
+        """The words that count most for the answer, strongest first; equal values keep the order of the text.
+
+        Args:
+            count: how many words to return at most.
+        """
         order = np.argsort(-self.values, kind="stable")[:count]
         return [(self.words[place], float(self.values[place])) for place in order]
 

@@ -14,16 +14,16 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class AttentionPage:
-    """A page of maps.
+    """An HTML page, such as a page of attention maps or a report; a notebook shows it below the cell.
 
     Attributes:
-        path: of its file.
+        path: the path of the HTML file.
     """
 
     path: Path
 
     def open(self) -> None:
-        """Show it in the browser."""
+        """Open the page in the browser."""
         webbrowser.open(self.path.resolve().as_uri())
 
     def _repr_html_(self) -> str:

@@ -38,7 +38,7 @@ MOST_PLOTTED_WORDS = 100
 
 
 class HeadWeight(NamedTuple):
-    """A `layer` and a `head`, and the `weight` that the head gives to an edge."""
+    """A head (the number of its `layer` and its number as a `head` there) and the `weight` that it puts on an edge."""
 
     layer: int
     head: int
@@ -47,17 +47,19 @@ class HeadWeight(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Attention:
-    """The attention in one text, with labelled axes.
+    """The attention of a model in one text, with labelled axes.
 
     Attributes:
-        text: the sentence.
-        words: W words, or tokens; a special token has the name that its vocabulary gives it, such as [CLS].
-        spans: their W character spans; (0, 0) of a special token.
-        weights: (L, H, W, W); a row is the word that attends, a column the word attended to, and rows sum to 1.
-        chosen: the head that rows and pictures show by default; None if none was chosen on a development split.
+        text: the text.
+        words: the W words, or tokens, of the text; a special token has the name that its vocabulary gives it, such as
+            [CLS].
+        spans: for each of the W words, where its characters start and end in the text; (0, 0) for a special token.
+        weights: (L, H, W, W): in the map of each head, a row belongs to the word that attends and a column to the word
+            that is attended to. Rows sum to 1.
+        chosen: the head that rows and pictures show by default; None if no head was chosen on a development split.
         model: the name of the run or model.
-        is_decoder: whether a word sees only what comes before it, and so gives no weight to what follows.
-        example: the pronoun and its candidates, if they were named.
+        is_decoder: whether the model is a decoder, in which no word attends to the words that follow it.
+        example: the pronoun and its candidates, if they were given.
     """
 
     text: str
@@ -71,28 +73,39 @@ class Attention:
 
     @property
     def axes(self) -> dict[str, tuple[int, ...] | tuple[str, ...]]:
-        """The labels of the four axes of `weights`, in their order."""
+        """The labels of the four axes of `weights`, in order: layer, head, from, to."""
         layers, heads = self.weights.shape[:2]
         return {"layer": tuple(range(layers)), "head": tuple(range(heads)), "from": self.words, "to": self.words}
 
     def map(self, layer: int | None = None, head: int | None = None) -> NDArray[np.float32]:
-        """(W, W): one head's map; by default the chosen head's."""
+        """The map of one head, (W, W).
+
+        Args:
+            layer: the number of the layer, from 0; by default that of the chosen head.
+            head: the number of the head in its layer, from 0; by default that of the chosen head.
+
+        Raises:
+            UserError: there is no such head, or no head was chosen and none is given.
+        """
         requested = self._head(layer, head)
         weights: NDArray[np.float32] = self.weights[requested.layer, requested.head]
         return weights
 
     def row(self, mention: str | int, layer: int | None = None, head: int | None = None) -> Row:
-        """What a word, or a mention of several words, attends to in one head; by default the chosen head.
+        """What a word, or a mention of several words, attends to in one head.
 
         Args:
-            mention: as the text writes it, its first occurrence; the second one as "it:2"; its characters as
-                "start:end"; or one word's position in `words`.
+            mention: the word or mention as the text writes it. If it occurs more than once, this means the first
+                occurrence, and "it:2" the second "it". Its characters, as "start:end", or the position of one word in
+                `words` work too.
+            layer: the number of the layer, from 0; by default that of the chosen head.
+            head: the number of the head in its layer, from 0; by default that of the chosen head.
 
         Returns:
-            The word's row, or the mean of the rows of several words or tokens.
+            The row of the word; for several words or tokens, the mean of their rows.
 
         Raises:
-            UserError: the mention is not in the text, or there is no such head.
+            UserError: the mention is not in the text, there is no such head, or no head was chosen and none is given.
         """
         requested = self._head(layer, head)
         positions = self._positions(mention)
@@ -100,11 +113,13 @@ class Attention:
         return Row(self.text, self.words, self.spans, tuple(positions), rows.mean(axis=0), requested, self.example)
 
     def rank(self, attending: str | int, attended: str | int) -> list[HeadWeight]:
-        """All heads, by the weight that one mention gives to another, the largest first; ties keep the heads' order.
+        """All heads, sorted by the weight that one mention gives to another, largest first.
+
+        Heads with equal weights keep their order.
 
         Args:
-            attending: the mention that attends, named as in `row`; the rows of several words are averaged.
-            attended: the mention attended to; the weights of several words are summed.
+            attending: the mention that attends, given as in `Attention.row`; the rows of several words are averaged.
+            attended: the mention that is attended to, given in the same way; the weights on several words are summed.
 
         Raises:
             UserError: a mention is not in the text.
@@ -116,7 +131,7 @@ class Attention:
         return [HeadWeight(int(place) // heads, int(place) % heads, float(mass.flat[place])) for place in order]
 
     def without_special(self) -> Attention:
-        """The same without special tokens; what is left of each row is scaled up to the sum that the row had."""
+        """The same maps without special tokens; what is left of each row is scaled up to the sum that the row had."""
         kept = [place for place, (start, end) in enumerate(self.spans) if start < end]
         rest = self.weights[:, :, kept][..., kept]
         whole = self.weights[:, :, kept].sum(axis=-1, keepdims=True)
@@ -126,9 +141,16 @@ class Attention:
         return replace(self, words=words, spans=spans, weights=scaled)
 
     def window(self, mention: str | int, around: int = 20) -> Attention:
-        """The part of the maps around a mention, this many words before and after it; rows keep their weights there.
+        """The part of the maps around a mention, for instance for a picture of a long text.
 
-        For a picture of a long text. Rows then sum to less than 1.
+        The weights stay as they are, so that rows can sum to less than 1.
+
+        Args:
+            mention: the word or mention, given as in `Attention.row`.
+            around: how many words to keep before and after the mention.
+
+        Raises:
+            UserError: the mention is not in the text.
         """
         positions = self._positions(mention)
         part = slice(max(0, positions[0] - around), positions[-1] + around + 1)
@@ -137,10 +159,19 @@ class Attention:
         )
 
     def save(self, path: str | Path) -> Path:
-        """Write the rows of all words as Parquet, in the columns of scripts/extract_attention.py; the item is number 0.
+        """Write the rows of all words to a Parquet file with the columns of scripts/extract_attention.py.
 
-        The text is written beside it as JSON lines (`<stem>_items.jsonl`). Special tokens have columns there, but no
-        rows of their own.
+        The text, which is item 0 there, is written to a second file beside it as JSON lines (`<stem>_items.jsonl`).
+        Special tokens are among the words attended to, but have no rows of their own.
+
+        Args:
+            path: the file to write, whose name must end in .parquet.
+
+        Returns:
+            The path of the Parquet file.
+
+        Raises:
+            UserError: the path ends in something else.
         """
         from anaphora.analysis.maps.rows import QueryRow, attention_file
         from anaphora.base.language import language_of
@@ -158,14 +189,14 @@ class Attention:
         return path
 
     def page(self, path: str | Path | None = None, language: str = "en") -> AttentionPage:
-        """The maps of every layer and head as one HTML file that needs nothing else.
+        """Write the maps of every layer and head as one HTML file, which needs no other file and no network.
 
         Args:
-            path: of the file, which ends in .html; by default one in a new folder for temporary files.
-            language: of the page, "en" or "zh".
+            path: the file to write, whose name must end in .html; by default a file in a new temporary folder.
+            language: the language of the page, "en" or "zh".
 
         Raises:
-            UserError: the path ends in something else, or there is no such language.
+            UserError: the path does not end in .html, or there is no such language.
         """
         from anaphora.report.page.explorer import attention_entry
         from anaphora.report.page.write import write_attention_page
@@ -207,7 +238,7 @@ class Attention:
         )
 
     def frame(self) -> pandas.DataFrame:
-        """Every weight as a row of a table: layer, head, from, to, and the positions of both words."""
+        """A table with a row for every weight: its layer and head, both words (`from`, `to`) and their positions."""
         import pandas
 
         grid = np.indices(self.weights.shape).reshape(4, -1)
@@ -218,12 +249,19 @@ class Attention:
         )
 
     def plot(self, layer: int | None = None, head: int | None = None, row: str | int | None = None) -> Figure:
-        """The heat map of one head, with a frame around the row of the mention `row`, or around its rows.
+        """A heat map of one head, with a frame around the row of one mention.
 
-        By default it is the pronoun's row, if the pronoun was named; its candidates are then marked too.
+        If the framed row is the pronoun's, the candidates are marked too.
+
+        Args:
+            layer: the number of the layer, from 0; by default that of the chosen head.
+            head: the number of the head in its layer, from 0; by default that of the chosen head.
+            row: the mention whose row, or rows, are framed, given as in `Attention.row`; by default the pronoun, if it
+                was given.
 
         Raises:
-            UserError: the text has more than `MOST_PLOTTED_WORDS` words, or a mention or a head is not there.
+            UserError: the text has more than 100 words (`MOST_PLOTTED_WORDS`), the mention is not in it, there is no
+                such head, or no head was chosen and none is given.
         """
         from anaphora.report.figures.maps import heat_map_figure
         from anaphora.report.figures.pictures import attention_title
@@ -268,13 +306,13 @@ class Row:
     """What one word, or one mention of several words, attends to in one head.
 
     Attributes:
-        text: the sentence.
-        words: W words.
-        spans: their W character spans.
-        positions: which of them attend.
-        weights: (W,), summing to 1; the mean of the rows of `positions`.
-        head: layer and head.
-        example: the pronoun of the text and its candidates, if they were named.
+        text: the text.
+        words: the W words, or tokens, of the text.
+        spans: for each of the W words, where its characters start and end in the text; (0, 0) for a special token.
+        positions: the positions in `words` of the word or words that attend.
+        weights: (W,): the weight on each word, with a sum of 1; if several words attend, the mean of their rows.
+        head: the layer and the head.
+        example: the pronoun and its candidates, if they were given.
     """
 
     text: str
@@ -292,10 +330,10 @@ class Row:
         return self.words[first] if first == last else self.text[self.spans[first][0] : self.spans[last][1]]
 
     def to(self, mention: str | int) -> float:
-        """The weight on a word, or on a mention of several words: the sum over them.
+        """The weight on a word, or the sum of the weights on a mention of several words.
 
         Args:
-            mention: named as in `Attention.row`.
+            mention: the word or mention, given as in `Attention.row`.
 
         Raises:
             UserError: the mention is not in the text.
@@ -303,12 +341,19 @@ class Row:
         return float(self.weights[_positions_of(mention, self.text, self.words, self.spans)].sum())
 
     def top(self, count: int = 3) -> list[tuple[str, float]]:
-        """The words with the most weight, the largest first; ties keep the order of the text."""
+        """The words with the most weight, largest first; equal weights keep the order of the text.
+
+        Args:
+            count: how many words to return at most.
+        """
         order = np.argsort(-self.weights, kind="stable")[:count]
         return [(self.words[position], float(self.weights[position])) for position in order]
 
     def plot(self) -> Figure:
-        """The sentence with a bar for the weight of every word; a pronoun's candidates are marked."""
+        """A picture of the text with a bar for the weight on every word.
+
+        In the row of the pronoun, its candidates are marked.
+        """
         from anaphora.report.figures.maps import pronoun_row_figure
         from anaphora.report.figures.pictures import attention_title
 

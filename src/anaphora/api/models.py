@@ -31,20 +31,25 @@ def attention(
     by: str = "word",
     tokenizer: PreTrainedTokenizerBase | None = None,
 ) -> Attention:
-    """The attention of every layer and head of a model in one text.
+    """The attention of every layer and head when a model reads one text.
 
     Args:
-        model: a run directory, a folder of a model of `transformers`, a name on the hub as "hf://owner/name", an open
-            run, or a loaded model of `transformers`. What a name opens is kept for the next call.
-        text: English or Chinese.
-        pronoun: a word of the text, the second one as "it:2", or its characters as "start:end".
-        candidates: what it may refer to, named in the same way; pictures and pages mark them.
-        antecedent: one of the candidates, if it is known.
-        by: "word" merges the subwords of split words (summed to, averaged from), "token" does not.
-        tokenizer: of a loaded model of `transformers`.
+        model: a run directory, a folder with a model of `transformers`, the name of a model on the hub as
+            "hf://owner/name", an open run, or a loaded model of `transformers`. A model that is opened by its name
+            stays in memory for later calls.
+        text: the text, in English or Chinese.
+        pronoun: the pronoun as the text writes it. If it occurs more than once, "it:2" means the second "it"; its
+            characters, as "start:end", work too.
+        candidates: what the pronoun may refer to, each written as in the text, or as "start:end"; pictures and pages
+            mark the candidates.
+        antecedent: the right one of the candidates, if it is known.
+        by: "word" merges the subwords of a word: the weights on them are summed, and their rows are averaged. "token"
+            keeps all tokens apart.
+        tokenizer: the tokenizer that belongs to `model`, if that is a loaded model of `transformers`.
 
     Raises:
-        UserError: there is no such model, a word is not in the text, or the text does not fit the model.
+        UserError: there is no such model, a word is not in the text, candidates are given without a pronoun, or the
+            model cannot read the text, for instance because it is too long.
     """
     if not isinstance(text, str):
         raise UserError(f"text ({shortened(repr(text))}) must be a string: one text at a time")

@@ -25,11 +25,15 @@ if TYPE_CHECKING:
 
 
 def load(directory: str | Path, device: str = "cpu") -> OpenRun:
-    """Open a finished run, its model on "cpu" or "cuda".
+    """Open a finished run.
+
+    Args:
+        directory: the run directory, such as "outputs/demo".
+        device: where the model computes, "cpu" or "cuda".
 
     Raises:
-        UserError: the directory holds none, the training has not finished, a file is broken, or the device is not
-            there.
+        UserError: the directory does not hold a run, training has not finished, a file is broken, or this machine does
+            not have the device.
     """
     if device not in ("cpu", "cuda"):
         raise UserError(f"device ({device!r}) must be one of cpu, cuda")
@@ -37,24 +41,24 @@ def load(directory: str | Path, device: str = "cpu") -> OpenRun:
 
 
 class OpenRun:
-    """A trained run: the attention, the answers and the walk-throughs of any sentence."""
+    """A trained run, which can be asked for its attention, its answers and a walk-through of any sentence."""
 
     def __init__(self, run: Run) -> None:
         self.run = run
 
     @property
     def name(self) -> str:
-        """The name of the run's directory."""
+        """The name of the run directory."""
         return self.run.name
 
     @property
     def layers(self) -> int:
-        """How many layers the encoder has."""
+        """The number of layers in the encoder."""
         return int(self.run.config.model.layers)
 
     @property
     def heads(self) -> int:
-        """How many heads each layer has."""
+        """The number of heads in each layer."""
         return heads_of(self.run.config.model.attention)
 
     @cached_property
@@ -72,18 +76,22 @@ class OpenRun:
         by: str = "word",
         antecedent: str | None = None,
     ) -> Attention:
-        """The attention of every layer and head in one text.
+        """The attention of every layer and head when the run reads one text.
 
         Args:
-            text: English or Chinese.
-            pronoun: a word of the text, the second one as "it:2", or its characters as "start:end"; needed with
-                candidates alone.
-            candidates: what it may refer to; models that read the candidates' marks then get them.
-            by: "word" merges the subwords of split words (summed to, averaged from), "token" does not.
-            antecedent: one of the candidates, if it is known.
+            text: the text, in English or Chinese.
+            pronoun: the pronoun as the text writes it. If it occurs more than once, "it:2" means the second "it"; its
+                characters, as "start:end", work too. Needed only if candidates are given, or if the run was trained
+                with `model.second_sequence`.
+            candidates: what the pronoun may refer to, each written as in the text, or as "start:end". If the run was
+                trained with the prediction head `slot`, the candidates are marked in its input.
+            by: "word" merges the subwords of a word: the weights on them are summed, and their rows are averaged.
+                "token" keeps all tokens apart.
+            antecedent: the right one of the candidates, if it is known.
 
         Raises:
-            UserError: a word is not in the text, or the text does not fit the model.
+            UserError: a word is not in the text, candidates are given without a pronoun, or the run cannot read the
+                text, for instance because it is too long.
         """
         example = self._example(text, pronoun, candidates, antecedent)
         model, tokenizer = self.run.model, self.run.tokenizer
@@ -95,10 +103,16 @@ class OpenRun:
         return labelled_attention(text, tokens, maps, by=by, chosen=self.chosen_head, model=self.name, example=example)
 
     def answer(self, text: str, pronoun: str, candidates: Sequence[str]) -> str | None:
-        """The candidate that the model names, or None for "none of them".
+        """The candidate that the run names as the antecedent, or None if it answers "none of them".
+
+        Args:
+            text: the text, in English or Chinese.
+            pronoun: the pronoun, given as in `OpenRun.attention`.
+            candidates: what the pronoun may refer to, given as in `OpenRun.attention`.
 
         Raises:
-            UserError: a word is not in the text, or the run was trained without a prediction head.
+            UserError: a word is not in the text, there are no candidates, or the run was trained without a prediction
+                head that answers questions about pronouns.
         """
         from anaphora.analysis.maps.answers import NO_CANDIDATE
         from anaphora.analysis.maps.capture import capture_run
@@ -115,16 +129,18 @@ class OpenRun:
     def attribution(
         self, text: str, pronoun: str | None = None, candidates: Sequence[str] = (), by: str = "word"
     ) -> WordAttribution:
-        """What each word adds to the run's own label of a text, or to its answer about a pronoun: integrated gradients.
+        """How much each word adds to the run's label of a text, or to its answer about a pronoun.
+
+        The values are integrated gradients (Sundararajan et al. 2017, section 3).
 
         Args:
-            text: English or Chinese.
-            pronoun: of a run that resolves pronouns, a word of the text, or its characters as "start:end".
-            candidates: what it may refer to.
-            by: "word" adds up the subwords of split words, "token" does not.
+            text: the text, in English or Chinese.
+            pronoun: the pronoun, given as in `OpenRun.attention`; only for a run that answers questions about pronouns.
+            candidates: what the pronoun may refer to, given as in `OpenRun.attention`.
+            by: "word" adds up the values of the subwords of a word, "token" keeps all tokens apart.
 
         Raises:
-            UserError: a word is not in the text, or the run answers no such question.
+            UserError: a word is not in the text, or the run does not answer questions of this kind.
         """
         from anaphora.api.attribution import attribution
 
@@ -139,7 +155,21 @@ class OpenRun:
         head: int | None = None,
         language: str | None = None,
     ) -> Walkthrough:
-        """The walk-through of one head, as scripts/explain.py shows it; its steps' matrices hold the numbers."""
+        """A walk-through of what one head computes, step by step, as scripts/explain.py shows it.
+
+        Each step holds its matrices, and so all numbers.
+
+        Args:
+            text: the text, in English or Chinese.
+            pronoun: the pronoun, given as in `OpenRun.attention`.
+            candidates: what the pronoun may refer to; if they are given, the run answers too.
+            layer: the number of the layer, from 0; by default that of the chosen head.
+            head: the number of the head in its layer, from 0; by default that of the chosen head.
+            language: the language of the explanation, "en" or "zh"; by default that of the text.
+
+        Raises:
+            UserError: a word is not in the text, there is no such head, or no head was chosen and none is given.
+        """
         from anaphora.base.language import language_of
         from anaphora.explain.encoding import SentenceQuery, walk_through_run
         from anaphora.explain.phrases import Phrases

@@ -47,13 +47,14 @@ CAUSAL_ITEMS = 100
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """What was measured.
+    """How well the heads of a model attend to the antecedents of a corpus.
 
     Attributes:
-        name: of the model.
-        evidence: every score, with intervals, shortcuts, corrected p and causal tests, as metrics.json has them.
-        measurement: every head's scores, from which it is made.
-        untested: why there are no causal tests, in one line; None if there are, or if none were wanted.
+        name: the name of the model.
+        evidence: all scores of the chosen head, with intervals, shortcuts, corrected p-values and causal tests, as in
+            metrics.json.
+        measurement: the scores of every head, from which `evidence` is made.
+        untested: why there are no causal tests, in one line; None if they were made, or if none were asked for.
     """
 
     name: str
@@ -67,13 +68,17 @@ class Scores:
         return Head(self.evidence.head.layer, self.evidence.head.head)
 
     def table(self) -> pandas.DataFrame:
-        """A line for each language, as a whole and by kind of cue."""
+        """The scores of the chosen head: for each language, one row for all items and one for each kind of cue."""
         import pandas
 
         return pandas.DataFrame(list(self._rows()))
 
     def page(self, path: str | Path) -> AttentionPage:
-        """The report on the model as one HTML file."""
+        """Write a report on the model as one HTML file.
+
+        Args:
+            path: the file to write.
+        """
         written = Path(path)
         run = ReportRun(
             name=self.name,
@@ -126,23 +131,25 @@ def score(
     untrained: int = 0,
     **settings: Any,
 ) -> Scores:
-    """Choose the head that attends to antecedents best on the development split, and measure it on another.
+    """Choose the head that attends to antecedents best on the development split, and measure it on another split.
 
-    The scores come with shortcuts that are fitted on the training split, bootstrap intervals and the corrected
-    permutation test. If the model can be asked which candidate a pronoun means, they come with the causal tests too;
-    otherwise `Scores.untested` says why not. Nothing is trained, so no verdict can be "supported": that needs the
-    trained controls of a run.
+    The scores come with those of shortcuts (simple rules, some of which are fitted on the training split), bootstrap
+    intervals and a corrected permutation test. If the model can be asked which candidate a pronoun refers to, the
+    causal tests are made too; otherwise `Scores.untested` says why not. No model is trained here, so no verdict can be
+    "supported": that would need the trained controls of a run.
 
     Args:
-        model: as in `attention`.
-        data: the corpus by the name of its setting, such as "controlled", "dpr" or "jsonl".
-        path: its file or folder; the built-in corpus needs none.
-        split: what is measured.
-        items: at most this many of each split, as whole quads.
-        tokenizer: of a loaded model of `transformers`.
-        causal_items: about so many main items, as whole quads, for the causal tests; 0 leaves these out.
+        model: the model, given as in `anaphora.attention`.
+        data: the name of the corpus, as in the setting `data`, such as "controlled", "dpr" or "jsonl".
+        path: the file or folder of the corpus; the built-in corpus needs none.
+        split: the split on which the head is measured, usually "test".
+        items: about how many items of each split to use, taken as whole quads (or as whole passages of documents); by
+            default all of them.
+        tokenizer: the tokenizer that belongs to `model`, if that is a loaded model of `transformers`.
+        causal_items: about how many main items, taken as whole quads, to use for the causal tests; 0 for no causal
+            tests.
         untrained: how many randomly initialised models of the same shape to measure as a control.
-        settings: further settings of the data, such as `dev_share=0.2`.
+        settings: further settings of the corpus, such as `dev_share=0.2`.
 
     Raises:
         UserError: there is no such model or corpus, a setting is wrong, or a split holds no items.

@@ -50,10 +50,10 @@ def draw_atlas(settings: Atlas) -> list[AtlasEntry]:
                 entry = atlas_entry(model, name, corpus, items, settings, progress)
                 entries.append(with_tasks(entry, model, items, settings, progress))
         progress("drawing the atlas")
-        rows = atlas_rows(entries, settings.language)
+        rows = atlas_rows(entries, settings.interface_language)
         write_csv(folder / "atlas.csv", [dict(zip(rows.columns, row, strict=True)) for row in rows.rows])
         page = folder / "atlas.html"
-        write_atlas(page, entries, settings.split, settings.language)
+        write_atlas(page, entries, settings.split, settings.interface_language)
     print_models(entries)
     for entry in entries:
         if entry.untested:

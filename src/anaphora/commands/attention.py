@@ -35,7 +35,7 @@ def show_attention(settings: AttentionQuery) -> None:
         print_ranking(maps, settings.pronoun, settings.candidates)
     if maps.is_decoder:
         print_phrase("decoder")
-    written = maps.save(path) if path.suffix == ".parquet" else maps.page(path, settings.language).path
+    written = maps.save(path) if path.suffix == ".parquet" else maps.page(path, settings.interface_language).path
     console.print(str(written), soft_wrap=True)
 
 

@@ -12,6 +12,7 @@ from rich.table import Table
 from anaphora.base.errors import UserError
 from anaphora.base.files import check_writable, write_json
 from anaphora.base.language import language_of
+from anaphora.base.messages.translation import environment_language
 from anaphora.data.example import Example
 from anaphora.data.own_sentence import example_from_query
 from anaphora.explain.matrices import Calculation, load_calculation, load_example
@@ -29,7 +30,7 @@ def explain(settings: Explanation) -> None:
     # Markup and colours in brackets are for our own words; a text may hold brackets too.
     console = Console(markup=False, highlight=False)
     if settings.example == "list":
-        console.print(example_table(settings.language or "en"))
+        console.print(example_table(settings.interface_language or environment_language()))
         return
     form = settings.form or ("terminal" if settings.text is None else "short")
     if form in ("page", "json"):
@@ -59,10 +60,9 @@ def build_walkthrough(settings: Explanation) -> Walkthrough:
     """
     if settings.text is not None:
         query = example_from_query(settings.text, settings.pronoun, settings.candidates) if settings.pronoun else None
-        return _walk_through_sentence(
-            settings, settings.text, query, settings.row, Phrases(settings.language or language_of(settings.text))
-        )
-    words = Phrases(settings.language or "en")
+        words = Phrases(settings.interface_language or language_of(settings.text))
+        return _walk_through_sentence(settings, settings.text, query, settings.row, words)
+    words = Phrases(settings.interface_language or environment_language())
     if settings.example is None:
         assert settings.matrices is not None
         return _walk_through_matrices(settings, load_calculation(Path(settings.matrices), words.language), words)

@@ -11,7 +11,7 @@ from anaphora.settings.commands.live import LivePage
 
 def serve_page(settings: LivePage) -> None:
     """Open the models and serve the page on this machine's own address."""
-    application = LiveApplication(open_models(settings.runs, settings.trainer), settings.language)
+    application = LiveApplication(open_models(settings.runs, settings.trainer), settings.interface_language)
     server, address = serve(application, settings.port)
     console.print(address, soft_wrap=True, highlight=False)
     print_phrase("serving")

@@ -30,7 +30,7 @@ GROUPS: dict[str, type[Any]] = {
     "model/initialisation": model_settings.Initialisation,
     "task/prediction": prediction_settings.Prediction,
 }
-"""Every slot with the settings that its variants are below."""
+"""Every slot with the settings class that its variants subclass."""
 
 _UNCHOSEN = (data_settings.NoData,)
 """Settings with a kind of their own that no option chooses."""
@@ -65,20 +65,24 @@ BUILDER_ARGUMENTS: dict[str, tuple[str, ...]] = {
 
 
 def register(slot: str, name: str, settings: type[Any], build: Callable[..., Any]) -> None:
-    """Add a variant from outside the package: `slot=name` then chooses it, and runs that have it can be loaded.
+    """Add a variant from outside the package: `slot=name` then chooses it, and runs that use it can be loaded.
 
-    A registration lasts as long as the process. The same class of the same module may be registered again, as a
-    notebook does; the new one counts.
+    A registration lasts as long as the process. A class may be registered again under the same name and from the same
+    module, as happens when a notebook cell is run twice; it then replaces the earlier one.
 
     Args:
-        slot: a group of settings, such as "model/position" (`GROUPS`).
-        name: the option that chooses the variant: small letters, digits, underscores.
-        settings: a dataclass below the slot's own, with `kind: str = name`.
-        build: called with `BUILDER_ARGUMENTS[slot]`, the settings first; returns what the package's own builder of
-            that slot returns.
+        slot: the slot that the variant fills, such as "model/position"; `anaphora.settings.variants.GROUPS` lists all
+            slots.
+        name: the name by which the variant is chosen: lower-case letters, digits and underscores, beginning with a
+            letter.
+        settings: a dataclass that subclasses the slot's own settings class (`GROUPS[slot]`) and whose field `kind` has
+            `name` as its default.
+        build: the function that builds the variant. It is called with the arguments that `BUILDER_ARGUMENTS[slot]`
+            lists, the settings first, and must return what the package's own builder for the slot returns.
 
     Raises:
-        UserError: the slot does not exist, the name is taken, or settings or build do not fit.
+        UserError: the slot does not exist, the name is taken or not allowed, or `settings` or `build` does not fit the
+            slot.
     """
     if slot not in GROUPS:
         raise UserError(f"slot ({slot!r}) must be one of {', '.join(GROUPS)}")

@@ -51,7 +51,12 @@ def interface_language() -> str:
     """
     settings = [argument.removeprefix(_SETTING) for argument in sys.argv[1:] if argument.startswith(_SETTING)]
     named = settings[-1].strip("'\"") if settings else None
-    return named if named in LANGUAGES else os.environ.get(VARIABLE) or "en"
+    return named if named in LANGUAGES else environment_language()
+
+
+def environment_language() -> str:
+    """The language of pages, figures and messages unless a setting names one: that of the variable, else English."""
+    return os.environ.get(VARIABLE) or "en"
 
 
 def check_interface_language() -> None:
@@ -60,7 +65,7 @@ def check_interface_language() -> None:
     Raises:
         UserError: the environment variable names one.
     """
-    one_of(VARIABLE, os.environ.get(VARIABLE) or "en", LANGUAGES)
+    one_of(VARIABLE, environment_language(), LANGUAGES)
 
 
 def in_interface_language(message: str) -> str:

@@ -10,6 +10,7 @@ from omegaconf import MISSING
 from anaphora.base.checks import FIGURE_FORMATS, at_least, figure_formats, one_of
 from anaphora.base.device import Device, RunsDevice
 from anaphora.base.language import LANGUAGES
+from anaphora.base.messages.translation import environment_language
 from anaphora.settings.data import SPLITS, Data
 
 CONTROLS = ("uniform", "frozen_query_key", "shuffled_labels", "no_positions")
@@ -76,7 +77,7 @@ class Drawing(Analysis):
     """Pictures of one sentence, or of a run's scores."""
 
     formats: list[str] = field(default_factory=lambda: [*FIGURE_FORMATS])
-    interface_language: str = "en"  # of figures and messages: en, zh, or both, a file each; the texts keep theirs
+    interface_language: str = field(default_factory=environment_language)  # of figures: en, zh, or both, a file each
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -152,7 +153,7 @@ class Report:
     sentences: int = 64  # in the explorer
     untrained: int = 20  # untrained models of the control
     formats: list[str] = field(default_factory=lambda: [*FIGURE_FORMATS])
-    interface_language: str = "en"  # of page, figures and messages: en, zh, or both, a page each; the texts keep theirs
+    interface_language: str = field(default_factory=environment_language)  # of page and figures: en, zh, or both
     protocol: Protocol = field(default_factory=Protocol)
     trainer: Device = field(default_factory=Device)  # where it computes
 

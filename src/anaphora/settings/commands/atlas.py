@@ -10,6 +10,7 @@ from omegaconf import MISSING
 from anaphora.base.checks import at_least, one_of
 from anaphora.base.device import Device
 from anaphora.base.language import LANGUAGES
+from anaphora.base.messages.translation import environment_language
 from anaphora.settings.data import Data
 from anaphora.settings.typed import construct
 
@@ -27,7 +28,7 @@ class Atlas:
     items: int | None = None  # at most so many of each split, as whole quads, or whole passages of documents
     causal_items: int = 100  # about so many main items for the causal tests of models that answer; 0 for none
     untrained: int = 3  # untrained models of the control, for each model
-    language: str = "en"  # of the page, `en` or `zh`
+    interface_language: str = field(default_factory=environment_language)  # of the page, `en` or `zh`
     output: str = "outputs/atlas"  # the folder of atlas.html and of what was measured, which the next atlas reads
     trainer: Device = field(default_factory=Device)  # where it computes
 
@@ -35,7 +36,7 @@ class Atlas:
         if not self.runs:
             raise ValueError("runs ([]) must name at least one model")
         one_of("split", self.split, ("train", "test"))
-        one_of("language", self.language, LANGUAGES)
+        one_of("interface_language", self.interface_language, LANGUAGES)
         if self.items is not None:
             at_least("items", self.items, 1)
         for name in ("causal_items", "untrained"):

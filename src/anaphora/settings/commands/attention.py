@@ -10,6 +10,7 @@ from omegaconf import MISSING
 
 from anaphora.base.checks import one_of
 from anaphora.base.language import LANGUAGES
+from anaphora.base.messages.translation import environment_language
 
 SUFFIXES = (".html", ".parquet")
 
@@ -26,12 +27,12 @@ class AttentionQuery:
     antecedent: str | None = None  # one of the candidates, where it is known
     by: str = "word"  # or token: split words stay apart
     special: bool = True  # whether special tokens such as [CLS] stay; else rows are scaled up over the rest
-    language: str = "en"  # of the page, `en` or `zh`
+    interface_language: str = field(default_factory=environment_language)  # of the page, `en` or `zh`
     output: str = "attention.html"  # the file: .html is a page of all layers and heads, .parquet a table of all rows
 
     def __post_init__(self) -> None:
         one_of("by", self.by, ("word", "token"))
-        one_of("language", self.language, LANGUAGES)
+        one_of("interface_language", self.interface_language, LANGUAGES)
         if PurePath(self.output).suffix not in SUFFIXES:
             raise ValueError(f"output ({self.output}) must end in one of {', '.join(SUFFIXES)}")
         if self.candidates and self.pronoun is None:

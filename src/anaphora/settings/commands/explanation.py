@@ -35,7 +35,7 @@ class Explanation:
     layer: int | None = None  # of a run; by default that of the head chosen on the development split
     head: int | None = None  # by default the chosen one; of one's own matrices the first
     row: str | None = None  # the token followed through all steps: a word, or its number from 0
-    language: str | None = None  # of the explanation, `en` or `zh`; by default the text's, else `en`
+    interface_language: str | None = None  # of the explanation, `en` or `zh`; by default that of the text
     form: str | None = None  # `short`, `terminal`, `page` or `json`; by default `short` of a text, else `terminal`
     digits: int = 4  # behind the point; JSON has all of them
     output: str | None = None  # the file of a page or of JSON; by default below `outputs/explain`
@@ -51,8 +51,8 @@ class Explanation:
             one_of("example", self.example, ("list", *EXAMPLES))
         if self.form is not None:
             one_of("form", self.form, ("short", "terminal", "page", "json"))
-        if self.language is not None:
-            one_of("language", self.language, LANGUAGES)
+        if self.interface_language is not None:
+            one_of("interface_language", self.interface_language, LANGUAGES)
         if not 0 <= self.digits <= 15:
             raise ValueError(f"digits ({self.digits}) must be from 0 to 15")
         for name in ("layer", "head"):

@@ -8,6 +8,7 @@ from typing import ClassVar
 from anaphora.base.checks import at_least, one_of
 from anaphora.base.device import Device
 from anaphora.base.language import LANGUAGES
+from anaphora.base.messages.translation import environment_language
 
 
 @dataclass(kw_only=True)
@@ -17,7 +18,7 @@ class LivePage:
     any_model: ClassVar[bool] = True  # a model of transformers has no config.yaml
     runs: list[str] = field(default_factory=lambda: ["outputs/demo"])  # runs, folders of models, or hf://owner/name
     port: int = 8765  # of this machine's own address; 0 takes a free one
-    language: str = "en"  # of the page, `en` or `zh`; it has a switch too
+    interface_language: str = field(default_factory=environment_language)  # of the page, which has a switch too
     trainer: Device = field(default_factory=Device)  # where the runs compute
 
     def __post_init__(self) -> None:
@@ -26,4 +27,4 @@ class LivePage:
         at_least("port", self.port, 0)
         if self.port > 65535:
             raise ValueError(f"port ({self.port}) must be at most 65535")
-        one_of("language", self.language, LANGUAGES)
+        one_of("interface_language", self.interface_language, LANGUAGES)

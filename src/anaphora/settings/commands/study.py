@@ -11,6 +11,7 @@ from anaphora.base.checks import FIGURE_FORMATS, at_least, figure_formats, one_o
 from anaphora.base.device import RunsDevice
 from anaphora.base.errors import UserError
 from anaphora.base.language import LANGUAGES
+from anaphora.base.messages.translation import environment_language
 from anaphora.settings.data import SPLITS
 
 BASE_CELL = "base"
@@ -110,7 +111,7 @@ class StudyPlan:
     split: str = "test"  # where the head that the development split chose is measured
     output: str = "outputs/studies"  # the folder of the studies
     formats: list[str] = field(default_factory=lambda: [*FIGURE_FORMATS])  # of figures
-    interface_language: str = "en"  # of pages, figures and messages: en, zh, or both, a page each
+    interface_language: str = field(default_factory=environment_language)  # of pages and figures: en, zh, or both
 
     def __post_init__(self) -> None:
         if not self.seeds or len(set(self.seeds)) != len(self.seeds) or min(self.seeds) < 0:
