@@ -67,7 +67,7 @@ def call(*arguments: str, code: str | None = None) -> subprocess.CompletedProces
 
 
 @pytest.mark.parametrize("arguments", [("--help",), ("--cfg", "job"), ("optimizer.steps=0",)], ids=" ".join)
-def test_help_settings_and_a_mistake_are_told_before_torch_is_imported(arguments: tuple[str, ...]) -> None:
+def test_help_settings_and_a_mistake_are_reported_before_torch_is_imported(arguments: tuple[str, ...]) -> None:
     process = call("scripts/train.py", *arguments)
     imported = {
         line.rpartition("|")[2].strip() for line in process.stderr.splitlines() if line.startswith("import time:")
@@ -119,7 +119,7 @@ def test_a_users_mistake_of_many_lines_is_cut_to_its_first(capsys: pytest.Captur
     assert capsys.readouterr().err == "error: first\n"
 
 
-def test_a_disk_that_takes_nothing_is_told_in_one_line_and_another_fault_is_not_hidden(
+def test_a_disk_that_takes_nothing_is_reported_in_one_line_and_another_fault_is_not_hidden(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     with pytest.raises(SystemExit) as left, user_errors_exit():
@@ -180,7 +180,7 @@ NOT_THERE = [
 ]
 
 
-def test_what_is_not_there_is_told_before_torch_is_imported() -> None:
+def test_what_is_not_there_is_reported_before_torch_is_imported() -> None:
     commands = json.dumps([command for command, _ in NOT_THERE])
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "CUDA_VISIBLE_DEVICES": ""}
     process = subprocess.run(

@@ -16,7 +16,7 @@ def test_brackets_of_names_and_texts_are_text(capsys: pytest.CaptureFixture[str]
     assert "[/bold] [l](x) [red]a[/red]" in said and "[/x] in [outputs]" in said
 
 
-def test_lines_and_stages_are_told_in_the_language_of_the_interface(
+def test_lines_and_stages_are_reported_in_the_language_of_the_interface(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shown: list[str] = []

@@ -181,7 +181,7 @@ def test_a_place_that_is_none_is_refused(name: str, finished: Path, script: Call
     assert status == 2 and any(one in err for one in ("cpu, cuda", "allowed: device", "not null")), err
 
 
-def test_a_notebook_is_told_which_devices_there_are(finished: Path) -> None:
+def test_a_notebook_shows_which_devices_there_are(finished: Path) -> None:
     with pytest.raises(UserError, match=r"device \('gpu'\) must be one of cpu, cuda"):
         anaphora.load(finished, device="gpu")
     assert anaphora.load(finished).run.model.device == torch.device("cpu")

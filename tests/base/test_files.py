@@ -306,7 +306,7 @@ SHAPE = {"a": int, "b?": [(float, None)], "c": {str: str}}
         ("[" * 100_000, "the JSON is nested too deeply"),
     ],
 )
-def test_json_of_another_shape_is_told_with_its_place_and_the_way_out(
+def test_json_of_another_shape_is_reported_with_its_place_and_the_way_out(
     tmp_path: Path, content: str, problem: str
 ) -> None:
     path = tmp_path / "a.json"
@@ -319,7 +319,7 @@ def test_json_of_another_shape_is_told_with_its_place_and_the_way_out(
     assert str(error.value) == f"{path}: {problem}; write it again"
 
 
-def test_json_that_is_no_text_or_no_file_is_told(tmp_path: Path) -> None:
+def test_json_that_is_no_text_or_no_file_is_reported(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_bytes(b'{"a": "\xff"}')
     with pytest.raises(UserError, match="byte 7 is not UTF-8"):
         read_json(tmp_path / "a.json")

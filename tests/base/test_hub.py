@@ -26,7 +26,7 @@ from anaphora.data import store
 from anaphora.runs.warm_start import locate_model
 from anaphora.settings.data import Gap, PlainText
 
-def told(ask):
+def message_of(ask):
     started = time.perf_counter()
     try:
         ask()
@@ -35,8 +35,8 @@ def told(ask):
 
 cached = store.load(PlainText(path="hf://owner/pages", dev_share=0, test_share=0))
 print(json.dumps({
-    "data": told(lambda: store.load(Gap(path="hf://owner/gap"))),
-    "start": told(lambda: locate_model("hf://owner/model", "start")),
+    "data": message_of(lambda: store.load(Gap(path="hf://owner/gap"))),
+    "start": message_of(lambda: locate_model("hf://owner/model", "start")),
     "cached": [one.text for one in cached.texts("train")],
 }))
 """

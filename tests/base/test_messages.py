@@ -152,7 +152,7 @@ def test_what_the_system_says_is_its_own_wording() -> None:
     assert set(catalogue()["system"]) <= {os.strerror(number) for number in errno.errorcode}
 
 
-def test_a_mistake_is_told_in_chinese_where_the_variable_or_the_setting_says_so(
+def test_a_mistake_is_reported_in_chinese_where_the_variable_or_the_setting_says_so(
     script: Script, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LANG", "zh_CN.UTF-8")  # the locale decides nothing

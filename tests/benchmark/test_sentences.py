@@ -28,7 +28,7 @@ def test_a_sentence_has_as_many_tokens_as_asked_and_one_pronoun_token() -> None:
     assert data.queries.lengths.tolist() == [1, 1, 1]
 
 
-def test_the_vocabulary_is_as_large_as_told() -> None:
+def test_the_vocabulary_is_as_large_as_set() -> None:
     assert generate_sentences(np.array([4]), np.random.default_rng(0)).vocabulary == VOCABULARY
 
 

@@ -62,7 +62,7 @@ def test_a_table_without_special_tokens(own_run: Path, script: Callable[..., Any
         (("run=x", "text=Anna", "by=letter"), "by ('letter') must be one of word, token"),
     ],
 )
-def test_wrong_settings_are_told_in_one_line(
+def test_wrong_settings_are_reported_in_one_line(
     settings: tuple[str, ...], message: str, script: Callable[..., Any]
 ) -> None:
     reply = script("attention", *settings)

@@ -94,7 +94,7 @@ def test_a_control_of_other_settings_is_not_taken_for_this_runs(own_run: Path, s
         (("split=all",), "split ('all') must be one of train, dev, test"),
     ],
 )
-def test_a_users_mistake_is_told_in_one_line(arguments: tuple[str, ...], message: str, script: Script) -> None:
+def test_a_users_mistake_is_reported_in_one_line(arguments: tuple[str, ...], message: str, script: Script) -> None:
     status, _, err = script("evidence", *arguments)
     assert status == 2
     assert message in err

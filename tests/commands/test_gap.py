@@ -30,7 +30,7 @@ def written(path: Path) -> dict[str, dict[str, float]]:
     return {row.pop("policy"): {name: float(value) for name, value in row.items()} for row in rows}
 
 
-def test_shortcuts_heads_and_probe_are_told_without_training(
+def test_shortcuts_heads_and_probe_are_reported_without_training(
     gap: Path, weights: Path, tmp_path: Path, script: Callable[..., Any]
 ) -> None:
     output = tmp_path / "table.csv"
@@ -46,7 +46,7 @@ def test_shortcuts_heads_and_probe_are_told_without_training(
     assert {"best head", "best head, with threshold", "best head, either direction"} <= set(rows)
 
 
-def test_fine_tuned_runs_are_told_one_by_one_and_together(
+def test_fine_tuned_runs_are_reported_one_by_one_and_together(
     gap: Path, weights: Path, tmp_path: Path, script: Callable[..., Any]
 ) -> None:
     runs = []

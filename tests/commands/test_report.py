@@ -113,12 +113,12 @@ def test_a_second_report_asks_the_model_no_causal_test_again(
     (own_report / "controls").mkdir()
     (own_report / "controls" / "controls.json").write_text(json.dumps(controls), encoding="utf-8")
     monkeypatch.setattr(measurement, "measure_evidence", refuse)
-    monkeypatch.setattr(report, "write_pages", lambda told, asked: [own_report / "report.html"])
+    monkeypatch.setattr(report, "write_pages", lambda evidence, settings: [own_report / "report.html"])
     assert "not yet controlled" in done("report", f"run={own_report}", *SMALL)
     after = metrics(own_report)
     assert after["controls"] == controls  # what is cheap and may have changed is read anew
-    told_again = {"controls": None, "verdict": None, "verdict_at_head": None}
-    assert {**after, **told_again} == {**before, **told_again}
+    written_again = {"controls": None, "verdict": None, "verdict_at_head": None}
+    assert {**after, **written_again} == {**before, **written_again}
     trained = [row for row in after["verdict"]["en"]["set"]["rows"] if row["rule"] == "trained controls"]
     assert trained[0]["value"] == 1
 
@@ -326,7 +326,7 @@ def test_the_page_on_maps_of_other_libraries_runs_as_it_stands(
     assert "their model" in page and "No sentences were given." in page
 
 
-def test_maps_that_do_not_fit_the_records_are_told(tmp_path: Path) -> None:
+def test_maps_that_do_not_fit_the_records_are_reported(tmp_path: Path) -> None:
     records = [foreign("en", number, right, pointing) for number in range(4) for right in (0, 1)]
     with pytest.raises(UserError, match=r"maps\[0\]: the shape is \(2, 2, 7, 7\); expected \(2, 2, 8, 8\)"):
         report_on_records(tmp_path, "theirs", records[:4], records[4:], maps={0: pointing(7, 5, 1)})

@@ -108,6 +108,6 @@ def test_focal_candidates_are_named_by_their_number_each_once(listed: str) -> No
 
 
 @pytest.mark.parametrize(("field", "value"), [("pronoun", [4, 5]), ("candidates", [[0, 4], [8, 9]])])
-def test_a_span_of_blanks_alone_is_told(field: str, value: Any) -> None:
+def test_a_span_of_blanks_alone_is_reported(field: str, value: Any) -> None:
     with pytest.raises(UserError, match=rf"{field}: .* covers nothing but blanks"):
         from_record(record(**{field: value}))

@@ -35,7 +35,7 @@ def test_a_pronoun_that_stands_twice_needs_its_number() -> None:
     assert example_from_query("她笑了，她走了。", "她:2").pronoun == (4, 5)
 
 
-def test_an_absent_word_and_a_place_outside_are_told() -> None:
+def test_an_absent_word_and_a_place_outside_are_reported() -> None:
     with pytest.raises(UserError, match=r"pronoun \('it'\) is not in the text"):
         find_span(ENGLISH, "it", "pronoun")
     with pytest.raises(UserError, match=r"candidates \(40:90\) is outside the text, which has 43 characters"):
@@ -51,7 +51,7 @@ def test_a_question_becomes_an_example_with_candidates_in_text_order() -> None:
     assert example.antecedents == (0,)
 
 
-def test_the_language_is_told_from_the_text_unless_it_is_given() -> None:
+def test_the_language_is_taken_from_the_text_unless_it_is_given() -> None:
     assert example_from_query(text=CHINESE, pronoun="她", candidates=["王芳"]).language == "zh"
     assert example_from_query(text=CHINESE, pronoun="她", candidates=["王芳"], language="en").language == "en"
 
@@ -61,12 +61,12 @@ def test_a_sentence_without_candidates_may_be_asked() -> None:
     assert example.antecedents == ()
 
 
-def test_a_candidate_that_holds_the_pronoun_is_told() -> None:
+def test_a_candidate_that_holds_the_pronoun_is_reported() -> None:
     with pytest.raises(UserError, match="overlaps the pronoun"):
         example_from_query(text=ENGLISH, pronoun="she", candidates=["that she"])
 
 
 @pytest.mark.parametrize("words", ["", " ", "9" * 5000 + ":1"])
-def test_blank_words_and_endless_numbers_are_told(words: str) -> None:
+def test_blank_words_and_endless_numbers_are_reported(words: str) -> None:
     with pytest.raises(UserError, match=r"candidates \("):
         find_span("Anna met Berta", words, "candidates")

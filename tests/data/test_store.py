@@ -201,7 +201,7 @@ def test_a_cache_in_which_anything_is_changed_is_named(cache: Path, dpr_file: Pa
     assert store.load(Dpr(path=str(dpr_file))).examples("train")
 
 
-def test_a_cache_that_cannot_be_written_is_told_before_the_corpus_is_read(
+def test_a_cache_that_cannot_be_written_is_reported_before_the_corpus_is_read(
     tmp_path: Path, dpr_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ANAPHORA_CACHE", str(dpr_file))

@@ -124,7 +124,7 @@ def test_the_context_decides_the_sense_of_one_word(language: str) -> None:
 
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_every_example_is_told_in_both_languages_with_shapes_that_fit(name: str, language: str) -> None:
+def test_every_example_is_explained_in_both_languages_with_shapes_that_fit(name: str, language: str) -> None:
     walkthrough = walk(name, language)
     assert walkthrough.title and walkthrough.about and walkthrough.language == language
     assert any("\u4e00" <= sign <= "\u9fff" for sign in walkthrough.title) == (language == "zh")

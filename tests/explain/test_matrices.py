@@ -57,7 +57,7 @@ def mine(tmp_path: Path) -> Path:
         ("X: ${nothing.here}", "X must be a list of rows"),
     ],
 )
-def test_what_does_not_fit_is_told_with_file_field_shape_and_what_was_expected(
+def test_what_does_not_fit_is_reported_with_file_field_shape_and_what_was_expected(
     content: str, message: str, mine: Path
 ) -> None:
     mine.write_text(content, encoding="utf-8")
@@ -66,12 +66,12 @@ def test_what_does_not_fit_is_told_with_file_field_shape_and_what_was_expected(
     assert str(error.value).startswith(f"{mine}: ") and "\n" not in str(error.value)
 
 
-def test_a_file_that_is_not_there_is_told(mine: Path) -> None:
+def test_a_file_that_is_not_there_is_reported(mine: Path) -> None:
     with pytest.raises(UserError, match=r"mine.yaml: there is no such file"):
         load_calculation(mine, "en")
 
 
-def test_a_slip_at_a_step_that_does_not_happen_is_told(mine: Path) -> None:
+def test_a_slip_at_a_step_that_does_not_happen_is_reported(mine: Path) -> None:
     mine.write_text(TWO + "scale: false\nslips: [{step: scale, published: a, right: b}]", encoding="utf-8")
     with pytest.raises(UserError, match="step 'scale' must be one of inputs, queries"):
         walk_through_calculation(load_calculation(mine, "en"), Phrases("en"))

@@ -113,7 +113,7 @@ def holds(settings: Any) -> None:
 
 @cases(share=0.35, quick=120)
 @given(draw.data())
-def test_any_value_of_one_setting_or_two_is_taken_or_told_in_one_line(data: draw.DataObject) -> None:
+def test_any_value_of_one_setting_or_two_is_taken_or_refused_in_one_line(data: draw.DataObject) -> None:
     name = data.draw(draw.sampled_from(sorted(BY_CONFIG.values())))
     new = data.draw(changes(name, most=2))
     settings = result_or_one_line(lambda: COMMANDS[name].settings(changed(composed(name), new)))
@@ -123,7 +123,7 @@ def test_any_value_of_one_setting_or_two_is_taken_or_told_in_one_line(data: draw
 
 @cases(share=0.15, quick=40)
 @given(draw.data())
-def test_whatever_stands_behind_the_sign_of_equality_is_taken_or_told_in_one_line(data: draw.DataObject) -> None:
+def test_whatever_stands_behind_the_sign_of_equality_is_taken_or_refused_in_one_line(data: draw.DataObject) -> None:
     name = data.draw(draw.sampled_from(sorted(BY_CONFIG.values())))
     path = data.draw(draw.sampled_from(sorted(leaves(name))))
     signs = draw.text("[]{}()'\"\\,:=+-~/@#$!*?. \n\taZ09她", max_size=12)
@@ -143,7 +143,7 @@ def test_whatever_stands_behind_the_sign_of_equality_is_taken_or_told_in_one_lin
 
 @cases(share=0.15, quick=100)
 @given(draw.data())
-def test_any_value_of_a_variant_is_taken_or_told_in_one_line(data: draw.DataObject) -> None:
+def test_any_value_of_a_variant_is_taken_or_refused_in_one_line(data: draw.DataObject) -> None:
     group, name = data.draw(draw.sampled_from(VARIANT_NAMES))
     variant = VARIANTS[GROUPS[group]][name]
     plain = dataclasses.asdict(variant())

@@ -217,7 +217,9 @@ def test_paths_of_the_machine_are_not_published(own_run: Path, tmp_path: Path) -
     assert load(folder).config.data.path == "items.jsonl"  # type: ignore[attr-defined]
 
 
-def test_what_cannot_be_published_or_read_is_told_in_one_line(own_run: Path, tmp_path: Path, script: Script) -> None:
+def test_what_cannot_be_published_or_read_is_reported_in_one_line(
+    own_run: Path, tmp_path: Path, script: Script
+) -> None:
     given = (f"run={own_run}", f"output={tmp_path / 'out'}")
     assert (
         "output_layer (true) is only for format=bert"

@@ -91,7 +91,7 @@ def test_a_run_is_scored_with_its_answers(finished: Path, items: Path) -> None:
     assert scores.evidence.causal is not None and scores.evidence.untrained_models == 1
 
 
-def test_what_cannot_be_scored_is_told(items: Path) -> None:
+def test_what_cannot_be_scored_is_reported(items: Path) -> None:
     with pytest.raises(UserError, match=r"data.kind \('dprr'\) must be one of"):
         anaphora.score(tiny("bert"), data="dprr", tokenizer=tokenizer())
     with pytest.raises(UserError, match="holds texts without pronoun questions"):

@@ -273,7 +273,9 @@ def change(folder: Path, **fields: Any) -> None:
         ({"num_hidden_layers": 3}, "the tensor encoder.layer.2.attention.self.query.weight is missing"),
     ],
 )
-def test_a_config_that_does_not_fit_is_told_by_its_field(tmp_path: Path, fields: dict[str, Any], message: str) -> None:
+def test_a_config_that_does_not_fit_is_reported_by_its_field(
+    tmp_path: Path, fields: dict[str, Any], message: str
+) -> None:
     folder = write_folder(tmp_path / "bert", "bert")
     change(folder, **fields)
     with pytest.raises(UserError, match=message):

@@ -36,9 +36,9 @@ def metrics(
     return {"run": "a run", "split": "test", "rows": rows}
 
 
-def printed(told: Any) -> str:
+def printed(selections: Any) -> str:
     console = Console(file=io.StringIO(), width=antecedents.TABLE_WIDTH)
-    for line in terminal_tables(told):
+    for line in terminal_tables(selections):
         console.print(line)
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
@@ -67,7 +67,7 @@ def test_missing_columns_are_left_out() -> None:
 
 @pytest.mark.parametrize("field", antecedents.CANDIDATE_SETS)
 @pytest.mark.parametrize(
-    ("head", "width", "told"),
+    ("head", "width", "sentence"),
     [
         (0.6, 0.05, "beats the nearest mention with disjoint intervals: 60.0 [55.0, 65.0] against 30.0"),
         (0.1, 0.05, "is worse than the nearest mention, with disjoint intervals"),
@@ -75,8 +75,8 @@ def test_missing_columns_are_left_out() -> None:
         (0.6, 0.0, "one document alone gives no interval"),
     ],
 )
-def test_the_sentence_says_what_the_intervals_say(head: float, width: float, told: str, field: str) -> None:
-    assert told in comparison_sentence(metrics(head=head, width=width), field)
+def test_the_sentence_says_what_the_intervals_say(head: float, width: float, sentence: str, field: str) -> None:
+    assert sentence in comparison_sentence(metrics(head=head, width=width), field)
 
 
 def test_the_figure_names_heads_rules_and_columns() -> None:

@@ -80,7 +80,7 @@ def test_what_was_not_measured_is_no_figure_and_no_fault(draw: Draw, evidence: E
     assert draw(hollow(evidence)) is None
 
 
-def test_a_group_of_all_cues_stands_in_where_kinds_are_not_told_apart() -> None:
+def test_a_group_of_all_cues_stands_in_where_kinds_are_not_distinguished() -> None:
     effect = Effect(value=0.5, interval=None, quads=1)
     figure = measures.effects_figure({"zh": {"all": Effects(meaning=effect, position=effect, entity=effect)}})
     assert figure is not None

@@ -84,14 +84,14 @@ def test_sentences_are_counted_by_language_so_that_a_link_stays_valid() -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "right", "told"),
+    ("answer", "right", "expected"),
     [(0, False, "The old king"), (1, True, "Berta"), (NO_CANDIDATE, False, ""), (None, None, None)],
 )
 def test_an_answer_is_a_candidates_text_and_empty_for_none_of_them(
-    answer: int | None, right: bool | None, told: str | None
+    answer: int | None, right: bool | None, expected: str | None
 ) -> None:
     (one,) = entries(exhibit(ENGLISH, answer, right))
-    assert (one["answer"], one["right"], one["head_right"]) == (told, right, True)
+    assert (one["answer"], one["right"], one["head_right"]) == (expected, right, True)
 
 
 def test_the_page_takes_the_entries_and_names_what_has_no_answer(tmp_path: Path, evidence: Evidence) -> None:

@@ -230,6 +230,6 @@ def test_labels_of_equal_heights_are_moved_apart() -> None:
         (lambda: bars.share_points_figure([]), "at least one row"),
     ],
 )
-def test_a_wrong_argument_is_told_in_one_line(draw: Callable[[], Figure], message: str) -> None:
+def test_a_wrong_argument_is_reported_in_one_line(draw: Callable[[], Figure], message: str) -> None:
     with pytest.raises(UserError, match=message):
         draw()

@@ -169,13 +169,13 @@ def test_every_chinese_character_has_a_glyph_inside_the_page(html: str) -> None:
         assert used <= set(TTFont(io.BytesIO(base64.b64decode(data))).getBestCmap())
 
 
-def test_every_figure_is_told_in_words_and_handed_back(
+def test_every_figure_is_described_in_words_and_handed_back(
     page: Page, report: tuple[Path, dict[str, dict[str, Figure]]]
 ) -> None:
-    told = [attributes["aria-label"] for tag, attributes in page.elements if tag == "figure"]
+    labels = [attributes["aria-label"] for tag, attributes in page.elements if tag == "figure"]
     figures = report[1][HOSTILE]
-    assert len(told) == len(figures)
-    assert all(told)
+    assert len(labels) == len(figures)
+    assert all(labels)
     assert {"scoreboard", "effects", "knockout", "ablation", "pattern_patching", "dose_response"} <= set(figures)
     assert {"quad_en_role", "alignment_through_training"} <= set(figures)
 

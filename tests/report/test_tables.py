@@ -219,7 +219,7 @@ def test_the_terminal_is_wholly_chinese_where_messages_are(monkeypatch: pytest.M
     assert re.findall(r"\d+\.\d", english) == re.findall(r"\d+\.\d", chinese)
 
 
-def test_what_trained_controls_show_is_told_in_the_language_of_messages(
+def test_what_trained_controls_show_is_reported_in_the_language_of_messages(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     statement = "Role cues: task and candidate accuracy within 5 points of chance, since a bag of words does not say "

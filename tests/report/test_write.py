@@ -122,7 +122,7 @@ def test_a_write_that_fails_leaves_the_old_files(
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"row.png": b"old"}
 
 
-def test_an_unknown_format_is_told(figure: Figure, tmp_path: Path) -> None:
+def test_an_unknown_format_is_reported(figure: Figure, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="'gif' is not known; choose among png, svg, pdf"):
         save_figure(figure, tmp_path / "row", ["png", "gif"])
     assert not list(tmp_path.iterdir())

@@ -90,24 +90,24 @@ def test_the_start_of_a_model_depends_on_its_seed_and_disturbs_no_generator(
     assert not torch.equal(first["encoder.tokens.weight"], other["encoder.tokens.weight"])
 
 
-def test_a_missing_run_is_told(tmp_path: Path) -> None:
+def test_a_missing_run_is_reported(tmp_path: Path) -> None:
     refused(tmp_path / "nowhere", r"there is no run here \(config.yaml is missing\)")
 
 
-def test_an_unfinished_run_is_told(own_run: Path) -> None:
+def test_an_unfinished_run_is_reported(own_run: Path) -> None:
     RunFiles(own_run).weights.unlink()
     refused(own_run, "training has not finished")
 
 
 @pytest.mark.parametrize("length", [0, 5, 200, -10])
-def test_truncated_weights_are_told(own_run: Path, length: int) -> None:
+def test_truncated_weights_are_reported(own_run: Path, length: int) -> None:
     path = RunFiles(own_run).weights
     path.write_bytes(path.read_bytes()[:length])
     refused(own_run, r"model.safetensors: broken or cut off")
 
 
 @pytest.mark.parametrize("damage", ["missing", "further", "shape"])
-def test_weights_that_do_not_fit_are_told(own_run: Path, damage: str) -> None:
+def test_weights_that_do_not_fit_are_reported(own_run: Path, damage: str) -> None:
     tensors = load_file(RunFiles(own_run).weights)
     if damage == "missing":
         del tensors["encoder.norm.weight"]
@@ -119,7 +119,7 @@ def test_weights_that_do_not_fit_are_told(own_run: Path, damage: str) -> None:
     refused(own_run, "the weights do not match")
 
 
-def test_weights_of_another_width_are_told(own_run: Path) -> None:
+def test_weights_of_another_width_are_reported(own_run: Path) -> None:
     edit(own_run, model__width=32)
     refused(own_run, "the weights do not match")
 
@@ -140,7 +140,7 @@ def test_weights_of_another_width_are_told(own_run: Path) -> None:
         ({"seed": "${nothing}"}, "nothing"),
     ],
 )
-def test_a_config_with_a_wrong_setting_is_told(own_run: Path, changes: dict[str, object], match: str) -> None:
+def test_a_config_with_a_wrong_setting_is_reported(own_run: Path, changes: dict[str, object], match: str) -> None:
     for name, value in changes.items():
         if name == "model___target_":
             content = yaml.safe_load(RunFiles(own_run).config.read_text())
@@ -156,12 +156,12 @@ def test_a_config_with_a_wrong_setting_is_told(own_run: Path, changes: dict[str,
 
 
 @pytest.mark.parametrize("content", ["", "[1, 2]", "a: [", "!!python/object/apply:os.system ['true']", "\x00"])
-def test_a_config_that_is_no_config_is_told(own_run: Path, content: str) -> None:
+def test_a_config_that_is_no_config_is_reported(own_run: Path, content: str) -> None:
     RunFiles(own_run).config.write_text(content)
     refused(own_run, "config.yaml")
 
 
-def test_a_broken_tokenizer_is_told(own_run: Path) -> None:
+def test_a_broken_tokenizer_is_reported(own_run: Path) -> None:
     RunFiles(own_run).tokenizer.write_text("{")
     refused(own_run, "not a readable tokenizer")
 

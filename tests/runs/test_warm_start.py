@@ -126,14 +126,14 @@ def test_layers_are_counted_in_the_encoder_that_the_start_brings(
     assert config.model.layers == 2
 
 
-def test_a_wrong_start_is_told_before_torch_is_imported(tmp_path: Path, script: Callable[..., Any]) -> None:
+def test_a_wrong_start_is_reported_before_torch_is_imported(tmp_path: Path, script: Callable[..., Any]) -> None:
     (tmp_path / "empty").mkdir()
     status, _, err = script("train", f"start={tmp_path / 'empty'}")
     assert status == 2
     assert "neither config.yaml of a run nor config.json of pretrained weights is there" in err
 
 
-def test_without_a_network_the_files_to_provide_are_told(
+def test_without_a_network_the_files_to_provide_are_reported(
     begun: Callable[..., Config], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import huggingface_hub

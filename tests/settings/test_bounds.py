@@ -89,7 +89,7 @@ def test_no_whole_number_is_beyond_every_use(settings: Settings) -> None:
         ("data.types=[gender,gender]", r"data.types .* must name each entry once"),
     ],
 )
-def test_what_cannot_be_is_told_before_anything_is_made(override: str, message: str, settings: Settings) -> None:
+def test_what_cannot_be_is_reported_before_anything_is_made(override: str, message: str, settings: Settings) -> None:
     with pytest.raises(UserError, match=message):
         settings("experiment=token_values", *override.split("; "))
 

@@ -138,7 +138,7 @@ def test_the_defaults_of_a_dataclass_are_the_defaults_of_the_command(compose: Co
         ("name=${nothing.there}", "nothing.there"),
     ],
 )
-def test_a_wrong_setting_is_told_by_its_path(override: str, message: str, compose: Compose) -> None:
+def test_a_wrong_setting_is_reported_by_its_path(override: str, message: str, compose: Compose) -> None:
     with pytest.raises(UserError, match=message) as error:
         resolve(compose(override), Config)
     assert "\n" not in str(error.value)
@@ -153,13 +153,13 @@ def test_what_hydra_itself_refuses_is_refused(override: str, compose: Compose) -
 
 
 @pytest.mark.parametrize("chosen", ["task.supervision.layers=[3]", "task.supervision.heads=[2]"])
-def test_supervision_of_a_head_that_is_not_there_is_told(chosen: str, compose: Compose) -> None:
+def test_supervision_of_a_head_that_is_not_there_is_reported(chosen: str, compose: Compose) -> None:
     with pytest.raises(UserError, match=r"task.supervision.(layer|head)s \([23]\) must be"):
         resolve(compose("task.supervision.weight=1", chosen), Config)
     resolve(compose(chosen), Config)
 
 
-def test_a_pointer_at_a_head_that_is_not_there_is_told(compose: Compose) -> None:
+def test_a_pointer_at_a_head_that_is_not_there_is_reported(compose: Compose) -> None:
     with pytest.raises(UserError, match=r"task.prediction.layer \(5\) must be at least -3 and below 3"):
         resolve(compose("task/prediction=pointer", "task.prediction.layer=5"), Config)
 
@@ -181,7 +181,7 @@ def test_a_typo_in_an_experiment_file_is_refused(line: str, message: str, tmp_pa
     assert message in f"{error.value} {error.value.__cause__}"
 
 
-def test_a_stored_setting_that_is_no_more_known_is_told_with_its_file(tmp_path: Path, compose: Compose) -> None:
+def test_a_stored_setting_that_is_no_more_known_is_reported_with_its_file(tmp_path: Path, compose: Compose) -> None:
     content = yaml.safe_load(dumps(resolve(compose(), Config)))
     content["optimizer"]["momentum"] = 0.9
     (tmp_path / "config.yaml").write_text(yaml.safe_dump(content))
@@ -189,7 +189,7 @@ def test_a_stored_setting_that_is_no_more_known_is_told_with_its_file(tmp_path: 
         read(tmp_path / "config.yaml")
 
 
-def test_a_missing_group_of_settings_is_told(compose: Compose) -> None:
+def test_a_missing_group_of_settings_is_reported(compose: Compose) -> None:
     plain = OmegaConf.to_container(compose(), resolve=True)
     assert isinstance(plain, dict)
     del plain["model"]
@@ -258,7 +258,7 @@ def test_the_evidence_command_resolves_and_names_every_control(compose: Compose)
         ),
     ],
 )
-def test_what_cannot_be_frozen_is_told(overrides: tuple[str, ...], message: str, compose: Compose) -> None:
+def test_what_cannot_be_frozen_is_reported(overrides: tuple[str, ...], message: str, compose: Compose) -> None:
     with pytest.raises(UserError, match=message):
         resolve(compose(*overrides), Config)
     resolve(compose("optimizer.frozen=[value]", "model/attention=uniform"), Config)
@@ -295,7 +295,9 @@ def test_what_cannot_be_frozen_is_told(overrides: tuple[str, ...], message: str,
         (("vocabulary=bpe", "vocabulary.size=9"), r"vocabulary.size \(9\) must be at least 16"),
     ],
 )
-def test_a_task_that_the_data_cannot_answer_is_told(overrides: tuple[str, ...], message: str, compose: Compose) -> None:
+def test_a_task_that_the_data_cannot_answer_is_reported(
+    overrides: tuple[str, ...], message: str, compose: Compose
+) -> None:
     path = ("data.path=somewhere",) if overrides[0].startswith("data=") else ()
     with pytest.raises(UserError, match=message):
         resolve(compose(*overrides, *path), Config)

@@ -264,7 +264,7 @@ GOOD: dict[str, Any] = {"slot": "model/position", "name": "decay", "settings": D
         ({"build": None}, "build must be a function of settings, width, heads"),
     ],
 )
-def test_a_wrong_registration_is_told_and_registers_nothing(changes: dict[str, Any], message: str) -> None:
+def test_a_wrong_registration_is_reported_and_registers_nothing(changes: dict[str, Any], message: str) -> None:
     before = dict(PARTS)
     with pytest.raises(UserError, match=re.escape(message)):
         register(**{**GOOD, **changes})
@@ -298,7 +298,9 @@ def test_a_name_is_taken_by_the_first_but_its_own_class_may_come_again() -> None
         ),
     ],
 )
-def test_a_build_that_returns_something_else_is_told(slot: str, base: type[Any], built: object, message: str) -> None:
+def test_a_build_that_returns_something_else_is_reported(
+    slot: str, base: type[Any], built: object, message: str
+) -> None:
     own = kind_of(base, "own")
     register(slot, "own", own, lambda *_: built)
     with pytest.raises(UserError, match=message):
@@ -316,7 +318,7 @@ def test_a_build_that_returns_something_else_is_told(slot: str, base: type[Any],
         ),
     ],
 )
-def test_a_reader_that_returns_something_else_is_told(built: object, message: str) -> None:
+def test_a_reader_that_returns_something_else_is_reported(built: object, message: str) -> None:
     own = kind_of(data_settings.Data, "own")
     register("data", "own", own, lambda chosen: built)
     with pytest.raises(UserError, match=message):
@@ -335,7 +337,7 @@ def test_the_command_line_works_outside_the_repository_and_knows_its_commands(tm
 
 
 @pytest.mark.parametrize(("arguments", "message"), [((), "a command is missing"), (("trian",), "no command 'trian'")])
-def test_an_unknown_command_is_told_with_all_there_are(
+def test_an_unknown_command_is_reported_with_all_there_are(
     arguments: tuple[str, ...], message: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["mine.py", *arguments])

@@ -129,7 +129,7 @@ def test_a_job_that_the_cluster_ends_is_a_failure_with_its_state_and_the_others_
 
 
 @pytest.mark.usefixtures("_no_waiting")
-def test_the_progress_of_a_study_is_told_in_the_language_of_the_interface(
+def test_the_progress_of_a_study_is_reported_in_the_language_of_the_interface(
     plan: StudyPlan, jobs: list[Job], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(translation.VARIABLE, "zh")
@@ -206,7 +206,7 @@ def test_an_impossible_request_is_refused(changes: dict[str, Any], message: str,
         replace(plan, executor=changes.get("executor", "slurm"), slurm=Slurm(**changes.get("slurm", {})))
 
 
-def test_a_machine_without_slurm_is_told_before_anything_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_machine_without_slurm_is_reported_before_anything_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(UserError, match=r"executor=slurm needs submitit: \S+ -m pip install 'anaphora\[cluster\]'"):
         slurm.check_cluster()
@@ -298,7 +298,7 @@ def until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
         time.sleep(0.05)
 
 
-def test_the_disk_that_weights_will_take_is_told_before_a_study_begins(
+def test_the_disk_that_weights_will_take_is_reported_before_a_study_begins(
     plan: StudyPlan, jobs: list[Job], capsys: pytest.CaptureFixture[str]
 ) -> None:
     finish(jobs[0])

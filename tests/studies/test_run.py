@@ -93,7 +93,7 @@ def test_runs_are_ordinary_run_directories_taken_up_where_a_kill_left_them(
         engine.run_study(planned(factors={"layers": {"one": ["model.layers=1"]}}), CONFIGS)
 
 
-def test_a_run_that_fails_is_told_and_the_others_go_on(
+def test_a_run_that_fails_is_reported_and_the_others_go_on(
     planned: Callable[..., StudyPlan], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def broken(config: Any, *_: Any, **__: Any) -> Any:
@@ -194,7 +194,9 @@ def test_more_settings_hold_for_every_cell(compose: Callable[..., Any]) -> None:
         ({"solved": 1.5}, r"solved \(1.5\) must be from 0 to 1"),
     ],
 )
-def test_an_impossible_plan_is_told(changes: dict[str, Any], message: str, planned: Callable[..., StudyPlan]) -> None:
+def test_an_impossible_plan_is_reported(
+    changes: dict[str, Any], message: str, planned: Callable[..., StudyPlan]
+) -> None:
     with pytest.raises(UserError, match=message):
         planned(**changes)
 

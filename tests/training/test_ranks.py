@@ -82,14 +82,14 @@ def test_a_run_killed_after_its_last_validation_is_ended_by_one_of_two_processes
     assert RunFiles(directory).weights.read_bytes() == RunFiles(finished).weights.read_bytes()
 
 
-def test_a_mistake_that_one_process_meets_is_told_by_all(tiny: Tiny, tmp_path: Path) -> None:
+def test_a_mistake_that_one_process_meets_is_reported_by_all(tiny: Tiny, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     ends = train_on(2, tiny(tmp_path, *MUON), cache_of_rank_1=tmp_path / "file")
     assert ends[0] == ends[1] and "the cache is there" in ends[0]
     assert not RunFiles(tmp_path / "run").config.exists()
 
 
-def test_a_user_mistake_and_a_divergence_are_told_by_all(tiny: Tiny, tmp_path: Path, alone: Path) -> None:
+def test_a_user_mistake_and_a_divergence_are_reported_by_all(tiny: Tiny, tmp_path: Path, alone: Path) -> None:
     taken = train_on(2, tiny(alone.parent, *MUON))
     assert len(set(taken)) == 1 and "already holds a run" in taken[0]
     diverged = train_on(2, tiny(tmp_path, *TWELVE, "optimizer.learning_rate=1e12"))

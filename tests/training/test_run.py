@@ -400,7 +400,7 @@ def test_a_finished_run_is_not_resumed(tiny: Tiny, finished: Path) -> None:
     assert files(finished) == before
 
 
-def test_resuming_where_no_run_is_is_told(tiny: Tiny, tmp_path: Path) -> None:
+def test_resuming_where_no_run_is_is_reported(tiny: Tiny, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"there is no run here \(config.yaml is missing\)"):
         train(tiny(tmp_path, f"resume={tmp_path / 'nowhere'}"))
     assert not (tmp_path / "nowhere").exists()
@@ -426,7 +426,7 @@ def test_a_held_directory_is_refused(tiny: Tiny, tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has the device")
-def test_a_device_that_is_not_there_is_told_before_anything_is_made(tiny: Tiny, tmp_path: Path) -> None:
+def test_a_device_that_is_not_there_is_reported_before_anything_is_made(tiny: Tiny, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"trainer.device \(cuda\) is not on this machine \(it has: cpu"):
         train(tiny(tmp_path, "trainer.device=cuda"))
     assert list(tmp_path.iterdir()) == []
@@ -440,7 +440,7 @@ def without_antecedent(table: Path, folder: Path) -> Path:
     return path
 
 
-def test_an_item_without_antecedent_is_told_unless_none_of_them_is_an_answer(
+def test_an_item_without_antecedent_is_reported_unless_none_of_them_is_an_answer(
     tiny: Tiny, table: Path, tmp_path: Path
 ) -> None:
     path = without_antecedent(table, tmp_path)
@@ -450,7 +450,7 @@ def test_an_item_without_antecedent_is_told_unless_none_of_them_is_an_answer(
     train(tiny(tmp_path, f"data.path={path}", "task.prediction.none_of_them=true", "trainer.limit_steps=2"))
 
 
-def test_a_text_longer_than_learned_positions_is_told(tiny: Tiny, tmp_path: Path) -> None:
+def test_a_text_longer_than_learned_positions_is_reported(tiny: Tiny, tmp_path: Path) -> None:
     learned = ("model/position=learned", "model.position.max_length=5")
     with pytest.raises(UserError, match=r"a text of \d+ tokens is longer than model.position.max_length \(5\)"):
         train(tiny(tmp_path, *learned))

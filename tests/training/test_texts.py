@@ -166,14 +166,14 @@ def test_the_vocabulary_holds_words_of_the_training_split_alone(
         (("task.prediction.labels=[good,fair]",), r"label: 'poor' of .* must be one of good, fair"),
     ],
 )
-def test_texts_that_cannot_be_trained_on_are_told(
+def test_texts_that_cannot_be_trained_on_are_reported(
     more: tuple[str, ...], message: str, settings: Settings, reviews: Path, tmp_path: Path
 ) -> None:
     with pytest.raises(UserError, match=message):
         train(classifying(settings, reviews, tmp_path, *more))
 
 
-def test_one_label_alone_is_told(settings: Settings, tmp_path: Path) -> None:
+def test_one_label_alone_is_reported(settings: Settings, tmp_path: Path) -> None:
     path = tmp_path / "one.jsonl"
     path.write_text("\n".join(json.dumps({"text": f"text {number}", "label": "a"}) for number in range(20)))
     with pytest.raises(

@@ -54,7 +54,7 @@ def test_cutting_the_edge_that_is_copied_destroys_every_answer_and_cutting_other
     assert edges["gold_minus_matched"] == {"value": 1, "interval": [1, 1]}
 
 
-def test_the_weight_that_a_cut_removes_is_told(single: dict[str, Any]) -> None:
+def test_the_weight_that_a_cut_removes_is_reported(single: dict[str, Any]) -> None:
     edges = single["knockout"]["head"]
     subject = Copier(PAIRS, [COPIER], [1.0])
     gold = np.mean(

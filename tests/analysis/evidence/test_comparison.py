@@ -45,7 +45,7 @@ def test_the_divergence_is_that_of_its_definition_at_each_runs_own_head() -> Non
     np.testing.assert_allclose(divergence[:, 0], by_hand, rtol=1e-5)
 
 
-def test_runs_that_cannot_be_compared_are_told() -> None:
+def test_runs_that_cannot_be_compared_are_reported() -> None:
     run = [record([0.25] * 4)]
     head = Head(0, 0)
     with pytest.raises(UserError, match="expected two or more, a head for each"):

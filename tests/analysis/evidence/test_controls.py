@@ -87,7 +87,7 @@ def test_a_run_without_the_thing_is_its_own_control(demo: Config) -> None:
         assert control_config(control_config(demo, name), name) == control_config(demo, name)
 
 
-def test_a_control_that_does_not_exist_is_told(demo: Config) -> None:
+def test_a_control_that_does_not_exist_is_reported(demo: Config) -> None:
     with pytest.raises(UserError, match=r"controls \('magic'\) must be one of uniform, frozen_query_key"):
         control_config(demo, "magic")
 
@@ -166,7 +166,7 @@ def test_a_control_is_as_expected_where_what_it_should_lose_is_near_chance(
     assert (control.run, control.seed, control.expected) == ("run", 0, EXPECTED[name].statement)
 
 
-def test_what_a_surprise_means_is_told_beside_it(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_surprise_means_is_reported_beside_it(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     agreed, surprised = (
         measured("frozen_query_key", run, monkeypatch, *rest) for rest in ((11, 20, "set"), (15, 10, ""))
     )
@@ -174,7 +174,7 @@ def test_what_a_surprise_means_is_told_beside_it(run: Run, monkeypatch: pytest.M
     assert surprised.as_expected is False and "the states that are compared still learn" in surprised.observed
 
 
-def test_what_was_observed_is_told_with_its_numbers(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_observed_is_reported_with_its_numbers(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     control = measured("no_positions", run, monkeypatch, 12, 11, "role")
     assert control.observed == (
         "zh role cues task 55.0 % (chance 50.0 %); zh role cues candidate 60.0 % (chance 50.0 %)."

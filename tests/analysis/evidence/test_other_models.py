@@ -184,7 +184,7 @@ def test_maps_of_torchs_multihead_attention_are_scored() -> None:
     assert mass == pytest.approx(row[FIRST])
 
 
-def test_what_does_not_fit_is_told_with_what_was_expected() -> None:
+def test_what_does_not_fit_is_reported_with_what_was_expected() -> None:
     development, measured = records(DEVELOPMENT, by_hand), records(TEST, by_hand)
     maps = [by_hand(one) for one in sentences(TEST)]
 

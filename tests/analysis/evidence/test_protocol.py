@@ -108,7 +108,7 @@ def scores() -> HeadScores:
     )
 
 
-def test_p_is_told_per_language_and_kind_and_corrected_for_all_of_them(scores: HeadScores) -> None:
+def test_p_is_reported_per_language_and_kind_and_corrected_for_all_of_them(scores: HeadScores) -> None:
     p_values = significance(scores, HEAD, draws=400)
     assert {language: list(kinds) for language, kinds in p_values.items()} == {"en": ["set", "role"], "zh": ["role"]}
     raw = {(language, kind): cell["p"] for language, kinds in p_values.items() for kind, cell in kinds.items()}

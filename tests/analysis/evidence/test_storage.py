@@ -138,7 +138,7 @@ def test_runs_are_alike_wherever_and_on_whatever_they_run(headline: Headline) ->
     assert not same_settings(config, replace(config, optimizer=replace(config.optimizer, steps=9)))
 
 
-def test_accuracy_is_told_by_cell_with_its_worst_template() -> None:
+def test_accuracy_is_reported_by_cell_with_its_worst_template() -> None:
     def item(template: str, cue: str) -> Example:
         factors = {"kind": "set", "type": cue, "stratum": "main", "template": template}
         return Example(
@@ -153,7 +153,7 @@ def test_accuracy_is_told_by_cell_with_its_worst_template() -> None:
     ]
 
 
-def test_a_split_without_items_is_told(headline: Headline, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_split_without_items_is_reported(headline: Headline, monkeypatch: pytest.MonkeyPatch) -> None:
     run = headline.run
 
     class Empty:

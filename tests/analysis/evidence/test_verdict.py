@@ -272,7 +272,7 @@ def test_every_row_says_its_value_its_interval_and_what_is_needed() -> None:
             assert (row.value, ends, row.needed) == wanted[row.rule], row.rule
 
 
-def test_a_chance_that_is_not_known_is_not_told() -> None:
+def test_a_chance_that_is_not_known_is_not_reported() -> None:
     content = put(metrics(), "controls/uniform/languages/en/role/chance", None)
     row = next(row for row in verdicts(content)["role"].rows if row.rule == "uniform attention")
     assert (row.passed, row.needed) == (None, "task accuracy within 10 points of chance")

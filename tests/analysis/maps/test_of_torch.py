@@ -49,7 +49,7 @@ def test_one_sentence_becomes_a_record_without_its_padding() -> None:
     assert np.array_equal(record.weights, whole[:, :, 2])
 
 
-def test_wrong_shapes_are_told() -> None:
+def test_wrong_shapes_are_reported() -> None:
     with pytest.raises(UserError, match="there is no layer"):
         maps_of_layers([])
     with pytest.raises(UserError, match=r"layer 1 has the shape \(2, 3\)"):

@@ -75,7 +75,7 @@ def test_a_head_that_is_right_has_an_effect_of_meaning_only() -> None:
 
 @settings(max_examples=30, deadline=None)
 @given(*[st.floats(-0.1, 0.1) for _ in range(3)])
-def test_the_three_effects_are_told_apart_where_they_mix(meaning: float, position: float, entity: float) -> None:
+def test_the_three_effects_are_distinguished_where_they_mix(meaning: float, position: float, entity: float) -> None:
     def weigh(name: str, place: int, right: bool) -> float:
         signs = (1 if right else -1, 1 if place == 0 else -1, 1 if name == "aa" else -1)
         return 0.4 + sum(sign * part / 2 for sign, part in zip(signs, (meaning, position, entity), strict=True))

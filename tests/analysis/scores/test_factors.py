@@ -80,6 +80,6 @@ def test_a_model_that_answers_nothing_has_no_task_accuracy() -> None:
     assert table["type"]["en"][0]["task_accuracy"] is None
 
 
-def test_a_wrong_shape_is_told() -> None:
+def test_a_wrong_shape_is_reported() -> None:
     with pytest.raises(ValueError, match=r"task_correct: the shape is \(3,\); expected \(6,\)"):
         factors(SCORES, HEAD, np.ones(3))

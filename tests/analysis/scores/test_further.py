@@ -101,7 +101,7 @@ def test_a_head_that_always_follows_the_model_agrees_wholly_and_ties_agree_with_
     assert cell(tied, places)["agreement"]["kappa"] == 0
 
 
-def test_agreement_without_answers_or_without_variety_is_not_told() -> None:
+def test_agreement_without_answers_or_without_variety_is_not_reported() -> None:
     nothing = {"kappa": None, "interval": None}
     assert cell(pointing([0, 1]), None)["agreement"] == nothing
     assert cell(pointing([0, 0]), [0, 0])["agreement"] == nothing
@@ -126,7 +126,7 @@ def test_kinds_are_cells_and_only_main_items_count() -> None:
     )
 
 
-def test_wrong_shapes_are_told() -> None:
+def test_wrong_shapes_are_reported() -> None:
     records = pointing([0, 1])
     with pytest.raises(ValueError, match=r"answers: the shape is \(1,\); expected \(2,\)"):
         cell(records, [0])

@@ -300,7 +300,7 @@ def test_no_large_type_dominates_the_choice_of_a_head() -> None:
     ]
 
 
-def test_equal_heads_are_told_apart_by_mass_and_then_by_place() -> None:
+def test_equal_heads_are_distinguished_by_mass_and_then_by_place() -> None:
     more = [0.9, 0.05, 0.05]
     assert choose_head(score_records([two_heads(RIGHT, more)])) == Head(0, 1)
     assert choose_head(score_records([two_heads(RIGHT, RIGHT)])) == Head(0, 0)

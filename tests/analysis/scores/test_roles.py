@@ -68,7 +68,7 @@ def roles(baseline: float = 0.5, **rest: Any) -> list[dict[str, Any]]:
     )
 
 
-def test_every_head_is_told_by_what_it_does() -> None:
+def test_every_head_is_described_by_what_it_does() -> None:
     heads = roles()
     assert [(entry["layer"], entry["head"]) for entry in heads] == [(0, head) for head in range(5)]
     assert [entry["roles"] for entry in heads] == [["positional"], ["special"], ["cue"], ["antecedent"], []]

@@ -194,7 +194,7 @@ def test_holm_agrees_with_a_hand_calculation() -> None:
     assert holm([]).shape == (0,)
 
 
-def test_a_handful_of_seeds_is_told_by_median_and_range() -> None:
+def test_a_handful_of_seeds_is_reported_by_median_and_range() -> None:
     assert median_and_spread([0.9, 0.2, 0.8]) == (0.8, 0.2, 0.9)
     with pytest.raises(ValueError, match="one or more numbers"):
         median_and_spread([])

@@ -64,7 +64,7 @@ def test_rows_tell_all_and_each_label_with_intervals_and_the_difference() -> Non
     assert rows["all"]["more_low"] < -0.1 < rows["all"]["more_high"]
 
 
-def test_policies_are_compared_text_by_text_and_runs_are_told_apart() -> None:
+def test_policies_are_compared_text_by_text_and_runs_are_distinguished() -> None:
     texts = [text("a", "x")] * 60 + [text("a", "y")] * 40
     rows = {
         row["policy"]: row
@@ -126,7 +126,9 @@ def test_the_bag_of_tokens_sees_no_order_and_nothing_behind_the_cut(labelled: Pa
     assert answers[2] == answers[3]
 
 
-def test_the_perplexity_of_a_split_is_told_and_does_not_depend_on_the_batches(pretrained: Path, script: Script) -> None:
+def test_the_perplexity_of_a_split_is_reported_and_does_not_depend_on_the_batches(
+    pretrained: Path, script: Script
+) -> None:
     status, out, err = script("evaluate", f"run={pretrained}", "split=dev")
     assert status == 0, err
     run = load(pretrained)

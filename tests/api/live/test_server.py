@@ -208,7 +208,7 @@ def test_it_listens_on_this_machines_own_address(address: str, application: Live
         serve(application, taken)
 
 
-def test_models_of_one_name_are_told_apart(finished: Path, own_run: Path) -> None:
+def test_models_of_one_name_are_distinguished(finished: Path, own_run: Path) -> None:
     assert list(open_models([str(finished)], Device())) == [finished.name]
     with pytest.raises(UserError, match="must name each run once"):
         open_models([str(finished), str(finished)], Device())

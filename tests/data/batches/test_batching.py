@@ -258,19 +258,19 @@ def test_candidate_tokens_carry_their_slot_and_no_other_token_does() -> None:
         assert not flat.any()
 
 
-def test_too_few_slots_are_told() -> None:
+def test_too_few_slots_are_reported() -> None:
     assert int(next(training(slots=3).between(0, 1)).slots.max()) == 3  # as many as candidates are enough
     with pytest.raises(UserError, match=r"task.prediction.slots \(2\) must be at least the 3 candidates of an item"):
         next(training(slots=2).between(0, 1))
 
 
-def test_a_pronoun_that_no_token_covers_is_told() -> None:
+def test_a_pronoun_that_no_token_covers_is_reported() -> None:
     blank = Example(text="a  b", language="en", pronoun=(1, 2), candidates=(((0, 1),),), antecedents=(0,))
     with pytest.raises(UserError, match=r"item 0: no token covers the pronoun \(1, 2\)"):
         EncodedSplit([blank], TOKENIZER)
 
 
-def test_an_empty_training_split_is_told() -> None:
+def test_an_empty_training_split_is_reported() -> None:
     with pytest.raises(UserError, match="the training split is empty"):
         TrainingBatches(EncodedSplit([], TOKENIZER), PACKED, 0, 0, 0.0)
 

@@ -98,7 +98,7 @@ def test_what_was_encoded_is_kept_and_what_decides_it_changes_the_place(
     assert len(list(cache.iterdir())) == 5
 
 
-def test_a_damaged_cache_is_told(cache: Path) -> None:
+def test_a_damaged_cache_is_reported(cache: Path) -> None:
     EncodedTexts([text("a")], TOKENIZERS[0], 8)
     (path,) = cache.iterdir()
     path.write_bytes(b"half")

@@ -354,7 +354,7 @@ def test_more_asides_lengthen_the_test_split_alone() -> None:
 @pytest.mark.parametrize(
     ("asides", "message"), [(2, "must be at least 3"), (99, r"test_asides \(99\) must be at most")]
 )
-def test_asides_that_cannot_be_had_are_told(asides: int, message: str) -> None:
+def test_asides_that_cannot_be_had_are_reported(asides: int, message: str) -> None:
     with pytest.raises(UserError, match=message):
         corpus.generate(ControlledCorpus(train_items=10, test_items=10, test_asides=asides))
 

@@ -285,7 +285,7 @@ def test_words_are_those_of_the_types_that_are_there() -> None:
         ("[[state]]", "[[states]]", r"unknown entry 'states'; allowed: class"),
     ],
 )
-def test_wrong_content_is_told_by_file_and_entry(old: str, new: str, message: str, tmp_path: Path) -> None:
+def test_wrong_content_is_reported_by_file_and_entry(old: str, new: str, message: str, tmp_path: Path) -> None:
     shutil.copytree(CONTENT_FOLDER / FOLDERS["en"], tmp_path / FOLDERS["en"])
     path = tmp_path / FOLDERS["en"] / "composition.toml"
     text = path.read_text(encoding="utf-8")

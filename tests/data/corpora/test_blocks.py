@@ -144,7 +144,7 @@ def test_a_broken_schema_is_named(tmp_path: Path, old: str, new: str, message: s
 
 
 @pytest.mark.parametrize("settings", [Pdp60, Knowref, Mandarinograd])
-def test_a_folder_in_a_files_place_is_told_with_what_it_holds(settings: Any, tmp_path: Path) -> None:
+def test_a_folder_in_a_files_place_is_reported_with_what_it_holds(settings: Any, tmp_path: Path) -> None:
     (tmp_path / "held.txt").write_text("one")
     with pytest.raises(UserError, match=r"is a folder, not a file; it holds held.txt"):
         load(settings(path=str(tmp_path)))

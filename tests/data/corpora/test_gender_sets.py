@@ -216,6 +216,6 @@ def test_brackets_that_do_not_pair_are_dropped_with_that_reason(tmp_path: Path) 
     assert knowref.read(names_file(tmp_path, other))[1].reasons == {"its brackets do not pair": 1}
 
 
-def test_two_columns_of_one_name_are_told(tmp_path: Path) -> None:
+def test_two_columns_of_one_name_are_reported(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"line 1: two columns have the same name \(sentid, sentence, sentence\)"):
         winogender.read(gender_files(tmp_path, "sentid\tsentence\tsentence\na\tb\tc\n"))

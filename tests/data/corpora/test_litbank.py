@@ -175,7 +175,7 @@ def test_the_head_is_the_last_word_before_what_follows_a_head(mention: str, head
     assert words[head_word(words)] == head
 
 
-def test_books_of_a_pre_training_text_are_told_apart_by_number_or_title(tmp_path: Path) -> None:
+def test_books_of_a_pre_training_text_are_distinguished_by_number_or_title(tmp_path: Path) -> None:
     folder = book(tmp_path / "books")
     book(folder, name="78_the_well")
     book(folder, name="79_the_hedge")

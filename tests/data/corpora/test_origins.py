@@ -66,7 +66,7 @@ def test_every_corpus_that_a_setting_chooses_has_its_line_in_the_table() -> None
 
 
 @pytest.mark.parametrize("name", SOURCES)
-def test_a_file_without_items_is_told(name: str, tmp_path: Path) -> None:
+def test_a_file_without_items_is_reported(name: str, tmp_path: Path) -> None:
     files = ["items.jsonl"]
     if name == "winobias":
         files = ["female_occupations.txt", "male_occupations.txt", "pro_stereotyped_type1.txt.dev"]

@@ -275,7 +275,7 @@ def test_a_line_break_inside_a_cell_stays_as_it_is_written(tmp_path: Path, endin
     assert by_table == by_lines and by_table.text == text
 
 
-def test_a_damaged_table_is_told_in_one_line(tmp_path: Path) -> None:
+def test_a_damaged_table_is_reported_in_one_line(tmp_path: Path) -> None:
     path = as_csv(tmp_path, [{**ITEM, "text": "a" * 200_000}])
     with pytest.raises(UserError, match="line 2: field larger than field limit"):
         tables.read(OwnExamples(path=str(path)))

@@ -133,12 +133,12 @@ def test_more_files_are_read_after_the_first(tmp_path: Path) -> None:
         ("a.txt", " \n", "no text is left"),
     ],
 )
-def test_a_wrong_plain_text_is_told(name: str, content: str, message: str, tmp_path: Path) -> None:
+def test_a_wrong_plain_text_is_reported(name: str, content: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=message):
         plain(write(tmp_path / name, content))
 
 
-def test_a_cut_off_gzip_file_is_told(tmp_path: Path) -> None:
+def test_a_cut_off_gzip_file_is_reported(tmp_path: Path) -> None:
     path = write(tmp_path / "a.txt.gz", "some words " * 99)
     path.write_bytes(path.read_bytes()[:-9])
     with pytest.raises(UserError, match=r"a.txt.gz: not a whole gzip file"):
@@ -205,7 +205,7 @@ def test_evaluation_data_in_parquet_are_read(tmp_path: Path) -> None:
     assert EvaluationNgrams([str(tmp_path)]).shared_with([EIGHT, "none"]) == [tmp_path.name, None]
 
 
-def test_evaluation_data_of_one_name_are_told_apart(tmp_path: Path) -> None:
+def test_evaluation_data_of_one_name_are_distinguished(tmp_path: Path) -> None:
     paths = [str(write(tmp_path / folder / "dev.tsv", text)) for folder, text in (("a", EIGHT), ("b", "nothing"))]
     assert EvaluationNgrams(paths).shared_with([EIGHT]) == [paths[0]]
 
@@ -232,7 +232,7 @@ def test_contaminated_paragraphs_are_dropped_and_counted_and_the_rest_of_the_doc
         ("b/c.md", "x", "the folder has no file"),
     ],
 )
-def test_wrong_evaluation_data_are_told(name: str, content: str, message: str, tmp_path: Path) -> None:
+def test_wrong_evaluation_data_are_reported(name: str, content: str, message: str, tmp_path: Path) -> None:
     path = write(tmp_path / name, content) if name else tmp_path / "none"
     with pytest.raises(UserError, match=message):
         EvaluationNgrams([str(path.parent if name.endswith(".md") else path)])
@@ -316,13 +316,13 @@ def test_a_file_of_ones_own_has_labels_of_its_own(tmp_path: Path) -> None:
         (["a\t"], "it has no text with a label"),
     ],
 )
-def test_a_wrong_labelled_text_is_told(rows: list[str], message: str, tmp_path: Path) -> None:
+def test_a_wrong_labelled_text_is_reported(rows: list[str], message: str, tmp_path: Path) -> None:
     glue(tmp_path, "train", rows)
     with pytest.raises(UserError, match=message):
         labelled(Sst2(path=str(tmp_path)))
 
 
-def test_a_folder_without_splits_is_told(tmp_path: Path) -> None:
+def test_a_folder_without_splits_is_reported(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"the folder has no train, dev or test file of .tsv"):
         labelled(Sst2(path=str(tmp_path)))
 
@@ -384,7 +384,7 @@ def test_a_corpus_gives_only_what_it_holds(tmp_path: Path) -> None:
         pronouns.texts("train")
 
 
-def test_a_file_without_texts_beside_others_is_told(tmp_path: Path) -> None:
+def test_a_file_without_texts_beside_others_is_reported(tmp_path: Path) -> None:
     write(tmp_path / "rt-polarity.pos", "good\nfine\n")
     for content, message in (("", "the file is empty"), ("\n \n", "it has no rows")):
         write(tmp_path / "rt-polarity.neg", content)

@@ -264,7 +264,7 @@ def test_text_that_evaluation_data_share_is_left_out(folder: Path) -> None:
     assert not any("harbour" in one.text for one in splits["train"])
 
 
-def test_what_cannot_be_made_into_questions_is_told(folder: Path) -> None:
+def test_what_cannot_be_made_into_questions_is_reported(folder: Path) -> None:
     (folder / "plain.txt").write_text("Nobody is named here.", encoding="utf-8")
     with pytest.raises(UserError, match="no given names were found"):
         silver.read(SilverStandard(path=str(folder / "plain.txt"), dev_share=0.0))

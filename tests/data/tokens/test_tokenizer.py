@@ -156,7 +156,7 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> None:
 STORED = ""
 
 
-def test_a_missing_broken_or_foreign_file_is_told(tmp_path: Path) -> None:
+def test_a_missing_broken_or_foreign_file_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "tokenizer.json"
     with pytest.raises(UserError, match="there is no tokenizer here"):
         Tokenizer.load(path)

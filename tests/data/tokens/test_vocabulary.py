@@ -192,6 +192,6 @@ def test_neither_order_nor_process_change_a_vocabulary(kind: str) -> None:
         assert process.stdout == BUILT[kind].dumps()
 
 
-def test_an_unknown_kind_is_told() -> None:
+def test_an_unknown_kind_is_reported() -> None:
     with pytest.raises(UserError, match=r"vocabulary.kind \('other'\)"):
         build(Vocabulary(kind="other"), [])

@@ -199,7 +199,7 @@ def test_places_are_learned_where_candidates_are_few() -> None:
     )
 
 
-def test_results_are_told_by_factor_where_a_few_values_tell_items_of_found_text_apart() -> None:
+def test_results_are_reported_by_factor_where_a_few_values_distinguish_items_of_found_text() -> None:
     items = [
         example(
             "Al met Bo and he left .", "he", [["Al"], ["Bo"]], antecedents=(number % 2,), corpus="x", number=str(number)
@@ -225,7 +225,7 @@ def test_a_learned_shortcut_without_training_items_does_not_apply() -> None:
     assert {row.name for row in accuracy_by_kind(results, items)} == {"chance", *POLICIES}
 
 
-def test_shortcuts_are_told_by_language_and_kind(splits: dict[str, list[Example]]) -> None:
+def test_shortcuts_are_reported_by_language_and_kind(splits: dict[str, list[Example]]) -> None:
     rows = accuracy_by_kind(shortcut_correctness(splits["train"][:800], splits["test"]), splits["test"])
     cells = {(row.language, row.kind) for row in rows}
     assert cells == {("en", "set"), ("en", "role"), ("zh", "set"), ("zh", "role")}
