@@ -1,7 +1,7 @@
-"""Draw docs/images/four_sentences_en.png and _zh.png: python docs/make_picture.py RUN.
+"""Draw docs/images/four_sentences_*.png: python docs/make_picture.py RUN.
 
 The four sentences of a quad, one line each: what the pronoun attends to in the run's chosen head, and whether three
-heuristics and that head pick the antecedent.
+heuristics and that head pick the antecedent. English sentences with Chinese words beside them are _en_zh.png.
 """
 
 from __future__ import annotations
@@ -27,19 +27,30 @@ _GAP, _BOX, _LINE, _HEADS = 0.035, 0.19, 0.4, 0.32
 
 @dataclass(frozen=True, kw_only=True)
 class Quad:
-    """Two names in both orders with two cues, and the words on its picture.
+    """Two names in both orders with two cues.
 
     Attributes:
         names: the two candidates.
         patterns: per cue, the sentence with {first} and {second}, and which of these two is the antecedent.
-        heuristics: headings of "the first name", "the nearest name", "always the first of `names`".
-        head: the heading of the head's column.
-        score: how many of four, with {right}.
+        pronoun_in: the pronoun as a title in each language names it.
     """
 
     names: tuple[str, str]
     pronoun: str
     patterns: tuple[tuple[str, int], tuple[str, int]]
+    pronoun_in: dict[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Words:
+    """What is written on the picture in one language; {pronoun} and {name} stand for the quad's own.
+
+    Attributes:
+        heuristics: headings of "the first name", "the nearest name", "always the first of the quad's names".
+        head: the heading of the head's column.
+        score: how many of four, with {right}.
+    """
+
     title: str
     heuristics: tuple[str, str, str]
     head: str
@@ -55,21 +66,29 @@ QUADS = {
             ("{first} was rescued by {second} because she was weak.", 0),
             ("{first} rescued {second} because she was weak.", 1),
         ),
-        title="What “she” attends to: a heuristic is right in half of the sentences, the head in all",
-        heuristics=("first\nname", "nearest\nname", "always\nAnna"),
-        head="the\nhead",
-        score="{right} of 4",
-        scale="attention weight of “she”; under a name, its number. Underlined: the antecedent",
+        pronoun_in={"en": "“she”", "zh": "“she”"},
     ),
     "zh": Quad(
         names=("小红", "美玲"),
         pronoun="她",
         patterns=(("{first}被{second}救了，因为她很虚弱。", 0), ("{first}救了{second}，因为她很虚弱。", 1)),
-        title="“她”关注哪些词：捷径四句只对两句，这个头四句全对",
-        heuristics=("第一个\n名字", "最近的\n名字", "总选\n小红"),
+        pronoun_in={"en": "“她” (she)", "zh": "“她”"},
+    ),
+}
+WORDS = {
+    "en": Words(
+        title="What {pronoun} attends to: a heuristic is right in half of the sentences, the head in all",
+        heuristics=("first\nname", "nearest\nname", "always\n{name}"),
+        head="the\nhead",
+        score="{right} of 4",
+        scale="attention weight of {pronoun}; under a name, its number. Underlined: the antecedent",
+    ),
+    "zh": Words(
+        title="{pronoun}关注哪些词：捷径四句只对两句，这个头四句全对",
+        heuristics=("第一个\n名字", "最近的\n名字", "总选\n{name}"),
         head="这个\n头",
         score="{right}/4",
-        scale="“她”的注意力权重，名字下面是数值；画线的是先行词",
+        scale="{pronoun}的注意力权重，名字下面是数值；画线的是先行词",
     ),
 }
 
@@ -112,8 +131,12 @@ def sentences(run: OpenRun, quad: Quad) -> list[Sentence]:
 
 
 @figure_style()
-def draw(quad: Quad, lines: list[Sentence], stem: Path) -> list[Path]:
-    """Write the picture as PNG."""
+def draw(quad: Quad, lines: list[Sentence], language: str, stem: Path) -> list[Path]:
+    """Write the picture as PNG, with its words in a language."""
+    words = WORDS[language]
+    pronoun = quad.pronoun_in[language]
+    title, scale = words.title.format(pronoun=pronoun), words.scale.format(pronoun=pronoun)
+    headings = [heading.format(name=quad.names[0]) for heading in (*words.heuristics, words.head)]
 
     def box_width(line: Sentence, word: int) -> float:
         return text_width(line.words[word], style.TEXT, bold=word in (line.first, line.second, line.pronoun)) + 0.09
@@ -122,18 +145,18 @@ def draw(quad: Quad, lines: list[Sentence], stem: Path) -> list[Path]:
         return sum(box_width(line, word) + _GAP for word in part)
 
     columns = [max(part_width(line, line.parts()[part]) for line in lines) for part in range(4)]
-    margin, verdicts, heading = 0.15, 0.52, Heading(quad.title, None)
+    margin, verdicts, heading = 0.15, 0.52, Heading(title, None)
     left_of_verdicts = margin + sum(columns) + 0.25
-    width = max(left_of_verdicts + 4 * verdicts, heading.width, scale_width(quad.scale)) + margin
+    width = max(left_of_verdicts + 4 * verdicts, heading.width, scale_width(scale)) + margin
     sheet = Sheet(width, heading.height + _HEADS + _LINE * len(lines) + 0.62)
     sheet.heading(heading)
 
     middles = [left_of_verdicts + verdicts * (number + 0.5) for number in range(4)]
     top = sheet.height - heading.height
-    for middle, name in zip(middles, (*quad.heuristics, quad.head), strict=True):
+    for middle, name in zip(middles, headings, strict=True):
         sheet.canvas.text(
             middle, top - 0.24, name, ha="center", fontsize=style.SMALL, linespacing=1.15,
-            fontweight="bold" if name == quad.head else "normal",
+            fontweight="bold" if name == words.head else "normal",
         )  # fmt: skip
     right = [0] * 4
     for number, line in enumerate(lines):
@@ -152,10 +175,10 @@ def draw(quad: Quad, lines: list[Sentence], stem: Path) -> list[Path]:
     foot = top - _HEADS - _LINE * len(lines) - 0.13
     for column, middle in enumerate(middles):
         sheet.canvas.text(
-            middle, foot, quad.score.format(right=right[column]), ha="center", fontsize=style.TEXT, fontweight="bold",
+            middle, foot, words.score.format(right=right[column]), ha="center", fontsize=style.TEXT, fontweight="bold",
             color=style.ANTECEDENT if right[column] == len(lines) else style.DISTRACTOR,
         )  # fmt: skip
-    sheet.scale(margin, 0.18, 1, quad.scale)
+    sheet.scale(margin, 0.18, 1, scale)
     return save_figure(sheet.figure, stem, ["png"])
 
 
@@ -191,5 +214,8 @@ def _draw_mark(sheet: Sheet, x: float, y: float, right: bool) -> None:
 
 if __name__ == "__main__":
     opened = anaphora.load(sys.argv[1])
-    for language, asked in QUADS.items():
-        draw(asked, sentences(opened, asked), IMAGES / f"four_sentences_{language}")
+    for own, of_quad in QUADS.items():
+        read_sentences = sentences(opened, of_quad)
+        for spoken in WORDS:
+            ending = "" if spoken == "en" else f"_{spoken}"
+            draw(of_quad, read_sentences, spoken, IMAGES / f"four_sentences_{own}{ending}")

@@ -479,7 +479,7 @@ The next table gives the answer on scenes of the development split, in percent (
 the first row the scene is worded as in training and the nouns are new to it; in the second, wording and reason are new
 too:"""
 
-_SCENES_EN = """So scenes are learned as wordings. With new nouns most are answered, and a head points at the
+_SCENES_EN = """So scenes are learned as wordings. With new nouns most are answered, and a head picks the
 antecedent; in words that training never shows of a scene, little is left. This is why some 3,900 different words did
 not bring the well-known sentences any nearer: an encoder of this size learns several hundred situations by heart before
 it learns what they have in common."""

@@ -132,7 +132,8 @@ _OF_THE_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.ENA
 def main() -> None:
     """Run the command that the first command-line argument names, as in `anaphora train seed=3`.
 
-    A script of your own can register parts and then call this function to offer all commands: `python mine.py train`.
+    A script of your own can register parts and then call this function: `python mine.py train seed=3` then runs a
+    command that knows these parts.
     """
     name = sys.argv[1] if len(sys.argv) > 1 else ""
     if name in ("--help", "-h"):

@@ -275,7 +275,7 @@ def foreign(language: str, number: int, right: int, weights: Callable[[int, int,
 
 
 def pointing(tokens: int, pronoun: int, antecedent: int) -> Any:
-    """Two layers of two heads: the head 1 of layer 0 points at the antecedent, the others attend to all alike."""
+    """Two layers of two heads: the head 1 of layer 0 picks the antecedent, the others attend to all alike."""
     maps = np.full((2, 2, tokens, tokens), 1 / tokens, dtype=np.float32)
     maps[0, 1, pronoun] = 0.1 / (tokens - 1)
     maps[0, 1, pronoun, antecedent] = 0.9

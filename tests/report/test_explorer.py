@@ -99,8 +99,8 @@ def test_the_page_takes_the_entries_and_names_what_has_no_answer(tmp_path: Path,
     entries = explorer_data([exhibit(ENGLISH, 1, True), exhibit(CHINESE, None, None)])
     write_report(tmp_path / "report.html", [run], entries, "A page")
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert "Right: the head points at the antecedent and the model answers rightly" in page
-    assert "The head points at the antecedent; the model gives no answer" in page
+    assert "Right: the head picks the antecedent and the model answers rightly" in page
+    assert "The head picks the antecedent; the model gives no answer" in page
     assert "the answer is wrong" not in page
 
 

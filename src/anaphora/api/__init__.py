@@ -11,8 +11,9 @@ run.attention("Anna was rescued by Emma because she was weak.").row("she").top(3
 from __future__ import annotations
 
 from anaphora.api.html import AttentionPage
-from anaphora.api.maps import Attention, Row
+from anaphora.api.maps import Attention
 from anaphora.api.models import attention
+from anaphora.api.row import Row
 from anaphora.api.runs import OpenRun, load
 from anaphora.api.scoring import Scores, score
 

@@ -33,8 +33,8 @@ class WordAttribution:
 
     Attributes:
         text: the text.
-        words: the W words, or tokens, of the text; a special token has the name that its vocabulary gives it, such as
-            [CLS].
+        words: the W words, or tokens, of the text; special tokens have the names that the model's vocabulary gives
+            them, such as [CLS].
         spans: for each of the W words, where its characters start and end in the text; (0, 0) for a special token.
         values: (W,): what each word adds to the score, in the score's own unit: log-probability for the prediction head
             `word`, the logarithm of the attention mass for `pointer`, logits otherwise. A value is negative if the word

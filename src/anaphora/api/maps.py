@@ -7,7 +7,6 @@ words is the sum of their weights, and the weight from them the mean of their ro
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
@@ -19,6 +18,7 @@ from numpy.typing import NDArray
 from anaphora.analysis.maps.words import word_map
 from anaphora.analysis.scores.heads import Head, existing_head
 from anaphora.api.html import AttentionPage, weight_table
+from anaphora.api.row import Row, marked_words, positions_of
 from anaphora.api.units import text_units
 from anaphora.base.checks import one_of
 from anaphora.base.errors import UserError
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     import pandas
     from matplotlib.figure import Figure
 
-    from anaphora.report.figures.sheet import CandidateWords
     from anaphora.report.page.elements import TableElement
 
 MOST_PLOTTED_WORDS = 100
@@ -38,7 +37,7 @@ MOST_PLOTTED_WORDS = 100
 
 
 class HeadWeight(NamedTuple):
-    """A head (the number of its `layer` and its number as a `head` there) and the `weight` that it puts on an edge."""
+    """One entry of `Attention.rank`: a `layer` and a `head`, both counted from 0, and the `weight` in this head."""
 
     layer: int
     head: int
@@ -51,8 +50,8 @@ class Attention:
 
     Attributes:
         text: the text.
-        words: the W words, or tokens, of the text; a special token has the name that its vocabulary gives it, such as
-            [CLS].
+        words: the W words, or tokens, of the text; special tokens have the names that the model's vocabulary gives
+            them, such as [CLS].
         spans: for each of the W words, where its characters start and end in the text; (0, 0) for a special token.
         weights: (L, H, W, W): in the map of each head, a row belongs to the word that attends and a column to the word
             that is attended to. Rows sum to 1.
@@ -95,9 +94,8 @@ class Attention:
         """What a word, or a mention of several words, attends to in one head.
 
         Args:
-            mention: the word or mention as the text writes it. If it occurs more than once, this means the first
-                occurrence, and "it:2" the second "it". Its characters, as "start:end", or the position of one word in
-                `words` work too.
+            mention: the word or mention as it stands in the text (the first occurrence; "it:2" is the second "it"), its
+                characters as "start:end", or the position of one word in `words`.
             layer: the number of the layer, from 0; by default that of the chosen head.
             head: the number of the head in its layer, from 0; by default that of the chosen head.
 
@@ -131,7 +129,7 @@ class Attention:
         return [HeadWeight(int(place) // heads, int(place) % heads, float(mass.flat[place])) for place in order]
 
     def without_special(self) -> Attention:
-        """The same maps without special tokens; what is left of each row is scaled up to the sum that the row had."""
+        """The same maps without special tokens; the rest of each row is scaled up, so that the row keeps its sum."""
         kept = [place for place, (start, end) in enumerate(self.spans) if start < end]
         rest = self.weights[:, :, kept][..., kept]
         whole = self.weights[:, :, kept].sum(axis=-1, keepdims=True)
@@ -171,7 +169,7 @@ class Attention:
             The path of the Parquet file.
 
         Raises:
-            UserError: the path ends in something else.
+            UserError: the path does not end in .parquet.
         """
         from anaphora.analysis.maps.rows import QueryRow, attention_file
         from anaphora.base.language import language_of
@@ -256,8 +254,8 @@ class Attention:
         Args:
             layer: the number of the layer, from 0; by default that of the chosen head.
             head: the number of the head in its layer, from 0; by default that of the chosen head.
-            row: the mention whose row, or rows, are framed, given as in `Attention.row`; by default the pronoun, if it
-                was given.
+            row: the mention whose row is framed (or whose rows, if it has several words), given as in `Attention.row`;
+                by default the pronoun, if it was given.
 
         Raises:
             UserError: the text has more than 100 words (`MOST_PLOTTED_WORDS`), the mention is not in it, there is no
@@ -276,7 +274,7 @@ class Attention:
         if row is None and self.example is not None:
             row = "{}:{}".format(*self.example.pronoun)
         framed = None if row is None else self._positions(row)
-        right, others, attending = _marked_words(framed, self.example, self.spans)
+        right, others, attending = marked_words(framed, self.example, self.spans)
         weights = self.map(layer, head)
         if framed is None:
             title = phrase("figures", "heat_map", head=head_name(requested.layer, requested.head))
@@ -289,7 +287,7 @@ class Attention:
         return requested_head(layer, head, self.chosen, layers, heads, self.model)
 
     def _positions(self, mention: str | int) -> list[int]:
-        return _positions_of(mention, self.text, self.words, self.spans)
+        return positions_of(mention, self.text, self.words, self.spans)
 
     def __repr__(self) -> str:
         layers, heads, count, _ = self.weights.shape
@@ -299,75 +297,6 @@ class Attention:
         if self.chosen is None:
             return f"<p>{escape(repr(self))}</p>"
         return weight_table(self.words, self.map(), f"layer {self.chosen.layer}, head {self.chosen.head}")
-
-
-@dataclass(frozen=True, eq=False)
-class Row:
-    """What one word, or one mention of several words, attends to in one head.
-
-    Attributes:
-        text: the text.
-        words: the W words, or tokens, of the text.
-        spans: for each of the W words, where its characters start and end in the text; (0, 0) for a special token.
-        positions: the positions in `words` of the word or words that attend.
-        weights: (W,): the weight on each word, with a sum of 1; if several words attend, the mean of their rows.
-        head: the layer and the head.
-        example: the pronoun and its candidates, if they were given.
-    """
-
-    text: str
-    words: tuple[str, ...]
-    spans: tuple[tuple[int, int], ...]
-    positions: tuple[int, ...]
-    weights: NDArray[np.float32]
-    head: Head
-    example: Example | None = None
-
-    @property
-    def word(self) -> str:
-        """The word or words that attend, as the text writes them."""
-        first, last = self.positions[0], self.positions[-1]
-        return self.words[first] if first == last else self.text[self.spans[first][0] : self.spans[last][1]]
-
-    def to(self, mention: str | int) -> float:
-        """The weight on a word, or the sum of the weights on a mention of several words.
-
-        Args:
-            mention: the word or mention, given as in `Attention.row`.
-
-        Raises:
-            UserError: the mention is not in the text.
-        """
-        return float(self.weights[_positions_of(mention, self.text, self.words, self.spans)].sum())
-
-    def top(self, count: int = 3) -> list[tuple[str, float]]:
-        """The words with the most weight, largest first; equal weights keep the order of the text.
-
-        Args:
-            count: how many words to return at most.
-        """
-        order = np.argsort(-self.weights, kind="stable")[:count]
-        return [(self.words[position], float(self.weights[position])) for position in order]
-
-    def plot(self) -> Figure:
-        """A picture of the text with a bar for the weight on every word.
-
-        In the row of the pronoun, its candidates are marked.
-        """
-        from anaphora.report.figures.maps import pronoun_row_figure
-        from anaphora.report.figures.pictures import attention_title
-
-        right, others, attending = _marked_words(self.positions, self.example, self.spans)
-        title = attention_title(self.words, self.weights, self.positions, right, others, self.head)
-        return pronoun_row_figure(self.words, self.weights, self.positions, right, others, title, attending)
-
-    def __repr__(self) -> str:
-        heaviest = ", ".join(f"{word} {weight:.2f}" for word, weight in self.top())
-        return f"<{self.word!r} attends to: {heaviest} (layer {self.head.layer}, head {self.head.head})>"
-
-    def _repr_html_(self) -> str:
-        title = f"{self.word}: layer {self.head.layer}, head {self.head.head}"
-        return weight_table(self.words, self.weights[None], title, (self.word,))
 
 
 def labelled_attention(
@@ -390,36 +319,6 @@ def labelled_attention(
     if by == "word":
         maps = word_map(maps, tokens.words)
     return Attention(text, words, spans, maps, chosen, model, is_decoder, example)
-
-
-def _positions_of(mention: str | int, text: str, words: Sequence[str], spans: Sequence[tuple[int, int]]) -> list[int]:
-    """The words of a mention by their positions, in text order."""
-    if isinstance(mention, int):
-        if not 0 <= mention < len(words):
-            raise UserError(f"word ({mention}) must be a position from 0 to {len(words) - 1}")
-        return [mention]
-    if mention in words:
-        return [words.index(mention)]
-    from anaphora.data.own_sentence import find_span
-
-    start, end = find_span(text, mention, "word")
-    positions = [position for position, (left, right) in enumerate(spans) if left < end and start < right]
-    if not positions:
-        raise UserError(f"word ({mention}) covers no word of the text {text!r}")
-    return positions
-
-
-def _marked_words(
-    attending: Sequence[int] | None, example: Example | None, spans: Sequence[tuple[int, int]]
-) -> tuple[CandidateWords, CandidateWords, str]:
-    """Antecedents, other candidates, and the role of what attends; only the pronoun's own row marks its candidates."""
-    from anaphora.report.figures.pictures import word_roles
-
-    if example is not None and attending is not None:
-        pronoun, antecedents, others = word_roles(example, spans)
-        if pronoun in attending:
-            return antecedents, others, "pronoun"
-    return [], [], "attending word"
 
 
 def requested_head(

@@ -38,9 +38,9 @@ def attention(
             "hf://owner/name", an open run, or a loaded model of `transformers`. A model that is opened by its name
             stays in memory for later calls.
         text: the text, in English or Chinese.
-        pronoun: the pronoun as the text writes it. If it occurs more than once, "it:2" means the second "it"; its
-            characters, as "start:end", work too.
-        candidates: what the pronoun may refer to, each written as in the text, or as "start:end"; pictures and pages
+        pronoun: the pronoun as it stands in the text, or its characters as "start:end". If the word occurs more than
+            once, "it:2" is the second "it".
+        candidates: what the pronoun may refer to, each as it stands in the text, or as "start:end". Pictures and pages
             mark the candidates.
         antecedent: the right one of the candidates, if it is known.
         by: "word" merges the subwords of a word: the weights on them are summed, and their rows are averaged. "token"

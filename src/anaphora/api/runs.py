@@ -41,7 +41,7 @@ def load(directory: str | Path, device: str = "cpu") -> OpenRun:
 
 
 class OpenRun:
-    """A trained run, which can be asked for its attention, its answers and a walk-through of any sentence."""
+    """A trained run, which shows its attention, its answer and a walk-through of its calculation for any sentence."""
 
     def __init__(self, run: Run) -> None:
         self.run = run
@@ -80,10 +80,10 @@ class OpenRun:
 
         Args:
             text: the text, in English or Chinese.
-            pronoun: the pronoun as the text writes it. If it occurs more than once, "it:2" means the second "it"; its
-                characters, as "start:end", work too. Needed only if candidates are given, or if the run was trained
-                with `model.second_sequence`.
-            candidates: what the pronoun may refer to, each written as in the text, or as "start:end". If the run was
+            pronoun: the pronoun as it stands in the text, or its characters as "start:end". If the word occurs more
+                than once, "it:2" is the second "it". The pronoun is needed only if candidates are given, or if the run
+                was trained with `model.second_sequence`.
+            candidates: what the pronoun may refer to, each as it stands in the text, or as "start:end". If the run was
                 trained with the prediction head `slot`, the candidates are marked in its input.
             by: "word" merges the subwords of a word: the weights on them are summed, and their rows are averaged.
                 "token" keeps all tokens apart.
@@ -157,7 +157,8 @@ class OpenRun:
     ) -> Walkthrough:
         """A walk-through of what one head computes, step by step, as scripts/explain.py shows it.
 
-        Each step holds its matrices, and so all numbers.
+        The steps hold all numbers: after `walk = run.explain(text)`, the attention weights are
+        `walk.step("weights").result.values`.
 
         Args:
             text: the text, in English or Chinese.

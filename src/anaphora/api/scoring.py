@@ -68,7 +68,11 @@ class Scores:
         return Head(self.evidence.head.layer, self.evidence.head.head)
 
     def table(self) -> pandas.DataFrame:
-        """The scores of the chosen head: for each language, one row for all items and one for each kind of cue."""
+        """The scores of the chosen head, with one row for all items of each language and one for each kind of cue.
+
+        The columns give the candidate accuracy with its interval, chance, the best shortcut, the attention mass on the
+        antecedent, and the task accuracy.
+        """
         import pandas
 
         return pandas.DataFrame(list(self._rows()))

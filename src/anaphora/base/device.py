@@ -20,7 +20,7 @@ DEVICES = ("auto", "cpu", "cuda", "mps")
 
 @dataclass(kw_only=True)
 class Device:
-    """Where a command computes that trains nothing; in float32 everywhere, for evidence is not rounded."""
+    """Where a command that trains nothing computes; always in float32, so that evidence is not rounded."""
 
     # Not mps: sums are taken in float64, which it has not.
     device: str = "cpu"

@@ -171,7 +171,7 @@ def _upper_bound(value: float | None, ends: Interval | None) -> float:
 
 
 def _accuracy_sentence(case: str, groups: Sequence[Group[Cell]], evidence: Evidence, items: str, **values: str) -> str:
-    """How often the head points at the antecedent in some groups, and what that shows."""
+    """How often the head picks the antecedent in some groups, and what that shows."""
     shares = [share_text(group.cell.candidate_accuracy) for group in groups]
     if len(groups) > 1:
         shares = [

@@ -12,11 +12,13 @@ from anaphora.base.errors import UserError
 class Batching:
     """How sentences share a batch."""
 
-    kind: str = "packed"  # packed: several sentences a row; buckets: one a row, next to others of its length
-    tokens: int = 4096  # of a batch at most, padding included
-    row_tokens: int = 128  # of a packed row at most; texts without a pronoun question are split to it
-    window: int = 1024  # sentences among which rows or buckets are filled
-    shortest_first: list[float] = field(default_factory=list)  # shares of the shortest groups, of the first epochs
+    kind: str = "packed"  # packed: several sentences in a row; buckets: one in a row, batched by length
+    tokens: int = 4096  # most tokens in a batch, padding included
+    # Most tokens in a packed row; plain texts are cut into chunks of this size, and labelled texts are cut off there.
+    row_tokens: int = 128
+    window: int = 1024  # how many sentences at a time are sorted into rows or buckets
+    # For each of the first epochs, the share of the groups that it contains, shortest groups first.
+    shortest_first: list[float] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         checks.one_of("batching.kind", self.kind, ("packed", "buckets"))

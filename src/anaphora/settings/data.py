@@ -19,7 +19,7 @@ class Data:
     """A source of examples; the variants are the subclasses."""
 
     kind: str = MISSING
-    seed: int = 0  # of the draws: the corpus itself, or which group goes to which split
+    seed: int = 0  # seed of the random draws: of the corpus itself, or of which group goes to which split
 
     def __post_init__(self) -> None:
         checks.at_least("data.seed", self.seed, 0)
@@ -51,17 +51,20 @@ class NoData(Data):
 
 @dataclass(kw_only=True)
 class ControlledCorpus(Data):
-    """The built-in corpus: quads and octads of sentences that differ in cue and order alone."""
+    """The built-in corpus: quads and octads of sentences that differ only in cue and order."""
 
     kind: str = "controlled"
     languages: list[str] = field(default_factory=lambda: ["en", "zh"])
-    train_items: int = 24_000  # a language, at least: quads are kept whole
-    test_items: int = 3_000  # a language, at least, of plain items; as many again in dev, a tenth more a stratum
-    test_asides: int = 3  # most asides before a pronoun in the test split; above 3, what training shows, any number
-    types: list[str] = field(
-        default_factory=list
-    )  # of cues, as [gender, voice]; none named: all but binding, composition and everyday
-    shared_nouns: float = 0.2  # of gender, number, animacy: the share that training shows with every form of pronoun
+    train_items: int = 24_000  # number of items in each language, or slightly more, since quads are kept whole
+    # Number of main items in each language in the test split, or slightly more, and as many in the dev split; other
+    # strata come on top, most of them a tenth as large.
+    test_items: int = 3_000
+    # Most asides before a pronoun in the test split; above 3, the most in training, all numbers are equally frequent.
+    test_asides: int = 3
+    # Types of cue, as in [gender, voice]; by default all except binding, composition and everyday.
+    types: list[str] = field(default_factory=list)
+    # Share of the nouns of gender, number and animacy that training shows with every form of the pronoun.
+    shared_nouns: float = 0.2
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -109,13 +112,12 @@ class ExternalCorpus(Data):
     """A file of one's own or a public corpus, divided by group."""
 
     path: str = MISSING
-    dev_share: float = 0.1  # of the groups
-    test_share: float = 0.2  # of the groups
-    folds: int | None = None  # cross-validation: what is not test is cut into so many folds of groups
-    fold: int = 0  # which of them is the dev split; the others train
-    without: list[str] = field(
-        default_factory=list
-    )  # evaluation data; items with 8 words in a row of them are left out
+    dev_share: float = 0.1  # share of the groups that goes to the dev split
+    test_share: float = 0.2  # share of the groups that goes to the test split
+    folds: int | None = None  # for cross-validation: the groups outside the test split are divided into so many folds
+    fold: int = 0  # which fold is the dev split, counted from 0; the other folds are for training
+    # Files of evaluation data; items that share 8 consecutive words with them are left out.
+    without: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -134,7 +136,7 @@ class ExternalCorpus(Data):
 
 @dataclass(kw_only=True)
 class OwnExamples(ExternalCorpus):
-    """One's own examples: .jsonl, .csv or .parquet. A column `split` decides where it is there, else the shares."""
+    """Your own examples, as .jsonl, .csv or .parquet; a column `split` takes the place of the shares."""
 
     kind: str = "jsonl"
 
@@ -151,7 +153,7 @@ class Dpr(ExternalCorpus):
 
 @dataclass(kw_only=True)
 class Gap(ExternalCorpus):
-    """GAP (Webster et al. 2018): a folder with gap-development.tsv and gap-validation.tsv, one such file, or hf://.
+    """GAP (Webster et al. 2018): a folder with gap-development.tsv and gap-validation.tsv, one of the two, or hf://.
 
     The hub's rows must have the columns of the files; its split "train" is the development file. In a folder the
     validation file is the test split and `test_share` is not used; `dev_share` comes off the development file.
@@ -173,7 +175,7 @@ class Winogrande(ExternalCorpus):
     """
 
     kind: str = "winogrande"
-    size: str = "largest"  # which train file of a folder: xs, s, m, l, xl or the largest there is
+    size: str = "largest"  # which training file of a folder to read: xs, s, m, l, xl, or the largest that is there
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -209,8 +211,8 @@ class Xwino(ExternalCorpus):
 class EvaluationCorpus(ExternalCorpus):
     """A corpus made for evaluation: nothing is for training unless the shares leave room."""
 
-    dev_share: float = 0.1  # of the groups
-    test_share: float = 0.9  # of the groups
+    dev_share: float = 0.1  # share of the groups that goes to the dev split
+    test_share: float = 0.9  # share of the groups that goes to the test split
 
 
 @dataclass(kw_only=True)
@@ -255,7 +257,8 @@ class Knowref(EvaluationCorpus):
 class CoreferenceCorpus(ExternalCorpus):
     """Documents with coreference links; every mention with an antecedent in its passage is an item."""
 
-    words: int = 100  # of a passage at most; documents are cut between sentences, too long sentences inside
+    # Most words in a passage; documents are cut between sentences, or within a sentence that is too long.
+    words: int = 100
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -264,32 +267,32 @@ class CoreferenceCorpus(ExternalCorpus):
 
 @dataclass(kw_only=True)
 class LitBank(CoreferenceCorpus):
-    """LitBank (Bamman et al. 2020): a folder of <id>_<title>_brat.txt and .ann, books of Project Gutenberg.
+    """LitBank (Bamman et al. 2020): a folder of <id>_<title>_brat.txt and .ann files, books from Project Gutenberg.
 
     A book is on the list `seen_in` by a column `id` or `title` of .jsonl, or by a line of .txt that is one of the two.
     """
 
     kind: str = "litbank"
-    seen_in: str | None = None  # a list of books read in pre-training, for the factor `seen`: .jsonl(.gz) or .txt
+    seen_in: str | None = None  # a list of the books read in pre-training, for the factor `seen`: .jsonl(.gz) or .txt
 
 
 @dataclass(kw_only=True)
 class OntoGum(CoreferenceCorpus):
-    """OntoGUM (Zhu et al. 2021): a .conllu(.gz) file or a folder of them, in which names tell the official splits."""
+    """OntoGUM (Zhu et al. 2021): a .conllu(.gz) file, or a folder of them, whose names tell the official splits."""
 
     kind: str = "ontogum"
 
 
 @dataclass(kw_only=True)
 class Conll2012(CoreferenceCorpus):
-    """CoNLL-2012 (Pradhan et al. 2012): OntoNotes' .v4_gold_conll, any *_conll or .conll, .gz too, or a folder.
+    """CoNLL-2012 (Pradhan et al. 2012): OntoNotes' .v4_gold_conll, any *_conll or .conll file, .gz too, or a folder.
 
     Of a folder that holds gold files only these are read. A file whose path names another language (english, chinese,
     arabic) is passed over. Train, development and test in a file's name or in its folders tell the official splits.
     """
 
     kind: str = "conll2012"
-    language: str = "en"  # of the words, `en` or `zh`
+    language: str = "en"  # language of the texts, `en` or `zh`
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -298,10 +301,10 @@ class Conll2012(CoreferenceCorpus):
 
 @dataclass(kw_only=True)
 class CorefUd(CoreferenceCorpus):
-    """CorefUD (Nedoluzhko et al. 2022): a .conllu(.gz) file or a folder of them, in which names tell the splits."""
+    """CorefUD (Nedoluzhko et al. 2022): a .conllu(.gz) file, or a folder of them, whose names tell the splits."""
 
     kind: str = "corefud"
-    language: str = "en"  # of the words, `en` or `zh`
+    language: str = "en"  # language of the texts, `en` or `zh`
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -322,24 +325,24 @@ class PlainText(TextCorpus):
     """
 
     kind: str = "plain_text"
-    also: list[str] = field(default_factory=list)  # more files, folders or hub names, read after `path`
-    dev_share: float = 0.02  # of the documents
-    test_share: float = 0.02  # of the documents
+    also: list[str] = field(default_factory=list)  # further files, folders or hub names, read after `path`
+    dev_share: float = 0.02  # share of the documents that goes to the dev split
+    test_share: float = 0.02  # share of the documents that goes to the test split
 
 
 @dataclass(kw_only=True)
 class SilverStandard(ExternalCorpus):
-    """Items made out of plain English text, whose antecedents rules know and nobody has checked; to train on first.
+    """Items made from plain English text, whose antecedents are found by rules and not checked; to train on first.
 
     `path`, `also` and `without` are those of data=plain_text. Given names and their gender are learned from
     the documents that have a `title` and are about a person: some must be.
     """
 
     kind: str = "silver"
-    also: list[str] = field(default_factory=list)  # more files, folders or hub names, read after `path`
-    words: int = 100  # of a passage at most
-    dev_share: float = 0.05  # of the documents
-    test_share: float = 0.0  # of the documents
+    also: list[str] = field(default_factory=list)  # further files, folders or hub names, read after `path`
+    words: int = 100  # most words in a passage
+    dev_share: float = 0.05  # share of the documents that goes to the dev split
+    test_share: float = 0.0  # share of the documents that goes to the test split
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -348,7 +351,7 @@ class SilverStandard(ExternalCorpus):
 
 @dataclass(kw_only=True)
 class LabelledText(TextCorpus):
-    """Texts with a label each: .tsv, .csv, .jsonl or .parquet with columns text, label; or a hub name, hf://owner/name.
+    """Texts with one label each: .tsv, .csv, .jsonl or .parquet with the columns text and label, or hf://owner/name.
 
     A folder with train, dev and test files keeps these splits. Where a split is missing, or has no labels, test is dev
     and dev comes off train.
@@ -359,27 +362,27 @@ class LabelledText(TextCorpus):
 
 @dataclass(kw_only=True)
 class Sst2(LabelledText):
-    """SST-2 (Socher et al. 2013, as in GLUE): the folder of train.tsv, dev.tsv and test.tsv."""
+    """SST-2 (Socher et al. 2013, as in GLUE): the folder with train.tsv, dev.tsv and test.tsv."""
 
     kind: str = "sst2"
 
 
 @dataclass(kw_only=True)
 class RottenTomatoes(LabelledText):
-    """Sentence polarity (Pang and Lee 2005): the folder of rt-polarity.pos and rt-polarity.neg; no official split."""
+    """Sentence polarity (Pang and Lee 2005): the folder with rt-polarity.pos and rt-polarity.neg; no official split."""
 
     kind: str = "rotten_tomatoes"
 
 
 @dataclass(kw_only=True)
 class AgNews(LabelledText):
-    """AG News topics (Zhang et al. 2015): the folder of train.tsv (or dev.tsv alone, to train on) and test.tsv."""
+    """AG News topics (Zhang et al. 2015): the folder with train.tsv (or only dev.tsv, to train on) and test.tsv."""
 
     kind: str = "ag_news"
 
 
 @dataclass(kw_only=True)
 class ChnSentiCorp(LabelledText):
-    """ChnSentiCorp, Chinese reviews: the folder of train.tsv, dev.tsv and test.tsv (the last has no labels)."""
+    """ChnSentiCorp, Chinese reviews: the folder with train.tsv, dev.tsv and test.tsv (the last has no labels)."""
 
     kind: str = "chnsenticorp"

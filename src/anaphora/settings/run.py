@@ -23,12 +23,12 @@ MOST_WEIGHTS = 2e9
 class Config:
     """A training run."""
 
-    name: str | None = None  # the run's directory below `output`; by default the time, in a sweep the overrides
+    name: str | None = None  # name of the run's folder in `output`; by default the time, or in a sweep the overrides
     output: str = "outputs"
     seed: int = 0
-    resume: str | None = None  # a run directory to continue
-    objective: str = "validation_loss"  # what a sweep's sampler minimises: validation_loss, or best_head (its error)
-    start: str | None = None  # to fine-tune from: a run directory, a folder of pretrained weights, or hf://owner/name
+    resume: str | None = None  # the directory of an unfinished run that is to be continued
+    objective: str = "validation_loss"  # what a sweep minimises: validation_loss, or best_head (1 - its accuracy)
+    start: str | None = None  # what to fine-tune: a run directory, a folder of pretrained weights, or hf://owner/name
     data: data_settings.Data = field(default=MISSING)
     vocabulary: vocabulary_settings.Vocabulary = field(default=MISSING)
     batching: batching_settings.Batching = field(default_factory=batching_settings.Batching)

@@ -21,8 +21,8 @@ LATEST_END = 2 / 3
 class Supervision:
     """A loss on the attention itself: the pronoun's row is pulled towards the antecedent's tokens (KL divergence)."""
 
-    weight: float = 0.0  # 0: the loss touches no attention weight
-    layers: list[int] = field(default_factory=lambda: [-1])  # negative counts from the last
+    weight: float = 0.0  # weight of this loss; 0: it is off
+    layers: list[int] = field(default_factory=lambda: [-1])  # layers concerned; negative numbers count from the last
     heads: list[int] = field(default_factory=lambda: [0])
 
     def __post_init__(self) -> None:
@@ -36,14 +36,15 @@ class Task:
     """What the model predicts, and which losses train it."""
 
     prediction: Prediction = field(default=MISSING)
-    masked_lm: float = 0.0  # share of words masked for the masked-language-model loss
+    masked_lm: float = 0.0  # share of the words that are masked for the masked-language-model loss
     masked_lm_weight: float = 1.0
-    own_token: float = 0.0  # share of the other words whose own token the output layer predicts though it is there
+    own_token: float = 0.0  # share of the other words whose own, visible token the output layer has to predict
     own_token_weight: float = 1.0
-    exchanged_names: bool = False  # each training item twice: as it is, and with its candidates' names exchanged
-    other_names: int = 0  # further copies of each training item, its candidates under names of other items
-    minimal_pair_contrast: float = 0.0  # weight of the chance that a minimal pair gets the same answer; 0: off
-    labels: str = "gold"  # of controls: shuffled (among the candidates, once), nearest (compatible candidate)
+    exchanged_names: bool = False  # show each training item twice: as it is, and with the candidates' names exchanged
+    other_names: int = 0  # further copies of each training item, with names from other items for its candidates
+    # Weight of a further loss, the probability that both items of a minimal pair get the same answer; 0 turns it off.
+    minimal_pair_contrast: float = 0.0
+    labels: str = "gold"  # gold; for controls, shuffled (drawn once among candidates) or nearest (compatible candidate)
     supervision: Supervision = field(default_factory=Supervision)
 
     def __post_init__(self) -> None:
@@ -70,8 +71,8 @@ class ValueCurriculum:
     In between, what it mixes is the norm of (1 - share) embedding + share hidden, with a share that rises linearly.
     """
 
-    start: float = 0.0  # share of the steps from which on hidden states come in
-    end: float = 0.0  # share of the steps from which on there is nothing else, at most 2/3; 0: no curriculum
+    start: float = 0.0  # share of the steps after which hidden states come in
+    end: float = 0.0  # share of the steps after which there is nothing else, at most 2/3; 0: no curriculum
 
     def __post_init__(self) -> None:
         between("optimizer.value_curriculum.start", self.start, 0, 1)
@@ -96,15 +97,17 @@ class Optimizer:
     matrices: str = "adamw"  # what updates the blocks' matrices: adamw, or muon (orthogonalised momentum)
     steps: int = 1000
     learning_rate: float = 1e-3
-    matrices_learning_rate: float | None = None  # of muon; by default `learning_rate`
-    warmup: float = 0.05  # share of the steps
-    decay: str = "linear"  # after the warm-up: linear or cosine to zero, or constant
-    weight_decay: float = 0.01  # of matrices; biases and norms have none
+    matrices_learning_rate: float | None = None  # learning rate of muon; by default `learning_rate`
+    warmup: float = 0.05  # share of the steps in which the learning rate rises
+    decay: str = "linear"  # learning rate after the warm-up: linear or cosine decay to zero, or constant
+    weight_decay: float = 0.01  # weight decay of matrices; biases and norms have none
     beta2: float = 0.98
-    clip: float = 1.0  # largest norm of the gradient
-    frozen: list[str] = field(default_factory=list)  # projections left at their start: query, key, value, output
-    frozen_layers: int | None = None  # the embedding and so many blocks from below stay at their start; 0: it alone
-    layer_decay: float = 1.0  # the head learns at `learning_rate`, each layer at this share of the one above it
+    clip: float = 1.0  # gradients with a larger norm are scaled down to this norm
+    frozen: list[str] = field(default_factory=list)  # projections that are not trained: query, key, value, output
+    # The embedding and this many of the lowest blocks are frozen; with 0, only the embedding is.
+    frozen_layers: int | None = None
+    # The prediction head learns at `learning_rate`, and each layer below at this share of the rate of the one above it.
+    layer_decay: float = 1.0
     value_curriculum: ValueCurriculum = field(default_factory=ValueCurriculum)
 
     def __post_init__(self) -> None:
@@ -130,12 +133,12 @@ class Optimizer:
 
 @dataclass(kw_only=True)
 class Validation:
-    """How often the development split is read, and when training stops early."""
+    """How often the model is validated on the development split, and when training stops early."""
 
-    every: int = 100  # steps
-    patience: int = 0  # validations without a lower loss after which training stops; 0 never stops early
-    keep: str = "best"  # the run's weights: those of the lowest validation loss (best), or those at the end (last)
-    items: int = 2000  # of the development split at most, spread evenly; the chosen head always uses all of it
+    every: int = 100  # steps between two validations
+    patience: int = 0  # stop after so many validations without a lower loss; 0: never stop early
+    keep: str = "best"  # which weights to keep: those of the lowest validation loss (best) or those at the end (last)
+    items: int = 2000  # most items of the development split to use, evenly spread; a head is always chosen on all
 
     def __post_init__(self) -> None:
         at_least("validation.every", self.every, 1)
@@ -151,16 +154,16 @@ class Validation:
 
 @dataclass(kw_only=True)
 class Trainer:
-    """Where it runs. Nothing here may change the results beyond rounding, except the limits of `trainer=smoke`."""
+    """Where a run is trained. Nothing here changes results beyond rounding, except the limits of `trainer=smoke`."""
 
     device: str = "auto"
-    precision: str | None = None  # 32, bf16-mixed or 16-mixed; by default bf16-mixed with device=cuda, else 32
+    precision: str | None = None  # 32, bf16-mixed or 16-mixed; by default bf16-mixed if device=cuda, otherwise 32
     compile: bool = False
     progress: bool = True
     loggers: list[str] = field(default_factory=lambda: ["tensorboard"])  # `tensorboard`, `csv`, `wandb`, `mlflow`
-    pictures: int = 8  # steps of a run at which TensorBoard gets pictures of sentences, and answers; 0: none
-    limit_steps: int | None = None  # smoke runs: stop after so many steps
-    limit_items: int | None = None  # smoke runs: so many items of each split
+    pictures: int = 8  # number of steps at which TensorBoard gets pictures and answers for sentences; 0: none
+    limit_steps: int | None = None  # for smoke runs: stop after so many steps
+    limit_items: int | None = None  # for smoke runs: use only so many items of each split
 
     def __post_init__(self) -> None:
         one_of("trainer.device", self.device, DEVICES)

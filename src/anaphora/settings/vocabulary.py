@@ -21,9 +21,9 @@ class WordVocabulary(Vocabulary):
     """Whole words, and known subwords for the rare ones; Chinese is split into known words."""
 
     kind: str = "word"
-    min_count: int = 2  # a word that occurs less often is split into known subwords
-    # Above 0 words without a place in the training texts are left out, and of the rarer words each training text has
-    # this share in subwords, as unknown words are: the model learns to read them.
+    min_count: int = 2  # words that occur less often are split into known subwords
+    # Above 0, words that occur in no training text are left out of the vocabulary, and each training text is read with
+    # this share of the rarer words split into subwords, as unknown words are, so that the model learns to read them.
     dropout: float = 0.0
 
     def __post_init__(self) -> None:
@@ -36,7 +36,7 @@ class CharacterVocabulary(Vocabulary):
     """Single characters."""
 
     kind: str = "character"
-    min_count: int = 2  # a character that occurs less often is unknown
+    min_count: int = 2  # characters that occur less often are unknown
 
     def __post_init__(self) -> None:
         checks.at_least("vocabulary.min_count", self.min_count, 1)
@@ -46,7 +46,7 @@ class CharacterVocabulary(Vocabulary):
 class SubwordVocabulary(Vocabulary):
     """A given number of subwords; at most half of them single characters, the most frequent ones."""
 
-    size: int = 8000  # tokens, special ones included; fewer where the text holds no more
+    size: int = 8000  # number of tokens, special ones included; fewer if the texts do not yield so many
 
     def __post_init__(self) -> None:
         checks.between("vocabulary.size", self.size, 16, 10**7)

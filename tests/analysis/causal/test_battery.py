@@ -181,7 +181,7 @@ def test_only_minimal_pairs_that_differ_in_one_word_are_patched() -> None:
 
 
 def test_a_wrong_minimal_pair_is_left_out() -> None:
-    subject = Copier(PAIRS, [COPIER], [-1.0])  # points at the antecedent and answers with the other
+    subject = Copier(PAIRS, [COPIER], [-1.0])  # picks the antecedent and answers with the other
     cell = causal_tests(subject, COPIER, [COPIER, *OTHERS], None, silent)["languages"]["en"]["all"]
     assert cell["task_accuracy"] == 0
     assert (cell["pattern_patching"]["pairs"], cell["pattern_patching"]["skipped"]) == (0, 20)

@@ -62,7 +62,7 @@ def only(measure: str, *records: AttentionRecord) -> list[float]:
 
 
 def cell(order: int, gold: int, chosen: int, **rest: Any) -> AttentionRecord:
-    """One item of a block of two candidates whose head points at the candidate `chosen`."""
+    """One item of a block of two candidates whose head picks the candidate `chosen`."""
     row = [0.8, 0.1, 0.1] if chosen == 0 else [0.1, 0.8, 0.1]
     factors = {"order": str(order), "cue": f"cue {gold ^ order}"} | rest.pop("factors", {})
     return record(row, antecedents=(gold,), factors=factors, **rest)

@@ -24,7 +24,7 @@ SPANS = tuple((3 * word, 3 * word + 2) for word in range(5))
 
 
 def item(chosen: Sequence[int], gold: int, count: int = 2, **rest: Any) -> AttentionRecord:
-    """One item of `count` candidates; `chosen` holds for each head the candidate that it points at."""
+    """One item of `count` candidates; `chosen` holds for each head the candidate that it picks."""
     weights = np.full((1, len(chosen), 5), 0.1, dtype=np.float32)
     weights[0, np.arange(len(chosen)), chosen] = 0.6
     example = Example(

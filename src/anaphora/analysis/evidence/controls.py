@@ -63,7 +63,7 @@ EXPECTED = {
     "shuffled_labels": Expectation(
         ("candidate_accuracy",),
         (*KINDS, ALL),
-        f"Candidate accuracy {_WITHIN}: without right answers to learn from no head points at them.",
+        f"Candidate accuracy {_WITHIN}: without right answers to learn from, no head picks the antecedent.",
     ),
     "no_positions": Expectation(
         ("task_accuracy", "candidate_accuracy"),

@@ -120,7 +120,7 @@ def row_evidence(measurement: Measurement, reverse: NDArray[np.floating] | None)
 
 
 def map_scores(development: Mapping[str, MapRows], measured: Mapping[str, MapRows], head: Head) -> dict[str, Any]:
-    """How well each map points at the antecedent, at the head or layer that development items chose for it.
+    """How well each map picks the antecedent, at the head or layer that development items chose for it.
 
     Args:
         development: every map's rows on development items.

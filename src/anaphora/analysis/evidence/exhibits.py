@@ -28,7 +28,7 @@ class ExampleSentence:
         maps: name -> (L, H or 1, W, W) over the words, attending word first.
         answer: the candidate that the model names, or `NO_CANDIDATE`; None where it answers nothing.
         model_correct: whether that is right; None where it answers nothing.
-        head_correct: whether the chosen head points at the antecedent.
+        head_correct: whether the chosen head picks the antecedent.
     """
 
     record: AttentionRecord
@@ -113,7 +113,7 @@ def first_quad(measurement: Measurement, language: str, kind: str) -> list[Atten
 
 
 def first_right_and_wrong(measurement: Measurement, language: str) -> dict[str, AttentionRecord]:
-    """The first main item of a language where the head points at the antecedent, and the first where it does not."""
+    """The first main item of a language where the head picks the antecedent, and the first where it does not."""
     scores, head = measurement.measured, measurement.head
     first: dict[str, AttentionRecord] = {}
     main = is_main(scores.examples)

@@ -34,7 +34,7 @@ SUPPORTED, NOT_SUPPORTED, NOT_CONTROLLED = "supported", "not supported", "not ye
 
 
 def verdict(evidence: Evidence, alpha: float) -> Groups[Verdict]:
-    """The verdict on "this head points at antecedents, and the answer depends on its layer", by language and kind.
+    """The verdict on "this head picks antecedents, and the answer depends on its layer", by language and kind.
 
     Args:
         evidence: scores, significance, causal tests and controls; a part that is None counts as not measured.

@@ -20,7 +20,7 @@ from anaphora.analysis.scores.heads import Head, HeadScores, strongest_candidate
 Floats = NDArray[np.float64]
 
 _TIED = NO_CANDIDATE - 1
-"""What a head that weighs two candidates alike points at: nothing, which no answer of a model agrees with."""
+"""What a head that weighs two candidates alike picks: nothing, which no answer of a model agrees with."""
 
 
 def further_measures(
@@ -47,7 +47,7 @@ def further_measures(
         - "mas": how often the antecedent has the highest maximum attention score, `maximum_attention_scores`; it reads
           all layers and heads, the chosen one has no part in it.
         - "mass_per_token": the mean weight on one token of the antecedent; sums favour long and frequent mentions.
-        - "agreement": Cohen's kappa between the rank of the candidate that the head points at and of the one that the
+        - "agreement": Cohen's kappa between the rank of the candidate that the head picks and of the one that the
           model names; 1 is always the same, 0 what the two would share by chance. None without a prediction head.
         - "reverse_candidate_accuracy": how often, of all candidates, the antecedent gives the pronoun most weight at
           the same head; None where `reverse` is not given.

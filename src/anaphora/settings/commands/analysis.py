@@ -22,9 +22,9 @@ ALL_CONTROLS = (*CONTROLS, *FURTHER_CONTROLS)
 
 @dataclass(kw_only=True)
 class Protocol:
-    """What is fixed before anything is measured; its hash, with metric, map and direction, stands in the report."""
+    """What is fixed before anything is measured; the report shows a hash of this and of metric, map and direction."""
 
-    alpha: float = 0.05  # the largest p, after correction, that still passes
+    alpha: float = 0.05  # largest corrected p-value that counts as significant
 
     def __post_init__(self) -> None:
         if not 0 < self.alpha < 1:
@@ -35,16 +35,16 @@ class Protocol:
 class RunQuery:
     """A run, and the items of a split or the one sentence that it reads."""
 
-    run: str = "outputs/demo"  # the run directory, a folder of pretrained weights, or hf://owner/name
+    run: str = "outputs/demo"  # a run directory, a folder of pretrained weights, or hf://owner/name
     data: Data | None = None  # other data than the run's own, for instance data=jsonl data.path=items.jsonl
-    text: str | None = None  # one sentence instead of data
-    pronoun: str | None = None  # a word of the text, the second one as "it:2", or its characters as "start:end"
-    candidates: list[str] = field(default_factory=list)  # words of the text, or "start:end"; optional
-    antecedent: str | None = None  # one of the candidates, where it is known
-    language: str | None = None  # of the text; by default its characters decide
+    text: str | None = None  # a sentence of your own instead of data
+    pronoun: str | None = None  # a word of the text ("it:2" for the second "it"), or its characters as "start:end"
+    candidates: list[str] = field(default_factory=list)  # what the pronoun may refer to: words, or "start:end"
+    antecedent: str | None = None  # the right one of the candidates, if it is known
+    language: str | None = None  # language of the text; by default its characters decide
     split: str = "test"
-    items: int | None = None  # at most so many items of the split
-    output: str | None = None  # where the files go; by default into the run directory
+    items: int | None = None  # about how many items of the split to use; by default all
+    output: str | None = None  # folder for the files; by default in the run directory
     trainer: Device = field(default_factory=Device)  # where it computes
 
     def __post_init__(self) -> None:
@@ -59,9 +59,9 @@ class RunQuery:
 class Analysis(RunQuery):
     """A question to a stored run."""
 
-    layer: int | None = None  # by default the head chosen on the development split
+    layer: int | None = None  # layer of the head; by default that of the head chosen on the development split
     head: int | None = None
-    untrained: int = 20  # untrained models of the control
+    untrained: int = 20  # number of untrained models to measure as a control
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -77,7 +77,8 @@ class Drawing(Analysis):
     """Pictures of one sentence, or of a run's scores."""
 
     formats: list[str] = field(default_factory=lambda: [*FIGURE_FORMATS])
-    interface_language: str = field(default_factory=environment_language)  # of figures: en, zh, or both, a file each
+    # Language of figures and messages: en, zh, or both (one file for each); the texts keep their own.
+    interface_language: str = field(default_factory=environment_language)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -91,10 +92,12 @@ class Drawing(Analysis):
 class Extraction(RunQuery):
     """What to write of the attention of a run: the rows of pronouns, or of the words of plain text."""
 
-    words: list[str] = field(default_factory=list)  # of texts without pronoun questions, those that attend; else all
-    chunk_tokens: int | None = None  # of such a text, read at once; by default the run's batching.row_tokens
-    shard: str | None = None  # "2/8" is the second of eight parts of the split, groups kept whole; each its own folder
-    memory: int = 64  # MiB of attention weights that are held at a time; a row group of the file at most
+    # For texts without pronoun questions: the words whose rows are written; by default all words.
+    words: list[str] = field(default_factory=list)
+    chunk_tokens: int | None = None  # tokens of such a text to read at once; by default the run's batching.row_tokens
+    # "2/8" writes only the second of eight parts of the split, into a folder of its own; groups are kept whole.
+    shard: str | None = None
+    memory: int = 64  # most MiB of attention weights to hold at a time, and in a row group of the file
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -129,8 +132,9 @@ class TrainedControls:
     """Trained controls of a stored run."""
 
     run: str = "outputs/demo"  # the run directory
-    controls: list[str] = field(default_factory=lambda: [*CONTROLS])  # to train; also masked_tokens, pairwise, nearest
-    split: str = "test"  # where they are measured, as the run is
+    # The controls to train; masked_tokens, pairwise and nearest are possible too.
+    controls: list[str] = field(default_factory=lambda: [*CONTROLS])
+    split: str = "test"  # split on which the controls are measured, like the run
     trainer: RunsDevice = field(default_factory=RunsDevice)  # where they are trained and measured
 
     def __post_init__(self) -> None:
@@ -146,14 +150,17 @@ class Report:
     """A report on one run or several."""
 
     run: str = "outputs/demo"  # the run directory
-    runs: list[str] = field(default_factory=list)  # several instead, in the page's order; `outputs/a_*`: all that match
-    output: str | None = None  # the folder of report.html; by default the run's, of several `report` beside the first
+    # Several runs instead, in the order of the page; `outputs/a_*` stands for all that match.
+    runs: list[str] = field(default_factory=list)
+    # Folder for report.html; by default the run directory, or for several runs `report` beside the first.
+    output: str | None = None
     split: str = "test"
-    items: int = 800  # about so many main items, as whole blocks, for causal tests and other maps
-    sentences: int = 64  # in the explorer
-    untrained: int = 20  # untrained models of the control
+    items: int = 800  # about how many main items, as whole quads, to use for causal tests and other maps
+    sentences: int = 64  # number of sentences in the explorer
+    untrained: int = 20  # number of untrained models to measure as a control
     formats: list[str] = field(default_factory=lambda: [*FIGURE_FORMATS])
-    interface_language: str = field(default_factory=environment_language)  # of page and figures: en, zh, or both
+    # Language of page, figures and messages: en, zh, or both (one page for each); the texts keep their own.
+    interface_language: str = field(default_factory=environment_language)
     protocol: Protocol = field(default_factory=Protocol)
     trainer: Device = field(default_factory=Device)  # where it computes
 
@@ -171,10 +178,11 @@ class Export:
     """A run as a folder that `transformers` loads."""
 
     run: str = "outputs/demo"  # the run directory
-    output: str = MISSING  # the folder to write, which may not exist yet
-    format: str = "bert"  # bert: a plain BERT, where the run has such parts; anaphora: the whole run, with its card
-    output_layer: bool | None = None  # BertForMaskedLM, not BertModel; by default where such a layer was trained
-    licence: str | None = None  # of the weights, on the card of format=anaphora, as the hub writes it: apache-2.0
+    output: str = MISSING  # the folder to write; it must be new or empty
+    format: str = "bert"  # bert: a plain BERT, if the run has such parts; anaphora: the whole run, with a model card
+    output_layer: bool | None = None  # write BertForMaskedLM, not BertModel; by default only if its layer was trained
+    # Licence of the weights for the card of format=anaphora, as the hub writes it, such as apache-2.0.
+    licence: str | None = None
 
     def __post_init__(self) -> None:
         one_of("format", self.format, ("bert", "anaphora"))
@@ -188,13 +196,13 @@ class Export:
 class NameDecisions:
     """Two yes-or-no decisions an item: is this name, is that name, what the pronoun means (GAP)?"""
 
-    runs: list[str] = field(default_factory=list)  # fine-tuned runs, one a seed; `outputs/gap_*`: all that match
-    weights: str | None = None  # pretrained weights or a run whose heads are read without fine-tuning
+    runs: list[str] = field(default_factory=list)  # fine-tuned runs, one for each seed, such as `outputs/gap_*`
+    weights: str | None = None  # pretrained weights, or a run, whose heads are read without fine-tuning
     data: Data = field(default=MISSING)
-    split: str = "test"  # or dev, train; folds: every run answers the fold that it was not trained on
-    folds: int = 10  # of the development rows, for what is chosen or fitted there
-    exchanged: bool = False  # ask runs a second time with the names exchanged, and let the mean of both answer
-    output: str | None = None  # a CSV file
+    split: str = "test"  # test, dev, train, or folds: every run answers the fold that it was not trained on
+    folds: int = 10  # number of folds of the development rows, for what is chosen or fitted on them
+    exchanged: bool = False  # also ask the runs with the names exchanged, and take the mean of both answers
+    output: str | None = None  # CSV file for the table
     trainer: Device = field(default_factory=Device)  # where it computes
 
     def __post_init__(self) -> None:
@@ -211,21 +219,20 @@ class CorpusDescription:
     """A corpus to describe."""
 
     data: Data = field(default=MISSING)
-    output: str | None = None  # a folder for the tables as CSV and the items as Parquet, which `datasets` reads
+    output: str | None = None  # folder for the tables as CSV and the items as Parquet, which `datasets` reads
 
 
 @dataclass(kw_only=True)
 class AntecedentSelection:
     """Heads as antecedent selectors, Clark et al. 2019, table 2: chosen on `dev`, reported on `split`."""
 
-    run: str = "outputs/demo"  # the run directory, a folder of a model of transformers, or hf://owner/name
-    data: Data | None = None  # by default the run's own, else for instance data=litbank data.path=...
-    split: str = "test"  # what is reported, `test` or `train`
-    by: list[str] = field(
-        default_factory=list
-    )  # factors for whose values there are rows too, such as `seen` or `genre`
-    untrained: int = 5  # untrained models of the control
-    output: str | None = None  # where the files go; by default `antecedents/<corpus>` in the run directory
+    run: str = "outputs/demo"  # a run directory, a folder with a model of transformers, or hf://owner/name
+    data: Data | None = None  # by default the run's own, otherwise for instance data=litbank data.path=...
+    split: str = "test"  # the split that is reported, `test` or `train`
+    # Factors whose values get rows of their own, such as `seen` or `genre`.
+    by: list[str] = field(default_factory=list)
+    untrained: int = 5  # number of untrained models to measure as a control
+    output: str | None = None  # folder for the files; by default `antecedents/<corpus>` in the run directory
     formats: list[str] = field(default_factory=lambda: [*FIGURE_FORMATS])
     trainer: Device = field(default_factory=Device)  # where it computes
 
@@ -239,11 +246,10 @@ class AntecedentSelection:
 class CrossValidation:
     """Runs of all folds of one corpus, and shortcuts fitted on the same folds."""
 
-    runs: list[str] = field(default_factory=list)  # a run a fold, or seeds of each; `outputs/dpr_*`: all that match
-    by: list[str] = field(
-        default_factory=list
-    )  # factors for whose values there are rows too; `type+stereotype` crosses
-    output: str | None = None  # a CSV file
+    runs: list[str] = field(default_factory=list)  # one or more runs for each fold, such as `outputs/dpr_*`
+    # Factors whose values get rows of their own; `type+stereotype` combines two.
+    by: list[str] = field(default_factory=list)
+    output: str | None = None  # CSV file for the table
     trainer: Device = field(default_factory=Device)  # where it computes
 
     def __post_init__(self) -> None:
@@ -255,15 +261,16 @@ class CrossValidation:
 class Transfer:
     """Runs that were trained on one corpus, evaluated on another one, beside shortcuts fitted on either."""
 
-    runs: list[str] = field(default_factory=list)  # of one recipe, seeds or folds; `outputs/dpr_*`: all that match
+    runs: list[str] = field(default_factory=list)  # runs of one recipe (seeds or folds), such as `outputs/dpr_*`
     data: Data = field(default=MISSING)
     split: str = "test"
-    folds: int = 5  # of the evaluated items by group, for the shortcuts that are fitted on them
-    by: list[str] = field(
-        default_factory=list
-    )  # factors for whose values there are rows too; `type+stereotype` crosses
-    contrast: str | None = None  # a factor of two values, such as `stereotype`: how much righter on the first of them
-    output: str | None = None  # a CSV file
+    folds: int = 5  # number of folds of the evaluated items, by group, for shortcuts that are fitted on them
+    # Factors whose values get rows of their own; `type+stereotype` combines two.
+    by: list[str] = field(default_factory=list)
+    # A factor with two values, such as `stereotype`: the table shows how much higher accuracy is on the first of them
+    # (in alphabetical order).
+    contrast: str | None = None
+    output: str | None = None  # CSV file for the table
     trainer: Device = field(default_factory=Device)  # where it computes
 
     def __post_init__(self) -> None:
@@ -277,9 +284,9 @@ class Transfer:
 class LabelTable:
     """Runs that label texts, beside linear models of the same tokens and of words and pairs of words."""
 
-    runs: list[str] = field(default_factory=list)  # of one recipe, one a seed; `outputs/sst2_*`: all that match
+    runs: list[str] = field(default_factory=list)  # runs of one recipe, one for each seed, such as `outputs/sst2_*`
     split: str = "test"
-    output: str | None = None  # a CSV file
+    output: str | None = None  # CSV file for the table
     trainer: Device = field(default_factory=Device)  # where it computes
 
     def __post_init__(self) -> None:
@@ -292,15 +299,15 @@ class LabelTable:
 class SampleSize:
     """How many items and how many seeds show a difference, from the spread that was measured."""
 
-    runs: list[str] = field(default_factory=list)  # scored runs of one recipe, one a seed; one alone tells of items
-    study_folder: str | None = None  # of a study, or its study.json: the spread over seeds of every cell
-    spread: list[float] = field(default_factory=list)  # of a published table: lowest and highest in percent, and seeds
-    points: float = 5.0  # the difference to show, in percentage points
-    measure: str = "candidate_accuracy"  # or task_accuracy, of which the spread is taken
-    alpha: float = 0.05  # of the test, two-sided
-    power: float = 0.8  # how often the test shall show a difference that is there
-    split: str = "test"  # of the runs
-    output: str | None = None  # a CSV file
+    runs: list[str] = field(default_factory=list)  # scored runs of one recipe; one is enough to ask about items
+    study_folder: str | None = None  # folder of a study, or its study.json: gives the spread over seeds for every cell
+    spread: list[float] = field(default_factory=list)  # a published range: lowest and highest in percent, and seeds
+    points: float = 5.0  # the difference to detect, in percentage points
+    measure: str = "candidate_accuracy"  # measure whose spread is used: candidate_accuracy or task_accuracy
+    alpha: float = 0.05  # significance level of the two-sided test
+    power: float = 0.8  # probability that the test detects a difference of this size
+    split: str = "test"  # split on which the runs were scored
+    output: str | None = None  # CSV file for the tables
 
     def __post_init__(self) -> None:
         one_of("split", self.split, SPLITS)
@@ -328,8 +335,8 @@ class SampleSize:
 class RunComparison:
     """Runs to put side by side."""
 
-    runs: list[str] = field(default_factory=list)  # two or more scored runs; `outputs/seed_*`: all that match
-    output: str | None = None  # a CSV file
+    runs: list[str] = field(default_factory=list)  # two or more scored runs, such as `outputs/seed_*`
+    output: str | None = None  # CSV file for the table
 
     def __post_init__(self) -> None:
         if not self.runs:

@@ -21,15 +21,15 @@ class Atlas:
 
     any_model: ClassVar[bool] = True  # a model of transformers has no config.yaml
 
-    runs: list[str] = field(default_factory=list)  # runs, folders of models of transformers, or hf://owner/name
+    runs: list[str] = field(default_factory=list)  # runs, folders with models of transformers, or hf://owner/name
     data: Data = field(default=MISSING)
-    corpora: list[str] = field(default_factory=list)  # public corpora beside it, as [dpr:file,winobias:folder]
+    corpora: list[str] = field(default_factory=list)  # further public corpora, as in [dpr:file,winobias:folder]
     split: str = "test"
-    items: int | None = None  # at most so many of each split, as whole quads, or whole passages of documents
-    causal_items: int = 100  # about so many main items for the causal tests of models that answer; 0 for none
-    untrained: int = 3  # untrained models of the control, for each model
-    interface_language: str = field(default_factory=environment_language)  # of the page, `en` or `zh`
-    output: str = "outputs/atlas"  # the folder of atlas.html and of what was measured, which the next atlas reads
+    items: int | None = None  # about how many items of each split to use, as whole quads or passages; by default all
+    causal_items: int = 100  # about how many main items to use for the causal tests of models that answer; 0 for none
+    untrained: int = 3  # number of untrained models to measure as a control, for each model
+    interface_language: str = field(default_factory=environment_language)  # language of the page, `en` or `zh`
+    output: str = "outputs/atlas"  # folder for atlas.html and for the measurements, which the next atlas re-uses
     trainer: Device = field(default_factory=Device)  # where it computes
 
     def __post_init__(self) -> None:

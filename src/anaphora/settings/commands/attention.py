@@ -20,15 +20,15 @@ class AttentionQuery:
     """The attention of any model in one text."""
 
     any_model: ClassVar[bool] = True  # a model of transformers has no config.yaml
-    run: str = "outputs/demo"  # a run directory, a folder of a model of transformers, or hf://owner/name
-    text: str = MISSING  # English or Chinese
-    pronoun: str | None = None  # a word of the text, the second one as "it:2", or its characters as "start:end"
-    candidates: list[str] = field(default_factory=list)  # what it may refer to: words of the text, or "start:end"
-    antecedent: str | None = None  # one of the candidates, where it is known
-    by: str = "word"  # or token: split words stay apart
-    special: bool = True  # whether special tokens such as [CLS] stay; else rows are scaled up over the rest
-    interface_language: str = field(default_factory=environment_language)  # of the page, `en` or `zh`
-    output: str = "attention.html"  # the file: .html is a page of all layers and heads, .parquet a table of all rows
+    run: str = "outputs/demo"  # a run directory, a folder with a model of transformers, or hf://owner/name
+    text: str = MISSING  # the text, in English or Chinese
+    pronoun: str | None = None  # a word of the text ("it:2" for the second "it"), or its characters as "start:end"
+    candidates: list[str] = field(default_factory=list)  # what the pronoun may refer to: words, or "start:end"
+    antecedent: str | None = None  # the right one of the candidates, if it is known
+    by: str = "word"  # word, or token to keep the subwords of a word apart
+    special: bool = True  # keep special tokens such as [CLS]; without them the rest of each row is scaled up
+    interface_language: str = field(default_factory=environment_language)  # language of the page, `en` or `zh`
+    output: str = "attention.html"  # file to write: .html for a page of all layers and heads, .parquet for a table
 
     def __post_init__(self) -> None:
         one_of("by", self.by, ("word", "token"))

@@ -52,23 +52,25 @@ def parse_size(name: str) -> EncoderSize:
 class Benchmark:
     """A comparison of speed with Hugging Face's BertModel and BertForMaskedLM, side by side in one process."""
 
-    what: str = (
-        "training"  # training, pretraining: tokens a second; extraction: sentences; step: the demo's, in operations
-    )
-    sizes: list[str] = field(default_factory=lambda: ["s", "m"])  # tiny, s, m or WIDTHxLAYERSxHEADS, as in 256x6x4
+    # training or pretraining, in tokens per second; extraction, in sentences per second; or step, the demo's training
+    # step, in operations per second.
+    what: str = "training"
+    sizes: list[str] = field(default_factory=lambda: ["s", "m"])  # tiny, s, m, or WIDTHxLAYERSxHEADS as in 256x6x4
     lengths: list[str] = field(default_factory=lambda: ["lognormal", "corpus"])
     data: Data = field(default=MISSING)  # the text to pre-train on
-    texts: list[str] = field(default_factory=lambda: list(TEXT_KINDS))  # of `data`: documents in chunks, or paragraphs
-    sentences: int = (
-        2000  # invented, of these lengths; a sample of chunks of text; or of the built-in corpus a language
-    )
-    batch_sentences: int = 64  # a padded batch; packed rows and buckets take as many real tokens on average
-    repeats: int = 5  # A B C A B C ...
-    clock: str = "wall"  # wall, or on a busy machine processor: the time that this process computed, all threads summed
-    steps: int = 8  # of training in each repeat, spread evenly over all batches; the others take every sentence
-    threads: int | None = None  # by default what torch chooses
+    texts: list[str] = field(default_factory=lambda: list(TEXT_KINDS))  # documents cut into chunks, or paragraphs
+    # How many there are: invented sentences of each kind of `lengths`; for pretraining, chunks of text; for step, items
+    # of the built-in corpus in each language.
+    sentences: int = 2000
+    batch_sentences: int = 64  # sentences per padded batch; packed rows and buckets take as many real tokens on average
+    repeats: int = 5  # how often each variant is measured, in turns: A B C A B C ...
+    # wall, or for a busy machine processor: the computing time of this process, summed over all threads.
+    clock: str = "wall"
+    # Training steps in each repeat, spread evenly over all batches; pretraining and extraction always take everything.
+    steps: int = 8
+    threads: int | None = None  # number of threads; by default torch decides
     seed: int = 0
-    output: str | None = None  # a JSON file with every number
+    output: str | None = None  # JSON file for all numbers
     trainer: Device = field(default_factory=Device)  # where it computes
 
     def __post_init__(self) -> None:

@@ -26,19 +26,19 @@ EXAMPLES = (
 class Explanation:
     """A calculation to walk through: an example, matrices of one's own, or a sentence of a trained run."""
 
-    example: str | None = None  # a built-in one; `list` lists them
-    matrices: str | None = None  # a YAML file of one's own matrices instead
-    text: str | None = None  # a sentence instead, explained on a trained run
-    run: str | None = None  # a run directory; of a sentence `outputs/demo` by default; with an example, its sentence
-    pronoun: str | None = None  # a word of the text, the second one as "it:2", or its characters as "start:end"
-    candidates: list[str] = field(default_factory=list)  # words of the text, or "start:end"; the model then answers
-    layer: int | None = None  # of a run; by default that of the head chosen on the development split
-    head: int | None = None  # by default the chosen one; of one's own matrices the first
-    row: str | None = None  # the token followed through all steps: a word, or its number from 0
-    interface_language: str | None = None  # of the explanation, `en` or `zh`; by default that of the text
-    form: str | None = None  # `short`, `terminal`, `page` or `json`; by default `short` of a text, else `terminal`
-    digits: int = 4  # behind the point; JSON has all of them
-    output: str | None = None  # the file of a page or of JSON; by default below `outputs/explain`
+    example: str | None = None  # a built-in example; `list` lists them
+    matrices: str | None = None  # instead, a YAML file with matrices of your own
+    text: str | None = None  # instead, a sentence that a trained run reads
+    run: str | None = None  # a run directory (`outputs/demo` for a text); with an example, the run reads its sentence
+    pronoun: str | None = None  # a word of the text ("it:2" for the second "it"), or its characters as "start:end"
+    candidates: list[str] = field(default_factory=list)  # words of the text, or "start:end"; the run then answers
+    layer: int | None = None  # layer of the run; by default that of the head chosen on the development split
+    head: int | None = None  # head of this layer; by default the chosen one, or the first of your own matrices
+    row: str | None = None  # the token to follow through all steps: a word, or its number from 0
+    interface_language: str | None = None  # language of the explanation, `en` or `zh`; by default that of the text
+    form: str | None = None  # `short`, `terminal`, `page` or `json`; by default `short` for a text, else `terminal`
+    digits: int = 4  # digits after the decimal point; JSON has all of them
+    output: str | None = None  # file for a page or JSON; by default in `outputs/explain`
 
     def __post_init__(self) -> None:
         sources = [name for name in ("example", "matrices", "text") if getattr(self, name) is not None]

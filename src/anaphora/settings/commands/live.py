@@ -16,9 +16,9 @@ class LivePage:
     """Models to ask in the browser."""
 
     any_model: ClassVar[bool] = True  # a model of transformers has no config.yaml
-    runs: list[str] = field(default_factory=lambda: ["outputs/demo"])  # runs, folders of models, or hf://owner/name
-    port: int = 8765  # of this machine's own address; 0 takes a free one
-    interface_language: str = field(default_factory=environment_language)  # of the page, which has a switch too
+    runs: list[str] = field(default_factory=lambda: ["outputs/demo"])  # runs, folders with models, or hf://owner/name
+    port: int = 8765  # port of this machine's own address; 0 for any free one
+    interface_language: str = field(default_factory=environment_language)  # language of the page (it has a switch)
     trainer: Device = field(default_factory=Device)  # where the runs compute
 
     def __post_init__(self) -> None:

@@ -13,18 +13,18 @@ from anaphora.base.errors import UserError
 class Replication:
     """Abnar and Zuidema 2020, table 1, on a task of generated sentences: raw attention, rollout, flow and blank-out."""
 
-    output: str = "outputs/replication"  # finished seeds in it are re-used
-    seeds: list[int] = field(default_factory=lambda: [0, 1, 2])  # one model each
-    sentences: int = 40_000  # to train on, all different; one in fifty is left for validation
-    items: int = 500  # test sentences to measure, none of them among the training sentences
+    output: str = "outputs/replication"  # folder for the results; finished seeds in it are re-used
+    seeds: list[int] = field(default_factory=lambda: [0, 1, 2])  # one model is trained for each
+    sentences: int = 40_000  # different sentences to train on; one in fifty is kept for validation
+    items: int = 500  # test sentences to measure; none of them is a training sentence
     layers: int = 6
     heads: int = 8
     width: int = 128
-    dropout: float = 0.1  # of the embedding, of every branch and of attention weights, in training only
-    masked: float = 0.05  # share of words masked in training, so that the model knows a blanked word
-    steps: int = 1000  # of training; one batch each
-    batch_tokens: int = 512  # of a batch at most, padding included
-    learning_rate: float = 1e-3  # the highest, after the warm-up
+    dropout: float = 0.1  # dropout rate of the embedding, of every branch and of attention weights, in training only
+    masked: float = 0.05  # share of words masked in training, so that the model knows blanked words
+    steps: int = 1000  # training steps, one batch each
+    batch_tokens: int = 512  # most tokens in a batch, padding included
+    learning_rate: float = 1e-3  # highest learning rate, reached after the warm-up
     trainer: Device = field(default_factory=Device)  # where it computes
 
     def __post_init__(self) -> None:

@@ -28,20 +28,20 @@ ALIGNMENT_MEASURES = ("candidate_accuracy", "antecedent_mass", "quad_accuracy")
 
 @dataclass(kw_only=True)
 class VerdictRule:
-    """One condition of a study's verdict: a measure's median over seeds, or that of its difference to another cell.
+    """One condition of a study's verdict: the median of a measure over seeds, or of its difference from another cell.
 
     It holds where it does so in every language that was measured, or in those that it names.
     """
 
     statement: str = MISSING  # the condition in words
     statement_zh: str | None = None  # the same in Chinese, for the Chinese page
-    cell: str = MISSING  # the cell or pool that it is about
+    cell: str = MISSING  # the cell or pool that the condition is about
     measure: str = "task_accuracy"  # a column of study.csv
-    seed_statistic: str = "median"  # of the seeds' values: median, lowest or highest
-    group: str = "all"  # which items: all, set, role or another group of study.csv
-    baseline_cell: str | None = None  # a cell that is subtracted, seed by seed
-    baseline_group: str | None = None  # a group that is subtracted; with `baseline_cell` the other cell's, else its own
-    languages: list[str] = field(default_factory=list)  # none named: every one measured
+    seed_statistic: str = "median"  # which of the seeds' values counts: median, lowest or highest
+    group: str = "all"  # the items: all, set, role, or another group in study.csv
+    baseline_cell: str | None = None  # a cell whose values are subtracted, seed by seed
+    baseline_group: str | None = None  # a group whose values are subtracted, from `baseline_cell` if that is set
+    languages: list[str] = field(default_factory=list)  # by default every language that was measured
     at_least: float | None = None
     at_most: float | None = None
 
@@ -53,15 +53,15 @@ class VerdictRule:
 
 @dataclass(kw_only=True)
 class Slurm:
-    """What each run of a study asks of a Slurm cluster, where `executor=slurm`."""
+    """What each run of a study requests from a Slurm cluster, if `executor=slurm`."""
 
-    minutes: int = 60  # of one run; a run that is cut off there is queued again and goes on
-    timeouts: int = 3  # how many times, until it counts as failed
-    memory: float | None = 4  # in GB
-    gpus: int = 0  # of each run
+    minutes: int = 60  # time limit of a run; a run that reaches it is queued again and resumed
+    timeouts: int = 3  # how often this may happen before the run counts as failed
+    memory: float | None = 4  # memory of each run, in GB
+    gpus: int = 0  # GPUs of each run
     partition: str | None = None  # by default the cluster's own
-    account: str | None = None  # to which its time is charged
-    setup: list[str] = field(default_factory=list)  # lines of shell before a run, for instance ["module load cuda"]
+    account: str | None = None  # account that is charged for the time
+    setup: list[str] = field(default_factory=list)  # shell commands before a run, for instance ["module load cuda"]
     more: list[str] = field(default_factory=list)  # other options of sbatch, for instance ["qos=long","exclusive"]
 
     def __post_init__(self) -> None:
@@ -81,37 +81,37 @@ class Slurm:
 class StudyPlan:
     """A study over many runs: every cell is a recipe, trained once a seed and measured."""
 
-    name: str = MISSING  # of the study's directory below `output`
-    question: str = MISSING  # what the study is to answer
+    name: str = MISSING  # name of the study's folder in `output`
+    question: str = MISSING  # the question that the study is to answer
     prediction: str = MISSING  # what is expected, and why
-    question_zh: str | None = None  # the question in Chinese, for the Chinese page; by default as it is
-    prediction_zh: str | None = None  # the prediction in Chinese
-    names: dict[str, str] = field(default_factory=dict)  # cells, pools, factors -> their names on pages and figures
-    names_zh: dict[str, str] = field(default_factory=dict)  # cells, pools, factors -> their Chinese names there
-    base: list[str] = field(default_factory=list)  # overrides of scripts/train.py with which every cell begins
+    question_zh: str | None = None  # the question in Chinese, for the Chinese page; by default the English one
+    prediction_zh: str | None = None  # the prediction in Chinese; by default the English one
+    names: dict[str, str] = field(default_factory=dict)  # cell, pool or factor -> its name on pages and figures
+    names_zh: dict[str, str] = field(default_factory=dict)  # cell, pool or factor -> its Chinese name there
+    base: list[str] = field(default_factory=list)  # overrides of scripts/train.py that all cells share
     factors: dict[str, dict[str, list[str]]] = field(default_factory=dict)  # factor -> cell -> its overrides
-    pairs: list[list[str]] = field(default_factory=list)  # cells whose changes are made together, to see interactions
+    pairs: list[list[str]] = field(default_factory=list)  # cells whose changes are combined, to see interactions
     pools: dict[str, list[str]] = field(default_factory=dict)  # pool -> cells whose runs are also summarised together
     seeds: list[int] = field(default_factory=lambda: [0, 1, 2, 3, 4])
     measures: list[str] = field(default_factory=lambda: ["scores"])
-    rules: list[VerdictRule] = field(default_factory=list)  # the claim holds where all of them do
-    solved: float = 0.98  # task accuracy from which on alignment is compared
-    minutes: float | None = None  # stop where the first run shows that all would take longer
-    executor: str = "here"  # where runs are trained: `here`, or `slurm` for jobs of a cluster
+    rules: list[VerdictRule] = field(default_factory=list)  # the claim holds if all of them do
+    solved: float = 0.98  # task accuracy from which a task counts as solved and alignment is compared
+    minutes: float | None = None  # stop if the first run shows that all runs would take longer than this
+    executor: str = "here"  # where runs are trained: `here`, or `slurm` for jobs on a cluster
     slurm: Slurm = field(default_factory=Slurm)  # what those jobs ask for
-    side_by_side: int = (
-        1  # runs at a time, each in a process of its own where more than one; jobs at a time on a cluster
-    )
-    threads: int | None = None  # of each run; by default what torch chooses, or the cores shared out; 1 on a cluster
-    only: list[str] = field(default_factory=list)  # cells to train and measure; none named: all
-    train: bool = True  # false: measure and show what has finished, train nothing
-    more: list[str] = field(default_factory=list)  # overrides behind every cell's own, for instance ['trainer=smoke']
-    items: int | None = None  # at most so many items of each split are measured
+    # Number of runs at a time, each in a process of its own if there are several; on a cluster, jobs at a time.
+    side_by_side: int = 1
+    threads: int | None = None  # threads of each run; by default torch decides, or the cores are shared; 1 on a cluster
+    only: list[str] = field(default_factory=list)  # cells to train and measure; by default all
+    train: bool = True  # false: train nothing, but measure and show what has finished
+    more: list[str] = field(default_factory=list)  # overrides after those of each cell, for instance ['trainer=smoke']
+    items: int | None = None  # about how many items of each split to measure; by default all
     trainer: RunsDevice = field(default_factory=RunsDevice)  # where runs are trained and measured
-    split: str = "test"  # where the head that the development split chose is measured
-    output: str = "outputs/studies"  # the folder of the studies
-    formats: list[str] = field(default_factory=lambda: [*FIGURE_FORMATS])  # of figures
-    interface_language: str = field(default_factory=environment_language)  # of pages and figures: en, zh, or both
+    split: str = "test"  # split on which the chosen head is measured
+    output: str = "outputs/studies"  # folder for all studies
+    formats: list[str] = field(default_factory=lambda: [*FIGURE_FORMATS])  # file formats of figures
+    # Language of pages, figures and messages: en, zh, or both (one page for each).
+    interface_language: str = field(default_factory=environment_language)
 
     def __post_init__(self) -> None:
         if not self.seeds or len(set(self.seeds)) != len(self.seeds) or min(self.seeds) < 0:

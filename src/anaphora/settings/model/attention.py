@@ -22,9 +22,9 @@ class MultiHead(Attention):
 
     kind: str = "multi_head"
     heads: int = 2
-    scaled: bool = True  # divide scores by the square root of the features a head has; false leaves them as they are
-    dropout: float = 0.0  # of single weights, in training only
-    head_dropout: float = 0.0  # of whole heads, in training only (Zhou et al. 2020)
+    scaled: bool = True  # divide scores by the square root of the number of features per head
+    dropout: float = 0.0  # dropout rate of single attention weights, in training only
+    head_dropout: float = 0.0  # dropout rate of whole heads, in training only (Zhou et al. 2020)
 
     def __post_init__(self) -> None:
         at_least("model.attention.heads", self.heads, 1)
@@ -52,7 +52,7 @@ class SharedQueryKey(MultiHead):
 
 @dataclass(kw_only=True)
 class Uniform(Attention):
-    """Every token attends to all tokens of its sentence alike: the control in which no map can say anything."""
+    """Every token attends equally to all tokens of its sentence: the control in which no map can show anything."""
 
     kind: str = "uniform"
     heads: int = 2
@@ -79,14 +79,14 @@ class Recurrent(Attention):
 
 @dataclass(kw_only=True)
 class Gru(Recurrent):
-    """No attention but gated recurrent units, half of the width a direction (Cho et al. 2014): there are no maps."""
+    """Gated recurrent units (Cho et al. 2014), half of the width in each direction, instead of attention: no maps."""
 
     kind: str = "gru"
 
 
 @dataclass(kw_only=True)
 class Lstm(Recurrent):
-    """No attention but long short-term memory, half of the width a direction (Hochreiter and Schmidhuber 1997)."""
+    """Long short-term memory (Hochreiter and Schmidhuber 1997), half of the width in each direction: no maps."""
 
     kind: str = "lstm"
 

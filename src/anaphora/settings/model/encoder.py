@@ -49,9 +49,9 @@ class Norm:
     """What keeps the features of a token at one scale, and where it stands; the variants are the subclasses."""
 
     kind: str = MISSING
-    placement: str = "pre"  # pre: inside the residual branch; post: after the sum
+    placement: str = "pre"  # pre: at the start of the residual branch; post: after the sum
     epsilon: float = 1e-5
-    embedding: bool = False  # one more norm, on the embedding with its positions, as BERT has it
+    embedding: bool = False  # a further norm on the embedding and its positions, as in BERT
 
     def __post_init__(self) -> None:
         one_of("model.norm.placement", self.placement, ("pre", "post"))
@@ -75,14 +75,14 @@ class RmsNorm(Norm):
 
 @dataclass(kw_only=True)
 class Initialisation:
-    """How the weights begin; the variants are the subclasses."""
+    """How the weights are initialised; the variants are the subclasses."""
 
     kind: str = MISSING
 
 
 @dataclass(kw_only=True)
 class Normal(Initialisation):
-    """Every weight from a normal distribution of one width (Devlin et al. 2019)."""
+    """All weights are drawn from one normal distribution (Devlin et al. 2019)."""
 
     kind: str = "normal"
     deviation: float = 0.02
@@ -101,15 +101,15 @@ class Xavier(Initialisation):
 
 @dataclass(kw_only=True)
 class Model:
-    """Shape of the encoder."""
+    """The shape of the encoder."""
 
     width: int = 128
     layers: int = 3
-    dropout: float = 0.0  # of the embedding and of every branch's output, in training only
-    values: str = "hidden"  # what attention mixes: the layer's own input, or in every layer the token's embedding
-    second_sequence: bool = False  # the pronoun is taken out of the text and queries it as a second sequence
-    tied_output: bool = False  # word prediction head and masked-language-model logits use the embedding's own weights
-    output_transform: bool = False  # a dense layer, activation and norm before those logits, as in BERT's output
+    dropout: float = 0.0  # dropout rate of the embedding and of every branch's output, in training only
+    values: str = "hidden"  # what attention mixes: the layer's own input (hidden), or the tokens' embeddings (token)
+    second_sequence: bool = False  # take the pronoun out of the text and let it query the text as a second sequence
+    tied_output: bool = False  # word prediction and masked-language-model logits use the embedding's own weights
+    output_transform: bool = False  # dense layer, activation and norm before the logits over the vocabulary, as in BERT
     position: Position = field(default=MISSING)
     attention: Attention = field(default=MISSING)
     feed_forward: FeedForward = field(default=MISSING)

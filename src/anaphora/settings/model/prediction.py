@@ -11,15 +11,15 @@ from anaphora.base.checks import at_least, between, one_of
 
 @dataclass(kw_only=True)
 class Prediction:
-    """How the answer leaves the encoder; the variants are the subclasses."""
+    """How the answer is computed from the encoder's states; the variants are the subclasses."""
 
     kind: str = MISSING
-    none_of_them: bool = False  # one more answer, "none of the candidates", for data that need it
+    none_of_them: bool = False  # allow a further answer, "none of the candidates", for data that need it
 
 
 @dataclass(kw_only=True)
 class NoPrediction(Prediction):
-    """No answers: masked-language-model training alone."""
+    """No answers: only masked-language-model training."""
 
     kind: str = "none"
 
@@ -33,10 +33,10 @@ class Word(Prediction):
 
 @dataclass(kw_only=True)
 class Slot(Prediction):
-    """The antecedent's slot: candidates are marked by random slot vectors, the pronoun's vector names the slot."""
+    """The antecedent's slot: vectors of random slots mark the candidates, and the pronoun's vector names a slot."""
 
     kind: str = "slot"
-    slots: int = 8  # the most candidates an item may have
+    slots: int = 8  # most candidates that an item may have
 
     def __post_init__(self) -> None:
         between("task.prediction.slots", self.slots, 2, 10_000)
@@ -47,7 +47,7 @@ class Pointer(Prediction):
     """One attention row is the answer, so the label trains that row: it counts as supervised."""
 
     kind: str = "pointer"
-    layer: int = -1  # negative counts from the last
+    layer: int = -1  # layer of this row; negative numbers count from the last
     head: int = 0
 
 
@@ -60,12 +60,12 @@ class Bilinear(Prediction):
 
 @dataclass(kw_only=True)
 class Pair(Prediction):
-    """A small network's score for each pair of pronoun vector and candidate vector, and for their product."""
+    """A small network scores each pair of pronoun vector and candidate vector, together with their product."""
 
     kind: str = "pair"
-    attention: bool = False  # reads the pronoun's weights on the candidate too, all heads: the label then trains them
-    hidden: int = 128  # features of the network between the pair and its score
-    dropout: float = 0.0  # of what the network reads and of its features, in training only
+    attention: bool = False  # also read the pronoun's weights on the candidate in all heads; the label then trains them
+    hidden: int = 128  # hidden features of this network
+    dropout: float = 0.0  # dropout rate of the network's input and its hidden features, in training only
 
     def __post_init__(self) -> None:
         at_least("task.prediction.hidden", self.hidden, 1)
@@ -74,11 +74,11 @@ class Pair(Prediction):
 
 @dataclass(kw_only=True)
 class Label(Prediction):
-    """The label of a whole text, from one vector of it."""
+    """The label of a whole text, predicted from a single vector."""
 
     kind: str = "label"
-    pooling: str = "mean"  # that vector: mean of all tokens' states, or the state of the first token, [CLS]
-    labels: list[str] = field(default_factory=list)  # by default those of the training split, sorted
+    pooling: str = "mean"  # the vector: the mean of all tokens' states (mean), or the state of [CLS] (first)
+    labels: list[str] = field(default_factory=list)  # the labels; by default those of the training split, sorted
 
     def __post_init__(self) -> None:
         one_of("task.prediction.pooling", self.pooling, ("mean", "first"))

@@ -30,7 +30,7 @@ _SORTS = {
     "silent_pointing": (None, True),
     "silent_elsewhere": (None, False),
 }
-"""Sorts of sentences: whether the answer is right, None without one, and whether the head points at the antecedent."""
+"""Sorts of sentences: whether the answer is right, None without one, and whether the head picks the antecedent."""
 _MOST = 2
 """Sentences of each sort and language."""
 

@@ -1,0 +1,119 @@
+"""What one word attends to in one head, and the words of a text that a user names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anaphora.analysis.scores.heads import Head
+from anaphora.api.html import weight_table
+from anaphora.base.errors import UserError
+from anaphora.data.example import Example
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from anaphora.report.figures.sheet import CandidateWords
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """What one word, or one mention of several words, attends to in one head.
+
+    Attributes:
+        text: the text.
+        words: the W words, or tokens, of the text.
+        spans: for each of the W words, where its characters start and end in the text; (0, 0) for a special token.
+        positions: the positions in `words` of the word or words that attend.
+        weights: (W,): the weight on each word, with a sum of 1; if several words attend, the mean of their rows.
+        head: the layer and the head.
+        example: the pronoun and its candidates, if they were given.
+    """
+
+    text: str
+    words: tuple[str, ...]
+    spans: tuple[tuple[int, int], ...]
+    positions: tuple[int, ...]
+    weights: NDArray[np.float32]
+    head: Head
+    example: Example | None = None
+
+    @property
+    def word(self) -> str:
+        """The word or words that attend, as the text writes them."""
+        first, last = self.positions[0], self.positions[-1]
+        return self.words[first] if first == last else self.text[self.spans[first][0] : self.spans[last][1]]
+
+    def to(self, mention: str | int) -> float:
+        """The weight on a word, or the sum of the weights on a mention of several words.
+
+        Args:
+            mention: the word or mention, given as in `Attention.row`.
+
+        Raises:
+            UserError: the mention is not in the text.
+        """
+        return float(self.weights[positions_of(mention, self.text, self.words, self.spans)].sum())
+
+    def top(self, count: int = 3) -> list[tuple[str, float]]:
+        """The words with the most weight, largest first; equal weights keep the order of the text.
+
+        Args:
+            count: how many words to return at most.
+        """
+        order = np.argsort(-self.weights, kind="stable")[:count]
+        return [(self.words[position], float(self.weights[position])) for position in order]
+
+    def plot(self) -> Figure:
+        """A picture of the text with a bar for the weight on every word.
+
+        If the row is the pronoun's, its candidates are marked.
+        """
+        from anaphora.report.figures.maps import pronoun_row_figure
+        from anaphora.report.figures.pictures import attention_title
+
+        right, others, attending = marked_words(self.positions, self.example, self.spans)
+        title = attention_title(self.words, self.weights, self.positions, right, others, self.head)
+        return pronoun_row_figure(self.words, self.weights, self.positions, right, others, title, attending)
+
+    def __repr__(self) -> str:
+        heaviest = ", ".join(f"{word} {weight:.2f}" for word, weight in self.top())
+        return f"<{self.word!r} attends to: {heaviest} (layer {self.head.layer}, head {self.head.head})>"
+
+    def _repr_html_(self) -> str:
+        title = f"{self.word}: layer {self.head.layer}, head {self.head.head}"
+        return weight_table(self.words, self.weights[None], title, (self.word,))
+
+
+def positions_of(mention: str | int, text: str, words: Sequence[str], spans: Sequence[tuple[int, int]]) -> list[int]:
+    """The words of a mention by their positions, in text order."""
+    if isinstance(mention, int):
+        if not 0 <= mention < len(words):
+            raise UserError(f"word ({mention}) must be a position from 0 to {len(words) - 1}")
+        return [mention]
+    if mention in words:
+        return [words.index(mention)]
+    from anaphora.data.own_sentence import find_span
+
+    start, end = find_span(text, mention, "word")
+    positions = [position for position, (left, right) in enumerate(spans) if left < end and start < right]
+    if not positions:
+        raise UserError(f"word ({mention}) covers no word of the text {text!r}")
+    return positions
+
+
+def marked_words(
+    attending: Sequence[int] | None, example: Example | None, spans: Sequence[tuple[int, int]]
+) -> tuple[CandidateWords, CandidateWords, str]:
+    """Antecedents, other candidates, and the role of what attends; only the pronoun's own row marks its candidates."""
+    from anaphora.report.figures.pictures import word_roles
+
+    if example is not None and attending is not None:
+        pronoun, antecedents, others = word_roles(example, spans)
+        if pronoun in attending:
+            return antecedents, others, "pronoun"
+    return [], [], "attending word"
