@@ -134,6 +134,9 @@ def sentences(run: OpenRun, quad: Quad) -> list[Sentence]:
 def draw(quad: Quad, lines: list[Sentence], language: str, stem: Path) -> list[Path]:
     """Write the picture as PNG, with its words in a language."""
     words = WORDS[language]
+    right = [sum(picked) for picked in zip(*(line.picks(quad.names[0]) for line in lines), strict=True)]
+    if right != [2, 2, 2, 4]:
+        raise SystemExit(f"the title says half for the heuristics and all for the head, but of 4 they pick {right}")
     pronoun = quad.pronoun_in[language]
     title, scale = words.title.format(pronoun=pronoun), words.scale.format(pronoun=pronoun)
     headings = [heading.format(name=quad.names[0]) for heading in (*words.heuristics, words.head)]
@@ -158,7 +161,6 @@ def draw(quad: Quad, lines: list[Sentence], language: str, stem: Path) -> list[P
             middle, top - 0.24, name, ha="center", fontsize=style.SMALL, linespacing=1.15,
             fontweight="bold" if name == words.head else "normal",
         )  # fmt: skip
-    right = [0] * 4
     for number, line in enumerate(lines):
         base = top - _HEADS - _LINE * (number + 0.65)
         left = margin
@@ -169,8 +171,7 @@ def draw(quad: Quad, lines: list[Sentence], language: str, stem: Path) -> list[P
                 _draw_word(sheet, line, word, at, base, box)
                 at += box + _GAP
             left += column
-        for column, (middle, picked) in enumerate(zip(middles, line.picks(quad.names[0]), strict=True)):
-            right[column] += picked
+        for middle, picked in zip(middles, line.picks(quad.names[0]), strict=True):
             _draw_mark(sheet, middle, base + _BOX / 2, picked)
     foot = top - _HEADS - _LINE * len(lines) - 0.13
     for column, middle in enumerate(middles):

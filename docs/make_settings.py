@@ -10,6 +10,7 @@ import ast
 import dataclasses
 import inspect
 import io
+import os
 import sys
 import tokenize
 import typing
@@ -19,11 +20,12 @@ from typing import Any
 from omegaconf import MISSING, OmegaConf
 
 from anaphora.base.device import Device, RunsDevice
+from anaphora.base.messages.translation import VARIABLE
 from anaphora.settings.commands.analysis import (
-    Analysis,
     AntecedentSelection,
     CrossValidation,
     Drawing,
+    Evaluation,
     Export,
     Extraction,
     LabelTable,
@@ -32,6 +34,7 @@ from anaphora.settings.commands.analysis import (
     Report,
     RunComparison,
     SampleSize,
+    Scoring,
     TrainedControls,
     Transfer,
 )
@@ -79,8 +82,8 @@ MEANINGS = {
     "Trainer.compile": "compile the encoder with torch before training",
     "Trainer.progress": "show a progress bar",
     "NameDecisions.data": "as in training; `gap` by default",
-    "RunQuery.split": "`train`, `dev` or `test`",
-    "Analysis.head": "head of this layer; give both or neither",
+    "RunItems.split": "`train`, `dev` or `test`",
+    "Evaluation.head": "head of this layer; give both or neither",
     "Report.split": "`train`, `dev` or `test`",
     "Report.formats": "file formats of figures: `png`, `svg`, `pdf`",
     "Report.protocol": "what was fixed beforehand; below",
@@ -104,6 +107,7 @@ MEANINGS = {
 
 def page() -> str:
     """The whole of docs/settings.md."""
+    os.environ.pop(VARIABLE, None)  # the language of pages is by default the writer's own
     parts = [
         "# Settings",
         "",
@@ -154,7 +158,7 @@ def page() -> str:
         "",
         "The files lie in [configs](../configs); the demo is [one of them](../configs/experiment/compositions.yaml).",
     ]
-    parts += ["", "## Analysing a run: `scripts/evaluate.py`, `scripts/score_attention.py`", "", *_table(Analysis, "")]
+    parts += ["", "## The answers of a run: `scripts/evaluate.py`", "", *_table(Evaluation, "")]
     parts += ["", "Other data are chosen as in training, for instance `data=jsonl data.path=items.jsonl`.", ""]
     parts += [
         "### `trainer`, here and for every command below that runs a model",
@@ -164,6 +168,7 @@ def page() -> str:
         *_table(Device, "trainer."),
         "",
     ]
+    parts += ["## Scores of all heads: `scripts/score_attention.py`", "", *_table(Scoring, ""), ""]
     parts += ["## Pictures of a sentence or of a run: `scripts/plot_attention.py`", "", *_table(Drawing, ""), ""]
     parts += ["## Attention rows as a table: `scripts/extract_attention.py`", "", *_table(Extraction, ""), ""]
     parts += ["## The report: `scripts/report.py`", "", *_table(Report, ""), ""]

@@ -25,11 +25,11 @@ from anaphora.runs.processes import started_processes
 from anaphora.runs.requeue import until_requeued
 from anaphora.runs.warm_start import with_start_model
 from anaphora.settings.commands.analysis import (
-    Analysis,
     AntecedentSelection,
     CorpusDescription,
     CrossValidation,
     Drawing,
+    Evaluation,
     Export,
     Extraction,
     LabelTable,
@@ -37,6 +37,7 @@ from anaphora.settings.commands.analysis import (
     Report,
     RunComparison,
     SampleSize,
+    Scoring,
     TrainedControls,
     Transfer,
 )
@@ -97,7 +98,7 @@ COMMANDS: dict[str, Command] = {
     "corpus": Command("corpus", CorpusDescription, "corpus:describe"),
     "cross_validate": Command("cross_validate", CrossValidation, "cross_validate:cross_validate"),
     "demo": Command("demo", Config, "demo:demonstrate"),
-    "evaluate": Command("analysis", Analysis, "evaluate:evaluate"),
+    "evaluate": Command("evaluate", Evaluation, "evaluate:evaluate"),
     "evidence": Command("evidence", TrainedControls, "evidence:train_controls"),
     "explain": Command("explain", Explanation, "explain:explain"),
     "export": Command("export", Export, "export:export"),
@@ -108,7 +109,7 @@ COMMANDS: dict[str, Command] = {
     "replicate": Command("replicate", Replication, "replicate:replicate"),
     "report": Command("report", Report, "report:report"),
     "sample_size": Command("sample_size", SampleSize, "sample_size:print_sample_sizes"),
-    "score_attention": Command("analysis", Analysis, "score_attention:score_heads"),
+    "score_attention": Command("score_attention", Scoring, "score_attention:score_heads"),
     "serve": Command("serve", LivePage, "serve:serve_page"),
     "study": Command("study", StudyPlan, "study:study"),
     "train": Command("train", Config, "train:train"),

@@ -22,10 +22,10 @@ from anaphora.settings.commands.analysis import SampleSize
 def scored(finished: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The finished run with its scores. Nobody writes into it."""
     from anaphora.commands.score_attention import score_heads
-    from anaphora.settings.commands.analysis import Analysis
+    from anaphora.settings.commands.analysis import Scoring
 
     run = Path(shutil.copytree(finished, tmp_path_factory.mktemp("scored") / "one"))
-    score_heads(Analysis(run=str(run), untrained=0))
+    score_heads(Scoring(run=str(run), untrained=0))
     return run
 
 

@@ -50,6 +50,7 @@ def mine(tmp_path: Path) -> Path:
         (TWO + "Y: [[1]]", "unknown field Y; allowed: X, C, W_Q"),
         (TWO + "sentence: {text: she}", "unknown field sentence"),
         (TWO + "slips: [{step: output}]", "must hold step, published and right"),
+        (TWO + "notes: Hello there", r"notes \('Hello there'\) must be a list of texts"),
         (TWO + "title: [a]", r"title \(\['a'\]\) must be text"),
         ("- 1", "must hold matrices by name"),
         ("X: [[1", "not readable as YAML"),

@@ -41,7 +41,7 @@ def test_heads_of_a_model_of_transformers_are_scored_on_ones_own_items(items: Pa
     assert row["items"] > 0 and 0 <= row["candidate_accuracy"] <= 1 and row["chance"] == 0.5
     assert row["low"] <= row["candidate_accuracy"] <= row["high"]
     assert row["best_shortcut"]
-    assert "BertModel, layer" in repr(scores)
+    assert "BertModel, layer" in repr(scores) and repr(scores).count(": en ") == 1 and repr(scores).count("; en ") == 0
     page = scores.page(tmp_path / "page.html").path.read_text(encoding="utf-8")
     assert "BertModel" in page and "https://" not in page
 

@@ -14,6 +14,7 @@ from anaphora.analysis.evidence.schema.evidence import Evidence
 from anaphora.analysis.evidence.schema.scores import Effect, Effects
 from anaphora.analysis.evidence.schema.typed_json import Interval
 from anaphora.report.figures import causal, heads, measures
+from anaphora.report.figures.panels import Mark, panel_figure, row_below
 from anaphora.report.wording import label, labels
 
 OPTIONAL: dict[str, Any] = {each.name: None for each in fields(Evidence) if each.default is None}
@@ -140,3 +141,10 @@ def test_controls_that_have_not_run_are_not_drawn(evidence: Evidence) -> None:
     assert {"this run", "uniform attention"} <= words_of(figure)
     assert "shuffled labels" not in words_of(figure)
     assert measures.controls_figure(replace(evidence, controls=dict.fromkeys(labels("controls")))) is None
+
+
+def test_rows_below_other_headings_print_the_whole_text_of_their_own() -> None:
+    rows = [(row_below("one", text), False) for text in ("his/her", "him/her")]
+    marks = {(name, "English"): [Mark(0.5, None, "black", "o")] for name, _ in rows}
+    figure = panel_figure("", rows, ["English"], marks, "", (0.0, 1.0))
+    assert {"his/her", "him/her"} <= words_of(figure)

@@ -14,7 +14,7 @@ from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from anaphora.base.errors import UserError
-from anaphora.settings.commands.analysis import ALL_CONTROLS, CONTROLS, Analysis, TrainedControls
+from anaphora.settings.commands.analysis import ALL_CONTROLS, CONTROLS, Scoring, TrainedControls
 from anaphora.settings.commands.attention import AttentionQuery
 from anaphora.settings.commands.benchmark import Benchmark
 from anaphora.settings.compose import with_quoted_texts
@@ -96,7 +96,7 @@ def test_every_option_of_every_group_composes_resolves_and_is_read_back(
 
 @pytest.mark.parametrize(
     ("primary", "settings"),
-    [("train", Config), ("demo", Config), ("analysis", Analysis), ("benchmark", Benchmark)],
+    [("train", Config), ("demo", Config), ("score_attention", Scoring), ("benchmark", Benchmark)],
 )
 def test_every_primary_config_resolves(primary: str, settings: type[Any], compose: Compose) -> None:
     assert isinstance(resolve(compose(primary=primary), settings), settings)

@@ -25,6 +25,7 @@ from anaphora.settings.training import Validation
 from anaphora.training import run
 from anaphora.training.callbacks import ValidationCheckpoint
 from anaphora.training.module import TrainingModule
+from anaphora.training.reuse import finish_training
 from anaphora.training.run import train
 
 Tiny = Callable[..., Config]
@@ -504,3 +505,5 @@ def test_a_training_that_diverges_stops_there_and_keeps_the_best_weights_before(
         train(tiny(tmp_path, "name=run"))
     assert load(tmp_path / "run").config.name == "run"
     assert record(tmp_path / "run")["steps"] == 4
+    with pytest.raises(UserError, match="run: its training diverged; delete the run to train it again, or name it"):
+        finish_training(tiny(tmp_path, "name=run"), "name it otherwise")

@@ -27,6 +27,7 @@ def attention(
     text: str,
     pronoun: str | None = None,
     candidates: Sequence[str] = (),
+    *,
     antecedent: str | None = None,
     by: str = "word",
     tokenizer: PreTrainedTokenizerBase | None = None,
@@ -59,7 +60,7 @@ def attention(
         raise UserError(f"antecedent ({antecedent!r}) must be one of candidates ({list(candidates)})")
     opened = open_any(model, tokenizer)
     if isinstance(opened, OpenRun):
-        return opened.attention(text, pronoun, candidates, by, antecedent)
+        return opened.attention(text, pronoun, candidates, antecedent=antecedent, by=by)
     example = None if pronoun is None else example_from_query(text, pronoun, candidates, antecedent)
     tokens, maps = opened.maps(text)
     return labelled_attention(

@@ -29,7 +29,8 @@ class Row:
         words: the W words, or tokens, of the text.
         spans: for each of the W words, where its characters start and end in the text; (0, 0) for a special token.
         positions: the positions in `words` of the word or words that attend.
-        weights: (W,): the weight on each word, with a sum of 1; if several words attend, the mean of their rows.
+        weights: (W,): the weight on each word; if several words attend, the mean of their rows. The sum is 1, or
+            less in a `window` of the text.
         head: the layer and the head.
         example: the pronoun and its candidates, if they were given.
     """

@@ -73,8 +73,9 @@ class OpenRun:
         text: str,
         pronoun: str | None = None,
         candidates: Sequence[str] = (),
-        by: str = "word",
+        *,
         antecedent: str | None = None,
+        by: str = "word",
     ) -> Attention:
         """The attention of every layer and head when the run reads one text.
 
@@ -85,9 +86,9 @@ class OpenRun:
                 was trained with `model.second_sequence`.
             candidates: what the pronoun may refer to, each as it stands in the text, or as "start:end". If the run was
                 trained with the prediction head `slot`, the candidates are marked in its input.
+            antecedent: the right one of the candidates, if it is known.
             by: "word" merges the subwords of a word: the weights on them are summed, and their rows are averaged.
                 "token" keeps all tokens apart.
-            antecedent: the right one of the candidates, if it is known.
 
         Raises:
             UserError: a word is not in the text, candidates are given without a pronoun, or the run cannot read the

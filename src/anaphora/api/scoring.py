@@ -22,6 +22,7 @@ from anaphora.analysis.evidence.other_models import evidence_from_records
 from anaphora.analysis.evidence.schema.evidence import Evidence, every_group
 from anaphora.analysis.maps.capture import capture_run
 from anaphora.analysis.maps.record import AttentionRecord
+from anaphora.analysis.scores.cells import ALL
 from anaphora.analysis.scores.heads import Head, existing_head, mean_chance
 from anaphora.api.html import AttentionPage
 from anaphora.api.models import open_any, untrained_model
@@ -114,7 +115,7 @@ class Scores:
             }
 
     def __repr__(self) -> str:
-        whole = [row for row in self._rows() if row["kind"] == "main"] or list(self._rows())
+        whole = [row for row in self._rows() if row["kind"] == ALL]
         parts = (
             f"{row['language']} {row['candidate_accuracy']:.1%} of {row['items']} (chance {row['chance']:.1%})"
             for row in whole

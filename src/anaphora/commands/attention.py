@@ -26,8 +26,8 @@ def show_attention(settings: AttentionQuery) -> None:
         settings.text,
         settings.pronoun,
         settings.candidates,
-        settings.antecedent,
-        settings.by,
+        antecedent=settings.antecedent,
+        by=settings.by,
     )
     if not settings.special:
         maps = maps.without_special()

@@ -25,12 +25,12 @@ from anaphora.report.terminal import in_language_of_messages, print_phrase
 from anaphora.report.wording import label, phrase
 from anaphora.runs.directory import Run, load
 from anaphora.runs.items import encode, evaluation_splits
-from anaphora.settings.commands.analysis import Analysis
+from anaphora.settings.commands.analysis import Evaluation
 from anaphora.settings.data import LabelledText, TextCorpus
 from anaphora.settings.model.prediction import Label, NoPrediction
 
 
-def evaluate(settings: Analysis) -> None:
+def evaluate(settings: Evaluation) -> None:
     """Answer every item of a split: task accuracy by language, kind of cue and type, the worst template named."""
     run = load(settings.run, settings.trainer)
     with held_output(settings.output, run.directory / "evaluation") as folder:
@@ -38,7 +38,7 @@ def evaluate(settings: Analysis) -> None:
         (evaluate_texts if of_texts else evaluate_examples)(run, settings, folder)
 
 
-def evaluate_examples(run: Run, settings: Analysis, folder: Path) -> None:
+def evaluate_examples(run: Run, settings: Evaluation, folder: Path) -> None:
     """Answer every pronoun of a split, and report the accuracy by language, kind of cue and type."""
     requested = requested_head(settings, run)
     material = evaluation_splits(run, settings.split, settings.data, settings.items)
@@ -80,7 +80,7 @@ def print_accuracy(run: str, split: str, rows: Sequence[Mapping[str, Any]]) -> N
     console.print(table)
 
 
-def evaluate_texts(run: Run, settings: Analysis, folder: Path) -> None:
+def evaluate_texts(run: Run, settings: Evaluation, folder: Path) -> None:
     """Label every text of a split beside a bag of words, or report the perplexity of masked tokens."""
     source = settings.data or run.config.data
     corpus = load_corpus(source)

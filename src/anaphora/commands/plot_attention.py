@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -38,7 +37,7 @@ def plot(settings: Drawing) -> None:
             paths = save_in_languages(sentence_figures(run, settings), folder / "sentence", settings.formats, suffixes)
         else:
             with working("reading the data") as progress:
-                headline = headline_of(run, replace(settings, untrained=0), progress)
+                headline = headline_of(run, settings, 0, progress)
             paths = [
                 *save_in_languages(lambda: score_figures(headline), folder, settings.formats, suffixes),
                 *save_in_languages(example_figures(headline), folder, settings.formats, suffixes),

@@ -10,24 +10,24 @@ from anaphora.base.console import say, working
 from anaphora.commands.shared import headline_of, held_output, is_of_transformers, named_head
 from anaphora.report.terminal import print_causal, print_headline
 from anaphora.runs.directory import load, results_folder
-from anaphora.settings.commands.analysis import Analysis
+from anaphora.settings.commands.analysis import Scoring
 from anaphora.settings.data import NoData
 
 
-def score_heads(settings: Analysis) -> Measurement:
+def score_heads(settings: Scoring) -> Measurement:
     """Choose a head on development, measure it on the split, write `metrics.json` and tables, print the headline."""
     if is_of_transformers(settings.run):
         return score_transformers(settings)
     run = load(settings.run, settings.trainer)
     with held_output(settings.output, run.directory) as folder:
         with working("reading the data") as progress:
-            headline = headline_of(run, settings, progress, keep_rows=False)
+            headline = headline_of(run, settings, settings.untrained, progress, keep_rows=False)
         write_evidence(headline, folder)
     print_headline(headline.evidence())
     return headline
 
 
-def score_transformers(settings: Analysis) -> Measurement:
+def score_transformers(settings: Scoring) -> Measurement:
     """The same of a model of `transformers`, with the causal tests where it can be asked."""
     model = open_any(settings.run, device=settings.trainer)
     with held_output(settings.output, results_folder(settings.run)) as folder:

@@ -25,7 +25,7 @@ from anaphora.runs.directory import Run, load, locked_run
 from anaphora.runs.items import evaluation_splits
 from anaphora.runs.presence import run_directories
 from anaphora.runs.warm_start import holds_run, is_pretrained
-from anaphora.settings.commands.analysis import Analysis, RunQuery
+from anaphora.settings.commands.analysis import Evaluation, SentenceOrItems
 from anaphora.settings.model.attention import heads_of
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ OWN_FOLDS_SUFFIX = "_on_own_folds"
 """The suffix of a shortcut that is fitted on other folds of the items."""
 
 
-def sentence_of(settings: RunQuery) -> Example:
+def sentence_of(settings: SentenceOrItems) -> Example:
     """The sentence that a command names, with its pronoun and candidates."""
     assert settings.text is not None
     assert settings.pronoun is not None
@@ -44,7 +44,7 @@ def sentence_of(settings: RunQuery) -> Example:
     )
 
 
-def named_head(settings: Analysis) -> Head | None:
+def named_head(settings: Evaluation) -> Head | None:
     """The head that a command names, whether a model has it or not."""
     return None if settings.layer is None or settings.head is None else Head(settings.layer, settings.head)
 
@@ -64,7 +64,7 @@ def scored_evidence(run: str, split: str) -> Evidence:
     return stored
 
 
-def requested_head(settings: Analysis, run: Run) -> Head | None:
+def requested_head(settings: Evaluation, run: Run) -> Head | None:
     """The head that a command names, if it does.
 
     Raises:
@@ -86,12 +86,13 @@ def held_output(output: str | None, default: Path) -> Iterator[Path]:
         yield folder
 
 
-def headline_of(run: Run, settings: Analysis, progress: Progress, keep_rows: bool = True) -> Headline:
+def headline_of(run: Run, settings: Evaluation, untrained: int, progress: Progress, keep_rows: bool = True) -> Headline:
     """The head that development chooses, or the one that a command names, measured on the split that it names.
 
     Args:
         run: whose heads.
         settings: of the command.
+        untrained: how many models at random starts are measured beside it.
         progress: is called with the name of each stage.
         keep_rows: whether the rows of the measured items are needed afterwards.
     """
@@ -103,7 +104,7 @@ def headline_of(run: Run, settings: Analysis, progress: Progress, keep_rows: boo
         splits.development,
         splits.measured,
         settings.split,
-        settings.untrained,
+        untrained,
         chosen=requested,
         progress=progress,
         keep_rows=keep_rows,

@@ -163,10 +163,18 @@ def _checked(name: str, plain: dict[str, Any]) -> Calculation:
         heads=heads,
         scaled=scale,
         row=row_index(plain.get("row", 0), queries),
-        notes=tuple(_text("notes", note) for note in plain.get("notes") or ()),
+        notes=_notes(plain.get("notes")),
         slips=_errata(plain.get("slips") or []),
         sentence=plain.get("sentence") or {},
     )
+
+
+def _notes(notes: Any) -> tuple[str, ...]:
+    if notes is None:
+        return ()
+    if not isinstance(notes, list):
+        raise UserError(f"notes ({notes!r}) must be a list of texts")
+    return tuple(_text("notes", note) for note in notes)
 
 
 def row_index(name: Any, labels: tuple[str, ...]) -> int:

@@ -145,8 +145,8 @@ class ValidationCheckpoint(lightning.Callback):
     def on_fit_end(self, trainer: lightning.Trainer, module: lightning.LightningModule) -> None:
         self.finish()
 
-    def finish(self) -> None:
-        """Write what training reached."""
+    def finish(self, *, diverged: bool = False) -> None:
+        """Write what training reached, and whether it ended because the loss diverged."""
         if not self._writes:
             return
         record = {
@@ -157,6 +157,8 @@ class ValidationCheckpoint(lightning.Callback):
             "best_validation": self._best(),
             "validations": self.validations,
         }
+        if diverged:
+            record["diverged"] = True
         write_json(self.layout.training, record)
 
     def keep_best_weights(self) -> None:
@@ -173,7 +175,7 @@ class ValidationCheckpoint(lightning.Callback):
         best = self.validations[self._best()] if self.validations else {}
         if self.keep == "last" or "validation/loss" not in best:
             return "no weights are kept"
-        self.finish()
+        self.finish(diverged=True)
         self.keep_best_weights()
         return f"the best weights before, of step {best['step']:.0f}, are kept in {self.layout.weights}"
 

@@ -11,7 +11,7 @@ from anaphora.base.console import console
 from anaphora.base.device import evaluation_device
 from anaphora.base.errors import UserError
 from anaphora.base.messages.translation import in_interface_language
-from anaphora.runs.directory import Run, RunFiles, load, tidy
+from anaphora.runs.directory import Run, RunFiles, load, tidy, training_record
 from anaphora.runs.reuse import same_settings
 from anaphora.settings.run import Config
 from anaphora.settings.stored import read
@@ -34,7 +34,7 @@ def finish_training(config: Config, advice: str, report: Callable[[str], None] |
         Its directory.
 
     Raises:
-        UserError: the directory holds a run with other settings, or the training cannot begin.
+        UserError: the directory holds a run with other settings or one that diverged, or the training cannot begin.
     """
     assert config.name is not None
     directory = Path(config.output) / config.name
@@ -43,6 +43,9 @@ def finish_training(config: Config, advice: str, report: Callable[[str], None] |
     if layout.config.exists() and not same_settings(read(layout.config), config):
         raise UserError(f"{directory} holds a run with other settings; {advice}")
     if layout.weights.exists():
+        # Its weights are the best before; whoever wants the whole training must not get them in its place.
+        if training_record(directory).get("diverged"):
+            raise UserError(f"{directory}: its training diverged; delete the run to train it again, or {advice}")
         tidy(directory)
         report(in_interface_language(f"{directory}: finished; its weights are re-used"))
         return directory

@@ -55,7 +55,7 @@ POINTS = Head(1, 0)
 
 
 def by_hand(one: dict[str, Any]) -> Maps:
-    """Two layers of two heads over nine tokens: head 0 of layer 1 picks the antecedent, the others at [CLS]."""
+    """Two layers of two heads over nine tokens: head 0 of layer 1 picks the antecedent, the others attend to [CLS]."""
     maps = np.full((2, 2, 9, 9), 0.02, dtype=np.float32)
     maps[..., 0] = 0.84
     maps[1, 0, PRONOUN] = 0.02

@@ -28,7 +28,7 @@ MEANS = [
 def item(
     right: int, language: str = "en", gold: int = 0, group: str = "", minimal_pair: str = "", **factors: str
 ) -> AttentionRecord:
-    """Two candidates of which head 1 picks the antecedent where `right`; head 0 always at the first."""
+    """Two candidates of which head 1 picks the antecedent where `right`, and head 0 always the first."""
     rows = np.full((1, 2, 4), 0.1, dtype=np.float32)
     rows[0, 0, 0] = rows[0, 1, gold if right else 1 - gold] = 0.7
     example = Example(

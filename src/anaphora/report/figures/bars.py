@@ -43,7 +43,7 @@ def share_points_figure(rows: Sequence[SharePoint], title: str = "", label: str 
         UserError: no rows, or a value or bound outside [0, 1].
     """
     if not rows:
-        raise UserError("strata_bars needs at least one row")
+        raise UserError("a figure of bars needs at least one row")
     for row in rows:
         for bound in (row.value, row.low, row.high, *row.baselines.values()):
             if bound is not None and not 0 <= bound <= 1:

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from anaphora.analysis.evidence.schema.causal import CausalCell
 from anaphora.analysis.evidence.schema.scores import Groups
 from anaphora.report.figures import style
-from anaphora.report.figures.panels import Curve, Mark, Marks, axis_limits, curve_figure, panel_figure
+from anaphora.report.figures.panels import Curve, Mark, Marks, axis_limits, curve_figure, panel_figure, row_below
 from anaphora.report.figures.style import figure_style
 from anaphora.report.groups import kind_groups
 from anaphora.report.wording import label, labels, phrase
@@ -37,7 +37,7 @@ def knockout_figure(cells: Groups[CausalCell]) -> Figure | None:
         if edges:
             rows.append((group.label, True))
         for edge in edges:
-            name = f"{group.label}/{label('edges', edge)}"
+            name = row_below(group.label, label("edges", edge))
             rows.append((name, False))
             for scope, title in labels("scopes").items():
                 loss = losses.get((edge, scope))

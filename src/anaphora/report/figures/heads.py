@@ -295,7 +295,7 @@ def contoured_head_grid(
         title: stands above the grid.
 
     Raises:
-        UserError: as `heads.head_grid`.
+        UserError: shapes that do not fit, values not finite, a chosen head that does not exist.
     """
     key = "" if threshold is None else phrase("figures", "contour", threshold=format_short_percent(threshold))
     figure = head_grid_figure(scores, chance, chosen, title, note=key)

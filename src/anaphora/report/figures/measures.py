@@ -9,7 +9,15 @@ from matplotlib.figure import Figure
 from anaphora.analysis.evidence.schema.evidence import Control, Evidence
 from anaphora.analysis.evidence.schema.scores import AccuracyCell, Cell, Effects, FactorValue, Groups, MapScores
 from anaphora.report.figures import style
-from anaphora.report.figures.panels import Mark, Marks, accuracy_legend, accuracy_marks, axis_limits, panel_figure
+from anaphora.report.figures.panels import (
+    Mark,
+    Marks,
+    accuracy_legend,
+    accuracy_marks,
+    axis_limits,
+    panel_figure,
+    row_below,
+)
 from anaphora.report.figures.style import figure_style
 from anaphora.report.groups import kind_groups
 from anaphora.report.wording import label, labels, language_name, phrase
@@ -120,7 +128,7 @@ def factors_figure(
             for cell in cells:
                 cell_marks = accuracy_marks(cell)
                 if cell_marks:
-                    row = f"{factor}/{label('factor_values', cell.value)}"
+                    row = row_below(factor, label("factor_values", cell.value))
                     values[row] = None
                     marks[row, language_name(language)] = cell_marks
         if values:

@@ -46,6 +46,8 @@ class Curve:
 Marks = dict[tuple[str, str], list[Mark]]
 _Legend = Sequence[tuple[str, str, str]]
 _ROW_HEIGHT = 0.185
+_BELOW = "\x1f"
+"""Between a heading and the text of a row in its name; the unit separator is no part of a text."""
 """Height in inches of one row of marks."""
 _LEGEND_SIGN, _LEGEND_LINE = 0.46, 0.2
 """Inches that the widest sign of a legend takes with the gaps around it, and from one line of a legend to the next."""
@@ -73,6 +75,11 @@ def accuracy_marks(cell: Cell | AccuracyCell) -> list[Mark]:
     return marks if any(mark.form != "tick" for mark in marks) else []
 
 
+def row_below(heading: str, text: str) -> str:
+    """The name of a row of `panel_figure` that prints `text`, which rows below other headings may print too."""
+    return f"{heading}{_BELOW}{text}"
+
+
 def axis_limits(marks: Marks, low: float, high: float) -> tuple[float, float]:
     """The axis that holds every mark and interval, and at least `low` to `high`."""
     ends = [end for row_marks in marks.values() for mark in row_marks for end in (mark.value, *(mark.ends or ()))]
@@ -90,10 +97,10 @@ def panel_figure(
     points: bool = False,
     key: _Legend = (),
 ) -> Figure:
-    """Columns of axes that share their rows. A row is (name, whether it is a heading); of "a/b" only b is printed."""
+    """Columns of axes that share their rows. A row is (name, whether it is a heading)."""
     if not rows or not panels:
         raise UserError("a figure of panels needs at least one row and one panel")
-    texts = [drawable_text(name if heading else name.rpartition("/")[2]) for name, heading in rows]
+    texts = [drawable_text(name if heading else name.rpartition(_BELOW)[2]) for name, heading in rows]
     left = (
         0.15 + max(text_width(text, style.TEXT, bold=head) for text, (_, head) in zip(texts, rows, strict=True)) + 0.12
     )

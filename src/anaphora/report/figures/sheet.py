@@ -147,7 +147,7 @@ def role_frame(left: float, bottom: float, width: float, height: float, role: st
 
 
 def draw_colour_bar(axes: Axes, colours: Colormap, norm: Normalize, label: str, limits: tuple[float, float]) -> None:
-    """A horizontal scale of the colours in use."""
+    """A vertical scale of the colours in use."""
     low, high = limits
     edges = np.linspace(low, high, 65)
     middles = (edges[:-1] + edges[1:])[:, None] / 2

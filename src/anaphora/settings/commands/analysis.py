@@ -32,16 +32,11 @@ class Protocol:
 
 
 @dataclass(kw_only=True)
-class RunQuery:
-    """A run, and the items of a split or the one sentence that it reads."""
+class RunItems:
+    """A run, and the items of a split that it reads."""
 
     run: str = "outputs/demo"  # a run directory, a folder of pretrained weights, or hf://owner/name
     data: Data | None = None  # other data than the run's own, for instance data=jsonl data.path=items.jsonl
-    text: str | None = None  # a sentence of your own instead of data
-    pronoun: str | None = None  # a word of the text ("it:2" for the second "it"), or its characters as "start:end"
-    candidates: list[str] = field(default_factory=list)  # what the pronoun may refer to: words, or "start:end"
-    antecedent: str | None = None  # the right one of the candidates, if it is known
-    language: str | None = None  # language of the text; by default its characters decide
     split: str = "test"
     items: int | None = None  # about how many items of the split to use; by default all
     output: str | None = None  # folder for the files; by default in the run directory
@@ -51,29 +46,50 @@ class RunQuery:
         one_of("split", self.split, SPLITS)
         if self.items is not None:
             at_least("items", self.items, 1)
-        if self.antecedent is not None and self.antecedent not in self.candidates:
-            raise ValueError(f"antecedent ({self.antecedent!r}) must be one of candidates ({self.candidates})")
 
 
 @dataclass(kw_only=True)
-class Analysis(RunQuery):
-    """A question to a stored run."""
+class Evaluation(RunItems):
+    """The answers of a run, and one of its heads beside them."""
 
     layer: int | None = None  # layer of the head; by default that of the head chosen on the development split
     head: int | None = None
-    untrained: int = 20  # number of untrained models to measure as a control
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        at_least("untrained", self.untrained, 0)
-        if (self.text is None) != (self.pronoun is None):
-            raise ValueError("text and pronoun go together: give both, or neither to use data")
         if (self.layer is None) != (self.head is None):
             raise ValueError("layer and head go together: give both, or neither for the head chosen on development")
 
 
 @dataclass(kw_only=True)
-class Drawing(Analysis):
+class Scoring(Evaluation):
+    """Scores of all heads of a run."""
+
+    untrained: int = 20  # number of untrained models to measure as a control
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        at_least("untrained", self.untrained, 0)
+
+
+@dataclass(kw_only=True)
+class SentenceOrItems(RunItems):
+    """A run, and the items of a split or the one sentence that it reads."""
+
+    text: str | None = None  # a sentence of your own instead of data
+    pronoun: str | None = None  # a word of the text ("it:2" for the second "it"), or its characters as "start:end"
+    candidates: list[str] = field(default_factory=list)  # what the pronoun may refer to: words, or "start:end"
+    antecedent: str | None = None  # the right one of the candidates, if it is known
+    language: str | None = None  # language of the text; by default its characters decide
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.antecedent is not None and self.antecedent not in self.candidates:
+            raise ValueError(f"antecedent ({self.antecedent!r}) must be one of candidates ({self.candidates})")
+
+
+@dataclass(kw_only=True)
+class Drawing(Evaluation, SentenceOrItems):
     """Pictures of one sentence, or of a run's scores."""
 
     formats: list[str] = field(default_factory=lambda: [*FIGURE_FORMATS])
@@ -82,6 +98,8 @@ class Drawing(Analysis):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if (self.text is None) != (self.pronoun is None):
+            raise ValueError("text and pronoun go together: give both, or neither to use data")
         figure_formats(self.formats)
         if not self.formats:
             raise ValueError(f"formats ([]) must name at least one of {', '.join(FIGURE_FORMATS)}")
@@ -89,7 +107,7 @@ class Drawing(Analysis):
 
 
 @dataclass(kw_only=True)
-class Extraction(RunQuery):
+class Extraction(SentenceOrItems):
     """What to write of the attention of a run: the rows of pronouns, or of the words of plain text."""
 
     # For texts without pronoun questions: the words whose rows are written; by default all words.

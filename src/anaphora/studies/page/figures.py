@@ -17,7 +17,7 @@ from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 from anaphora.analysis.scores.cells import KINDS
 from anaphora.report.figures import style
 from anaphora.report.figures.fonts import drawable_text
-from anaphora.report.figures.panels import Mark, panel_figure
+from anaphora.report.figures.panels import Mark, panel_figure, row_below
 from anaphora.report.figures.sheet import Heading, Sheet, legend_lines, text_width, wrapped_title
 from anaphora.report.figures.style import figure_style
 from anaphora.report.wording import label, labels, language_name, phrase
@@ -89,8 +89,7 @@ def cells_figure(study: Study, language: str) -> Figure | None:
         if cell["factor"] and cell["factor"] != factor:
             rows.append((factor_label(cell["factor"], names), True))
         factor = cell["factor"]
-        # Of "a/b" the figure prints b alone.
-        name = f"{cell['name']}/{cell_label(cell['name'], names).replace('/', '／')}"
+        name = row_below(cell["name"], cell_label(cell["name"], names))
         rows.append((name, False))
         row_groups = cue_groups(groups)
         for index, group in enumerate(row_groups):
@@ -145,7 +144,7 @@ def interventions_figure(study: Study) -> Figure | None:
     marks: dict[tuple[str, str], list[Mark]] = {}
     for cell in _measured_cells(study):
         kinds = [kind for kind in KINDS if any(kind in groups for groups in cell["groups"].values())]
-        kind_rows = {kind: f"{cell['name']}/{items_label(kind)}" for kind in kinds}
+        kind_rows = {kind: row_below(cell["name"], items_label(kind)) for kind in kinds}
         rows += [(cell_label(cell["name"], names), True), *((name, False) for name in kind_rows.values())]
         for language, groups in cell["groups"].items():
             for kind, name in kind_rows.items():

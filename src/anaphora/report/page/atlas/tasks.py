@@ -8,7 +8,7 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from anaphora.report.figures import style
-from anaphora.report.figures.panels import Mark, Marks, panel_figure
+from anaphora.report.figures.panels import Mark, Marks, panel_figure, row_below
 from anaphora.report.figures.style import figure_style
 from anaphora.report.numbers import NOT_MEASURED, format_count, format_number, format_percent
 from anaphora.report.page.atlas.entry import AtlasEntry, Rows, interval_of, numbered_head, row_of
@@ -147,8 +147,7 @@ def names_figure(lines: Sequence[tuple[str, Mapping[str, Any]]], language: str) 
     for model, row in lines:
         if (model, True) not in rows:
             rows.append((model, True))
-        # What stands before the last slash tells the rows of models apart and is not drawn.
-        name = f"{model}/{label('name_policies', row['policy'].replace(' ', '_'), language)}"
+        name = row_below(model, label("name_policies", row["policy"].replace(" ", "_"), language))
         rows.append((name, False))
         marks[name, ""] = [
             Mark(row["masculine"], None, style.DISTRACTOR, "tick"),
