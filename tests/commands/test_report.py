@@ -294,7 +294,7 @@ def test_maps_of_any_library_go_all_the_way_to_a_page(tmp_path: Path) -> None:
         "theirs",
         development,
         measured,
-        answers,
+        answers=answers,
         maps=whole,
         training=[one.example for one in development],
     )

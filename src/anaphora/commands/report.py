@@ -139,6 +139,7 @@ def report_on_records(
     name: str,
     development: Sequence[AttentionRecord],
     measured: Sequence[AttentionRecord],
+    *,
     answers: Sequence[int] | None = None,
     subject: Subject | None = None,
     training: Sequence[Example] = (),
@@ -172,7 +173,14 @@ def report_on_records(
             )
     with locked_directory(folder):
         measurement, evidence = evidence_from_records(
-            name, development, measured, answers, subject, training, split, fixed
+            name,
+            development,
+            measured,
+            answers=answers,
+            subject=subject,
+            training=training,
+            split=split,
+            fixed=fixed,
         )
         _write_records_report(folder, name, measurement, evidence, whole, split)
     return evidence

@@ -108,7 +108,7 @@ def test_a_model_by_hand_gets_every_part_of_the_evidence() -> None:
     answers = [one.example.antecedents[0] for one in measured]
     training = [one.example for one in records(("greeted", "hired"), by_hand)]
     measured_evidence, evidence = evidence_from_records(
-        "by hand", records(DEVELOPMENT, by_hand), measured, answers, subject, training
+        "by hand", records(DEVELOPMENT, by_hand), measured, answers=answers, subject=subject, training=training
     )
     metrics = evidence.to_json()
     assert json.loads(json.dumps(metrics, allow_nan=False)) == metrics
@@ -192,9 +192,9 @@ def test_what_does_not_fit_is_reported_with_what_was_expected() -> None:
         with pytest.raises(UserError, match=message):
             evidence_from_records("theirs", *arguments, **more)
 
-    fails(r"answers: there are 2; expected 12", development, measured, [0, 1])
+    fails(r"answers: there are 2; expected 12", development, measured, answers=[0, 1])
     fails(r'answers\[1\]: 2 is not a candidate; expected 0 to 1, or -1 for "none of them"', development, measured,
-          [0, 2, *[0] * 10])  # fmt: skip
+          answers=[0, 2, *[0] * 10])  # fmt: skip
     fails(r"measured\[0\]: 'Anna visited Emma because she was lonely.' is also a development sentence", development,
           development)  # fmt: skip
     other = records(DEVELOPMENT, lambda one: by_hand(one)[:1])

@@ -33,6 +33,7 @@ def evidence_from_records(
     name: str,
     development: Sequence[AttentionRecord],
     measured: Sequence[AttentionRecord],
+    *,
     answers: Sequence[int] | None = None,
     subject: Subject | None = None,
     training: Sequence[Example] = (),
