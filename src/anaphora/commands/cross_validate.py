@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from rich import box
@@ -11,14 +10,11 @@ from rich.table import Table
 
 from anaphora.analysis.tasks.answered import MODEL, NONE_OF_THEM, accuracy_table, check_factors
 from anaphora.analysis.tasks.folds import answer_folds, check_folds, fold_count
-from anaphora.base.console import print_table, say, working
-from anaphora.base.files import check_writable, write_csv
-from anaphora.commands.shared import policy_name, value_cell
+from anaphora.base.console import print_table, working
+from anaphora.commands.shared import TableFile, load_runs, policy_name, value_cell
 from anaphora.report.numbers import format_percent, format_range
 from anaphora.report.terminal import in_language_of_messages
 from anaphora.report.wording import label, phrase
-from anaphora.runs.directory import load
-from anaphora.runs.presence import run_directories
 from anaphora.settings.commands.analysis import CrossValidation
 
 
@@ -28,9 +24,8 @@ def cross_validate(settings: CrossValidation) -> list[dict[str, Any]]:
     Raises:
         UserError: the runs are not the folds of one corpus, or one of them has seen items that it would answer.
     """
-    if settings.output:
-        check_writable(Path(settings.output))
-    runs = [load(directory, settings.trainer) for directory in run_directories(settings.runs)]
+    table = TableFile.checked(settings.output)
+    runs = load_runs(settings.runs, settings.trainer)
     check_folds(runs)
     with working("reading the data") as progress:
         items = answer_folds(runs, progress)
@@ -38,9 +33,7 @@ def cross_validate(settings: CrossValidation) -> list[dict[str, Any]]:
     rows = accuracy_table(items, settings.by)
     source = runs[0].config.data
     print_answers(rows, "cross_validation", data=source.kind, folds=fold_count(runs[0]), runs=len(items.answers))
-    if settings.output:
-        write_csv(Path(settings.output), rows)
-        say(f"table {settings.output}")
+    table.write(rows)
     return rows
 
 

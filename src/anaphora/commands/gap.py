@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -30,10 +29,10 @@ from anaphora.analysis.tasks.gap import (
     score_columns,
 )
 from anaphora.analysis.tasks.probe import head_features, out_of_fold_probabilities
-from anaphora.base.console import print_table, say
+from anaphora.base.console import print_table
 from anaphora.base.errors import UserError
-from anaphora.base.files import check_writable, write_csv
 from anaphora.base.messages.translation import interface_language
+from anaphora.commands.shared import TableFile, load_runs
 from anaphora.data.batches.encoded import EncodedSplit
 from anaphora.data.corpora.division import fold_numbers
 from anaphora.data.example import Example
@@ -42,7 +41,6 @@ from anaphora.data.store import load as load_corpus
 from anaphora.report.terminal import in_language_of_messages, print_phrase
 from anaphora.report.wording import label, labels, phrase, translated
 from anaphora.runs.directory import Run, load
-from anaphora.runs.presence import run_directories
 from anaphora.settings.commands.analysis import NameDecisions
 from anaphora.settings.data import Data, ExternalCorpus
 from anaphora.settings.model.encoder import check_length
@@ -73,9 +71,8 @@ def evaluate_name_decisions(settings: NameDecisions) -> list[dict[str, Any]]:
     Raises:
         UserError: the data are not of two names each with a gender, or a run answers nothing.
     """
-    if settings.output:
-        check_writable(Path(settings.output))
-    runs = [load(directory, settings.trainer) for directory in run_directories(settings.runs)]
+    table = TableFile.checked(settings.output)
+    runs = load_runs(settings.runs, settings.trainer)
     for run in runs:
         _require_pronoun_head(run)
     evaluation: GapEvaluation | None = None
@@ -103,9 +100,7 @@ def evaluate_name_decisions(settings: NameDecisions) -> list[dict[str, Any]]:
     print_decisions(title, rows, [run.name for run in runs])
     if evaluation is not None and settings.exchanged:
         _print_exchange_gain(evaluation)
-    if settings.output:
-        write_csv(Path(settings.output), rows)
-        say(f"table {settings.output}")
+    table.write(rows)
     return rows
 
 

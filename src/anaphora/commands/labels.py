@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from rich import box
@@ -12,18 +11,15 @@ from rich.table import Table
 
 from anaphora.analysis.tasks.folds import require_same_recipe
 from anaphora.analysis.tasks.labels import accuracy_by_policy, bag_of_tokens, bag_of_words, label_names, predict_labels
-from anaphora.base.console import print_table, say, working
+from anaphora.base.console import print_table, working
 from anaphora.base.errors import UserError
-from anaphora.base.files import check_writable, write_csv
 from anaphora.commands.cross_validate import percent_cell
-from anaphora.commands.shared import policy_name
+from anaphora.commands.shared import TableFile, load_runs, policy_name
 from anaphora.data.store import load as load_corpus
 from anaphora.data.text import evenly_sampled
 from anaphora.report.numbers import format_range
 from anaphora.report.terminal import in_language_of_messages
 from anaphora.report.wording import label, phrase
-from anaphora.runs.directory import load
-from anaphora.runs.presence import run_directories
 from anaphora.settings.commands.analysis import LabelTable
 from anaphora.settings.model.prediction import Label
 
@@ -34,9 +30,8 @@ def compare_labels(settings: LabelTable) -> list[dict[str, Any]]:
     Raises:
         UserError: a run predicts no labels, the runs differ in more than the seed, or the split holds no text.
     """
-    if settings.output:
-        check_writable(Path(settings.output))
-    runs = [load(directory, settings.trainer) for directory in run_directories(settings.runs)]
+    table = TableFile.checked(settings.output)
+    runs = load_runs(settings.runs, settings.trainer)
     for run in runs:
         if not isinstance(run.config.task.prediction, Label):
             raise UserError(
@@ -61,9 +56,7 @@ def compare_labels(settings: LabelTable) -> list[dict[str, Any]]:
     labels["most frequent label"] = [[most] * len(texts)]
     rows = accuracy_by_policy(texts, labels)
     print_labels(rows, first.config.data.kind, settings.split, len(runs))
-    if settings.output:
-        write_csv(Path(settings.output), rows)
-        say(f"table {settings.output}")
+    table.write(rows)
     return rows
 
 

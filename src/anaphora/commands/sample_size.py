@@ -21,11 +21,11 @@ from anaphora.analysis.tasks.sample_size import (
     items_needed,
     seeds_needed,
 )
-from anaphora.base.console import console, say
+from anaphora.base.console import console
 from anaphora.base.device import Device
 from anaphora.base.errors import UserError
-from anaphora.base.files import check_writable, read_json, write_csv
-from anaphora.commands.shared import scored_evidence, value_cell
+from anaphora.base.files import read_json
+from anaphora.commands.shared import TableFile, scored_evidence, value_cell
 from anaphora.data.example import Example
 from anaphora.report.numbers import NOT_MEASURED, format_count, format_number, format_percent
 from anaphora.report.terminal import in_language_of_messages
@@ -51,8 +51,7 @@ def print_sample_sizes(settings: SampleSize) -> list[Row]:
     Raises:
         UserError: a run is not scored, scored on other items than its own, or of other data; the study is missing.
     """
-    if settings.output:
-        check_writable(Path(settings.output))
+    table = TableFile.checked(settings.output)
     runs = run_directories(settings.runs)
     of_items = list(_item_rows(runs, settings)) if runs else []
     of_seeds = [*_seed_rows(runs, settings)] if len(runs) > 1 else []
@@ -64,9 +63,7 @@ def print_sample_sizes(settings: SampleSize) -> list[Row]:
         print_items(of_items, settings)
     if of_seeds:
         print_seeds(of_seeds, settings)
-    if settings.output:
-        write_csv(Path(settings.output), of_items + of_seeds)
-        say(f"table {settings.output}")
+    table.write(of_items + of_seeds)
     return of_items + of_seeds
 
 

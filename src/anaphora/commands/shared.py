@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,8 +15,10 @@ from anaphora.analysis.evidence.storage import metrics_path, read_evidence
 from anaphora.analysis.scores.heads import Head, existing_head
 from anaphora.api.models import open_any
 from anaphora.api.runs import OpenRun
+from anaphora.base.console import say
 from anaphora.base.device import Device
 from anaphora.base.errors import UserError
+from anaphora.base.files import check_writable, write_csv
 from anaphora.base.hub import HUB_PREFIX
 from anaphora.data.example import Example
 from anaphora.data.own_sentence import example_from_query
@@ -84,6 +87,39 @@ def held_output(output: str | None, default: Path) -> Iterator[Path]:
     folder = Path(output) if output else default
     with locked_run(folder):
         yield folder
+
+
+@dataclass(frozen=True)
+class TableFile:
+    """The CSV file of a command's table; without a name nothing is written."""
+
+    name: str | None
+
+    @classmethod
+    def checked(cls, name: str | None) -> TableFile:
+        """The file, asked before any work whether it can be written.
+
+        Raises:
+            UserError: it cannot.
+        """
+        if name:
+            check_writable(Path(name))
+        return cls(name)
+
+    def write(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Write the rows and say where they are."""
+        if self.name:
+            write_csv(Path(self.name), rows)
+            say(f"table {self.name}")
+
+
+def load_runs(names: Sequence[str], device: Device) -> list[Run]:
+    """Every run that the names and patterns stand for.
+
+    Raises:
+        UserError: a pattern stands for none, a run is named twice, or one cannot be read.
+    """
+    return [load(directory, device) for directory in run_directories(names)]
 
 
 def headline_of(run: Run, settings: Evaluation, untrained: int, progress: Progress, keep_rows: bool = True) -> Headline:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,17 +19,15 @@ from anaphora.analysis.tasks.answered import (
     require_pronoun_head,
 )
 from anaphora.analysis.tasks.folds import require_same_recipe
-from anaphora.base.console import say, working
+from anaphora.base.console import working
 from anaphora.base.errors import UserError
-from anaphora.base.files import check_writable, write_csv
 from anaphora.commands.cross_validate import print_answers
-from anaphora.commands.shared import OWN_FOLDS_SUFFIX
+from anaphora.commands.shared import OWN_FOLDS_SUFFIX, TableFile, load_runs
 from anaphora.data.corpora.division import fold_numbers
 from anaphora.data.example import Example
 from anaphora.data.store import load as load_corpus
 from anaphora.report.terminal import print_phrase
-from anaphora.runs.directory import Run, load
-from anaphora.runs.presence import run_directories
+from anaphora.runs.directory import Run
 from anaphora.settings.commands.analysis import Transfer
 from anaphora.settings.data import TextCorpus
 
@@ -42,9 +39,8 @@ def transfer(settings: Transfer) -> list[dict[str, Any]]:
         UserError: the runs differ in more than fold and seed, they answer no pronoun question, or they have seen
             all items.
     """
-    if settings.output:
-        check_writable(Path(settings.output))
-    runs = [load(directory, settings.trainer) for directory in run_directories(settings.runs)]
+    table = TableFile.checked(settings.output)
+    runs = load_runs(settings.runs, settings.trainer)
     for run in runs:
         require_pronoun_head(run)
     require_same_recipe(runs)
@@ -71,9 +67,7 @@ def transfer(settings: Transfer) -> list[dict[str, Any]]:
     print_answers(rows, "transfer", data=settings.data.kind, runs=len(runs), source=source)
     if len(unseen) < len(examples):
         print_phrase("seen_items", items=len(examples) - len(unseen), data=source)
-    if settings.output:
-        write_csv(Path(settings.output), rows)
-        say(f"table {settings.output}")
+    table.write(rows)
     return rows
 
 
