@@ -154,12 +154,68 @@ def test_a_study_begun_again_waits_for_jobs_at_work_and_submits_the_others(plan:
 
 
 @pytest.mark.usefixtures("_no_waiting")
+def test_a_job_at_work_that_measures_something_else_is_cancelled_and_submitted_anew(
+    plan: StudyPlan, jobs: list[Job], capsys: pytest.CaptureFixture[str]
+) -> None:
+    queue = Queue(jobs[:1], ["COMPLETED"])
+    slurm.run_on_cluster(jobs[:1], QUERY, plan, queue, StudyProgress(plan, jobs[:1], QUERY))
+    (earlier,) = queue.jobs.values()
+    earlier.looks = 0  # it is still at work
+    shown = replace(plan, train=False)
+    slurm.run_on_cluster(jobs[:1], QUERY, shown, queue, StudyProgress(shown, jobs[:1], QUERY))
+    assert len(queue.jobs) == 1 and not earlier.cancelled
+    earlier.looks = 0
+    more = replace(QUERY, measures=("scores", "forms"))
+    slurm.run_on_cluster(jobs[:1], more, plan, queue, StudyProgress(plan, jobs[:1], more))
+    assert earlier.cancelled and len(queue.jobs) == 2
+    assert "1 jobs of an earlier command have other settings or measures" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("_no_waiting")
 def test_a_study_that_would_take_too_long_cancels_its_jobs(plan: StudyPlan, jobs: list[Job]) -> None:
     queue = Queue(jobs, ["COMPLETED"] * 3)
     short = replace(plan, minutes=1e-9)
     with pytest.raises(UserError, match="more than minutes=1e-09"):
         slurm.run_on_cluster(jobs, QUERY, short, queue, StudyProgress(short, jobs, QUERY))
     assert [job.cancelled for job in queue.jobs.values()] == [False, True, True]
+
+
+def test_runs_that_have_their_weights_take_no_more_time(
+    plan: StudyPlan, jobs: list[Job], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seconds = [0.0]
+    monkeypatch.setattr("anaphora.studies.jobs.progress.time.perf_counter", lambda: seconds[0])
+    for job in jobs[1:]:
+        finish(job)
+        RunFiles(job.directory).weights.touch()
+    progress = StudyProgress(replace(plan, minutes=1.5), jobs, QUERY)
+    progress.begin(jobs[0])
+    seconds[0] = 60.0
+    finish(jobs[0])
+    progress.end(jobs[0])  # is not refused: the others are finished
+    for job in jobs[1:]:
+        progress.begin(job)
+        progress.end(job)
+    assert (progress.ended, progress.steps_left, progress.timed_steps) == (3, 0, 120)
+
+
+def test_a_run_that_was_at_work_before_it_is_seen_counts_as_trained_from_its_start(
+    plan: StudyPlan, jobs: list[Job]
+) -> None:
+    progress = StudyProgress(plan, jobs, QUERY)
+    finish(jobs[0])
+    RunFiles(jobs[0].directory).config.touch()
+    progress.begin(jobs[0])
+    progress.end(jobs[0])
+    assert progress.timed_steps == 120
+
+
+def test_a_damaged_record_counts_as_unfinished_and_stops_no_other_run(plan: StudyPlan, jobs: list[Job]) -> None:
+    finish(jobs[0])
+    (jobs[0].directory / MEASURED_FILE).write_text("{")
+    progress = StudyProgress(plan, jobs, QUERY)
+    progress.end(jobs[0], "its process ended with status 9")
+    assert read_record(jobs[0], QUERY).status == "failed"
 
 
 def test_the_page_shows_what_runs_and_is_loaded_again_until_it_is_written_for_the_last_time(

@@ -186,6 +186,16 @@ def test_what_needs_no_training_is_measured_without_a_run(tmp_path: Path, settin
     assert [path.name for path in tmp_path.iterdir()] == [MEASURED_FILE]
 
 
+def test_what_was_measured_of_other_settings_is_no_record_of_these(
+    tmp_path: Path, settings: Callable[..., Any]
+) -> None:
+    query = Query(("scaling",), "test", None)
+    measure_settings(settings("trainer.progress=false"), tmp_path, query)  # as in a process of its own
+    assert read_record(Job("base", 0, settings(), tmp_path), query).status == "finished"
+    other = Job("base", 0, settings("model.attention.scaled=false"), tmp_path)
+    assert read_record(other, query).status == "not begun"
+
+
 WHOLE = {
     "query": {"measures": ["scores"], "split": "test", "items": None},
     "head": [0, 1],
@@ -208,6 +218,14 @@ def test_damaged_measures_are_refused_by_who_reads_them_and_measured_again(
     with pytest.raises(UserError, match=r"measured.json: .*; delete it, and the study measures the run again"):
         read_record(job, query)
     assert not is_measured(job.directory, query.to_dict())
+
+
+def test_a_run_that_was_measured_and_then_failed_has_failed(tmp_path: Path, tiny: Callable[..., Any]) -> None:
+    job = Job("base", 0, tiny(tmp_path), tmp_path / "run")
+    write_json(job.directory / MEASURED_FILE, WHOLE)
+    write_json(job.directory / FAILURE_FILE, {"error": "it broke"})
+    record = read_record(job, Query(("scores",), "test", None))
+    assert (record.status, record.error) == ("failed", "it broke")
 
 
 @pytest.mark.parametrize("content", ["", "{}", "[]", '{"error": 3}'])

@@ -211,3 +211,23 @@ def test_a_damaged_study_is_refused_unless_it_is_the_one_that_is_written_anew(da
     with pytest.raises(UserError, match=r"study.json: .*; run that study again"):
         read_studies(tmp_path)
     assert read_studies(tmp_path, without="pairs") == []
+
+
+def test_the_index_shows_a_condition_without_baseline_and_values(tmp_path: Path) -> None:
+    result = study(rules=[rule(at_least=0.9)])
+    (row,) = result["verdict"]["rules"]
+    del row["baseline_cell"]
+    row["spreads"]["zh"] = None
+    write_json(tmp_path / "invented" / "study.json", result)
+    page = write_study_index(tmp_path).read_text(encoding="utf-8")
+    assert "Chinese –" in page and "English 0.990 (0.990 to 0.990)" in page
+
+
+def test_a_study_with_a_verdict_that_is_none_is_refused(tmp_path: Path) -> None:
+    result = study()
+    result["verdict"]["verdict"] = "maybe"
+    write_json(tmp_path / "invented" / "study.json", result)
+    with pytest.raises(
+        UserError, match=r"verdict \('maybe'\) must be one of holds, not so, open; run that study again"
+    ):
+        read_studies(tmp_path)

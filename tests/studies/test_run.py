@@ -18,6 +18,7 @@ from anaphora.base.files import locked_directory
 from anaphora.base.language import CHINESE_CHARACTER
 from anaphora.runs.directory import RunFiles
 from anaphora.settings.commands.study import StudyPlan
+from anaphora.settings.stored import dumps
 from anaphora.studies import run as engine
 from anaphora.studies.grid import Job, cells_of, jobs_of
 from anaphora.studies.jobs import worker
@@ -128,11 +129,31 @@ def test_a_study_that_would_take_too_long_stops_after_its_first_run(
     assert worked == ["base"]
 
 
-def test_only_names_the_cells_to_run_and_seeds_come_in_turn(planned: Callable[..., StudyPlan]) -> None:
+def test_only_names_the_cells_to_run_and_seeds_come_in_turn(
+    planned: Callable[..., StudyPlan], monkeypatch: pytest.MonkeyPatch
+) -> None:
     plan = planned(seeds=[3, 5])
     assert [(job.cell, job.seed) for job in jobs(plan)] == [("base", 3), ("one", 3), ("base", 5), ("one", 5)]
-    assert {job.cell for job in jobs(replace(plan, only=["one"]))} == {"one"}
     assert [job.config.seed for job in jobs(plan)] == [3, 3, 5, 5]
+    worked: list[tuple[str, int]] = []
+    monkeypatch.setattr(
+        engine, "train_and_measure", lambda config, *_: worked.append((Path(config.output).name, config.seed))
+    )
+    summary = engine.run_study(replace(plan, only=["one"]), CONFIGS)
+    assert worked == [("one", 3), ("one", 5)]
+    assert [cell["name"] for cell in summary["cells"]] == ["base", "one"]
+
+
+def test_a_cell_that_only_leaves_out_must_not_hold_runs_of_other_settings_either(
+    planned: Callable[..., StudyPlan], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "train_and_measure", lambda *_: pytest.fail("something ran"))
+    plan = planned()
+    base = jobs(plan)[0]
+    base.directory.mkdir(parents=True)
+    RunFiles(base.directory).config.write_text(dumps(replace(base.config, seed=7)), encoding="utf-8")
+    with pytest.raises(UserError, match=r"base/seed_0 holds a run with other settings"):
+        engine.run_study(replace(plan, only=["one"]), CONFIGS)
 
 
 def test_a_process_of_its_own_measures_what_has_finished(planned: Callable[..., StudyPlan], finished: Path) -> None:

@@ -6,7 +6,7 @@ import pytest
 from invented import cells, plan, record, records, rule, study
 
 from anaphora.base.errors import UserError
-from anaphora.studies.summary import summarise, table_rows
+from anaphora.studies.summary import summarise, table_rows, terminal_report
 
 
 def of(summary: dict[str, Any], name: str) -> dict[str, Any]:
@@ -121,6 +121,31 @@ def test_one_language_that_fails_makes_it_not_so() -> None:
     for one, other in zip([one for one in merged if one.cell == "base"], chinese, strict=True):
         one.groups.update(other.groups)
     assert summarise(chosen, cells(), merged)["verdict"]["verdict"] == "not so"
+
+
+@pytest.mark.parametrize("baseline", [None, "one"])
+def test_a_language_in_which_no_run_solves_the_task_leaves_a_claim_on_alignment_open(baseline: str | None) -> None:
+    chosen = plan(rules=[rule(measure="candidate_accuracy", baseline_cell=baseline, at_least=-1)])
+    listed = records()
+    for one in listed:
+        if one.groups:
+            one.groups.update(record(one.cell, one.seed, 0.5, 0.5, language="zh").groups)
+    summary = summarise(chosen, cells(), listed)
+    (row,) = summary["verdict"]["rules"]
+    assert (summary["verdict"]["verdict"], row["passed"]) == ("open", None)
+    assert row["spreads"]["en"] is not None and row["spreads"]["zh"] is None
+    assert "it points" in " ".join(map(str, terminal_report(summary)))
+
+
+def test_a_difference_that_was_measured_in_one_language_alone_is_judged_by_that_one() -> None:
+    chosen = plan(rules=[rule(measure="candidate_accuracy", baseline_cell="one", at_least=-1)])
+    listed = records()
+    for one in listed:
+        if one.cell == "base":
+            one.groups.update(record("base", one.seed, 0.99, 0.9, language="zh").groups)
+    summary = summarise(chosen, cells(), listed)
+    assert summary["verdict"]["verdict"] == "holds"
+    assert set(summary["verdict"]["rules"][0]["spreads"]) == {"en"}
 
 
 def test_failed_runs_stand_in_the_table_like_the_others() -> None:

@@ -84,14 +84,14 @@ def cells_of(plan: StudyPlan, folder: Path) -> list[Cell]:
 
 
 def jobs_of(plan: StudyPlan, cells: Sequence[Cell]) -> list[Job]:
-    """The runs of a study, seed by seed, so that a study stopped early has every cell: those that `only` names.
+    """The runs of a study, seed by seed, so that a study stopped early has every cell.
 
     Raises:
         UserError: a cell starts from something that is not there, or sets what that brings along.
     """
     root = Path(plan.output) / plan.name
     # Start models are read now and not when cells are compared, for they may have to come from the hub.
-    settled = {cell.name: with_start_model(cell.config) for cell in cells if not plan.only or cell.name in plan.only}
+    settled = {cell.name: with_start_model(cell.config) for cell in cells}
     return [
         Job(
             cell=cell.name,
@@ -101,7 +101,6 @@ def jobs_of(plan: StudyPlan, cells: Sequence[Cell]) -> list[Job]:
         )
         for seed in plan.seeds
         for cell in cells
-        if cell.name in settled
     ]
 
 

@@ -18,8 +18,7 @@ from anaphora.model.attention import attention_scores, masked_softmax
 from anaphora.model.encoder import Encoder
 from anaphora.settings.model.encoder import check_length
 from anaphora.settings.run import Config
-
-GroupMeasures = dict[str, dict[str, dict[str, float | None]]]
+from anaphora.studies.records import GroupMeasures
 
 ANY_LANGUAGE = "any"
 """Where there are no sentences, there is no language."""

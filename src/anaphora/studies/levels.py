@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from anaphora.analysis.evidence.schema.evidence import Evidence
 from anaphora.base.errors import UserError
+from anaphora.studies.records import GroupMeasures
 
 _MEASURES = ("task_accuracy", "candidate_accuracy", "antecedent_mass", "octad_accuracy", "items")
 
 
-def scores_by_level(evidence: Evidence) -> dict[str, dict[str, dict[str, float | None]]]:
+def scores_by_level(evidence: Evidence) -> GroupMeasures:
     """{language: {level: {measure: value}}}.
 
     Raises:

@@ -5,10 +5,9 @@ A group is "all", a kind of cue, or what a measure adds: "pronoun", "distance 8"
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -36,11 +35,10 @@ from anaphora.runs.directory import Run, training_record
 from anaphora.settings.commands.study import RUN_MEASURES
 from anaphora.settings.model.prediction import Label
 from anaphora.settings.run import Config
-from anaphora.settings.stored import dumps
 from anaphora.studies import laboratory
 from anaphora.studies.levels import scores_by_level
 from anaphora.studies.one_head import one_head_measures
-from anaphora.studies.records import MEASURED_FILE, GroupMeasures, Query, is_measured
+from anaphora.studies.records import MEASURED_FILE, GroupMeasures, Query, is_measured, settings_digest
 
 DISTANCE_BINS = (0, 4, 8, 16, 32, 64)
 """Where the groups of distances begin, in words between antecedent and pronoun; the last has no end."""
@@ -102,10 +100,9 @@ def measure_run(run: Run, query: Query) -> None:
 
 def measure_settings(config: Config, directory: Path, query: Query) -> None:
     """Measure what needs no training, unless it is measured already, and write the numbers into a directory."""
-    plain = dumps(replace(config, name=None, output=""))
     key = {
         **query.to_dict(),
-        "settings": hashlib.sha256(plain.encode()).hexdigest()[:16],
+        "settings": settings_digest(config),
         "code": analysis_code_digest("anaphora.studies.measures"),
     }
     if is_measured(directory, key):

@@ -17,13 +17,14 @@ from anaphora.analysis.scores.levels import COMPOSITION_LEVELS, level_cells
 from anaphora.analysis.scores.specificity import pronoun_specificity
 from anaphora.data.example import Example
 from anaphora.runs.directory import Run
+from anaphora.studies.records import GroupMeasures
 
 SAMPLED_ITEMS = 800
 """About so many items of a split, as whole blocks: the model answers each of them some ten times."""
 _MEASURES = ("antecedent_points", "other_edges_points", "patch_flips", "exchange_flips")
 
 
-def one_head_measures(headline: Headline) -> dict[str, dict[str, dict[str, float | None]]]:
+def one_head_measures(headline: Headline) -> GroupMeasures:
     """{language: {"all", kind or level: {measure: value}}} of the head that the development split chose.
 
     Points are of task accuracy lost where nothing is taken along the edge to the antecedent, or along all other edges;
@@ -48,9 +49,7 @@ def _levels(examples: Sequence[Example]) -> Iterator[tuple[str, str, NDArray[np.
     return (cell for cell in level_cells(examples) if cell[1] in COMPOSITION_LEVELS)
 
 
-def _measured(
-    run: Run, examples: Sequence[Example], head: Head, by: Cells
-) -> dict[str, dict[str, dict[str, float | None]]]:
+def _measured(run: Run, examples: Sequence[Example], head: Head, by: Cells) -> GroupMeasures:
     tested = one_head_tests_of_run(run, examples, head, by)
     whole = maps_of_each(run.model, run.tokenizer, list(examples), run.config.task.prediction)
     specificity = pronoun_specificity(examples, whole, head, by)

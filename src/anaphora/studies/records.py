@@ -5,8 +5,9 @@ A group is "all", a kind of cue, or what a measure adds: "pronoun", "distance 8"
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ from anaphora.base.errors import UserError
 from anaphora.base.files import read_json
 from anaphora.runs.directory import RunFiles
 from anaphora.settings.commands.study import SETTINGS_MEASURES, StudyPlan
+from anaphora.settings.run import Config
+from anaphora.settings.stored import dumps
 from anaphora.studies.grid import Job
 
 GroupMeasures = dict[str, dict[str, dict[str, float | None]]]
@@ -83,8 +86,15 @@ def read_record(job: Job, query: Query) -> RunRecord:
     Raises:
         UserError: a file is damaged.
     """
+    # Every attempt begins by deleting it, so it tells of the last one; the measures may be those of an earlier one.
+    failure = _read(job.directory / FAILURE_FILE, {"error": str})
+    if failure:
+        return RunRecord(cell=job.cell, seed=job.seed, status="failed", error=failure["error"], groups={})
     stored = _read_measured(job.directory)
-    if stored and {name: stored["query"].get(name) for name in query.to_dict()} == query.to_dict():
+    wanted = query.to_dict()
+    if not query.of_runs:  # there is no config.yaml, which is compared before anything runs
+        wanted["settings"] = settings_digest(job.config)
+    if stored and {name: stored["query"].get(name) for name in wanted} == wanted:
         head = stored["head"]
         return RunRecord(
             cell=job.cell,
@@ -94,11 +104,15 @@ def read_record(job: Job, query: Query) -> RunRecord:
             head=(head[0], head[1]) if head else None,
             seconds=stored["train_seconds"],
         )
-    failure = _read(job.directory / FAILURE_FILE, {"error": str})
-    if failure:
-        return RunRecord(cell=job.cell, seed=job.seed, status="failed", error=failure["error"], groups={})
     status = "unfinished" if RunFiles(job.directory).config.exists() else "not begun"
     return RunRecord(cell=job.cell, seed=job.seed, status=status, groups={})
+
+
+def settings_digest(config: Config) -> str:
+    """A digest of a run's settings; where it goes and whether it shows its progress do not count."""
+    # A process of its own is told to show none.
+    shown = replace(config.trainer, progress=True)
+    return hashlib.sha256(dumps(replace(config, name=None, output="", trainer=shown)).encode()).hexdigest()[:16]
 
 
 def is_measured(directory: Path, key: Mapping[str, Any]) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +46,8 @@ def run_study(plan: StudyPlan, folder: Path) -> dict[str, Any]:
             `minutes`.
     """
     cells = cells_of(plan, folder)
-    jobs = jobs_of(plan, cells)
+    all_jobs = jobs_of(plan, cells)
+    jobs = [job for job in all_jobs if not plan.only or job.cell in plan.only]
     untrained = [job for job in jobs if not RunFiles(job.directory).weights.exists()]
     if plan.executor == "here":
         for device in {job.config.trainer.device for job in untrained if plan.train}:
@@ -55,10 +55,9 @@ def run_study(plan: StudyPlan, folder: Path) -> dict[str, Any]:
     else:
         check_cluster()
     query = Query.from_plan(plan)
-    _check_directories(jobs)
-    root = Path(plan.output) / plan.name
     # The page is about the whole study, also where `only` names a part of it.
-    all_jobs = jobs_of(replace(plan, only=[]), cells)
+    _check_directories(all_jobs)
+    root = Path(plan.output) / plan.name
     with locked_directory(root):
         measured = [job for job in jobs if plan.train or RunFiles(job.directory).weights.exists()]
         _check_results(plan, root, all_jobs, measured, query)

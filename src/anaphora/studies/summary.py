@@ -48,12 +48,11 @@ def summarise(plan: StudyPlan, cells: Sequence[Cell], records: Sequence[RunRecor
     Returns:
         {"name", "question", "prediction", "question_zh", "prediction_zh", "names", "names_zh", "solved", "seeds",
         "split", "base", "cells", "pools", "interactions", "verdict"}. A cell has "name", "factor", "parts",
-        "overrides", "runs"
-        and "groups": {language: {group: {"solved": of its seeds, "runs", "is_solved": whether the median is, or None,
-        "measures": {measure: {"values", "median", "lowest", "highest"}}, "against_base": {measure: {"median", "lowest",
-        "highest", "interval", "pairs"}}}}}. A pool has "name", "cells", "runs" and the "groups" of all its cells' runs,
-        cell by cell. Differences are taken seed by seed; those of alignment only between runs
-        that both solve the task.
+        "overrides", "runs" and "groups": {language: {group: {"solved": of its seeds, "runs", "is_solved": whether the
+        median is, or None, "measures": {measure: {"values", "median", "lowest", "highest"}}, "against_base": {measure:
+        {"median", "lowest", "highest", "interval", "pairs"}}}}}. A pool has "name", "cells", "runs" and the "groups" of
+        all its cells' runs, cell by cell. Differences are taken seed by seed; those of alignment only between runs that
+        both solve the task.
     """
     summaries = [
         _cell_summary(plan, cell, [record for record in records if record.cell == cell.name]) for cell in cells
@@ -123,7 +122,7 @@ def verdict(plan: StudyPlan, cells: Mapping[str, Any]) -> dict[str, Any]:
 
     "not so" where a rule fails; "open" where none fails and one has no values, because they were not measured or, for
     alignment, because no run solves the task. A row holds the fields of the rule, "needed", "passed" (None where it has
-    no values) and "spreads": {language: {"median", "lowest", "highest"}}.
+    no values) and "spreads": {language: {"median", "lowest", "highest"}, or None where no run solves the task}.
     """
     rows = []
     for rule in plan.rules:
@@ -158,7 +157,7 @@ def terminal_report(study: Mapping[str, Any]) -> Iterator[Table | str]:
                 yield phrase("study_terminal", "run", cell=cell["name"], seed=run["seed"], state=state)
     for row in study["verdict"]["rules"]:
         values = [
-            value_in(language, with_minus(f"{spread[row['seed_statistic']]:.3g}"))
+            value_in(language, with_minus(f"{spread[row['seed_statistic']]:.3g}") if spread else NOT_MEASURED)
             for language, spread in row["spreads"].items()
         ]
         yield phrase(
@@ -312,26 +311,21 @@ def _interactions(
 
 
 def _rule_values(plan: StudyPlan, rule: VerdictRule, cells: Mapping[str, Any]) -> dict[str, list[float | None]]:
-    """The values over seeds that a rule is about, by language."""
+    """The values over seeds that a rule is about, by language: every one that was measured.
+
+    All of a language are None where, for alignment, no run solves the task: no claim holds without that language.
+    """
+    sides = [(rule.cell, rule.group)]
+    if rule.baseline_cell is not None or rule.baseline_group is not None:
+        sides.append((rule.baseline_cell or rule.cell, rule.baseline_group or rule.group))
     by_language = {}
     for language in cells[rule.cell]["groups"]:
-        values = _group_values(plan, cells[rule.cell], language, rule.group, rule.measure)
-        if rule.baseline_cell is not None or rule.baseline_group is not None:
-            other = cells[rule.baseline_cell or rule.cell]
-            group = rule.baseline_group or rule.group
-            values = _difference(values, _group_values(plan, other, language, group, rule.measure))
-        if any(value is not None for value in values):
-            by_language[language] = values
+        groups = [_group(cells[cell], language, group) for cell, group in sides]
+        measured = [group for group in groups if group is not None and rule.measure in group["measures"]]
+        if len(measured) == len(sides):
+            values, *subtracted = (_values_where_solved(plan, group, rule.measure) for group in measured)
+            by_language[language] = _difference(values, *subtracted) if subtracted else values
     return by_language
-
-
-def _group_values(
-    plan: StudyPlan, cell: Mapping[str, Any], language: str, group: str, measure: str
-) -> list[float | None]:
-    summary = _group(cell, language, group)
-    if summary is None or measure not in summary["measures"]:
-        return [None] * len(cell["runs"])
-    return _values_where_solved(plan, summary, measure)
 
 
 def _rule_holds(rule: VerdictRule, spread: Mapping[str, float] | None) -> bool | None:

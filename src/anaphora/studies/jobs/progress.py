@@ -44,6 +44,8 @@ class StudyProgress:
     Attributes:
         page: the file that shows every run: waiting, running, finished, or failed with its reason; of pages in both
             languages the English one.
+        ended: how many runs have ended, failed ones among them.
+        steps_left: of the runs that are still to be trained.
     """
 
     def __init__(self, plan: StudyPlan, jobs: Sequence[Job], query: Query) -> None:
@@ -52,16 +54,20 @@ class StudyProgress:
         self._suffixes = page_suffixes(plan.interface_language)
         self._pages = page_names(PAGE, self._suffixes)
         self.page = self._folder / next(iter(self._pages.values()))
-        self.steps_left = sum(map(steps_of, (job.config for job in jobs)))
-        self.finished = 0
+        self.ended = 0
         self.timed_steps, self.timed_seconds = 0, 0.0
         self.begun = time.perf_counter()
-        self._records = {job.directory: read_record(job, query) for job in jobs}
-        self._running: dict[Path, tuple[float, bool]] = {}  # since when, and whether from its start
+        self._records = {job.directory: self._read_record(job) for job in jobs}
+        to_train = [job for job in jobs if self._is_to_train(job)]
+        self.steps_left = sum(steps_of(job.config) for job in to_train)
+        self._to_train = {job.directory for job in to_train}
+        # Not asked when a run is seen to have begun: on a cluster it has then been at work for a while.
+        self._from_start = {job.directory for job in to_train if not RunFiles(job.directory).config.exists()}
+        self._running: dict[Path, float] = {}  # since when
         self._page_written = -math.inf
         print_phrase("study", study=plan.name, runs=len(jobs), at_a_time=plan.side_by_side)
         if plan.train and query.of_runs:
-            _print_disk_needed(jobs, plan.side_by_side)
+            _print_disk_needed(to_train, plan.side_by_side)
         for name in self._pages.values():
             print_phrase("study_progress", path=self._folder / name)
         self.write_page()
@@ -70,8 +76,7 @@ class StudyProgress:
 
     def begin(self, job: Job) -> None:
         """A run begins, or is seen to have begun."""
-        fresh = not RunFiles(job.directory).config.exists()
-        self._running.setdefault(job.directory, (time.perf_counter(), fresh))
+        self._running.setdefault(job.directory, time.perf_counter())
 
     def end(self, job: Job, error: str = "") -> None:
         """A run has ended.
@@ -83,17 +88,18 @@ class StudyProgress:
         Raises:
             UserError: it was the first, and by its time all would take longer than `minutes`.
         """
-        begun, fresh = self._running.pop(job.directory, (time.perf_counter(), False))
-        seconds = time.perf_counter() - begun
-        record = read_record(job, self.query)
+        begun = self._running.pop(job.directory, None)  # None where it ended before it was seen to have begun
+        seconds = 0.0 if begun is None else time.perf_counter() - begun
+        record = self._read_record(job)
         if error and record.status in ("unfinished", "not begun"):
             write_json(job.directory / FAILURE_FILE, {"error": error})
-            record = read_record(job, self.query)
+            record = self._read_record(job)
         self._records[job.directory] = record
-        self.finished += 1
-        self.steps_left -= steps_of(job.config)
+        self.ended += 1
+        if job.directory in self._to_train:
+            self.steps_left -= steps_of(job.config)
         first = False
-        if fresh and record.status == "finished":
+        if begun is not None and job.directory in self._from_start and record.status == "finished":
             first = not self.timed_steps
             self.timed_steps += steps_of(job.config)
             self.timed_seconds += seconds
@@ -162,7 +168,7 @@ class StudyProgress:
     def _print_end(self, job: Job, record: RunRecord, seconds: float, left: float | None) -> None:
         spoken = interface_language()
         values = {
-            "ended": self.finished,
+            "ended": self.ended,
             "runs": len(self.jobs),
             "cell": job.cell,
             "seed": job.seed,
@@ -173,6 +179,21 @@ class StudyProgress:
             print_phrase("study_run", **values)
         else:
             print_phrase("study_run_left", **values, left=format_duration(left))
+
+    def _read_record(self, job: Job) -> RunRecord:
+        """A run's record; a damaged one counts as unfinished, for the run is measured again."""
+        try:
+            return read_record(job, self.query)
+        except UserError:
+            return RunRecord(cell=job.cell, seed=job.seed, status="unfinished", groups={})
+
+    def _is_to_train(self, job: Job) -> bool:
+        """Whether a run has no final weights yet; where settings alone are measured, whether that is not done yet."""
+        if not self.plan.train:
+            return False
+        if self.query.of_runs:
+            return not RunFiles(job.directory).weights.exists()
+        return self._record(job).status != "finished"
 
     def _record(self, job: Job) -> RunRecord:
         return self._records[job.directory]
@@ -195,10 +216,10 @@ class StudyProgress:
             status, steps = self._record(job).status, steps_of(job.config)
             state = status_text(status)
             running = self._running.get(job.directory)
-            if running:
-                duration = format_duration(time.perf_counter() - running[0])
+            if running is not None:
+                duration = format_duration(time.perf_counter() - running)
                 state = phrase("study_progress", "running_for", duration=duration)
-            done = steps if status == "finished" and not running else self._steps_done(job)
+            done = steps if status == "finished" and running is None else self._steps_done(job)
             of_all = phrase("study_progress", "steps_of", done=f"{done:,}", steps=f"{steps:,}")
             rows.append([self._title(job), state, of_all])
         columns = [phrase("study_columns", name) for name in ("run", "state", "steps")]
@@ -225,9 +246,9 @@ class StudyProgress:
             )
 
 
-def _print_disk_needed(jobs: Sequence[Job], side_by_side: int) -> None:
+def _print_disk_needed(to_train: Sequence[Job], side_by_side: int) -> None:
     """Print about how much the weights of the runs that are left take, and what is to be resumed from beside them."""
-    left = [weights_bytes(job.config) for job in jobs if not RunFiles(job.directory).weights.exists()]
+    left = [weights_bytes(job.config) for job in to_train]
     training = _CHECKPOINT_COPIES * sum(sorted(left)[-side_by_side:])
     print_phrase("study_disk", weights=format_bytes(sum(left)), runs=len(left), more=format_bytes(training))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import shutil
 import time
@@ -20,10 +21,13 @@ from anaphora.studies.jobs.worker import encode_job, run_encoded
 from anaphora.studies.records import FAILURE_FILE, Query
 
 SUBMITTED_FILE = "submitted.json"
-"""In the folder of the logs: the id of each run's job, by which a study that is begun again finds those at work."""
+"""In the folder of the logs, of each run: the id of its job, by which a study that is begun again finds those at work,
+and the digest of what that job does."""
+_SUBMITTED = {str: {"id": str, "digest": str}}
 _POLL_SECONDS = 1.0
-_AT_WORK = ("PENDING", "RUNNING", "REQUEUED", "COMPLETING", "SUSPENDED")
-"""States of jobs of an earlier command that are waited for and not submitted again."""
+_AT_WORK = ("PENDING", "RUNNING", "REQUEUED", "COMPLETING")
+"""States of jobs of an earlier command that are waited for and not submitted again. SUSPENDED is none: submitit counts
+such a job as done."""
 
 
 class StudyJob:
@@ -31,6 +35,11 @@ class StudyJob:
 
     def __init__(self, encoded: str) -> None:
         self.encoded = encoded
+
+    @property
+    def digest(self) -> str:
+        """Of what it does."""
+        return hashlib.sha256(self.encoded.encode()).hexdigest()[:16]
 
     def __call__(self) -> None:
         with until_requeued():
@@ -139,6 +148,7 @@ def run_on_cluster(
 ) -> None:
     """Submit the runs that are not at work already, and wait for all.
 
+    A job of an earlier command that does something else for its run, for instance measures less, is cancelled first.
     An interrupt ends the waiting and not the jobs: the same command waits for them again.
 
     Raises:
@@ -169,22 +179,46 @@ def run_on_cluster(
 
 
 def _submit(jobs: Sequence[Job], query: Query, plan: StudyPlan, cluster: Cluster) -> list[ClusterJob]:
+    def call(job: Job, train: bool) -> StudyJob:
+        return StudyJob(encode_job(job.config, query, train, plan.threads or 1))
+
     record = Path(plan.output) / plan.name / "logs" / SUBMITTED_FILE
-    ids: dict[str, str] = read_json(record, {str: str}, "delete the file") if record.exists() else {}
+    submitted: dict[str, dict[str, str]] = read_json(record, _SUBMITTED, "delete the file") if record.exists() else {}
     by_run: dict[str, ClusterJob] = {}
-    for name in {_name(job) for job in jobs} & ids.keys():
-        earlier = cluster.find(ids[name])
+    outdated: list[ClusterJob] = []
+    for job in jobs:
+        name = _name(job)
+        if name not in submitted:
+            continue
+        earlier = cluster.find(submitted[name]["id"])
         if not earlier.done() and earlier.state in _AT_WORK:
-            by_run[name] = earlier
+            # One that trains measures as well: `train=false` waits for it.
+            if submitted[name]["digest"] in {call(job, train).digest for train in (plan.train, True)}:
+                by_run[name] = earlier
+            else:
+                outdated.append(earlier)
+    if outdated:
+        say(f"{len(outdated)} jobs of an earlier command have other settings or measures and are cancelled")
+        _cancel(outdated)
     fresh = [job for job in jobs if _name(job) not in by_run]
     say(f"{len(fresh)} jobs are submitted, {len(by_run)} of an earlier command are still at work")
     if fresh:
         for job in fresh if plan.train else []:
             (job.directory / FAILURE_FILE).unlink(missing_ok=True)  # of the last attempt
-        calls = [StudyJob(encode_job(job.config, query, plan.train, plan.threads or 1)) for job in fresh]
-        by_run |= dict(zip(map(_name, fresh), cluster.submit(calls), strict=True))
-        write_json(record, ids | {name: cluster_job.job_id for name, cluster_job in by_run.items()})
+        calls = [call(job, plan.train) for job in fresh]
+        for job, of_job, cluster_job in zip(fresh, calls, cluster.submit(calls), strict=True):
+            by_run[_name(job)] = cluster_job
+            submitted[_name(job)] = {"id": cluster_job.job_id, "digest": of_job.digest}
+        write_json(record, submitted)
     return [by_run[_name(job)] for job in jobs]
+
+
+def _cancel(cluster_jobs: Sequence[ClusterJob]) -> None:
+    """Cancel jobs, and wait until they have ended: before that they hold the directories of their runs."""
+    for cluster_job in cluster_jobs:
+        cluster_job.cancel(check=False)
+    while not all(cluster_job.done() for cluster_job in cluster_jobs):
+        time.sleep(_POLL_SECONDS)
 
 
 def _name(job: Job) -> str:

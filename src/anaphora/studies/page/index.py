@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from anaphora.base.errors import UserError
 from anaphora.base.files import read_json, write_text
 from anaphora.report.page.elements import FigureElement, PageElement, Section
 from anaphora.report.page.offline import font_placeholder, read_asset, template_environment, with_fonts
@@ -19,7 +20,7 @@ from anaphora.studies.page.figures import (
     series_figure,
     series_of,
 )
-from anaphora.studies.page.study import answer_sentence, figure_alt, verdict_elements
+from anaphora.studies.page.study import VERDICT_SIGNS, answer_sentence, figure_alt, verdict_elements
 from anaphora.studies.page.words import axis_value, prediction_of, question_of
 
 INDEX = "index"
@@ -44,6 +45,7 @@ _STUDY = {
     "verdict": {"verdict": str, "rules": [_RULE]},
 }
 """What the page over all studies reads of a study.json."""
+_WAY_OUT = "run that study again to write it, or move its folder away"
 
 
 def read_studies(folder: Path, without: str | None = None) -> list[dict[str, Any]]:
@@ -57,7 +59,15 @@ def read_studies(folder: Path, without: str | None = None) -> list[dict[str, Any
         UserError: a file is damaged.
     """
     paths = [path for path in sorted(folder.glob("*/study.json")) if path.parent.name != without]
-    return [read_json(path, _STUDY, "run that study again to write it, or move its folder away") for path in paths]
+    return [_read_study(path) for path in paths]
+
+
+def _read_study(path: Path) -> dict[str, Any]:
+    study: dict[str, Any] = read_json(path, _STUDY, _WAY_OUT)
+    verdict = study["verdict"]["verdict"]
+    if verdict not in VERDICT_SIGNS:
+        raise UserError(f"{path}: verdict ({verdict!r:.60}) must be one of {', '.join(VERDICT_SIGNS)}; {_WAY_OUT}")
+    return study
 
 
 def write_study_index(folder: Path, names: Mapping[str, str] | None = None) -> Path:

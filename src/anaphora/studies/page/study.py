@@ -42,6 +42,7 @@ from anaphora.studies.page.words import (
     points_text,
     prediction_of,
     question_of,
+    spread_text,
     status_text,
     table_title,
     value_in,
@@ -52,8 +53,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Study = Mapping[str, Any]
-_VERDICT_SIGNS = {"holds": "supported", "not so": "not supported", "open": "not yet controlled"}
-"""Signs of the report that a study's verdicts share."""
+VERDICT_SIGNS = {"holds": "supported", "not so": "not supported", "open": "not yet controlled"}
+"""The verdicts of a study, each with the sign of the report that it shares."""
 _ITEMS = ("set", "role", "all")
 """Groups whose interactions are shown."""
 
@@ -250,7 +251,7 @@ def verdict_elements(study: Study) -> Iterator[PageElement]:
     verdict = study["verdict"]["verdict"]
     yield VerdictElement(
         columns=[],
-        rows=[GroupVerdict(phrase("study_verdicts", verdict), _VERDICT_SIGNS[verdict], [], rules)],
+        rows=[GroupVerdict(phrase("study_verdicts", verdict), VERDICT_SIGNS[verdict], [], rules)],
         rule_columns=[
             *(phrase("study_columns", name) for name in ("cell", "condition")),
             *(phrase("columns", name) for name in ("measured", "needed", "result")),
@@ -259,15 +260,14 @@ def verdict_elements(study: Study) -> Iterator[PageElement]:
 
 
 def _rule_cells(row: Mapping[str, Any], names: Mapping[str, str]) -> str:
-    cell, baseline = cell_label(row["cell"], names), row["baseline_cell"]
+    cell, baseline = cell_label(row["cell"], names), row.get("baseline_cell")
     if not baseline:
         return cell
     return phrase("study", "difference_of_cells", cell=cell, baseline=cell_label(baseline, names))
 
 
-def _seed_values(spread: Mapping[str, float]) -> str:
-    median, low, high = (format_number(spread[name], 3) for name in ("median", "lowest", "highest"))
-    return phrase("study", "spread", median=median, low=low, high=high)
+def _seed_values(spread: Mapping[str, float] | None) -> str:
+    return spread_text(spread, lambda value: format_number(value, 3))
 
 
 def _cell_tables(study: Study) -> Iterator[PageElement]:

@@ -5,7 +5,7 @@ A study says what it asks in English and may say it in Chinese too; a page shows
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from anaphora.base.messages.translation import in_language
@@ -93,19 +93,27 @@ def measure_text(group: Mapping[str, Any], measure: str) -> str:
     A tilde marks alignment where the task is not solved.
     """
     spread = group["measures"].get(measure)
-    if spread is None:
-        return NOT_MEASURED
-    values = [spread[name] for name in ("median", "lowest", "highest")]
-    if is_share(measure):
-        mark = "~" if measure in ALIGNMENT_MEASURES and group["is_solved"] is False else ""
-        return mark + format_spread(*values)
-    median, low, high = (with_minus(f"{value:.3g}") for value in values)
-    return phrase("study", "spread", median=median, low=low, high=high)
+    if spread is None or not is_share(measure):
+        return spread_text(spread, lambda value: with_minus(f"{value:.3g}"))
+    mark = "~" if measure in ALIGNMENT_MEASURES and group["is_solved"] is False else ""
+    return mark + format_spread(spread["median"], spread["lowest"], spread["highest"])
 
 
 def points_text(spread: Mapping[str, float]) -> str:
     """A difference of shares over seeds, in points."""
-    median, low, high = (format_number(100 * spread[name], 1) for name in ("median", "lowest", "highest"))
+    return spread_text(spread, lambda share: format_number(100 * share, 1))
+
+
+def spread_text(spread: Mapping[str, float] | None, number_text: Callable[[float], str]) -> str:
+    """Values over seeds: the median and, in brackets, the lowest and the highest.
+
+    Args:
+        spread: the three; None where there are no values.
+        number_text: how each is written.
+    """
+    if spread is None:
+        return NOT_MEASURED
+    median, low, high = (number_text(spread[name]) for name in ("median", "lowest", "highest"))
     return phrase("study", "spread", median=median, low=low, high=high)
 
 
