@@ -5,10 +5,12 @@ import shutil
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from statistics import fmean
 
+import numpy as np
 import pytest
 
 from anaphora.analysis.scores.baselines.order_models import wordings_seen
@@ -175,6 +177,19 @@ def test_the_form_of_a_binding_template_gives_no_place(language: str) -> None:
         texts = [" ".join(each.tokens) for each in content.of(split, cataphora=False)]
         clause_mate_first = sum(text.index("{B}") < text.index("{A}") for text in texts)
         assert 2 * clause_mate_first == len(texts) >= 8
+
+
+def test_items_that_name_no_cue_have_no_table_of_wordings() -> None:
+    splits = corpus.generate(ControlledCorpus(train_items=400, test_items=200, types=["voice"]))
+    cueless = {
+        name: [
+            replace(one, factors={factor: value for factor, value in one.factors.items() if factor != "cue"})
+            for one in split
+        ]
+        for name, split in splits.items()
+    }
+    assert np.isfinite(wordings_seen(splits["train"], splits["test"])).any()
+    assert np.isnan(wordings_seen(cueless["train"], cueless["test"])).all()
 
 
 def test_a_table_of_wordings_answers_reflexives_and_no_bindings() -> None:

@@ -108,9 +108,12 @@ def _learners(known: OrderItems, items: OrderItems) -> dict[str, Any]:
 def wordings_seen(train: Sequence[Example], test: Sequence[Example]) -> Floats:
     """How right a table is that tells first or second from the wordings of the training split: (N,).
 
-    NaN for items that are no role cues of two candidates, which do not ask for the first or the second.
+    NaN for items that are no role cues of two candidates, which do not ask for the first or the second, and for all
+    where training names no cue: without it a table would look up less than the wording and seem to know nothing.
     """
     right = np.full(len(test), np.nan)
+    if not any("cue" in example.factors for example in filter(_is_role_of_two, train)):
+        return right
     counts: Counter[tuple[str, ...]] = Counter()
     for example in filter(_is_role_of_two, train):
         counts[_wording(example, ("language", *WORDING))] += 1 if _second_is_meant(example) else -1
