@@ -103,7 +103,8 @@ def test_languages_of_one_case_share_a_sentence() -> None:
     assert said == (
         "In English and Chinese the pronoun's strongest candidate at layer 2 head 0 is the antecedent in 97 % "
         "(English) and 95 % (Chinese) of unseen items (chance 45 %), above every baseline and the 95th percentile "
-        "of untrained models; this shows where the head points, not that the model uses it: that takes the causal tests."
+        "of untrained models; this shows where the head points, not that the model uses it: that takes the causal "
+        "tests."
     )
 
 
