@@ -247,8 +247,9 @@ def test_reading_back_takes_a_fraction_of_reading_the_file(tmp_path: Path) -> No
         assert sum(len(loaded.examples(split)) for split in loaded.splits) == 5000
         return time.process_time() - start
 
-    first, again = seconds_to_read(), seconds_to_read()
-    assert again < first / 2  # it was a twenty-fifth on an idle machine
+    first = seconds_to_read()
+    again = min(seconds_to_read() for _ in range(3))  # the least, since a busy machine only adds to it
+    assert again < first / 5  # it was a twenty-fifth
 
 
 def test_importing_the_store_imports_nothing_heavy() -> None:
