@@ -218,7 +218,7 @@ def test_the_first_commands_of_the_readme_are_three_and_end_with_a_sentence_of_o
     assert first is not None
     clone, demo, question = first[1].splitlines()
     assert clone.startswith("git clone ") and demo == "make demo" and "explain.py" in question and "text=" in question
-    assert text[: first.start()].count("\n") < 22
+    assert text[: first.start()].count("\n") < 20
     assert PICTURE.search(text[: first.start()])
 
 
