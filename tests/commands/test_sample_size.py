@@ -14,8 +14,13 @@ import pytest
 from pyarrow import parquet
 
 from anaphora.base.errors import UserError
+from anaphora.base.files import write_json
 from anaphora.commands.sample_size import print_sample_sizes
 from anaphora.settings.commands.analysis import SampleSize
+from anaphora.settings.commands.study import StudyPlan
+from anaphora.studies.grid import Cell
+from anaphora.studies.records import RunRecord
+from anaphora.studies.summary import summarise
 
 
 @pytest.fixture(scope="module")
@@ -70,12 +75,21 @@ def test_several_runs_tell_of_seeds_and_of_pairs_of_items(scored: Path, tmp_path
 
 
 def study(path: Path, **values: list[float | None]) -> Path:
-    cells = [
-        {"name": name, "groups": {"en": {"set": {"measures": {"candidate_accuracy": {"values": shares}}}}}}
+    factors = {"part": {name: [f"{name}=1"] for name in values if name != "base"}}
+    plan = StudyPlan(name="study", question="?", prediction="!", factors=factors, seeds=[0, 1, 2, 3])
+    cells = [Cell(name, "part", (name,), (), None) for name in values]  # type: ignore[arg-type]
+    records = [
+        RunRecord(
+            cell=name,
+            seed=seed,
+            status="finished",
+            groups={"en": {"set": {"candidate_accuracy": shares[seed] if seed < len(shares) else None}}},
+        )
         for name, shares in values.items()
+        for seed in plan.seeds
     ]
     path.mkdir(exist_ok=True)
-    (path / "study.json").write_text(json.dumps({"cells": cells}))
+    write_json(path / "study.json", summarise(plan, cells, records).to_json())
     return path
 
 
@@ -126,7 +140,8 @@ def test_studies_that_are_missing_or_say_nothing_are_named(tmp_path: Path) -> No
     )
     one = study(tmp_path / "one", base=[0.5])
     assert "no cell has candidate_accuracy for two or more seeds" in refusal(study_folder=str(one))
-    (one / "study.json").write_text('{"cells": 3}')
+    content = json.loads((one / "study.json").read_text())
+    (one / "study.json").write_text(json.dumps({**content, "cells": 3}))
     assert "cells: 3 is not a list; run that study again" in refusal(study_folder=str(one))
 
 

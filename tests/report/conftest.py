@@ -24,7 +24,6 @@ from anaphora.analysis.evidence.schema.causal import (
     PatternPatching,
     RemovedMass,
     SingleAblation,
-    Spread,
 )
 from anaphora.analysis.evidence.schema.evidence import ChosenHead, Control, Evidence, Protocol, Verdict, VerdictRow
 from anaphora.analysis.evidence.schema.scores import (
@@ -51,6 +50,7 @@ from anaphora.analysis.evidence.schema.scores import (
     WorstTemplate,
 )
 from anaphora.analysis.evidence.schema.typed_json import Interval
+from anaphora.analysis.scores.statistics import Spread
 from anaphora.report.page.packing import pack_map
 
 LAYERS, HEADS = 3, 4

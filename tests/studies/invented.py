@@ -8,6 +8,7 @@ from anaphora.settings.commands.study import StudyPlan, VerdictRule
 from anaphora.settings.run import Config
 from anaphora.studies.grid import Cell
 from anaphora.studies.records import RunRecord
+from anaphora.studies.schema import Study
 from anaphora.studies.summary import summarise
 
 
@@ -64,6 +65,6 @@ def rule(**changes: Any) -> VerdictRule:
     return VerdictRule(**({"statement": "it points", "cell": "base", "group": "set"} | changes))
 
 
-def study(**changes: Any) -> dict[str, Any]:
-    """What `study.json` would hold."""
+def study(**changes: Any) -> Study:
+    """The study that `records` make."""
     return summarise(plan(**changes), cells(), records())

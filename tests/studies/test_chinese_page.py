@@ -13,6 +13,7 @@ from invented import cells, plan, record, records, rule
 from matplotlib.text import Text
 
 from anaphora.base.errors import UserError
+from anaphora.base.files import write_json
 from anaphora.report.page.elements import VerdictElement
 from anaphora.report.wording import spoken_in
 from anaphora.settings.commands.study import StudyPlan, VerdictRule
@@ -23,6 +24,7 @@ from anaphora.studies.jobs.progress import StudyProgress
 from anaphora.studies.page.study import conclusions, draw_study_figures, verdict_elements
 from anaphora.studies.page.words import cell_label, condition_text, items_label, measure_label, names_of
 from anaphora.studies.records import FAILURE_FILE, Query, RunRecord
+from anaphora.studies.schema import read_study
 from anaphora.studies.summary import rule_condition, summarise
 
 NAMES = {"invented", "base", "bilinear", "one"}
@@ -165,16 +167,19 @@ def test_every_measure_and_group_of_items_has_a_chinese_name() -> None:
 
 def test_a_study_that_has_no_chinese_is_shown_as_it_is(tmp_path: Path) -> None:
     bare = summarise(plan(rules=[rule(at_least=0.9)]), cells(), records())
-    older = {name: value for name, value in bare.items() if not name.endswith("_zh")}
+    write_json(tmp_path / "study.json", bare.to_json())
+    assert "_zh" not in (tmp_path / "study.json").read_text()
+    older = read_study(tmp_path / "study.json", "")
     with spoken_in("zh"):
         (verdict,) = verdict_elements(older)
         assert isinstance(verdict, VerdictElement) and verdict.rows[0].rules[0].question == "it points"
         assert "英语，集合线索：4 个单元中有 3 个解决了任务" in conclusions(older)[0]
         assert cell_label("bilinear+one", {"one": "单头"}) == "bilinear + 单头"
     assert cell_label("base+one_head", {"base": "pairwise scorer"}) == "pairwise scorer + one head"
-    assert names_of({"names": {"one": "single"}, "names_zh": {"one": "单头"}}) == {"one": "single"}
+    named = replace(older, names={"one": "single"}, names_zh={"one": "单头"})
+    assert names_of(named) == {"one": "single"}
     with spoken_in("zh"):
-        assert names_of({"names": {"one": "single"}, "names_zh": {"one": "单头"}}) == {"one": "单头"}
+        assert names_of(named) == {"one": "单头"}
 
 
 def test_a_chinese_name_of_nothing_is_refused() -> None:

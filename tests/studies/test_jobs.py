@@ -13,8 +13,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import invented
 import pytest
 import torch
+from invented import cells, record
 
 from anaphora.base.console import format_bytes
 from anaphora.base.errors import UserError
@@ -32,7 +34,8 @@ from anaphora.studies.grid import Job
 from anaphora.studies.jobs import slurm
 from anaphora.studies.jobs.progress import StudyProgress, weights_bytes
 from anaphora.studies.jobs.worker import encode_job
-from anaphora.studies.records import MEASURED_FILE, Query, read_record
+from anaphora.studies.records import MEASURED_FILE, Query, RunRecord, read_record
+from anaphora.studies.summary import summarise
 
 QUERY = Query(("scores",), "test", None)
 Tiny = Callable[..., Config]
@@ -297,9 +300,9 @@ def test_a_job_that_is_cut_short_ends_as_the_cluster_wants_it(monkeypatch: pytes
 def test_runs_that_failed_are_listed_at_the_end_with_exit_status_1(
     script: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    runs = [{"seed": 0, "status": "finished", "error": ""}, {"seed": 1, "status": "failed", "error": "no memory"}]
-    summary = {"cells": [{"name": "base", "runs": runs}, {"name": "slot", "runs": runs}]}
-    monkeypatch.setattr(command, "run_study", lambda *_: summary)
+    listed = [record(cell.name, 0, 0.9, 0.5) for cell in cells()]
+    listed += [RunRecord(cell=cell.name, seed=1, status="failed", error="no memory", groups={}) for cell in cells()]
+    monkeypatch.setattr(command, "run_study", lambda *_: summarise(invented.plan(seeds=[0, 1]), cells(), listed))
     status, _, err = script("study", "study=emergence_small", "only=[base]")
     assert (status, err) == (1, "error: 1 of 2 runs failed: base, seed 1 (no memory)\n")
 

@@ -228,6 +228,24 @@ def test_a_run_that_was_measured_and_then_failed_has_failed(tmp_path: Path, tiny
     assert (record.status, record.error) == ("failed", "it broke")
 
 
+def test_measures_of_other_code_do_not_survive_a_process_that_is_stopped_while_it_measures_anew(
+    tmp_path: Path, tiny: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stopped(*_: Any) -> Any:
+        raise KeyboardInterrupt
+
+    config = tiny(tmp_path)
+    query = Query(("scaling",), "test", None)
+    measures.measure_settings(config, tmp_path, query)
+    job = Job("base", 0, config, tmp_path)
+    assert read_record(job, query).status == "finished"
+    monkeypatch.setattr(measures, "analysis_code_digest", lambda _: "of other code")
+    monkeypatch.setattr(measures, "_settings_measure", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        measures.measure_settings(config, tmp_path, query)
+    assert read_record(job, query).status != "finished"
+
+
 @pytest.mark.parametrize("content", ["", "{}", "[]", '{"error": 3}'])
 def test_a_damaged_failure_is_refused(content: str, tmp_path: Path, tiny: Callable[..., Any]) -> None:
     job = Job("base", 0, tiny(tmp_path), tmp_path / "run")

@@ -64,7 +64,7 @@ def test_the_index_has_every_study_with_its_verdict_and_the_figures_of_its_condi
     curve = summarise(plan(name="curve", question="Does it grow?", seeds=[0], rules=rules), cells(), measured)
     empty = summarise(plan(name="empty", question="Who knows?", seeds=[0]), cells(), not_begun())
     for result in (study(rules=[rule(at_least=0.9)]), curve, empty):
-        write_json(tmp_path / result["name"] / "study.json", result)
+        write_json(tmp_path / result.name / "study.json", result.to_json())
     page = write_study_index(tmp_path).read_text(encoding="utf-8")
     assert page.index("Does it grow?") < page.index("Who knows?") < page.index("Does it?")
     for sentence in ("It holds: 1 of 1 conditions", "Not so: 0 of 1", "Nothing has been measured yet."):
@@ -107,7 +107,7 @@ def test_cells_that_do_not_solve_the_task_are_hatched_where_alignment_is_shown()
 def test_the_title_of_a_figure_is_the_question_on_as_many_lines_as_a_page_is_wide(
     spoken: str, question: str, break_at: str
 ) -> None:
-    result = study() | {"question": question, "question_zh": question}
+    result = study(question=question, question_zh=question)
     with spoken_in(spoken):
         figure = draw_study_figures(result)["cells_en"]
     title = [text.get_text() for text in figure.axes[0].texts if float(text.get_fontsize()) > style.TEXT]
@@ -205,9 +205,9 @@ def test_conclusions_name_what_is_not_solved_and_what_differs() -> None:
 def test_a_damaged_study_is_refused_unless_it_is_the_one_that_is_written_anew(damage: str, tmp_path: Path) -> None:
     whole = study(rules=[rule(at_least=0.9)])
     path = tmp_path / "pairs" / "study.json"
-    write_json(path, whole)
-    assert read_studies(tmp_path) == [json.loads(path.read_text(encoding="utf-8"))]
-    path.write_text(json.dumps({**whole, damage: [3]}) if damage in whole else damage)
+    write_json(path, whole.to_json())
+    assert read_studies(tmp_path) == [whole]
+    path.write_text(json.dumps({**whole.to_json(), damage: [3]}) if damage.isalpha() else damage)
     with pytest.raises(UserError, match=r"study.json: .*; run that study again"):
         read_studies(tmp_path)
     assert read_studies(tmp_path, without="pairs") == []
@@ -215,16 +215,14 @@ def test_a_damaged_study_is_refused_unless_it_is_the_one_that_is_written_anew(da
 
 def test_the_index_shows_a_condition_without_baseline_and_values(tmp_path: Path) -> None:
     result = study(rules=[rule(at_least=0.9)])
-    (row,) = result["verdict"]["rules"]
-    del row["baseline_cell"]
-    row["spreads"]["zh"] = None
-    write_json(tmp_path / "invented" / "study.json", result)
+    result.verdict.rules[0].spreads["zh"] = None
+    write_json(tmp_path / "invented" / "study.json", result.to_json())
     page = write_study_index(tmp_path).read_text(encoding="utf-8")
     assert "Chinese –" in page and "English 0.990 (0.990 to 0.990)" in page
 
 
 def test_a_study_with_a_verdict_that_is_none_is_refused(tmp_path: Path) -> None:
-    result = study()
+    result = study().to_json()
     result["verdict"]["verdict"] = "maybe"
     write_json(tmp_path / "invented" / "study.json", result)
     with pytest.raises(

@@ -103,8 +103,8 @@ def test_a_run_that_fails_is_reported_and_the_others_go_on(
     monkeypatch.setattr(worker, "load_or_train", broken)
     plan = planned()
     summary = engine.run_study(plan, CONFIGS)
-    assert [cell["runs"][0]["status"] for cell in summary["cells"]] == ["failed", "failed"]
-    assert summary["cells"][1]["runs"][0]["error"] == "no memory for 1 heads"
+    assert [cell.runs[0].status for cell in summary.cells] == ["failed", "failed"]
+    assert summary.cells[1].runs[0].error == "no memory for 1 heads"
     assert "one, seed 0: failed: no memory for 1 heads" in capsys.readouterr().out
 
 
@@ -141,7 +141,7 @@ def test_only_names_the_cells_to_run_and_seeds_come_in_turn(
     )
     summary = engine.run_study(replace(plan, only=["one"]), CONFIGS)
     assert worked == [("one", 3), ("one", 5)]
-    assert [cell["name"] for cell in summary["cells"]] == ["base", "one"]
+    assert [cell.name for cell in summary.cells] == ["base", "one"]
 
 
 def test_a_cell_that_only_leaves_out_must_not_hold_runs_of_other_settings_either(
@@ -233,9 +233,9 @@ def test_cells_start_from_pretrained_weights_and_heads_by_number_are_supervised(
     planned = ("study=supervision_links", f"more=[{','.join(map(repr, smoke))}]", "seeds=[0]", "side_by_side=1")
     plan = resolve(compose(*planned, f"output={tmp_path}", "formats=[png]", primary="study"), StudyPlan)
     summary = engine.run_study(plan, CONFIGS)
-    assert [cell["runs"][0]["status"] for cell in summary["cells"]] == ["finished", "finished"]
-    for cell in summary["cells"]:
-        measured = cell["groups"]["en"]["pronoun"]["measures"]
+    assert [cell.runs[0].status for cell in summary.cells] == ["finished", "finished"]
+    for cell in summary.cells:
+        measured = cell.groups["en"]["pronoun"].measures
         assert {"task_accuracy", "candidate_accuracy"} <= set(measured)
     base, supervised = (load_file(RunFiles(job.directory).weights) for job in jobs(plan))
     name = "encoder.blocks.0.attention.query.weight"

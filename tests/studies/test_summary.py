@@ -5,76 +5,69 @@ from typing import Any
 import pytest
 from invented import cells, plan, record, records, rule, study
 
+from anaphora.analysis.scores.statistics import Spread
 from anaphora.base.errors import UserError
-from anaphora.studies.summary import summarise, table_rows, terminal_report
+from anaphora.studies.page.terminal import terminal_report
+from anaphora.studies.schema import Groups, SeedValues, Study
+from anaphora.studies.summary import summarise, table_rows
 
 
-def of(summary: dict[str, Any], name: str) -> dict[str, Any]:
+def of(summary: Study, name: str) -> Groups:
     """The groups of a cell, by language."""
-    return next(dict(cell["groups"]) for cell in summary["cells"] if cell["name"] == name)
+    return next(cell.groups for cell in summary.cells if cell.name == name)
 
 
 def test_a_cell_shows_the_median_and_the_spread_over_its_seeds() -> None:
     group = of(study(), "base")["en"]["set"]
-    assert group["measures"]["candidate_accuracy"] == {
-        "values": [0.90, 0.91, 0.92],
-        "median": 0.91,
-        "lowest": 0.90,
-        "highest": 0.92,
-    }
-    assert (group["solved"], group["runs"], group["is_solved"]) == (3, 3, True)
+    assert group.measures["candidate_accuracy"] == SeedValues(
+        values=(0.90, 0.91, 0.92), median=0.91, lowest=0.90, highest=0.92
+    )
+    assert (group.solved, group.runs, group.is_solved) == (3, 3, True)
 
 
 def test_differences_to_the_base_are_taken_seed_by_seed_with_an_interval() -> None:
-    difference = of(study(), "one")["en"]["set"]["against_base"]["candidate_accuracy"]
-    assert difference["median"] == pytest.approx(0.05)
-    assert difference["interval"] == [pytest.approx(0.05), pytest.approx(0.05)]
-    assert difference["pairs"] == 3
+    difference = of(study(), "one")["en"]["set"].against_base["candidate_accuracy"]
+    assert difference.median == pytest.approx(0.05)
+    assert difference.interval is not None and [*difference.interval] == pytest.approx([0.05, 0.05])
+    assert difference.pairs == 3
 
 
 def test_alignment_of_runs_that_do_not_solve_the_task_is_compared_with_nothing() -> None:
     summary = study()
     group = of(summary, "bilinear+one")["en"]["set"]
-    assert group["is_solved"] is False
-    assert set(group["against_base"]) == {"task_accuracy"}
-    assert {one["measure"] for one in summary["interactions"]} == {"task_accuracy"}
+    assert group.is_solved is False
+    assert set(group.against_base) == {"task_accuracy"}
+    assert {one.measure for one in summary.interactions} == {"task_accuracy"}
 
 
 def test_an_interaction_is_what_both_changes_do_beyond_their_sum() -> None:
-    assert study(solved=0.5)["interactions"][1] == {
-        "cell": "bilinear+one",
-        "language": "en",
-        "group": "set",
-        "measure": "candidate_accuracy",
-        "median": pytest.approx((0.30 - 0.405) - (0.955 - 0.905)),
-        "lowest": pytest.approx((0.30 - 0.41) - (0.96 - 0.91)),
-        "highest": pytest.approx((0.30 - 0.40) - (0.95 - 0.90)),
-        "pairs": 2,
-        "interval": [pytest.approx(-0.16), pytest.approx(-0.15)],
-    }
+    interaction = study(solved=0.5).interactions[1]
+    assert (interaction.cell, interaction.language, interaction.group) == ("bilinear+one", "en", "set")
+    assert (interaction.measure, interaction.pairs) == ("candidate_accuracy", 2)
+    assert (interaction.median, interaction.lowest, interaction.highest) == pytest.approx(
+        ((0.30 - 0.405) - (0.955 - 0.905), (0.30 - 0.41) - (0.96 - 0.91), (0.30 - 0.40) - (0.95 - 0.90))
+    )
+    assert interaction.interval is not None and [*interaction.interval] == pytest.approx([-0.16, -0.15])
 
 
 def test_a_pool_puts_the_runs_of_its_cells_together() -> None:
-    (pool,) = study(pools={"two": ["base", "one"]})["pools"]
-    assert (pool["name"], pool["cells"]) == ("two", ["base", "one"])
-    assert [(run["cell"], run["seed"]) for run in pool["runs"]] == [
+    (pool,) = study(pools={"two": ["base", "one"]}).pools
+    assert (pool.name, pool.cells) == ("two", ("base", "one"))
+    assert [(run.cell, run.seed) for run in pool.runs] == [
         (cell, seed) for cell in ("base", "one") for seed in range(3)
     ]
-    group = pool["groups"]["en"]["set"]
-    assert group["measures"]["candidate_accuracy"] == {
-        "values": [0.90, 0.91, 0.92, 0.95, 0.96, 0.97],
-        "median": 0.935,
-        "lowest": 0.90,
-        "highest": 0.97,
-    }
-    assert (group["solved"], group["runs"]) == (6, 6)
+    group = pool.groups["en"]["set"]
+    assert group.measures["candidate_accuracy"] == SeedValues(
+        values=(0.90, 0.91, 0.92, 0.95, 0.96, 0.97), median=0.935, lowest=0.90, highest=0.97
+    )
+    assert (group.solved, group.runs) == (6, 6)
 
 
 def test_a_rule_may_be_about_a_pool() -> None:
     chosen = rule(cell="two", measure="candidate_accuracy", at_least=0.93)
-    row = study(pools={"two": ["base", "one"]}, rules=[chosen])["verdict"]["rules"][0]
-    assert row["passed"] is True
-    assert row["spreads"]["en"]["median"] == 0.935
+    row = study(pools={"two": ["base", "one"]}, rules=[chosen]).verdict.rules[0]
+    assert row.passed is True
+    assert row.spreads["en"] == Spread(0.935, 0.90, 0.97)
 
 
 @pytest.mark.parametrize(
@@ -109,9 +102,9 @@ def test_a_pool_that_cannot_be_made_is_refused(changes: dict[str, Any], message:
     ],
 )
 def test_a_rule_is_checked_by_code(changes: dict[str, object], outcome: str) -> None:
-    verdict = study(rules=[rule(**changes)])["verdict"]
-    assert verdict["verdict"] == outcome
-    assert verdict["rules"][0]["passed"] is {"holds": True, "not so": False, "open": None}[outcome]
+    verdict = study(rules=[rule(**changes)]).verdict
+    assert verdict.verdict == outcome
+    assert verdict.rules[0].passed is {"holds": True, "not so": False, "open": None}[outcome]
 
 
 def test_one_language_that_fails_makes_it_not_so() -> None:
@@ -120,7 +113,7 @@ def test_one_language_that_fails_makes_it_not_so() -> None:
     merged = [one if one.cell != "base" else record("base", one.seed, 0.99, 0.9) for one in records()]
     for one, other in zip([one for one in merged if one.cell == "base"], chinese, strict=True):
         one.groups.update(other.groups)
-    assert summarise(chosen, cells(), merged)["verdict"]["verdict"] == "not so"
+    assert summarise(chosen, cells(), merged).verdict.verdict == "not so"
 
 
 @pytest.mark.parametrize("baseline", [None, "one"])
@@ -131,9 +124,9 @@ def test_a_language_in_which_no_run_solves_the_task_leaves_a_claim_on_alignment_
         if one.groups:
             one.groups.update(record(one.cell, one.seed, 0.5, 0.5, language="zh").groups)
     summary = summarise(chosen, cells(), listed)
-    (row,) = summary["verdict"]["rules"]
-    assert (summary["verdict"]["verdict"], row["passed"]) == ("open", None)
-    assert row["spreads"]["en"] is not None and row["spreads"]["zh"] is None
+    (row,) = summary.verdict.rules
+    assert (summary.verdict.verdict, row.passed) == ("open", None)
+    assert row.spreads["en"] is not None and row.spreads["zh"] is None
     assert "it points" in " ".join(map(str, terminal_report(summary)))
 
 
@@ -144,8 +137,8 @@ def test_a_difference_that_was_measured_in_one_language_alone_is_judged_by_that_
         if one.cell == "base":
             one.groups.update(record("base", one.seed, 0.99, 0.9, language="zh").groups)
     summary = summarise(chosen, cells(), listed)
-    assert summary["verdict"]["verdict"] == "holds"
-    assert set(summary["verdict"]["rules"][0]["spreads"]) == {"en"}
+    assert summary.verdict.verdict == "holds"
+    assert set(summary.verdict.rules[0].spreads) == {"en"}
 
 
 def test_failed_runs_stand_in_the_table_like_the_others() -> None:

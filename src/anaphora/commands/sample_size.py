@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,6 @@ from anaphora.analysis.tasks.sample_size import (
 from anaphora.base.console import console
 from anaphora.base.device import Device
 from anaphora.base.errors import UserError
-from anaphora.base.files import read_json
 from anaphora.commands.shared import TableFile, scored_evidence, value_cell
 from anaphora.data.example import Example
 from anaphora.report.numbers import NOT_MEASURED, format_count, format_number, format_percent
@@ -35,11 +34,9 @@ from anaphora.runs.items import evaluation_splits
 from anaphora.runs.presence import run_directories
 from anaphora.settings.commands.analysis import SampleSize
 from anaphora.settings.commands.study import BASE_CELL
+from anaphora.studies.schema import Groups, read_study
 
 Row = dict[str, Any]
-
-_STUDY = {"cells": [{"name": str, "groups": {str: {str: {"measures": {str: {"values?": [(float, None)]}}}}}}]}
-"""What is read of a study.json."""
 
 
 def print_sample_sizes(settings: SampleSize) -> list[Row]:
@@ -159,31 +156,29 @@ def _study_rows(settings: SampleSize) -> list[Row]:
     path = Path(str(settings.study_folder)).expanduser()
     path = path / "study.json" if path.suffix != ".json" else path
     try:
-        study = read_json(path, _STUDY, "run that study again to write it")
+        study = read_study(path, "run that study again to write it")
     except FileNotFoundError:
         raise UserError(f"study_folder ({settings.study_folder}): there is no {path}") from None
-    base: Mapping[str, Any] = next((cell["groups"] for cell in study["cells"] if cell["name"] == BASE_CELL), {})
+    base: Groups = next((cell.groups for cell in study.cells if cell.name == BASE_CELL), {})
     rows: list[Row] = []
-    for cell in study["cells"]:
-        for language, groups in cell["groups"].items():
+    for cell in study.cells:
+        for language, groups in cell.groups.items():
             for group in groups:
-                values = _values(cell["groups"], language, group, settings.measure)
-                rows += _seed_row(cell["name"], language, group, values, settings, (1, 2))
-                if cell["name"] == BASE_CELL:
+                values = _values(cell.groups, language, group, settings.measure)
+                rows += _seed_row(cell.name, language, group, values, settings, (1, 2))
+                if cell.name == BASE_CELL:
                     continue
                 pairs = zip(values, _values(base, language, group, settings.measure), strict=False)
                 differences = [one - other for one, other in pairs if one is not None and other is not None]
-                rows += _seed_row(f"{cell['name']} - {BASE_CELL}", language, group, differences, settings, (1,))
+                rows += _seed_row(f"{cell.name} - {BASE_CELL}", language, group, differences, settings, (1,))
     if not rows:
         raise UserError(f"{path}: no cell has {settings.measure} for two or more seeds")
     return rows
 
 
-def _values(groups: Mapping[str, Any], language: str, group: str, measure: str) -> list[float | None]:
-    values: list[float | None] = (
-        groups.get(language, {}).get(group, {}).get("measures", {}).get(measure, {"values": []})["values"]
-    )
-    return values
+def _values(groups: Groups, language: str, group: str, measure: str) -> tuple[float | None, ...]:
+    summary = groups.get(language, {}).get(group)
+    return summary.measures[measure].values if summary and measure in summary.measures else ()
 
 
 def _seed_row(

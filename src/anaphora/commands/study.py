@@ -15,13 +15,10 @@ def study(plan: StudyPlan) -> None:
         FailedRunsError: runs of those that `only` names have failed; the page is written all the same.
     """
     summary = run_study(plan, config_folder())
-    cells = [cell for cell in summary["cells"] if not plan.only or cell["name"] in plan.only]
+    cells = [cell for cell in summary.cells if not plan.only or cell.name in plan.only]
     failures = [
-        f"{cell['name']}, seed {run['seed']} ({run['error']})"
-        for cell in cells
-        for run in cell["runs"]
-        if run["status"] == "failed"
+        f"{cell.name}, seed {run.seed} ({run.error})" for cell in cells for run in cell.runs if run.status == "failed"
     ]
     if failures:
-        count = sum(len(cell["runs"]) for cell in cells)
+        count = sum(len(cell.runs) for cell in cells)
         raise FailedRunsError(f"{len(failures)} of {count} runs failed: {'; '.join(failures)}")

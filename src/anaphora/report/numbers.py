@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from anaphora.report.wording import phrase
+
+if TYPE_CHECKING:
+    from anaphora.analysis.scores.statistics import Spread
 
 NOT_MEASURED = "–"
 
@@ -49,9 +53,11 @@ def format_range(low: float | None, high: float | None) -> str:
     return phrase("joined", "range", low=format_percent(low), high=format_percent(high))
 
 
-def format_spread(middle: float | None, low: float | None, high: float | None) -> str:
+def format_spread(spread: Spread | None) -> str:
     """A median in percent with the lowest and highest."""
-    return NOT_MEASURED if middle is None else f"{format_percent(middle)} ({format_range(low, high)})"
+    if spread is None:
+        return NOT_MEASURED
+    return f"{format_percent(spread.median)} ({format_range(spread.lowest, spread.highest)})"
 
 
 def format_p_value(value: float | None) -> str:

@@ -38,7 +38,7 @@ from anaphora.settings.run import Config
 from anaphora.studies import laboratory
 from anaphora.studies.levels import scores_by_level
 from anaphora.studies.one_head import one_head_measures
-from anaphora.studies.records import MEASURED_FILE, GroupMeasures, Query, is_measured, settings_digest
+from anaphora.studies.records import MEASURED_FILE, GroupMeasures, Query, discard_measures, is_measured, settings_digest
 
 DISTANCE_BINS = (0, 4, 8, 16, 32, 64)
 """Where the groups of distances begin, in words between antecedent and pronoun; the last has no end."""
@@ -67,6 +67,7 @@ def measure_run(run: Run, query: Query) -> None:
     key = {**query.to_dict(), "weights": weights_digest(run), "code": analysis_code_digest("anaphora.studies.measures")}
     if is_measured(run.directory, key):
         return
+    discard_measures(run.directory)
     groups: GroupMeasures = {}
     about_pronouns = any(name in RUN_MEASURES and name != "labels" for name in query.measures)
     evaluation = _evaluate_split(run, query) if about_pronouns else SplitEvaluation([], np.zeros(0), None)
@@ -107,6 +108,7 @@ def measure_settings(config: Config, directory: Path, query: Query) -> None:
     }
     if is_measured(directory, key):
         return
+    discard_measures(directory)
     groups: GroupMeasures = {}
     for name in query.measures:
         _merge(groups, _settings_measure(name, config))

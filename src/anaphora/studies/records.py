@@ -124,6 +124,11 @@ def is_measured(directory: Path, key: Mapping[str, Any]) -> bool:
     return stored is not None and stored["query"] == key
 
 
+def discard_measures(directory: Path) -> None:
+    """Delete measures before they are taken anew: a process stopped meanwhile must not leave those of other code."""
+    (directory / MEASURED_FILE).unlink(missing_ok=True)
+
+
 def _read_measured(directory: Path) -> dict[str, Any] | None:
     stored = _read(directory / MEASURED_FILE, _MEASURED)
     if stored and stored["head"] is not None and len(stored["head"]) != 2:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from anaphora.base.console import console
 from anaphora.base.device import torch_device
@@ -26,19 +25,18 @@ from anaphora.studies.jobs.slurm import SubmititCluster, check_cluster, run_on_c
 from anaphora.studies.jobs.worker import train_and_measure
 from anaphora.studies.page.index import INDEX, read_studies, write_study_index
 from anaphora.studies.page.study import draw_study_figures, write_study_page
+from anaphora.studies.page.terminal import terminal_report
 from anaphora.studies.records import Query, read_record
-from anaphora.studies.summary import summarise, table_rows, terminal_report
+from anaphora.studies.schema import Study
+from anaphora.studies.summary import summarise, table_rows
 
 
-def run_study(plan: StudyPlan, folder: Path) -> dict[str, Any]:
+def run_study(plan: StudyPlan, folder: Path) -> Study:
     """Train and measure what is missing, and write `study.json`, `study.csv`, figures and the page.
 
     Args:
         plan: the study.
         folder: of the configuration.
-
-    Returns:
-        What `study.json` holds.
 
     Raises:
         UserError: a cell's overrides are wrong or name a device or a cluster that is not there (before anything runs),
@@ -61,19 +59,19 @@ def run_study(plan: StudyPlan, folder: Path) -> dict[str, Any]:
     with locked_directory(root):
         measured = [job for job in jobs if plan.train or RunFiles(job.directory).weights.exists()]
         _check_results(plan, root, all_jobs, measured, query)
-        run_jobs(plan, jobs, query)
+        run_jobs(plan, measured, query)
         study = summarise(plan, cells, [read_record(job, query) for job in all_jobs])
         write_study(plan, study)
     return study
 
 
-def write_study(plan: StudyPlan, study: dict[str, Any]) -> None:
+def write_study(plan: StudyPlan, study: Study) -> None:
     """Write a study's numbers, figures and page and the index of all studies, and print its table and its verdict.
 
     Pages and figures are written in each language that `plan.interface_language` asks for.
     """
     root = Path(plan.output) / plan.name
-    write_json(root / "study.json", study)
+    write_json(root / "study.json", study.to_json())
     write_csv(root / "study.csv", table_rows(study))
     suffixes = page_suffixes(plan.interface_language)
     pages, indexes = page_names("study", suffixes), page_names(INDEX, suffixes)

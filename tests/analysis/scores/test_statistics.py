@@ -12,6 +12,7 @@ from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.analysis.scores import statistics
 from anaphora.analysis.scores.heads import Head, HeadScores, choose_head, score_records, strongest_candidates
 from anaphora.analysis.scores.statistics import (
+    Spread,
     cluster_interval,
     holm,
     median_and_spread,
@@ -195,7 +196,7 @@ def test_holm_agrees_with_a_hand_calculation() -> None:
 
 
 def test_a_handful_of_seeds_is_reported_by_median_and_range() -> None:
-    assert median_and_spread([0.9, 0.2, 0.8]) == (0.8, 0.2, 0.9)
+    assert median_and_spread([0.9, 0.2, 0.8]) == Spread(0.8, 0.2, 0.9)
     with pytest.raises(ValueError, match="one or more numbers"):
         median_and_spread([])
     with pytest.raises(ValueError, match="one or more numbers"):

@@ -73,7 +73,7 @@ def cumulative_cell(tests: CausalTests, step: CumulativeAblation, items: Bools) 
         "k": len(step.heads),
         "heads": [[head.layer, head.head] for head in step.heads],
         "drop": rounded(before - step.right[items].mean()),
-        "random": {name: rounded(value) for name, value in spread._asdict().items()},
+        "random": {name: rounded(value) for name, value in vars(spread).items()},
     }
 
 

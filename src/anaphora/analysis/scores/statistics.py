@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterator, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -91,7 +91,8 @@ def holm(p_values: Sequence[float]) -> Floats:
     return corrected
 
 
-class Spread(NamedTuple):
+@dataclass(frozen=True)
+class Spread:
     """The middle of a few numbers and the lowest and highest of them."""
 
     median: float

@@ -1,6 +1,6 @@
 """The figures of a study: cells beside each other with their spread over seeds, and curves over a number.
 
-They take what `studies.summary.summarise` gives. A cell whose task is not solved is hatched where alignment is shown:
+A cell whose task is not solved is hatched where alignment is shown:
 what lies there is printed, and not to be read as alignment.
 """
 
@@ -15,6 +15,7 @@ from matplotlib.patches import Rectangle
 from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 
 from anaphora.analysis.scores.cells import KINDS
+from anaphora.analysis.scores.statistics import Spread
 from anaphora.report.figures import style
 from anaphora.report.figures.fonts import drawable_text
 from anaphora.report.figures.panels import Mark, panel_figure, row_below
@@ -31,8 +32,7 @@ from anaphora.studies.page.words import (
     names_of,
     question_of,
 )
-
-Study = Mapping[str, Any]
+from anaphora.studies.schema import CellSummary, GroupSummary, Study
 
 PANEL_MEASURES = ("task_accuracy", "candidate_accuracy", "antecedent_mass")
 """The panels of the figure of cells."""
@@ -56,17 +56,12 @@ _LINE_STYLES = (
 )
 
 
-def measured_languages(study: Study) -> list[str]:
-    """The languages in which anything was measured."""
-    return list(dict.fromkeys(language for cell in study["cells"] for language in cell["groups"]))
-
-
-def _measured_cells(study: Study) -> list[Any]:
+def _measured_cells(study: Study) -> list[CellSummary]:
     """The cells of which anything was measured."""
-    return [cell for cell in study["cells"] if any(cell["groups"].values())]
+    return [cell for cell in study.cells if any(cell.groups.values())]
 
 
-def cue_groups(groups: Mapping[str, Any]) -> list[str]:
+def cue_groups(groups: Mapping[str, GroupSummary]) -> list[str]:
     """Kinds of cue where the items have them, else all items together."""
     return [kind for kind in KINDS if kind in groups] or [name for name in ("all",) if name in groups]
 
@@ -85,27 +80,27 @@ def cells_figure(study: Study, language: str) -> Figure | None:
     drawn_groups: dict[str, None] = {}
     factor = None
     for cell in _measured_cells(study):
-        groups = cell["groups"].get(language, {})
-        if cell["factor"] and cell["factor"] != factor:
-            rows.append((factor_label(cell["factor"], names), True))
-        factor = cell["factor"]
-        name = row_below(cell["name"], cell_label(cell["name"], names))
+        groups = cell.groups.get(language, {})
+        if cell.factor and cell.factor != factor:
+            rows.append((factor_label(cell.factor, names), True))
+        factor = cell.factor
+        name = row_below(cell.name, cell_label(cell.name, names))
         rows.append((name, False))
         row_groups = cue_groups(groups)
         for index, group in enumerate(row_groups):
             drawn_groups[group] = None
             summary = groups[group]
             for measure in PANEL_MEASURES:
-                spread = summary["measures"].get(measure)
+                spread = summary.measures.get(measure)
                 if spread:
-                    mark = Mark(spread["median"], (spread["lowest"], spread["highest"]), *_CUE_STYLES[group])
+                    mark = Mark(spread.median, (spread.lowest, spread.highest), *_CUE_STYLES[group])
                     marks.setdefault((name, measure_label(measure)), []).append(mark)
-            if summary["is_solved"] is False:
+            if summary.is_solved is False:
                 unsolved.append((len(rows) - 1, index, len(row_groups)))
     measures = [measure for measure in PANEL_MEASURES if any(measure_label(measure) == panel for _, panel in marks)]
     if not measures:
         return None
-    values = {"spoken": language_name(language), "question": question_of(study), "limit": f"{100 * study['solved']:g}"}
+    values = {"spoken": language_name(language), "question": question_of(study), "limit": f"{100 * study.solved:g}"}
     figure = panel_figure(
         wrapped_title(phrase("study_figures", "cells_hatched" if unsolved else "cells", **values)),
         rows, [measure_label(measure) for measure in measures], marks, phrase("study_figures", "shares"), (0.0, 1.0),
@@ -113,7 +108,7 @@ def cells_figure(study: Study, language: str) -> Figure | None:
     )  # fmt: skip
     for axes, measure in zip(figure.axes[1:], measures, strict=True):
         if measure == TASK_MEASURE:
-            axes.axvline(study["solved"], color=style.MUTED, linewidth=0.8, linestyle=(0, (1, 2)), zorder=1.5)
+            axes.axvline(study.solved, color=style.MUTED, linewidth=0.8, linestyle=(0, (1, 2)), zorder=1.5)
             continue
         left, right = axes.get_xlim()
         for row, index, count in unsolved:
@@ -126,7 +121,7 @@ def cells_figure(study: Study, language: str) -> Figure | None:
 
 def interventions_of(study: Study) -> list[str]:
     """The interventions on trained models: "candidates knocked out" of the group "candidates knocked out, set"."""
-    groups = (group for cell in study["cells"] for groups in cell["groups"].values() for group in groups)
+    groups = (group for cell in study.cells for groups in cell.groups.values() for group in groups)
     parts = (group.rpartition(", ") for group in groups)
     return list(dict.fromkeys(change for change, _, kind in parts if change and kind in KINDS))
 
@@ -143,16 +138,16 @@ def interventions_figure(study: Study) -> Figure | None:
     rows: list[tuple[str, bool]] = []
     marks: dict[tuple[str, str], list[Mark]] = {}
     for cell in _measured_cells(study):
-        kinds = [kind for kind in KINDS if any(kind in groups for groups in cell["groups"].values())]
-        kind_rows = {kind: row_below(cell["name"], items_label(kind)) for kind in kinds}
-        rows += [(cell_label(cell["name"], names), True), *((name, False) for name in kind_rows.values())]
-        for language, groups in cell["groups"].items():
+        kinds = [kind for kind in KINDS if any(kind in groups for groups in cell.groups.values())]
+        kind_rows = {kind: row_below(cell.name, items_label(kind)) for kind in kinds}
+        rows += [(cell_label(cell.name, names), True), *((name, False) for name in kind_rows.values())]
+        for language, groups in cell.groups.items():
             for kind, name in kind_rows.items():
                 for change, (_, colour, form) in forms.items():
-                    group = groups.get(f"{change}, {kind}" if change else kind, {})
-                    spread = group.get("measures", {}).get(TASK_MEASURE)
+                    group = groups.get(f"{change}, {kind}" if change else kind)
+                    spread = group.measures.get(TASK_MEASURE) if group else None
                     if spread:
-                        mark = Mark(spread["median"], (spread["lowest"], spread["highest"]), colour, form)
+                        mark = Mark(spread.median, (spread.lowest, spread.highest), colour, form)
                         marks.setdefault((name, language_name(language)), []).append(mark)
     panels = list(dict.fromkeys(panel for _, panel in marks))
     return panel_figure(
@@ -164,12 +159,12 @@ def interventions_figure(study: Study) -> Figure | None:
 def numeric_axes(study: Study) -> dict[str, list[str]]:
     """Groups that stand on an axis, "distance 3", by the name of the axis: {"distance": [measures]}."""
     axes: dict[str, dict[str, None]] = {}
-    for cell in study["cells"]:
-        for groups in cell["groups"].values():
+    for cell in study.cells:
+        for groups in cell.groups.values():
             for group, summary in groups.items():
                 axis, _ = axis_value(group) or (None, None)
                 if axis:
-                    axes.setdefault(axis, {}).update(dict.fromkeys(summary["measures"]))
+                    axes.setdefault(axis, {}).update(dict.fromkeys(summary.measures))
     left_out = ("items", "chance", "quad_accuracy")
     return {axis: [name for name in measures if name not in left_out] for axis, measures in axes.items()}
 
@@ -186,16 +181,16 @@ def series_of(study: Study) -> dict[str, tuple[str, str]]:
 @figure_style()
 def series_figure(study: Study, axis: str, measure: str) -> Figure | None:
     """A measure over an axis, one line a cell (the median, the range as a bar), languages side by side."""
-    panels: dict[str, dict[str, list[tuple[float, Mapping[str, float]]]]] = {}
-    for language in measured_languages(study):
-        for cell in study["cells"]:
+    panels: dict[str, dict[str, list[tuple[float, Spread]]]] = {}
+    for language in study.measured_languages:
+        for cell in study.cells:
             line = sorted(_series_points(cell, language, axis, measure), key=lambda point: point[0])
             if line:
-                panels.setdefault(language, {})[cell["name"]] = line
+                panels.setdefault(language, {})[cell.name] = line
     if not panels:
         return None
     points = [point for lines in panels.values() for line in lines.values() for point in line]
-    low, high = min(spread["lowest"] for _, spread in points), max(spread["highest"] for _, spread in points)
+    low, high = min(spread.lowest for _, spread in points), max(spread.highest for _, spread in points)
     share = is_share(measure)
     logarithmic = not share and low > 0 and high / low > 30
     positions = [position for position, _ in points]
@@ -257,9 +252,9 @@ def series_figure(study: Study, axis: str, measure: str) -> Figure | None:
             colour, dashes, marker, hollow = forms[name]
             across = [position for position, _ in points_of_line]
             for position, spread in points_of_line:
-                ends = [spread["lowest"], spread["highest"]]
+                ends = [spread.lowest, spread.highest]
                 axes.plot([position] * 2, ends, color=colour, linewidth=1.0, alpha=0.7)
-            medians = [spread["median"] for _, spread in points_of_line]
+            medians = [spread.median for _, spread in points_of_line]
             axes.plot(across, medians, color=colour, linestyle=dashes, marker=marker, linewidth=1.5,
                        markersize=4.0, markeredgewidth=0.8 if hollow else 0.5,
                       markerfacecolor=style.PAPER if hollow else colour,
@@ -267,13 +262,11 @@ def series_figure(study: Study, axis: str, measure: str) -> Figure | None:
     return sheet.figure
 
 
-def _series_points(
-    cell: Mapping[str, Any], language: str, axis: str, measure: str
-) -> Iterator[tuple[float, Mapping[str, float]]]:
-    for group, summary in cell["groups"].get(language, {}).items():
+def _series_points(cell: CellSummary, language: str, axis: str, measure: str) -> Iterator[tuple[float, Spread]]:
+    for group, summary in cell.groups.get(language, {}).items():
         group_axis, position = axis_value(group) or (None, 0.0)
-        spread = summary["measures"].get(measure)
-        if group_axis == axis and spread and math.isfinite(spread["median"]):
+        spread = summary.measures.get(measure)
+        if group_axis == axis and spread and math.isfinite(spread.median):
             yield position, spread
 
 

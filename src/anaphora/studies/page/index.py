@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
-from anaphora.base.errors import UserError
-from anaphora.base.files import read_json, write_text
+from anaphora.base.files import write_text
 from anaphora.report.page.elements import FigureElement, PageElement, Section
 from anaphora.report.page.offline import font_placeholder, read_asset, template_environment, with_fonts
 from anaphora.report.page.translations import other_pages
@@ -16,40 +15,23 @@ from anaphora.report.wording import labels, phrase, spoken_language
 from anaphora.studies.page.figures import (
     PANEL_MEASURES,
     cells_figure,
-    measured_languages,
     series_figure,
     series_of,
 )
-from anaphora.studies.page.study import VERDICT_SIGNS, answer_sentence, figure_alt, verdict_elements
+from anaphora.studies.page.study import answer_sentence, figure_alt, verdict_elements
 from anaphora.studies.page.words import axis_value, prediction_of, question_of
+from anaphora.studies.schema import Study, read_study
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 INDEX = "index"
 """What the name of the page begins with."""
-_SPREAD = {"median": float, "lowest": float, "highest": float}
-_GROUP = {"is_solved": (bool, None), "measures": {str: _SPREAD}}
-_RULE = {
-    **dict.fromkeys(("statement", "cell", "group", "measure", "needed"), str),
-    **dict.fromkeys(("baseline_cell?", "statement_zh?"), (str, None)),
-    "passed": (bool, None),
-    "spreads": {str: (_SPREAD, None)},
-}
-_STUDY = {
-    **dict.fromkeys(("name", "question", "prediction"), str),
-    **dict.fromkeys(("question_zh?", "prediction_zh?"), (str, None)),
-    "names?": {str: str},
-    "names_zh?": {str: str},
-    "solved": float,
-    "cells": [
-        {"name": str, "factor": (str, None), "runs": [{"status": str}], "groups": {str: {str: _GROUP}}},
-    ],
-    "verdict": {"verdict": str, "rules": [_RULE]},
-}
-"""What the page over all studies reads of a study.json."""
 _WAY_OUT = "run that study again to write it, or move its folder away"
 
 
-def read_studies(folder: Path, without: str | None = None) -> list[dict[str, Any]]:
-    """What the `study.json` of each study in a folder holds.
+def read_studies(folder: Path, without: str | None = None) -> list[Study]:
+    """Each study in a folder, from its `study.json`.
 
     Args:
         folder: of the studies.
@@ -59,15 +41,7 @@ def read_studies(folder: Path, without: str | None = None) -> list[dict[str, Any
         UserError: a file is damaged.
     """
     paths = [path for path in sorted(folder.glob("*/study.json")) if path.parent.name != without]
-    return [_read_study(path) for path in paths]
-
-
-def _read_study(path: Path) -> dict[str, Any]:
-    study: dict[str, Any] = read_json(path, _STUDY, _WAY_OUT)
-    verdict = study["verdict"]["verdict"]
-    if verdict not in VERDICT_SIGNS:
-        raise UserError(f"{path}: verdict ({verdict!r:.60}) must be one of {', '.join(VERDICT_SIGNS)}; {_WAY_OUT}")
-    return study
+    return [read_study(path, _WAY_OUT) for path in paths]
 
 
 def write_study_index(folder: Path, names: Mapping[str, str] | None = None) -> Path:
@@ -83,8 +57,8 @@ def write_study_index(folder: Path, names: Mapping[str, str] | None = None) -> P
     names = names or {spoken_language(): f"{INDEX}.html"}
     path = folder / names[spoken_language()]
     studies = read_studies(folder)
-    figures = {study["name"]: verdict_figures(study) for study in studies}
-    verdicts = [study["verdict"]["verdict"] for study in studies]
+    figures = {study.name: verdict_figures(study) for study in studies}
+    verdicts = [study.verdict.verdict for study in studies]
     html = template_environment().get_template("study.html.j2").render(
         title=phrase("study_index", "title"),
         translations=other_pages(names, spoken_language()),
@@ -94,7 +68,7 @@ def write_study_index(folder: Path, names: Mapping[str, str] | None = None) -> P
             (phrase("study_index", "studies"), str(len(studies))),
             *((name, str(verdicts.count(verdict))) for verdict, name in labels("study_counts").items()),
         ],
-        sections=[_study_section(study, figures[study["name"]]) for study in studies],
+        sections=[_study_section(study, figures[study.name]) for study in studies],
         pictures={
             (0, f"{study}_{name}"): inline_svg(figure, f"{study}-{name}-")
             for study, of_study in figures.items()
@@ -107,38 +81,38 @@ def write_study_index(folder: Path, names: Mapping[str, str] | None = None) -> P
     return path
 
 
-def verdict_figures(study: Mapping[str, Any]) -> dict[str, Any]:
+def verdict_figures(study: Study) -> dict[str, Figure]:
     """The figures that a study's conditions are about, by name; where none is, those of its cells."""
     names = {series: name for name, series in series_of(study).items()}
-    figures: dict[str, Any] = {}
+    figures: dict[str, Figure | None] = {}
     cells = False
-    for rule in study["verdict"]["rules"]:
-        axis, _ = axis_value(rule["group"]) or ("", 0.0)
-        series = axis, rule["measure"]
+    for rule in study.verdict.rules:
+        axis, _ = axis_value(rule.group) or ("", 0.0)
+        series = axis, rule.measure
         if series in names:
             figures[names[series]] = series_figure(study, *series)
         else:
-            cells = cells or rule["measure"] in PANEL_MEASURES
+            cells = cells or rule.measure in PANEL_MEASURES
     if cells or not figures:
-        figures |= {f"cells_{language}": cells_figure(study, language) for language in measured_languages(study)}
+        figures |= {f"cells_{language}": cells_figure(study, language) for language in study.measured_languages}
     return {name: figure for name, figure in figures.items() if figure is not None}
 
 
-def _study_section(study: Mapping[str, Any], figures: Mapping[str, Any]) -> Section:
-    runs: Sequence[Mapping[str, Any]] = [run for cell in study["cells"] for run in cell["runs"]]
-    finished = sum(run["status"] == "finished" for run in runs)
+def _study_section(study: Study, figures: Mapping[str, Figure]) -> Section:
+    runs = [run for cell in study.cells for run in cell.runs]
+    finished = sum(run.status == "finished" for run in runs)
     pictures: list[PageElement] = [
-        FigureElement(name=f"{study['name']}_{name}", figure=figure, alt=figure_alt(study, name))
+        FigureElement(name=f"{study.name}_{name}", figure=figure, alt=figure_alt(study, name))
         for name, figure in figures.items()
     ]
     return Section(
-        name=study["name"],
+        name=study.name,
         title=question_of(study),
         explanation=phrase(
             "study_index",
             "explanation",
             answer=answer_sentence(study),
-            study=study["name"],
+            study=study.name,
             finished=finished,
             runs=len(runs),
             prediction=prediction_of(study),

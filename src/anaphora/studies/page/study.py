@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeGuard
 
+from anaphora.analysis.evidence.schema.typed_json import Interval
+from anaphora.analysis.scores.statistics import Spread
 from anaphora.base.files import write_text
 from anaphora.report.numbers import NOT_MEASURED, format_number, format_spread
 from anaphora.report.page.elements import (
@@ -26,7 +28,6 @@ from anaphora.studies.page.figures import (
     cells_figure,
     cue_groups,
     interventions_figure,
-    measured_languages,
     series_figure,
     series_of,
 )
@@ -47,12 +48,11 @@ from anaphora.studies.page.words import (
     table_title,
     value_in,
 )
-from anaphora.studies.summary import table_cells
+from anaphora.studies.schema import GroupSummary, RuleOutcome, Study
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Study = Mapping[str, Any]
 VERDICT_SIGNS = {"holds": "supported", "not so": "not supported", "open": "not yet controlled"}
 """The verdicts of a study, each with the sign of the report that it shares."""
 _ITEMS = ("set", "role", "all")
@@ -62,7 +62,7 @@ _ITEMS = ("set", "role", "all")
 def draw_study_figures(study: Study) -> dict[str, Figure]:
     """The figures of a study by name: each language's cells, changed models, and measures that run along an axis."""
     figures: dict[str, Figure | None] = {
-        f"cells_{language}": cells_figure(study, language) for language in measured_languages(study)
+        f"cells_{language}": cells_figure(study, language) for language in study.measured_languages
     }
     figures["changes"] = interventions_figure(study)
     figures |= {name: series_figure(study, *series) for name, series in series_of(study).items()}
@@ -89,31 +89,30 @@ def write_study_page(
 
     Args:
         path: of the file.
-        study: what `study.json` holds.
         figures: those of `draw_study_figures`.
         translations: where the page links to for the same in other languages: an address by language.
     """
     pictures = {(0, name): inline_svg(figure, f"{name}-") for name, figure in figures.items()}
-    runs = [run for cell in study["cells"] for run in cell["runs"]]
-    done = sum(run["status"] == "finished" for run in runs)
-    seconds = sum(run["seconds"] or 0.0 for run in runs)
+    runs = [run for cell in study.cells for run in cell.runs]
+    done = sum(run.status == "finished" for run in runs)
+    seconds = sum(run.seconds or 0.0 for run in runs)
     html = template_environment().get_template("study.html.j2").render(
         title=question_of(study),
         translations=translations or {},
-        lead=phrase("study", "lead", study=study["name"], prediction=prediction_of(study)),
+        lead=phrase("study", "lead", study=study.name, prediction=prediction_of(study)),
         opening=answer_sentence(study),
         facts=[
             (phrase("study", "runs_finished"), phrase("study", "count_of", count=done, all=len(runs))),
-            (phrase("study", "cells"), str(len(study["cells"]))),
-            (phrase("study", "seeds"), phrase("joined", "comma").join(map(str, study["seeds"]))),
+            (phrase("study", "cells"), str(len(study.cells))),
+            (phrase("study", "seeds"), phrase("joined", "comma").join(map(str, study.seeds))),
             (phrase("study", "hours"), format_number(seconds / 3600, 2) if seconds else NOT_MEASURED),
             # What is measured without training has no split and chooses no head.
             *(
-                [(phrase("study", "measured_on"), phrase("study", "split", split=label("splits", study["split"])))]
+                [(phrase("study", "measured_on"), phrase("study", "split", split=label("splits", study.split)))]
                 if seconds
                 else []
             ),
-            (phrase("study", "beginning"), " ".join(study["base"]) or phrase("study", "defaults")),
+            (phrase("study", "beginning"), " ".join(study.base) or phrase("study", "defaults")),
         ],
         sections=sections(study, figures),
         pictures=pictures,
@@ -125,9 +124,9 @@ def write_study_page(
 
 def answer_sentence(study: Study) -> str:
     """The answer in one sentence."""
-    rows = study["verdict"]["rules"]
-    held = sum(row["passed"] is True for row in rows)
-    return phrase("study_answers", study["verdict"]["verdict"], held=held, conditions=len(rows))
+    rows = study.verdict.rules
+    held = sum(row.passed is True for row in rows)
+    return phrase("study_answers", study.verdict.verdict, held=held, conditions=len(rows))
 
 
 def sections(study: Study, figures: Mapping[str, Figure]) -> list[Section]:
@@ -159,25 +158,23 @@ def _section(name: str, elements: Sequence[PageElement], missing: str | None = N
 def conclusions(study: Study) -> list[str]:
     """What a study's numbers allow one to say, a sentence or two for each language and kind of cue."""
     sentences: list[str] = []
-    cells = study["cells"]
-    for language in measured_languages(study):
-        kinds = dict.fromkeys(kind for cell in cells for kind in cue_groups(cell["groups"].get(language, {})))
+    cells = study.cells
+    for language in study.measured_languages:
+        kinds = dict.fromkeys(kind for cell in cells for kind in cue_groups(cell.groups.get(language, {})))
         for kind in kinds:
             by_cell = {
-                cell["name"]: cell["groups"][language][kind]
-                for cell in cells
-                if kind in cell["groups"].get(language, {})
+                cell.name: cell.groups[language][kind] for cell in cells if kind in cell.groups.get(language, {})
             }
             title = phrase("joined", "group", spoken=language_name(language), kind=items_label(kind))
-            sentences += _group_conclusions(title, by_cell, study["solved"], names_of(study))
+            sentences += _group_conclusions(title, by_cell, study.solved, names_of(study))
     return sentences
 
 
 def _group_conclusions(
-    group: str, by_cell: Mapping[str, Any], threshold: float, names: Mapping[str, str]
+    group: str, by_cell: Mapping[str, GroupSummary], threshold: float, names: Mapping[str, str]
 ) -> Iterator[str]:
-    measured = {name: summary for name, summary in by_cell.items() if summary["is_solved"] is not None}
-    solved = [name for name, summary in measured.items() if summary["is_solved"]]
+    measured = {name: summary for name, summary in by_cell.items() if summary.is_solved is not None}
+    solved = [name for name, summary in measured.items() if summary.is_solved]
     if not measured:
         return
     limit = f"{100 * threshold:g}"
@@ -189,66 +186,60 @@ def _group_conclusions(
     comma = phrase("joined", "comma")
     yield phrase("study", "some_solve" if unsolved else "all_solve", **counts, unsolved=comma.join(unsolved))
     accuracies = {
-        name: measured[name]["measures"]["candidate_accuracy"]
+        name: measured[name].measures["candidate_accuracy"]
         for name in solved
-        if "candidate_accuracy" in measured[name]["measures"]
+        if "candidate_accuracy" in measured[name].measures
     }
     if accuracies:
-        lowest = min(accuracies, key=lambda name: accuracies[name]["median"])
-        highest = max(accuracies, key=lambda name: accuracies[name]["median"])
+        lowest = min(accuracies, key=lambda name: accuracies[name].median)
+        highest = max(accuracies, key=lambda name: accuracies[name].median)
         yield phrase(
             "study",
             "highest" if lowest == highest else "highest_and_lowest",
             group=group,
             highest=cell_label(highest, names),
-            share=_median_and_range(accuracies[highest]),
+            share=format_spread(accuracies[highest]),
             lowest=cell_label(lowest, names),
-            lowest_share=_median_and_range(accuracies[lowest]),
+            lowest_share=format_spread(accuracies[lowest]),
         )
     for measure in PANEL_MEASURES:
         differences = [
-            _difference_text(cell_label(name, names), summary["against_base"][measure])
+            _difference_text(cell_label(name, names), difference.median, difference.interval)
             for name, summary in measured.items()
-            if _excludes_zero(summary["against_base"].get(measure))
+            if (difference := summary.against_base.get(measure)) and _excludes_zero(difference.interval)
         ]
         if differences:
             values = {"measure": measure_label(measure), "differences": clauses(differences)}
             yield phrase("study", "differences", group=group, **values)
 
 
-def _excludes_zero(difference: Mapping[str, Any] | None) -> bool:
-    """Whether the interval of a difference leaves 0 out."""
-    ends = difference.get("interval") if difference else None
-    return bool(ends) and ends is not None and (ends[0] > 0 or ends[1] < 0)
+def _excludes_zero(interval: Interval | None) -> TypeGuard[Interval]:
+    return interval is not None and (interval.low > 0 or interval.high < 0)
 
 
-def _difference_text(cell: str, difference: Mapping[str, Any]) -> str:
-    median, low, high = (format_number(100 * value, 1) for value in (difference["median"], *difference["interval"]))
+def _difference_text(cell: str, middle: float, interval: Interval) -> str:
+    median, low, high = (format_number(100 * value, 1) for value in (middle, *interval))
     return phrase("study", "difference", cell=cell, median=median, low=low, high=high)
-
-
-def _median_and_range(spread: Mapping[str, float]) -> str:
-    return format_spread(spread["median"], spread["lowest"], spread["highest"])
 
 
 def verdict_elements(study: Study) -> Iterator[PageElement]:
     """A study's verdict with all of its conditions; nothing where it states none."""
-    rows = study["verdict"]["rules"]
+    rows = study.verdict.rules
     if not rows:
         return
     names = names_of(study)
     rules = [
         RuleResult(
             rule=_rule_cells(row, names),
-            question=own_words(row["statement"], row.get("statement_zh")),
-            value=clauses([value_in(language, _seed_values(spread)) for language, spread in row["spreads"].items()])
+            question=own_words(row.statement, row.statement_zh),
+            value=clauses([value_in(language, _seed_values(spread)) for language, spread in row.spreads.items()])
             or NOT_MEASURED,
-            needed=condition_text(row["needed"]),
-            passed=row["passed"],
+            needed=condition_text(row.needed),
+            passed=row.passed,
         )
         for row in rows
     ]
-    verdict = study["verdict"]["verdict"]
+    verdict = study.verdict.verdict
     yield VerdictElement(
         columns=[],
         rows=[GroupVerdict(phrase("study_verdicts", verdict), VERDICT_SIGNS[verdict], [], rules)],
@@ -259,32 +250,28 @@ def verdict_elements(study: Study) -> Iterator[PageElement]:
     )
 
 
-def _rule_cells(row: Mapping[str, Any], names: Mapping[str, str]) -> str:
-    cell, baseline = cell_label(row["cell"], names), row.get("baseline_cell")
+def _rule_cells(row: RuleOutcome, names: Mapping[str, str]) -> str:
+    cell, baseline = cell_label(row.cell, names), row.baseline_cell
     if not baseline:
         return cell
     return phrase("study", "difference_of_cells", cell=cell, baseline=cell_label(baseline, names))
 
 
-def _seed_values(spread: Mapping[str, float] | None) -> str:
+def _seed_values(spread: Spread | None) -> str:
     return spread_text(spread, lambda value: format_number(value, 3))
 
 
 def _cell_tables(study: Study) -> Iterator[PageElement]:
     names = names_of(study)
-    for language in measured_languages(study):
+    for language in study.measured_languages:
         measures = dict.fromkeys(
-            measure
-            for cell in study["cells"]
-            for group in cell["groups"].get(language, {}).values()
-            for measure in group["measures"]
-            if measure != "items"
+            measure for group in study.groups_in(language) for measure in group.measures if measure != "items"
         )
         rows = []
-        for cell in table_cells(study):
-            for group, summary in cell["groups"].get(language, {}).items():
+        for cell in study.table_cells:
+            for group, summary in cell.groups.get(language, {}).items():
                 values = [measure_text(summary, measure) for measure in measures]
-                rows.append([cell_label(cell["name"], names), items_label(group), _solving(summary), *values])
+                rows.append([cell_label(cell.name, names), items_label(group), _solving(summary), *values])
         if rows:
             columns = [phrase("study_columns", name) for name in ("cell", "items", "solving")]
             yield TableElement(
@@ -295,27 +282,27 @@ def _cell_tables(study: Study) -> Iterator[PageElement]:
             )
 
 
-def _solving(group: Mapping[str, Any]) -> str:
+def _solving(group: GroupSummary) -> str:
     """How many seeds solve the task."""
-    if group["solved"] is None:
+    if group.solved is None:
         return NOT_MEASURED
-    return phrase("study", "count_of", count=group["solved"], all=group["runs"])
+    return phrase("study", "count_of", count=group.solved, all=group.runs)
 
 
 def _interaction_tables(study: Study) -> Iterator[PageElement]:
     rows: list[Sequence[str]] = []
-    for row in study["interactions"]:
-        if row["group"] in _ITEMS and row["measure"] in PANEL_MEASURES:
-            ends = [format_number(100 * end, 1) for end in row["interval"] or ()]
+    for row in study.interactions:
+        if row.group in _ITEMS and row.measure in PANEL_MEASURES:
+            ends = [format_number(100 * end, 1) for end in row.interval or ()]
             rows.append(
                 [
-                    cell_label(row["cell"], names_of(study)),
-                    language_name(row["language"]),
-                    items_label(row["group"]),
-                    measure_label(row["measure"]),
+                    cell_label(row.cell, names_of(study)),
+                    language_name(row.language),
+                    items_label(row.group),
+                    measure_label(row.measure),
                     points_text(row),
                     phrase("study", "interval", low=ends[0], high=ends[1]) if ends else NOT_MEASURED,
-                    str(row["pairs"]),
+                    str(row.pairs),
                 ]
             )
     if rows:
@@ -327,15 +314,15 @@ def _interaction_tables(study: Study) -> Iterator[PageElement]:
 def _run_table(study: Study) -> TableElement:
     rows = [
         [
-            _cell_and_folder(cell["name"], names_of(study)),
-            str(run["seed"]),
-            status_text(run["status"], run["error"]),
-            NOT_MEASURED if run["head"] is None else "-".join(map(str, run["head"])),
-            NOT_MEASURED if run["seconds"] is None else format_number(run["seconds"], 0),
-            " ".join(cell["overrides"]) or NOT_MEASURED,
+            _cell_and_folder(cell.name, names_of(study)),
+            str(run.seed),
+            status_text(run.status, run.error),
+            NOT_MEASURED if run.head is None else "-".join(map(str, run.head)),
+            NOT_MEASURED if run.seconds is None else format_number(run.seconds, 0),
+            " ".join(cell.overrides) or NOT_MEASURED,
         ]
-        for cell in study["cells"]
-        for run in cell["runs"]
+        for cell in study.cells
+        for run in cell.runs
     ]
     columns = [phrase("study_columns", name) for name in ("cell", "seed", "state", "head", "seconds", "changes")]
     return TableElement(title=phrase("study", "runs"), columns=columns, rows=rows, texts=6, folded=True)

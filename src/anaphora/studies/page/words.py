@@ -6,12 +6,13 @@ A study says what it asks in English and may say it in Chinese too; a page shows
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
+from anaphora.analysis.scores.statistics import Spread
 from anaphora.base.messages.translation import in_language
 from anaphora.report.numbers import NOT_MEASURED, format_number, format_spread, with_minus
 from anaphora.report.wording import label, labels, language_name, phrase, spoken_language, translated
 from anaphora.settings.commands.study import ALIGNMENT_MEASURES, BASE_CELL, is_share
+from anaphora.studies.schema import GroupSummary, Study
 
 _GROUP_SECTIONS = ("study_groups", "kinds", "mention_types", "level_names")
 
@@ -21,19 +22,19 @@ def own_words(text: str, chinese: str | None) -> str:
     return chinese if chinese and spoken_language() == "zh" else text
 
 
-def question_of(study: Mapping[str, Any]) -> str:
+def question_of(study: Study) -> str:
     """What a study asks."""
-    return own_words(study["question"], study.get("question_zh"))
+    return own_words(study.question, study.question_zh)
 
 
-def prediction_of(study: Mapping[str, Any]) -> str:
+def prediction_of(study: Study) -> str:
     """What a study's author expected."""
-    return own_words(study["prediction"], study.get("prediction_zh"))
+    return own_words(study.prediction, study.prediction_zh)
 
 
-def names_of(study: Mapping[str, Any]) -> Mapping[str, str]:
+def names_of(study: Study) -> Mapping[str, str]:
     """What a study calls its cells, pools and factors on a page of this language."""
-    return own_names(study.get("names", {}), study.get("names_zh", {}))
+    return own_names(study.names, study.names_zh)
 
 
 def own_names(names: Mapping[str, str], chinese: Mapping[str, str]) -> Mapping[str, str]:
@@ -87,24 +88,24 @@ def measure_label(measure: str) -> str:
     return label("study_measures", measure)
 
 
-def measure_text(group: Mapping[str, Any], measure: str) -> str:
+def measure_text(group: GroupSummary, measure: str) -> str:
     """A measure of a group: the median and, in brackets, the lowest and the highest seed; shares in percent.
 
     A tilde marks alignment where the task is not solved.
     """
-    spread = group["measures"].get(measure)
+    spread = group.measures.get(measure)
     if spread is None or not is_share(measure):
         return spread_text(spread, lambda value: with_minus(f"{value:.3g}"))
-    mark = "~" if measure in ALIGNMENT_MEASURES and group["is_solved"] is False else ""
-    return mark + format_spread(spread["median"], spread["lowest"], spread["highest"])
+    mark = "~" if measure in ALIGNMENT_MEASURES and group.is_solved is False else ""
+    return mark + format_spread(spread)
 
 
-def points_text(spread: Mapping[str, float]) -> str:
+def points_text(spread: Spread) -> str:
     """A difference of shares over seeds, in points."""
     return spread_text(spread, lambda share: format_number(100 * share, 1))
 
 
-def spread_text(spread: Mapping[str, float] | None, number_text: Callable[[float], str]) -> str:
+def spread_text(spread: Spread | None, number_text: Callable[[float], str]) -> str:
     """Values over seeds: the median and, in brackets, the lowest and the highest.
 
     Args:
@@ -113,7 +114,7 @@ def spread_text(spread: Mapping[str, float] | None, number_text: Callable[[float
     """
     if spread is None:
         return NOT_MEASURED
-    median, low, high = (number_text(spread[name]) for name in ("median", "lowest", "highest"))
+    median, low, high = map(number_text, (spread.median, spread.lowest, spread.highest))
     return phrase("study", "spread", median=median, low=low, high=high)
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from anaphora.analysis.evidence.schema.scores import Groups, HeadPosition
 from anaphora.analysis.evidence.schema.typed_json import OTHER_KEYS, Interval
+from anaphora.analysis.scores.statistics import Spread
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,15 +43,6 @@ class SingleAblation:
     mode: str
     drop: float | None
     interval: Interval | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Spread:
-    """The median with the lowest and the highest."""
-
-    median: float | None
-    lowest: float | None
-    highest: float | None
 
 
 @dataclass(frozen=True, kw_only=True)

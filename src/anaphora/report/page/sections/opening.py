@@ -33,7 +33,7 @@ def comparison_section(
         rows = [
             [
                 group_label(row.language, row.kind),
-                *(format_spread(*(row.measures[measure] or (None, None, None))) for measure in measures),
+                *(format_spread(row.measures[measure]) for measure in measures),
             ]
             for row in spreads
         ]
