@@ -26,6 +26,7 @@ from test_architecture import BELOW
 
 import anaphora
 from anaphora import api, cli
+from anaphora.analysis.scores.quads import quads_of
 from anaphora.base.device import Device, RunsDevice
 from anaphora.data.example import from_record
 from anaphora.settings.commands.study import Slurm, VerdictRule
@@ -241,7 +242,23 @@ def test_every_example_row_of_the_docs_is_a_valid_example_about_a_pronoun() -> N
             examples += [from_record(json.loads(line)) for line in block.splitlines()]
     assert examples
     assert {example.text[slice(*example.pronoun)] for example in examples} == {"she", "她"}
-    assert {example.words(example.antecedents[0]) for example in examples} == {"Emma", "美玲"}
+    alone = [example for example in examples if not example.minimal_pair]
+    assert {example.words(example.antecedents[0]) for example in alone} == {"Emma", "美玲"}
+    helped = [(example.words(example.antecedents[0]), example.text) for example in examples if example.minimal_pair]
+    for name, text in helped:  # the weak one was helped, the kind one helped
+        assert text.startswith(name) == ("kind" in text or "善良" in text)
+
+
+def test_the_quads_that_the_page_on_own_data_shows_are_complete() -> None:
+    block = next(
+        block
+        for block in re.findall(
+            r"```json\n(.*?)```", (ROOT / "docs" / "own_data.md").read_text(encoding="utf-8"), re.DOTALL
+        )
+        if "minimal_pair" in block
+    )
+    examples = [from_record(json.loads(line)) for line in block.splitlines()]
+    assert quads_of(examples) == ["1"] * 4 + ["2"] * 4
 
 
 def architecture() -> str:

@@ -132,6 +132,20 @@ def test_without_a_test_split_that_is_said(described: Callable[..., str]) -> Non
     assert "nearest" not in printed
 
 
+def test_what_a_verdict_would_miss_is_said(
+    described: Callable[..., str], script: Callable[..., Any], tmp_path: Path
+) -> None:
+    assert "no quads in the test split: quad accuracy cannot be measured" in described(DPR)
+    page = (Path(__file__).parents[2] / "docs" / "own_data.md").read_text(encoding="utf-8")
+    (tmp_path / "quads.jsonl").write_text(
+        "".join(line + "\n" for line in page.splitlines() if '"minimal_pair": "' in line)
+    )
+    done = script(
+        "corpus", "data=jsonl", f"data.path={tmp_path / 'quads.jsonl'}", "data.test_share=1", "data.dev_share=0"
+    )
+    assert done.status == 0 and "no quads" not in done.out and "no minimal pairs" not in done.out
+
+
 def test_source_licence_and_time_are_printed_for_items_and_for_texts(
     described: Callable[..., str], script: Callable[..., Any], tmp_path: Path
 ) -> None:

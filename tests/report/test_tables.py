@@ -101,10 +101,10 @@ def test_a_long_baseline_name_is_cut_rather_than_wrapped() -> None:
 def test_languages_of_one_case_share_a_sentence() -> None:
     said = headline_sentence(evidence(en=cell(candidate=0.97), zh=cell()))
     assert said == (
-        "In English and Chinese the pronoun's strongest candidate at layer 2 head 0 is the antecedent in 97 % "
-        "(English) and 95 % (Chinese) of unseen items (chance 45 %), above every baseline and the 95th percentile "
-        "of untrained models; this shows where the head points, not that the model uses it: that takes the causal "
-        "tests."
+        "In English and Chinese, layer 2 head 0 picks the antecedent (gives it more weight than every other "
+        "candidate) in 97 % (English) and 95 % (Chinese) of unseen items (chance 45 %), above every baseline and the "
+        "95th percentile of untrained models; this shows what the head attends to, not that the model uses it: that "
+        "takes the causal tests."
     )
 
 
@@ -128,7 +128,7 @@ def test_alignment_is_not_read_where_the_task_is_unsolved(task: float) -> None:
     said = headline_sentence(evidence(en=cell(task=task)))
     assert said.startswith(f"In English the model answers {100 * task:.0f} % of unseen items rightly (chance 45 %, ")
     assert "should not be read as alignment" in said
-    assert "strongest candidate" not in said
+    assert "picks the antecedent" not in said
 
 
 def test_a_model_without_answers_is_not_said_to_answer_wrongly() -> None:
@@ -143,7 +143,7 @@ def test_a_baseline_that_solves_the_task_leaves_it_unsolved() -> None:
 
 def test_a_kind_of_cue_that_fails_is_named() -> None:
     said = headline_sentence(evidence(zh=language(cell(), set=cell(), role=cell(task=0.5))))
-    assert "In Chinese the pronoun's" in said
+    assert "In Chinese, layer 2 head 0 picks the antecedent" in said
     assert "In Chinese role cues the model answers 50 %" in said
     assert "set cues" not in said
 

@@ -17,6 +17,7 @@ from rich.table import Table
 from anaphora.analysis.scores.baselines.accuracy import accuracy_by_factor, accuracy_by_kind
 from anaphora.analysis.scores.baselines.order_models import TABLE_OF_WORDINGS, wordings_seen
 from anaphora.analysis.scores.baselines.stored import shortcut_correctness
+from anaphora.analysis.scores.quads import minimal_pairs_of, quads_of
 from anaphora.base.console import print_table, working
 from anaphora.base.errors import UserError
 from anaphora.base.files import locked_directory, write_csv, write_text
@@ -69,6 +70,10 @@ def _describe(settings: CorpusDescription) -> None:
         factors = accuracy_by_factor(results, splits["test"])
         if factors:
             print_table_of("by_factor", factors, results)
+        if not any(quads_of(splits["test"])):
+            print_phrase("no_quads")
+        if not any(minimal_pairs_of(splits["test"])):
+            print_phrase("no_minimal_pairs")
     else:
         print_phrase("no_test_split")
     if not splits["train"]:

@@ -346,6 +346,30 @@ def test_a_tie_in_a_quad_counts_as_a_fair_coin_would() -> None:
     assert quad_accuracy(scored.candidate_accuracy[:, 0, 0], scored.examples) == 0.5
 
 
+@pytest.mark.parametrize(
+    ("rows", "is_quad"),
+    [
+        ("Anna Emma 0, Anna Emma 1, Emma Anna 0, Emma Anna 1", True),
+        ("Anna Emma 0, Anna Emma 1, Anna Emma 0, Anna Emma 1", False),  # one order
+        ("Anna Emma 0, Anna Emma 0, Emma Anna 1, Emma Anna 1", False),  # one answer for each order
+        ("Anna Emma 0, Anna Emma 1, Emma Ruth 0, Emma Ruth 1", False),  # other candidates
+        ("Anna Emma 0, Anna Emma 1, Emma Anna 0", False),
+    ],
+)
+def test_four_items_of_your_own_are_a_quad_by_their_words(rows: str, is_quad: bool) -> None:
+    examples = []
+    for row in rows.split(", "):
+        first, second, antecedent = row.split()
+        spans = (((0, 4),), ((9, 13),))
+        text = f"{first} met  {second} and she sang."
+        examples.append(
+            Example(
+                text=text, language="en", pronoun=(18, 21), candidates=spans, antecedents=(int(antecedent),), group="g"
+            )
+        )
+    assert set(quads_of(examples)) == ({"g"} if is_quad else {""})
+
+
 def test_blocks_of_two_pronouns_are_quads_of_eight_items() -> None:
     cells = [
         cell(order, gold, gold, group="q", minimal_pair=f"{order}{pronoun}", factors={"pronouns": "2"})

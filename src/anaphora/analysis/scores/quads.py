@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -58,16 +57,33 @@ def quads_of(examples: Sequence[Example]) -> list[str]:
     """Each item's quad where that is complete, two cues by two orders, else "".
 
     A group that asks about two pronouns is a quad of eight items, and an octad, a quad in each of two voices, is one
-    too. Larger groups are none, since all of 36 items right is another question than all of 4.
+    too. Larger groups are none, since all of 36 items right is another question than all of 4. Items without the factor
+    `order` are a quad if the same two candidates stand first twice each, and each is once the antecedent then.
     """
-    sizes = Counter(example.group for example in examples)
-    orders: dict[str, set[str]] = {}
+    members: dict[str, list[Example]] = {}
     for example in examples:
-        orders.setdefault(example.group, set()).add(example.factors.get("order", ""))
-    return [
-        each.group if len(orders[each.group]) == 2 and sizes[each.group] == 4 * _repetitions(each) else ""
-        for each in examples
-    ]
+        members.setdefault(example.group, []).append(example)
+    quads = {group for group, items in members.items() if group and _is_quad(items)}
+    return [each.group if each.group in quads else "" for each in examples]
+
+
+def _is_quad(items: Sequence[Example]) -> bool:
+    if len(items) != 4 * _repetitions(items[0]):
+        return False
+    orders = {example.factors.get("order", "") for example in items}
+    return len(orders) == 2 if orders != {""} else _is_quad_by_its_words(items)
+
+
+def _is_quad_by_its_words(items: Sequence[Example]) -> bool:
+    if not all(len(example.focal) == 2 and len(example.antecedents) == 1 for example in items):
+        return False
+    readings = {
+        (tuple(example.words(index).lower() for index in example.focal), example.focal.index(example.antecedents[0]))
+        for example in items
+        if example.antecedents[0] in example.focal
+    }
+    orders = {order for order, _ in readings}
+    return len(readings) == 4 and len({frozenset(order) for order in orders}) == 1 and len(orders) == 2
 
 
 def _repetitions(example: Example) -> int:

@@ -39,7 +39,8 @@ def corpus_table(corpus: Mapping[str, Sequence[Example]], measured: Iterable[Row
                 "stratum": stratum,
                 "items": len(examples),
                 "no_antecedent": sum(not example.antecedents for example in examples),
-                "groups": len({example.group for example in examples}),
+                "groups": len({example.group for example in examples if example.group})
+                + sum(not example.group for example in examples),
                 "templates": len(templates) or None,
                 "chance": sum(1 / max(1, len(example.focal)) for example in examples) / len(examples),
                 "mean_distance": sum(distances) / len(distances) if distances else None,
