@@ -13,7 +13,7 @@ import anaphora
 from anaphora.explain.calculation import walk_through_calculation
 from anaphora.explain.matrices import load_example
 from anaphora.explain.phrases import Phrases
-from anaphora.explain.terminal import decimals_needed, format_number, print_walkthrough
+from anaphora.explain.terminal import calculated_number, decimals_needed, print_walkthrough
 from anaphora.settings.commands.explanation import EXAMPLES
 
 Script = Callable[..., tuple[int, str, str]]
@@ -161,7 +161,7 @@ def test_a_run_without_a_chosen_head_says_how_to_choose_one(finished: Path, scri
     [(0.0, 4, "0"), (1.0, 0, "1"), (-0.25, 2, "−0.25"), (2e-15, 4, "2e−15"), (1e12, 2, "1e12"), (0.00005, 4, "0.0001")],
 )
 def test_a_number_is_never_a_plain_zero_unless_it_is_one(value: float, places: int, text: str) -> None:
-    assert format_number(value, places) == text
+    assert calculated_number(value, places) == text
 
 
 def test_a_matrix_has_as_many_digits_everywhere_as_its_longest_number_needs() -> None:

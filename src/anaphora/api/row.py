@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from anaphora.analysis.scores.heads import Head
 from anaphora.api.html import weight_table
 from anaphora.base.errors import UserError
-from anaphora.data.example import Example
+from anaphora.data.example import Example, overlapping
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -100,8 +100,7 @@ def positions_of(mention: str | int, text: str, words: Sequence[str], spans: Seq
         return [words.index(mention)]
     from anaphora.data.own_sentence import find_span
 
-    start, end = find_span(text, mention, "word")
-    positions = [position for position, (left, right) in enumerate(spans) if left < end and start < right]
+    positions = overlapping(spans, find_span(text, mention, "word"))
     if not positions:
         raise UserError(f"word ({mention}) covers no word of the text {text!r}")
     return positions

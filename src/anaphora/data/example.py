@@ -75,7 +75,7 @@ class Example:
             for start, end in mentions:
                 _check_span(name, (start, end), length)
                 for low, high, other in taken:
-                    if start < high and low < end:
+                    if overlap((start, end), (low, high)):
                         raise UserError(
                             f"{name}: {[start, end]} overlaps {other} at {[low, high]}; spans must not overlap"
                         )
@@ -91,10 +91,25 @@ class Example:
             return tuple(range(len(self.candidates)))
         return tuple(int(index) for index in listed.split(","))
 
+    @property
+    def is_main(self) -> bool:
+        """Whether it counts for headlines: it is of stratum "main" or of none."""
+        return self.factors.get("stratum") in (None, "", "main")
+
     def words(self, index: int) -> str:
         """The candidate as its first mention writes it."""
         start, end = self.candidates[index][0]
         return self.text[start:end]
+
+
+def overlap(one: Span, other: Span) -> bool:
+    """Whether two stretches of text share a character."""
+    return one[0] < other[1] and other[0] < one[1]
+
+
+def overlapping(spans: Sequence[Span], span: Span) -> list[int]:
+    """Which of some stretches of text share a character with a span."""
+    return [number for number, each in enumerate(spans) if overlap(each, span)]
 
 
 def _check_span(name: str, span: Span, length: int) -> None:

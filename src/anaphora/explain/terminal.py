@@ -80,7 +80,7 @@ def _print_heading(console: Console, walk: Walkthrough) -> None:
             console.print(Text(paragraph))
 
 
-def format_number(value: float, decimals: int) -> str:
+def calculated_number(value: float, decimals: int) -> str:
     """A number with so many digits behind the point; a tiny or huge one as a power of ten, never as a plain 0."""
     if value == 0:
         return "0"
@@ -142,7 +142,7 @@ def _matrix_table(part: Matrix, row: int, digits: int, width: int, labelled: boo
     rows, columns = values.shape
     has_labels = labelled or not part.followed
     kept_rows = _visible_indices(rows, rows if part.axes[0] == "tokens" else _MAX_ROWS)
-    widest = max(len(format_number(float(value), decimals)) for value in values.flat) + 2
+    widest = max(len(calculated_number(float(value), decimals)) for value in values.flat) + 2
     fit = max(2, (width - 16) // max(widest, 4))
     kept_columns = _visible_indices(columns, min(fit, _MAX_FEATURES) if part.axes[1] == "features" else fit)
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False, show_edge=False, header_style=_MUTED_STYLE)
@@ -156,7 +156,8 @@ def _matrix_table(part: Matrix, row: int, digits: int, width: int, labelled: boo
             table.add_row(*["⋮"] * (len(kept_columns) + has_labels), style=_MUTED_STYLE)
             continue
         numbers = [
-            "…" if column is None else format_number(float(values[number, column]), decimals) for column in kept_columns
+            "…" if column is None else calculated_number(float(values[number, column]), decimals)
+            for column in kept_columns
         ]
         row_label = [Text(part.rows[number])] if has_labels else []
         table.add_row(*row_label, *numbers, style=_FOLLOWED_STYLE if part.followed and number == row else "")

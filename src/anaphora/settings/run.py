@@ -46,6 +46,11 @@ class Config:
         if self.start is None:  # else the model is that of what it starts from, known once that is read
             self.check_model()
 
+    @property
+    def steps(self) -> int:
+        """How many steps it trains."""
+        return min(self.optimizer.steps, self.trainer.limit_steps or self.optimizer.steps)
+
     def check_model(self) -> None:
         """Refuse a setting that names a part which the model has not.
 

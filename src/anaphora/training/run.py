@@ -151,14 +151,13 @@ def _train(claimed: _Claim, processes: Processes, device: torch.device) -> Train
     if source is not None:
         copy_start_weights(model, source, config)
     freeze(model, config.optimizer.frozen, config.optimizer.frozen_layers)
-    steps = min(config.optimizer.steps, config.trainer.limit_steps or config.optimizer.steps)
-    data = TrainingDataModule(config, encoded, validation, steps, minimal_pairs)
+    data = TrainingDataModule(config, encoded, validation, config.steps, minimal_pairs)
     module = TrainingModule(model, config.task, config.optimizer, config.seed)
     history = ValidationCheckpoint(layout, config.validation, compiled=config.trainer.compile)
     callbacks: list[lightning.Callback] = [history]
     if processes.rank == 0:
-        callbacks.append(CurvesCallback(history, config, tokenizer, validation, steps))
-        callbacks += [ProgressBar(steps)] if config.trainer.progress else []
+        callbacks.append(CurvesCallback(history, config, tokenizer, validation, config.steps))
+        callbacks += [ProgressBar(config.steps)] if config.trainer.progress else []
     if processes.count > 1:
         callbacks.append(StopTogether())
     if config.trainer.compile:
@@ -167,7 +166,7 @@ def _train(claimed: _Claim, processes: Processes, device: torch.device) -> Train
     trainer = lightning.Trainer(
         **trainer_options(processes, device),
         precision=config.trainer.precision,  # type: ignore[arg-type]  # checked by its settings
-        max_steps=steps,
+        max_steps=config.steps,
         max_epochs=-1,
         reload_dataloaders_every_n_epochs=1,
         num_sanity_val_steps=0,

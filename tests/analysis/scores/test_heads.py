@@ -361,7 +361,7 @@ def test_four_items_of_your_own_are_a_quad_by_their_words(rows: str, is_quad: bo
     for row in rows.split(", "):
         first, second, antecedent = row.split()
         spans = (((0, 4),), ((9, 13),))
-        text = f"{first} met  {second} and she sang."
+        text = f"{first} met {second} and she sang."
         examples.append(
             Example(
                 text=text, language="en", pronoun=(18, 21), candidates=spans, antecedents=(int(antecedent),), group="g"

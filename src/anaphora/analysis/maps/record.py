@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from anaphora.base.errors import UserError
-from anaphora.data.example import Example, Span, from_record
+from anaphora.data.example import Example, Span, from_record, overlapping
 from anaphora.data.tokens.words import word_numbers
 
 if TYPE_CHECKING:
@@ -174,7 +174,7 @@ def _pronoun_rows(maps: NDArray[np.float32], spans: Sequence[Span], pronoun: Spa
         raise UserError(
             f"weights: the shape is {maps.shape}; expected (layers, heads, {count}, {count}) for {count} spans"
         )
-    own = [position for position, (start, end) in enumerate(spans) if start < pronoun[1] and pronoun[0] < end]
+    own = overlapping(spans, pronoun)
     if not own:
         raise UserError(f"pronoun: no token overlaps {list(pronoun)}; expected at least one span that does")
     rows: NDArray[np.float32] = maps[:, :, own].mean(axis=2, dtype=np.float64)

@@ -166,7 +166,7 @@ def strongest_candidates(scores: HeadScores) -> NDArray[np.float32]:
 
 def is_main(examples: Sequence[Example]) -> NDArray[np.bool_]:
     """Which items count for headlines: those of stratum "main" or of none, (N,)."""
-    return np.array([example.factors.get("stratum") in (None, "", "main") for example in examples], dtype=np.bool_)
+    return np.array([example.is_main for example in examples], dtype=np.bool_)
 
 
 def macro_weights(examples: Sequence[Example]) -> Floats:

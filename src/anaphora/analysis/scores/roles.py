@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.analysis.scores.cells import rounded
 from anaphora.analysis.scores.heads import TIE, HeadScores, is_main
-from anaphora.data.example import Example, Span
+from anaphora.data.example import Example, Span, overlapping
 
 POSITIONAL_FROM = 0.9
 """Of the argmaxes at one offset (Voita et al. 2019, section 5.1)."""
@@ -126,13 +126,9 @@ def _differing(example: Example, spans: Sequence[Span], other: Example, its: Seq
     others = [other.text[left:right] for left, right in its]
     for tag, first, last, _, _ in SequenceMatcher(None, own, others, autojunk=False).get_opcodes():
         tokens[first:last] |= tag in ("replace", "delete")
-    for left, right in (example.pronoun, *(span for spans in example.candidates for span in spans)):
-        tokens &= ~_within(spans, left, right)
+    for mention in (example.pronoun, *(span for spans in example.candidates for span in spans)):
+        tokens[overlapping(spans, mention)] = False
     return tokens
-
-
-def _within(spans: Sequence[Span], start: int, end: int) -> NDArray[np.bool_]:
-    return np.array([left < end and start < right for left, right in spans], dtype=np.bool_)
 
 
 def _argmax(record: AttentionRecord) -> NDArray[np.int64]:
@@ -144,7 +140,7 @@ def _argmax(record: AttentionRecord) -> NDArray[np.int64]:
 
 def _offsets(record: AttentionRecord) -> NDArray[np.int64]:
     """How many tokens each token stands behind the pronoun's last (+) or before its first (-): (T,)."""
-    own = np.flatnonzero(_within(record.spans, *record.example.pronoun))
+    own = overlapping(record.spans, record.example.pronoun)
     token = np.arange(len(record.spans))
     behind: NDArray[np.int64] = np.maximum(token - own[-1], 0) + np.minimum(token - own[0], 0)
     return behind

@@ -19,7 +19,7 @@ from anaphora.analysis.scores.cells import bootstrap_interval, rounded
 from anaphora.analysis.scores.heads import Head
 from anaphora.analysis.tasks.antecedent_rules import RULES, rule_hits
 from anaphora.data.corpora.coreference import FORMS
-from anaphora.data.example import Example, Span
+from anaphora.data.example import Example, Span, overlap
 
 CHOICE_SETS = ("words", "preceding", "mentions")
 """Where the heaviest word is chosen: among all words of the text, those before the mention, or the head words of
@@ -48,7 +48,7 @@ def selection_hits(record: AttentionRecord) -> Hits:
     row, example = word_weights(record), record.example
     pronoun = example.pronoun
     text = [start < end for start, end in row.spans]
-    other = np.array([written and not _overlap(span, pronoun) for span, written in zip(row.spans, text, strict=True)])
+    other = np.array([written and not overlap(span, pronoun) for span, written in zip(row.spans, text, strict=True)])
     before = other & np.array([end <= pronoun[0] for _, end in row.spans])
     mentioned = _overlapping_any(row.spans, [span for spans in example.candidates for span in spans])
     right = _overlapping_any(row.spans, [span for index in example.antecedents for span in example.candidates[index]])
@@ -63,11 +63,7 @@ def selection_hits(record: AttentionRecord) -> Hits:
 
 
 def _overlapping_any(words: Sequence[Span], spans: Sequence[Span]) -> NDArray[np.bool_]:
-    return np.array([any(_overlap(word, span) for span in spans) for word in words], dtype=np.bool_)
-
-
-def _overlap(one: Span, other: Span) -> bool:
-    return one[0] < other[1] and other[0] < one[1]
+    return np.array([any(overlap(word, span) for span in spans) for word in words], dtype=np.bool_)
 
 
 @dataclass(frozen=True, eq=False)

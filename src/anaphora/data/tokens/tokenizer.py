@@ -15,6 +15,7 @@ from tokenizers import Tokenizer as Backend
 from anaphora.base.errors import UserError
 from anaphora.base.language import CHINESE_RANGES
 from anaphora.base.special_tokens import CLS, MASK, SPECIAL_TOKENS
+from anaphora.data.example import overlapping
 from anaphora.data.tokens.words import word_numbers
 
 _STRETCH = re.compile(rf"[{CHINESE_RANGES}]+|[^ \t\n\r\u00a0\u3000{CHINESE_RANGES}]+")
@@ -48,8 +49,7 @@ class TokenizedText:
 
     def covering(self, span: tuple[int, int]) -> list[int]:
         """The tokens that share a character with a span."""
-        start, end = span
-        return [token for token, (left, right) in enumerate(self.spans) if left < end and start < right]
+        return overlapping(self.spans, span)
 
 
 class Tokenizer:

@@ -18,7 +18,7 @@ from anaphora.analysis.evidence.schema.scores import Cell
 from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.analysis.maps.words import word_weights
 from anaphora.analysis.scores.heads import Head, HeadScores, mean_chance
-from anaphora.data.example import Example, Span
+from anaphora.data.example import Example, Span, overlapping
 from anaphora.report.figures import style
 from anaphora.report.figures.bars import SharePoint, share_points_figure
 from anaphora.report.figures.fonts import drawable_text, is_chinese
@@ -67,8 +67,8 @@ def sentence_pronoun_row(record: AttentionRecord, head: Head) -> Figure:
 
 def word_roles(example: Example, words: Sequence[Span]) -> tuple[int, CandidateWords, CandidateWords]:
     """Which words, given by their spans, are the pronoun, the antecedents and the other candidates."""
-    pronoun = _words_in_span(words, example.pronoun)
-    named = [[word for span in spans for word in _words_in_span(words, span)] for spans in example.candidates]
+    pronoun = overlapping(words, example.pronoun)
+    named = [[word for span in spans for word in overlapping(words, span)] for spans in example.candidates]
     antecedents = [words for index, words in enumerate(named) if index in example.antecedents]
     distractors = [words for index, words in enumerate(named) if index not in example.antecedents]
     return pronoun[0], antecedents, distractors
@@ -270,11 +270,6 @@ def _cue(example: Example) -> str:
 
 def _order(example: Example) -> str:
     return example.factors.get("order", "")
-
-
-def _words_in_span(spans: Sequence[Span], span: Span) -> list[int]:
-    start, end = span
-    return [word for word, (left, right) in enumerate(spans) if left < end and start < right]
 
 
 @dataclass(frozen=True)

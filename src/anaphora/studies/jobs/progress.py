@@ -59,7 +59,7 @@ class StudyProgress:
         self.begun = time.perf_counter()
         self._records = {job.directory: self._read_record(job) for job in jobs}
         to_train = [job for job in jobs if self._is_to_train(job)]
-        self.steps_left = sum(steps_of(job.config) for job in to_train)
+        self.steps_left = sum(job.config.steps for job in to_train)
         self._to_train = {job.directory for job in to_train}
         # Not asked when a run is seen to have begun: on a cluster it has then been at work for a while.
         self._from_start = {job.directory for job in to_train if not RunFiles(job.directory).config.exists()}
@@ -97,11 +97,11 @@ class StudyProgress:
         self._records[job.directory] = record
         self.ended += 1
         if job.directory in self._to_train:
-            self.steps_left -= steps_of(job.config)
+            self.steps_left -= job.config.steps
         first = False
         if begun is not None and job.directory in self._from_start and record.status == "finished":
             first = not self.timed_steps
-            self.timed_steps += steps_of(job.config)
+            self.timed_steps += job.config.steps
             self.timed_seconds += seconds
         left = self._seconds_left()
         self._print_end(job, record, seconds, left if self.steps_left else None)
@@ -213,7 +213,7 @@ class StudyProgress:
     def _table(self) -> TableElement:
         rows = []
         for job in self.jobs:
-            status, steps = self._record(job).status, steps_of(job.config)
+            status, steps = self._record(job).status, job.config.steps
             state = status_text(status)
             running = self._running.get(job.directory)
             if running is not None:
@@ -261,8 +261,3 @@ def weights_bytes(config: Config) -> int:
     known = config.vocabulary.size if isinstance(config.vocabulary, SubwordVocabulary) else _USUAL_VOCABULARY
     matrices = 1 if config.model.tied_output else 2  # the embedding, and the output's own
     return round(4 * (about_weights(config.model) + matrices * known * config.model.width))
-
-
-def steps_of(config: Config) -> int:
-    """How many steps a run trains."""
-    return min(config.optimizer.steps, config.trainer.limit_steps or config.optimizer.steps)

@@ -141,8 +141,7 @@ def select_probes(examples: Sequence[Example], data: EncodedSplit) -> list[tuple
         items_by_kind: dict[str, list[int]] = {}
         for number, example in enumerate(examples):
             words = len({word for word in data.tokens[number].words if word >= 0})
-            main = example.factors.get("stratum") in (None, "", "main")
-            if example.language == language and main and words <= MAX_PROBE_WORDS:
+            if example.language == language and example.is_main and words <= MAX_PROBE_WORDS:
                 items_by_kind.setdefault(example.factors.get("kind", ""), []).append(number)
         per_kind = -(-PROBES_PER_LANGUAGE // max(1, len(items_by_kind)))
         spread = [

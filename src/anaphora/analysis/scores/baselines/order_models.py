@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.analysis.scores.baselines.word_sets import Ints, WordSets
-from anaphora.data.example import Example, Span
+from anaphora.data.example import Example, overlap
 from anaphora.data.tokens.tokenizer import TokenizedText, Tokenizer
 
 Floats = NDArray[np.float64]
@@ -156,13 +156,9 @@ def _placed_words(example: Example, tokens: TokenizedText) -> Ints:
     zones = (
         token * _ZONES + sum(span[0] >= bound for bound in bounds)
         for token, span in zip(tokens.ids, tokens.spans, strict=True)
-        if span[0] < span[1] and not any(_overlap(span, name) for name in names)
+        if span[0] < span[1] and not any(overlap(span, name) for name in names)
     )
     return np.unique(np.fromiter(zones, dtype=np.int64))
-
-
-def _overlap(one: Span, other: Span) -> bool:
-    return one[0] < other[1] and other[0] < one[1]
 
 
 def _right(says_second: Floats, items: OrderItems) -> Floats:
