@@ -233,8 +233,9 @@ def _choices() -> list[str]:
             continue
         comments = [line for line in path.read_text(encoding="utf-8").splitlines() if line.startswith("# ")]
         words = " ".join(comment[2:] for comment in comments if "@package" not in comment)
-        group, *inside = path.relative_to(ROOT / "configs").with_suffix("").parts
-        lines.append(f"| `{group}={'/'.join(inside)}` | {words} |")
+        place = path.relative_to(ROOT / "configs").with_suffix("")
+        group = place.parent if str(place.parent) in GROUPS else Path(place.parts[0])
+        lines.append(f"| `{group}={place.relative_to(group)}` | {words} |")
     return lines
 
 

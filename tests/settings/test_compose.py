@@ -32,7 +32,7 @@ OPTIONS = [
     *(f"{group}={name}" for group, base in GROUPS.items() for name in VARIANTS[base]),
     *(
         f"{group}={path.stem}"
-        for group in ("data", "model", "recipe", "task", "trainer")
+        for group in ("data", "model", "recipe", "task", "task/prediction", "trainer")
         for path in sorted((CONFIGS / group).glob("*.yaml"))
     ),
 ]
@@ -92,6 +92,12 @@ def test_every_option_of_every_group_composes_resolves_and_is_read_back(
         for part in group.split("/"):
             place = getattr(place, part)
         assert type(place) is VARIANTS[GROUPS[group]][name]
+
+
+@pytest.mark.parametrize("prediction", ["word", "slot", "bilinear", "pair"])
+def test_fine_tuning_takes_another_prediction_head_that_can_say_none_of_them(prediction: str, compose: Compose) -> None:
+    config = resolve(compose("recipe=fine_tuned", f"task/prediction={prediction}"), Config)
+    assert config.task.prediction == VARIANTS[GROUPS["task/prediction"]][prediction](none_of_them=True)
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from anaphora.base.language import LANGUAGES
 Span = tuple[int, int]
 """First and past-the-last character of a stretch of text, counted in code points from 0."""
 _OLDER_MINIMAL_PAIR = "twin"
+_COUNTS = tuple(str(count) for count in range(1, 10))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -209,6 +210,12 @@ def from_record(record: Mapping[str, Any]) -> Example:
     for name in ("focal", "subject"):
         if name in factors:
             factors[name] = _reindexed(f"factors.{name}", factors[name], new_indices)
+    for name in ("pronouns", "voices"):  # they say how many items of a quad share their cue and order
+        if name in factors and factors[name] not in _COUNTS:
+            raise UserError(
+                f"factors.{name}: {factors[name][:80]!r} must be a number from 1 to {len(_COUNTS)}; give a label of "
+                "your own another name"
+            )
     example = Example(
         text=_string("text", record["text"]),
         language=_string("language", record["language"]),

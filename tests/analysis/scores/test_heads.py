@@ -370,6 +370,12 @@ def test_four_items_of_your_own_are_a_quad_by_their_words(rows: str, is_quad: bo
     assert set(quads_of(examples)) == ({"g"} if is_quad else {""})
 
 
+@pytest.mark.parametrize(("orders", "is_quad"), [("aabb", True), ("abab", True), ("aaab", False), ("abcd", False)])
+def test_a_quad_with_named_orders_has_two_of_each(orders: str, is_quad: bool) -> None:
+    examples = [record(RIGHT, group="g", factors={"order": order}).example for order in orders]
+    assert set(quads_of(examples)) == ({"g"} if is_quad else {""})
+
+
 def test_blocks_of_two_pronouns_are_quads_of_eight_items() -> None:
     cells = [
         cell(order, gold, gold, group="q", minimal_pair=f"{order}{pronoun}", factors={"pronouns": "2"})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -70,8 +71,10 @@ def quads_of(examples: Sequence[Example]) -> list[str]:
 def _is_quad(items: Sequence[Example]) -> bool:
     if len(items) != 4 * _repetitions(items[0]):
         return False
-    orders = {example.factors.get("order", "") for example in items}
-    return len(orders) == 2 if orders != {""} else _is_quad_by_its_words(items)
+    orders = Counter(example.factors.get("order", "") for example in items)
+    if set(orders) == {""}:
+        return _is_quad_by_its_words(items)
+    return len(orders) == 2 and len(set(orders.values())) == 1
 
 
 def _is_quad_by_its_words(items: Sequence[Example]) -> bool:
