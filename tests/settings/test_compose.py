@@ -38,7 +38,15 @@ OPTIONS = [
 ]
 
 
-BUILT_IN = ("data=controlled", "data=controlled_large", "data=gender_and_voice", "data=compositions", "data=everyday")
+BUILT_IN = (
+    "data=controlled",
+    "data=controlled_large",
+    "data=gender_and_voice",
+    "data=compositions",
+    "data=everyday",
+    "data=short_text",
+    "data=compositions_and_short_text",
+)
 """Data that name no file."""
 LABELS = (
     *("task=classification", "task/prediction=label"),

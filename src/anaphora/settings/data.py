@@ -36,6 +36,8 @@ BINDING = "binding"
 """A type of role cue to be asked for by name: reflexives whose form does not reveal which name is the antecedent."""
 COMPOSITION = "composition"
 """A type of cue to be asked for by name: octads, in which predicate, state and voice decide together."""
+SHORT_TEXT = "short_text"
+"""A type to be asked for by name: octads in texts of two or three sentences that name the participants again."""
 EVERYDAY = "everyday"
 """A type to be asked for by name beside others: everyday scenes with wide vocabulary, a stratum of their own."""
 MAX_TRAINING_ASIDES = 3
@@ -61,7 +63,7 @@ class ControlledCorpus(Data):
     test_items: int = 3_000
     # Most asides before a pronoun in the test split; above 3, the most in training, all numbers are equally frequent.
     test_asides: int = 3
-    # Types of cue, as in [gender, voice]; by default all except binding, composition and everyday.
+    # Types of cue, as in [gender, voice]; by default all except binding, composition, short_text and everyday.
     types: list[str] = field(default_factory=list)
     # Share of the nouns of gender, number and animacy that training shows with every form of the pronoun.
     shared_nouns: float = 0.2
@@ -78,12 +80,12 @@ class ControlledCorpus(Data):
         if not self.languages or len(set(self.languages)) != len(self.languages):
             raise UserError(f"data.languages ({self.languages}) must name each language once, at least one")
         roles = (kind for language in LANGUAGES for kind in ROLE_CUE_TYPES[language])
-        all_types = dict.fromkeys((*SET_CUE_TYPES, *roles, BINDING, COMPOSITION, EVERYDAY))
+        all_types = dict.fromkeys((*SET_CUE_TYPES, *roles, BINDING, COMPOSITION, SHORT_TEXT, EVERYDAY))
         for kind in self.types:
             if kind not in all_types:
                 raise UserError(f"data.types ({kind!r}) must be one of {', '.join(all_types)}")
         for language in self.languages:
-            known = (*SET_CUE_TYPES, *role_cue_types(language), COMPOSITION)
+            known = (*SET_CUE_TYPES, *role_cue_types(language), COMPOSITION, SHORT_TEXT)
             if self.types and not set(self.types) & set(known):
                 raise UserError(
                     f"data.types ({self.types}) must name at least one of {', '.join(known)} for {language}"
@@ -96,7 +98,7 @@ class ControlledCorpus(Data):
         """The types of cue that the items of a language have."""
         known = (*SET_CUE_TYPES, *ROLE_CUE_TYPES[language])
         return (
-            tuple(kind for kind in (*known, BINDING, COMPOSITION, EVERYDAY) if kind in self.types)
+            tuple(kind for kind in (*known, BINDING, COMPOSITION, SHORT_TEXT, EVERYDAY) if kind in self.types)
             if self.types
             else known
         )

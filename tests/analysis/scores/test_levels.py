@@ -5,7 +5,7 @@ import pytest
 
 from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.analysis.scores.heads import Head, HeadScores, score_records
-from anaphora.analysis.scores.levels import composition_shortcuts, level_scores
+from anaphora.analysis.scores.levels import composition_shortcuts, level_cells, level_scores
 from anaphora.data.controlled import corpus
 from anaphora.data.example import Example
 from anaphora.data.tokens.tokenizer import Tokenizer
@@ -66,6 +66,25 @@ def test_each_level_counts_its_own_items_and_whole_groups(
     assert levels["L1"]["best_shortcut"] == {"name": "other", "accuracy": 0.5}
     assert levels["set"]["best_shortcut"] == {"name": "nearest", "accuracy": 1}
     assert levels["L1"]["random_init"] == 1
+
+
+def test_short_texts_have_levels_of_their_own() -> None:
+    types = ["composition", "short_text"]
+    examples = corpus.generate(ControlledCorpus(train_items=400, test_items=80, languages=["en"], types=types))["test"]
+    cells = {
+        name: {examples[item].factors["type"] for item in np.flatnonzero(items)}
+        for _, name, items in level_cells(examples)
+    }
+    plain, told = {"composition"}, {"short_text"}
+    assert cells == {
+        "L0": plain,
+        "L1": plain,
+        "L2": plain,
+        "unseen_names": plain,
+        "short_text_L0": told,
+        "short_text_L1": told,
+        "short_text_L2": told,
+    }
 
 
 def test_a_corpus_without_compositions_has_no_levels(tokenizer: Tokenizer) -> None:

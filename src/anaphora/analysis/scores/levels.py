@@ -1,5 +1,7 @@
 """What a run makes of compositions, by how much of each training showed: set cues, levels L0, L1 and L2, unseen names.
 
+Compositions in short texts have levels of their own.
+
 N items.
 """
 
@@ -18,6 +20,7 @@ from anaphora.analysis.scores.heads import Head, HeadScores, is_main
 from anaphora.analysis.scores.quads import quads_of, set_products
 from anaphora.data.example import Example
 from anaphora.data.tokens.tokenizer import Tokenizer
+from anaphora.settings.data import SHORT_TEXT
 
 Floats = NDArray[np.float64]
 
@@ -68,8 +71,9 @@ def level_scores(
         random_init: (R, N) whether the development-chosen head of each untrained model is right, NaN where unmeasured.
 
     Returns:
-        {language: {"set", "L0", "L1", "L2" or "unseen_names": cell}}. A cell's `octad_accuracy` is the share of whole
-        groups in which the head is right; `best_shortcut` is the best of the closed list, `rule_model` is apart.
+        {language: {"set", "L0", "L1", "L2", "unseen_names", "short_text_L0", ...: cell}}. A cell's `octad_accuracy` is
+        the share of whole groups in which the head is right; `best_shortcut` is the best of the closed list,
+        `rule_model` is apart.
     """
     pointing, mass = (
         getattr(test, name)[:, head.layer, head.head].astype(np.float64)
@@ -112,13 +116,15 @@ def level_cells(examples: Sequence[Example]) -> Iterator[tuple[str, str, NDArray
     main = is_main(examples)
     kinds, levels, strata = (_factor(examples, name) for name in ("kind", "level", "stratum"))
     languages = np.array([example.language for example in examples], dtype=object)
+    in_texts = _factor(examples, "type") == SHORT_TEXT
     invented = strata == "invented"
     for language in sorted(set(languages[levels != ""])):
         spoken = languages == language
         named = {
             "set": spoken & main & (kinds == "set"),
-            **{level: spoken & ~invented & (levels == level) for level in COMPOSITION_LEVELS},
+            **{level: spoken & ~invented & ~in_texts & (levels == level) for level in COMPOSITION_LEVELS},
             UNSEEN_NAMES: spoken & invented & (levels != ""),
+            **{f"{SHORT_TEXT}_{level}": spoken & in_texts & (levels == level) for level in COMPOSITION_LEVELS},
         }
         yield from ((language, name, items) for name, items in named.items() if items.any())
 

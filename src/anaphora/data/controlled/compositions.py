@@ -1,4 +1,4 @@
-"""Predicates, states and parts of sentences, read from composition.toml and checked.
+"""Predicates, states and parts of sentences (composition.toml), and short texts (short_text.toml), read and checked.
 
 A predicate's class says which states are a reason for what its agent does, and which for what happens to its patient.
 Every predicate shares its states with others that they pick the other participant of, so that predicate, state and
@@ -8,7 +8,7 @@ voice decide together and no two of them do.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, product
 from pathlib import Path
@@ -17,7 +17,7 @@ from typing import Any
 from anaphora.base.errors import UserError
 from anaphora.data.controlled.lexicon import FOLDERS, check_keys, read_toml, section, tables, words
 from anaphora.data.controlled.templates import POOLS
-from anaphora.settings.data import SPLITS
+from anaphora.settings.data import SHORT_TEXT, SPLITS
 
 VOICES = ("agent_first", "patient_first")
 PARTICIPANTS = ("agent", "patient")
@@ -27,6 +27,9 @@ _LEAST_CLASSES = 2
 """Classes, at least, in which a state picks each participant: with one alone the state would decide by itself."""
 _ALTERNATIVES = re.compile(r"\(([^()]*)\)")
 _SLOT = re.compile(r"\{([a-z_]+)\}")
+
+Lines = Sequence[Sequence[str]]
+"""What may stand at a place of a sentence: lines, and the texts that each stands for."""
 
 
 @dataclass(frozen=True)
@@ -68,8 +71,8 @@ class CompositionContent:
     predicates: tuple[Predicate, ...]
     states: tuple[State, ...]
     frames: Mapping[str, Frame]
-    parts: Mapping[str, Mapping[str, tuple[tuple[str, ...], ...]]]
-    """By split, then by place in the sentence: its lines, and the texts that each stands for."""
+    parts: Mapping[str, Mapping[str, Lines]]
+    """By split, then by place in the sentence."""
 
     def states_of(self, kind: str, participant: str) -> list[State]:
         """The states that pick a participant of the predicates of a class."""
@@ -132,6 +135,29 @@ def load(language: str, folder: Path) -> CompositionContent:
     return content
 
 
+def load_texts(language: str, folder: Path) -> Mapping[str, Lines]:
+    """The short texts of `folder`/<language's folder>/short_text.toml by split: lines, and what each stands for.
+
+    Raises:
+        UserError: naming file, entry and what is allowed.
+    """
+    path = folder / FOLDERS[language] / f"{SHORT_TEXT}.toml"
+    table = read_toml(path)
+    check_keys(path, "the file", table, set(SPLITS))
+    once, any_number = {"event", "he", "state"}, {"first", "second", "x"}
+    texts: dict[str, Lines] = {}
+    for split in SPLITS:
+        texts[split] = tuple(tuple(_variants(text)) for text in words(path, f"[{split}]", table.get(split), 1))
+        for text in chain.from_iterable(texts[split]):
+            slots = [slot for slot in _SLOT.findall(text) if slot not in POOLS]
+            if any(slots.count(slot) != 1 for slot in once) or set(slots) - once - any_number:
+                raise UserError(
+                    f"{path}, [{split}]: {text!r} must hold {{event}}, {{he}} and {{state}} once, and no slots beside "
+                    "them but {first}, {second}, {x} and pools"
+                )
+    return texts
+
+
 def _frame(path: Path, written: Mapping[str, Any], forms: tuple[str, ...]) -> Frame:
     name = str(written.get("name", ""))
     check_keys(path, f"frame {name!r}", written, {"name", *VOICES})
@@ -187,9 +213,9 @@ def _states(path: Path, written: Mapping[str, Any], kinds: list[str]) -> Iterato
         yield State(text, picked)
 
 
-def _parts(path: Path, split: str, written: Any) -> dict[str, tuple[tuple[str, ...], ...]]:
+def _parts(path: Path, split: str, written: Any) -> dict[str, Lines]:
     check_keys(path, f"[{split}]", section(path, split, written), set(_PARTS))
-    parts = {}
+    parts: dict[str, Lines] = {}
     for name in _PARTS:
         texts = written.get(name)
         if not isinstance(texts, list) or not texts or not all(isinstance(text, str) for text in texts):

@@ -12,8 +12,9 @@ from pathlib import Path
 from anaphora.base.errors import UserError
 from anaphora.data.controlled import compositions, everyday, pronouns, scenes, splits, templates
 from anaphora.data.controlled import lexicon as lexicons
+from anaphora.data.controlled.compositions import Lines
 from anaphora.data.controlled.lexicon import CONTENT_FOLDER, FOLDERS
-from anaphora.data.controlled.octads import LEVELS, OctadGenerator, sentence_plans
+from anaphora.data.controlled.octads import LEVELS, OctadGenerator, sentence_plans, text_plans
 from anaphora.data.controlled.quads import QuadGenerator, QuadIdentity
 from anaphora.data.controlled.scenes import REWORDED, EverydayGenerator
 from anaphora.data.controlled.templates import CueTypeContent, Template
@@ -25,6 +26,7 @@ from anaphora.settings.data import (
     EVERYDAY,
     ROLE_CUE_TYPES,
     SET_CUE_TYPES,
+    SHORT_TEXT,
     SPLITS,
     ControlledCorpus,
     role_cue_types,
@@ -37,7 +39,8 @@ STRATUM_SHARE = 0.1  # of the test items, for each stratum besides the main one
 SETS_BESIDE_COMPOSITIONS = 0.25  # of the training items: set cues where there are compositions, else a half
 THIRD = "third"  # a stratum of compositions: a third person is meant
 THIRD_SHARE = 0.1  # of the training items of compositions
-L1_SHARE = 0.2  # of the training items of compositions: pairs that are shown in one voice
+L1_SHARE = 0.2  # of the training items of compositions, or short texts: pairs that are shown in one voice
+SHORT_TEXT_SHARE = 0.5  # of the training items: short texts that come on top of them
 EVERYDAY_SHARE = 1.0  # of the training items: everyday sentences that come on top of them
 EVALUATION_SENTENCES = 48  # around the events of dev, and of test
 TRAINING_WEIGHTS = {"selection": 3.0, "winograd": 2.0, "voice": 1.5, COMPOSITION: 10.0}
@@ -71,7 +74,7 @@ def read(settings: ControlledCorpus) -> tuple[dict[str, list[Example]], ReadingR
 
 def files(settings: ControlledCorpus) -> dict[str, Path]:
     """The content files that a corpus with these settings reads, by their place in the content's folder."""
-    on_request = [EVERYDAY] if EVERYDAY in settings.types else []
+    on_request = [kind for kind in (SHORT_TEXT, EVERYDAY) if kind in settings.types]
     names = [
         f"{FOLDERS[language]}/{name}.toml"
         for language in settings.languages
@@ -102,9 +105,11 @@ def words(language: str, types: Collection[str] = (), content: Path = CONTENT_FO
     written += [form for forms in pronouns.PRONOUNS[language].values() for form in forms]
     written += templates.list_tokens(3, language)
     kinds: Sequence[str] = (*SET_CUE_TYPES, *ROLE_CUE_TYPES[language], *({BINDING} & set(types)))
-    if COMPOSITION in types:
+    if {COMPOSITION, SHORT_TEXT} & set(types):
         written += [*lexicon.syllables, *compositions.load(language, content).training_phrases()]
         kinds = [kind for kind in (*SET_CUE_TYPES, *role_cue_types(language)) if kind in types]
+    if SHORT_TEXT in types:
+        written += [text for line in compositions.load_texts(language, content)["train"] for text in line]
     if EVERYDAY in types:
         written += [*everyday.load(language, content).training_phrases(), *scenes.determiners(language)]
     for kind in kinds:
@@ -146,15 +151,26 @@ def _generate_language(settings: ControlledCorpus, language: str, content: Path)
                 for group in _generate_groups(draw, (language, COMPOSITION, split, stratum), items, texts):
                     yield split, group
     # Last, since the words that a quad draws depend on what others have drawn: the rest of the corpus stays as it is.
+    others = len(set(wanted) - {SHORT_TEXT, EVERYDAY})
     if EVERYDAY in wanted:
         everyday_quads = EverydayGenerator(everyday.load(language, content), settings.seed, quads)
         for split in SPLITS:
-            items = _everyday_items(settings, split, len(wanted) - 1)
+            items = _items_on_top(settings, split, others, EVERYDAY_SHARE)
             for stratum in (EVERYDAY,) if split == "train" else (EVERYDAY, REWORDED):
                 draw = _everyday_draw(
                     everyday_quads, split, stratum, _generator(settings.seed, language, EVERYDAY, split, stratum)
                 )
                 for group in _generate_groups(draw, (language, EVERYDAY, split, stratum), items, texts):
+                    yield split, group
+    if SHORT_TEXT in wanted:
+        told = OctadGenerator(compositions.load(language, content), settings.seed, quads, SHORT_TEXT)
+        lines = compositions.load_texts(language, content)
+        for split in SPLITS:
+            items = _items_on_top(settings, split, others, SHORT_TEXT_SHARE if others else 1.0)
+            for stratum, count in _strata_of_texts(split, items):
+                chance = _generator(settings.seed, language, SHORT_TEXT, split, stratum)
+                draw = _text_draw(told, lines[split], split, stratum, chance)
+                for group in _generate_groups(draw, (language, SHORT_TEXT, split, stratum), count, texts):
                     yield split, group
 
 
@@ -180,13 +196,24 @@ def _quad_draw(
 
 def _octad_draw(octads: OctadGenerator, split: str, stratum: str, chance: random.Random) -> _Draw:
     """Octads of one stratum: in training any sentence that its parts allow, in dev and test the same ones in turn."""
-    level = stratum if stratum in LEVELS else "L0"
     plans = sentence_plans(octads.content.parts[split], split, chance)
     if split != "train":
         plans = cycle(list(islice(plans, EVALUATION_SENTENCES)))
     if stratum == THIRD:
         return lambda place: octads.third_person(next(plans), place, chance)
-    return lambda place: octads.octad(level, next(plans), place, chance)
+    return lambda place: octads.octad(_level_of(stratum), next(plans), place, chance)
+
+
+def _level_of(stratum: str) -> str:
+    return stratum if stratum in LEVELS else "L0"
+
+
+def _text_draw(told: OctadGenerator, lines: Lines, split: str, stratum: str, chance: random.Random) -> _Draw:
+    """Octads told in short texts: in training any text, in dev and test the same ones in turn."""
+    plans = text_plans(lines, split, chance)
+    if split != "train":
+        plans = cycle(list(islice(plans, EVALUATION_SENTENCES)))
+    return lambda place: told.octad(_level_of(stratum), next(plans), place, chance)
 
 
 def _everyday_draw(everyday_quads: EverydayGenerator, split: str, stratum: str, chance: random.Random) -> _Draw:
@@ -197,11 +224,18 @@ def _everyday_draw(everyday_quads: EverydayGenerator, split: str, stratum: str, 
     return lambda place: everyday_quads.quad(next(in_turn), chance.randrange(frames), place, chance)
 
 
-def _everyday_items(settings: ControlledCorpus, split: str, other_types: int) -> int:
-    """How many everyday items a split gets, beside the others; dev and test as many as of each other type."""
+def _items_on_top(settings: ControlledCorpus, split: str, other_types: int, share: float) -> int:
+    """How many items of a type a split gets on top of the others; dev and test as many as of each other type."""
     if split == "train":
-        return math.ceil(settings.train_items * EVERYDAY_SHARE)
-    return math.ceil(settings.test_items / other_types)
+        return math.ceil(settings.train_items * share)
+    return math.ceil(settings.test_items / max(1, other_types))
+
+
+def _strata_of_texts(split: str, items: int) -> list[tuple[str, int]]:
+    if split == "train":
+        shown_in_one_voice = math.ceil(items * L1_SHARE)
+        return _listed(items - shown_in_one_voice, {"L1": shown_in_one_voice})
+    return _listed(items, dict.fromkeys(LEVELS[1:], items))
 
 
 @dataclass(frozen=True)

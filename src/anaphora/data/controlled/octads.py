@@ -19,6 +19,7 @@ from anaphora.data.controlled.compositions import (
     VOICES,
     CompositionContent,
     Frame,
+    Lines,
     Predicate,
     State,
 )
@@ -28,7 +29,7 @@ from anaphora.data.controlled.quads import QuadGenerator, QuadIdentity, make_exa
 from anaphora.data.controlled.splits import generator, invented_names
 from anaphora.data.controlled.templates import NounPhrase, fill_pools, render
 from anaphora.data.example import Example
-from anaphora.settings.data import COMPOSITION
+from anaphora.settings.data import COMPOSITION, SHORT_TEXT
 
 LEVELS = ("L0", "L1", "L2")
 HELD_OUT_INVENTED_NAMES = 0.1  # of a language's, for each of dev and test
@@ -65,6 +66,24 @@ class SentencePlan:
     def tokens_about_third(self, event: str, third: str, language: str) -> list[str]:
         """The sentence whose end is about a third person."""
         return " ".join((self.prefix, event.replace("{inside}", ""), third, FULL_STOP[language])).split()
+
+
+@dataclass(frozen=True)
+class TextPlan:
+    """A short text around its event: sentences in tokens, the people's slots and pools still open."""
+
+    name: str
+    text: str
+
+    @property
+    def distractor(self) -> str:
+        """Where the third person stands: "around" the event, or "none"."""
+        return "around" if "{x}" in self.text else "none"
+
+    def tokens(self, event: str, state: str, language: str) -> list[str]:
+        """The whole text."""
+        del language  # its marks are written out
+        return self.text.replace("{event}", event.replace("{inside}", "")).replace("{state}", state).split()
 
 
 class WithheldPairs:
@@ -151,10 +170,6 @@ class OctadPlanner:
         return chosen[0], chosen[1]
 
 
-Lines = Sequence[Sequence[str]]
-"""What may stand at a place of a sentence: lines, and the texts that each stands for."""
-
-
 def sentence_plans(parts: Mapping[str, Lines], split: str, chance: random.Random) -> Iterator[SentencePlan]:
     """Sentences without end, and where a third person stands.
 
@@ -167,6 +182,13 @@ def sentence_plans(parts: Mapping[str, Lines], split: str, chance: random.Random
         distractor = DISTRACTOR_POSITIONS[share] if share < len(DISTRACTOR_POSITIONS) else "none"
         places = {name: _place(lines, chance) for name, lines in parts.items()}
         yield plan(parts, places, distractor, split)
+
+
+def text_plans(lines: Lines, split: str, chance: random.Random) -> Iterator[TextPlan]:
+    """Short texts without end; each line is as likely as another."""
+    while True:
+        line, number = _place(lines, chance)
+        yield TextPlan("/".join((split, _numbered("text", (line, number)))), lines[line][number])
 
 
 def _place(lines: Lines, chance: random.Random) -> tuple[int, int]:
@@ -218,6 +240,7 @@ class _Scene:
     names: Sequence[str]
     pools: Mapping[str, str]
     place: QuadIdentity
+    cue_type: str
 
     def example(
         self,
@@ -232,14 +255,17 @@ class _Scene:
         voice, order = cell
         language = self.place.language
         event = fill_event(self.frame.texts[voice], self.predicate)
-        tokens = number_slots(fill_pools(tokens_around(event), self.pools, language), 2, language)
+        order_of_names = ("{A}", "{B}") if voice == "agent_first" else ("{B}", "{A}")
+        by_order = dict(zip(("{first}", "{second}"), order_of_names, strict=True))
+        around = [by_order.get(token, token) for token in tokens_around(event)]
+        tokens = number_slots(fill_pools(around, self.pools, language), 2, language)
         first, second = self.names[order], self.names[1 - order]
         agent, patient = (first, second) if voice == "agent_first" else (second, first)
         mentions = [NounPhrase(name) for name in (agent, patient, *self.names[2:])]
         written = render(tokens, mentions, [pronoun(language, SUBJECT, self.gender, "singular")], language)
         own = {
             "kind": "role",
-            "type": COMPOSITION,
+            "type": self.cue_type,
             "stratum": self.place.stratum,
             "scenario": f"{self.predicate.kind}/{self.predicate.name}",
             "predicate": self.predicate.name,
@@ -257,14 +283,17 @@ class _Scene:
             factors={**own, **factors},
             focal=focal,
             cell=voice,
+            subject=VOICES.index(voice) if self.cue_type == SHORT_TEXT else None,
         )
 
 
 class OctadGenerator:
-    """Draws the octads of one language; names and fillers are those of the quads."""
+    """Draws the octads of one language and type; names and fillers are those of the quads."""
 
-    def __init__(self, content: CompositionContent, seed: int, quads: QuadGenerator) -> None:
-        self.content, self.quads = content, quads
+    def __init__(
+        self, content: CompositionContent, seed: int, quads: QuadGenerator, cue_type: str = COMPOSITION
+    ) -> None:
+        self.content, self.quads, self.cue_type = content, quads, cue_type
         self.withheld = WithheldPairs(content, seed)
         self._planner = OctadPlanner(self.withheld)
         self._turns: dict[tuple[str, str], Iterator[Predicate]] = {}
@@ -276,13 +305,17 @@ class OctadGenerator:
             "train": invented[2 * held_out :],
         }
 
-    def octad(self, level: str, plan: SentencePlan, place: QuadIdentity, chance: random.Random) -> list[Example]:
+    def octad(
+        self, level: str, plan: SentencePlan | TextPlan, place: QuadIdentity, chance: random.Random
+    ) -> list[Example]:
         """The cells of a predicate and two states that a split has of a level: eight, or four of one voice in L1."""
         predicate = self._next_predicate(level, place.split, chance)
         states = self._planner.states(predicate, level, place.split, chance)
         frames = [self.content.frames[name] for name in predicate.frames]
-        if plan.distractor == "inside":
-            with_room = [frame for frame in frames if frame.takes_inside]
+        with_room = [frame for frame in frames if frame.takes_inside]
+        if isinstance(plan, TextPlan):  # no story goes on with "it was Anna whom Emma rescued"
+            frames = with_room or frames
+        elif plan.distractor == "inside":
             if with_room:
                 frames = with_room
             else:
@@ -290,7 +323,7 @@ class OctadGenerator:
         scene = self._scene(predicate, frames, plan.distractor != "none", place, chance)
         voices = self.withheld.voices(predicate, level, place.split)
         factors = {
-            "template": f"{place.language}/{COMPOSITION}/{plan.name}",
+            "template": f"{place.language}/{self.cue_type}/{plan.name}",
             "level": level,
             "distractor": plan.distractor,
             "voices": str(len(voices)),
@@ -344,7 +377,8 @@ class OctadGenerator:
         gender = chance.choice(GENDERS)
         people = self._people(gender, place)
         names = self.quads.draw_names(people, people if has_third else [], place.split, chance)
-        return _Scene(predicate, frame, gender, names, self.quads.draw_pools(place.split, chance), place)
+        pools = self.quads.draw_pools(place.split, chance)
+        return _Scene(predicate, frame, gender, names, pools, place, self.cue_type)
 
     def _people(self, gender: str, place: QuadIdentity) -> Sequence[str]:
         if place.stratum == "invented":

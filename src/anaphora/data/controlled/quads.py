@@ -282,9 +282,11 @@ def make_example(
     factors: Mapping[str, str],
     focal: int | None = None,
     cell: str = "",
+    subject: int | None = None,
 ) -> Example:
     """One cell: `antecedent` is a slot, `which` a pronoun's number; the cue may pick the first `focal` slots or all.
 
+    `subject` is the slot of whom the event names first, by default the candidate that the text names first.
     Minimal pairs are the cells of one order, one pronoun and one `cell`, what else the cue leaves as it is.
     """
     candidates, antecedents, places = in_text_order(written.slot_spans, (antecedent,))
@@ -295,7 +297,7 @@ def make_example(
         "order": str(order),
         "distance": str(distance),
         "candidates": str(len(candidates)),
-        "subject": "0",
+        "subject": "0" if subject is None else str(places[subject]),
     }
     if focal is not None and focal < len(candidates):
         known["focal"] = ",".join(str(index) for index in sorted(places[:focal]))

@@ -134,7 +134,11 @@ def _is_role_of_two(example: Example) -> bool:
 
 
 def _second_is_meant(example: Example) -> bool:
-    return example.antecedents[0] == max(example.focal, key=lambda index: min(example.candidates[index]))
+    """Second after the subject of the event, where a text says which that is; else after whom it names first."""
+    subject = example.factors.get("subject", "")
+    named = {str(index): index for index in example.focal}
+    first = named.get(subject, min(example.focal, key=lambda index: min(example.candidates[index])))
+    return example.antecedents[0] != first
 
 
 def _order_items(examples: Sequence[Example], tokenizer: Tokenizer) -> OrderItems:

@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+from difflib import SequenceMatcher
+from pathlib import Path
+
+import pytest
+
+from anaphora.analysis.scores.baselines.order_models import wordings_seen
+from anaphora.analysis.scores.quads import quads_of
+from anaphora.base.errors import UserError
+from anaphora.base.language import LANGUAGES
+from anaphora.data.controlled import compositions, corpus
+from anaphora.data.controlled.lexicon import CONTENT_FOLDER
+from anaphora.data.example import Example
+from anaphora.settings.data import COMPOSITION, SHORT_TEXT, ControlledCorpus
+
+OTHERS = ["gender", "number", "animacy", "selection", "causality", "winograd", "binding", COMPOSITION]
+EVALUATED = ("dev", "test")
+NEAREST = 0.8
+"""Of the words of the nearer of two texts, at most so many are the same and in the same order."""
+
+
+@pytest.fixture(scope="module")
+def generated() -> dict[str, list[Example]]:
+    return corpus.generate(ControlledCorpus(train_items=8_000, test_items=400, types=[SHORT_TEXT]))
+
+
+def of(examples: Sequence[Example], language: str, *strata: str) -> list[Example]:
+    return [each for each in examples if each.language == language and each.factors["stratum"] in strata]
+
+
+def pairs(examples: Sequence[Example]) -> set[tuple[str, str]]:
+    return {(each.factors["predicate"], each.factors["cue"]) for each in examples}
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_text_has_two_sentences_or_more_and_names_its_participants_again(
+    generated: dict[str, list[Example]], language: str
+) -> None:
+    for examples in generated.values():
+        spoken = of(examples, language, "main", "L1", "L2")
+        sentences = [len(re.findall(r"[.?。？]", each.text)) for each in spoken]
+        assert min(sentences) >= 1 and sum(count >= 2 for count in sentences) > 0.7 * len(spoken)
+        again = sum(all(len(each.candidates[index]) > 1 for index in each.focal) for each in spoken)
+        assert again > len(spoken) / 2
+
+
+def test_groups_are_octads_and_those_of_one_voice_quads(generated: dict[str, list[Example]]) -> None:
+    for examples in generated.values():
+        sizes: dict[str, int] = defaultdict(int)
+        for group in quads_of(examples):
+            sizes[group] += 1
+        assert "" not in sizes
+        assert {sizes[each.group] for each in examples if each.factors["stratum"] != "L1"} == {8}
+        assert {sizes[each.group] for each in examples if each.factors["stratum"] == "L1"} == {4}
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_pairs_are_withheld_as_in_compositions_of_the_same_seed(
+    generated: dict[str, list[Example]], language: str
+) -> None:
+    plain = corpus.generate(ControlledCorpus(train_items=16_000, test_items=400, types=[COMPOSITION]))
+    for split in EVALUATED:
+        never = pairs(of(generated[split], language, "L2"))
+        assert never and not never & pairs(of(generated["train"], language, "main", "L1"))
+        shown = {(each.factors["predicate"], each.factors.get("cue")) for each in plain["train"]}
+        assert not never & {pair for pair in shown if pair[1]}
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_table_of_wordings_answers_what_it_has_seen_and_nothing_else(
+    generated: dict[str, list[Example]], language: str
+) -> None:
+    """First is whom the event names first: with whom the text names first, a table would seem to know less."""
+    for stratum, expected in (("main", 1.0), ("L1", 0.5), ("L2", 0.5)):
+        right = wordings_seen(generated["train"], of(generated["test"], language, stratum))
+        assert right.mean() == pytest.approx(expected, abs=0.1 if stratum == "main" else 0.0)
+
+
+def test_the_event_s_subject_is_named(generated: dict[str, list[Example]]) -> None:
+    for example in generated["test"]:
+        subject = int(example.factors["subject"])
+        agent_is_meant = (example.antecedents[0] == subject) == (example.factors["voice"] == "agent_first")
+        state = example.factors["cue"]
+        kind = example.factors["scenario"].split("/")[0]
+        content = compositions.load(example.language, CONTENT_FOLDER)
+        assert (state in {each.text for each in content.states_of(kind, "agent")}) == agent_is_meant
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_dev_and_test_are_told_in_other_texts_and_in_no_new_words(language: str) -> None:
+    texts = {
+        split: [text.split() for line in lines for text in line]
+        for split, lines in compositions.load_texts(language, CONTENT_FOLDER).items()
+    }
+    known = {word.lower() for word in corpus.words(language, OTHERS)}
+    for split in EVALUATED:
+        words = {word.lower() for text in texts[split] for word in text if word[0] != "{" and word[0].isalnum()}
+        assert words <= known
+        for text in texts[split]:
+            nearest = max(SequenceMatcher(a=other, b=text, autojunk=False).ratio() for other in texts["train"])
+            assert nearest < NEAREST, " ".join(text)
+
+
+def test_the_rest_of_the_corpus_is_the_same_without_them() -> None:
+    settings = {"train_items": 2_400, "test_items": 400}
+    without = corpus.generate(ControlledCorpus(**settings, types=[*OTHERS, "everyday"]))  # type: ignore[arg-type]
+    beside = corpus.generate(ControlledCorpus(**settings, types=[*OTHERS, SHORT_TEXT, "everyday"]))  # type: ignore[arg-type]
+    for split, examples in without.items():
+        others = {(each.text, each.pronoun) for each in beside[split] if each.factors["type"] != SHORT_TEXT}
+        assert others == {(each.text, each.pronoun) for each in examples}
+        assert len(beside[split]) > len(examples)
+
+
+@pytest.mark.parametrize(
+    ("old", "message"),
+    [
+        ("{he} {state} .", "must hold {event}, {he} and {state} once"),
+        ("{event} . {event} because {he} {state} .", "must hold {event}, {he} and {state} once"),
+        ("{event} because {he} {state} , {third} .", "no slots beside them but {first}, {second}, {x} and pools"),
+    ],
+)
+def test_a_wrong_text_is_named(tmp_path: Path, old: str, message: str) -> None:
+    path = tmp_path / "english" / "short_text.toml"
+    path.parent.mkdir()
+    right = "{first} met {second} . {event} because {he} {state} ."
+    path.write_text(f'train = ["{right}"]\ndev = ["{right}"]\ntest = ["{old}"]\n', encoding="utf-8")
+    with pytest.raises(UserError) as error:
+        compositions.load_texts("en", tmp_path)
+    assert str(path) in str(error.value) and message in str(error.value)
