@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
@@ -65,7 +66,7 @@ def head_grid_figure(
     reach = max(high - chance, chance - low)
     norm = Normalize(chance - reach, chance + reach)
 
-    cell_width, cell_height = (0.46, 0.32) if spans is None else (0.6, 0.42)
+    cell_width, cell_height = (0.46, 0.32) if spans is None else (0.6, 0.42)  # inches
     label = label or phrase("figures", "candidate_axis")
     at_chance = f"{phrase('measures', 'chance')} {format_short_percent(chance)}"
     captions = [text for text in (phrase("figures", "framed", head=head_name(layer, head)), note) if text]
@@ -79,31 +80,12 @@ def head_grid_figure(
     sheet.heading(heading)
 
     axes = sheet.axes(left, bottom + tall - down, across, down)
-    axes.pcolormesh(values, cmap=style.DIVERGING, norm=norm, edgecolors=style.PAPER, linewidth=1.2)
-    axes.invert_yaxis()
-    axes.spines[:].set_visible(False)
-    axes.tick_params(length=0)
+    _draw_grid(axes, values, norm, chosen, rule=1.2, frame=1.8)
     axes.set_xticks(np.arange(heads) + 0.5, [str(number) for number in range(heads)])
     axes.set_yticks(np.arange(layers) + 0.5, [str(number) for number in range(layers)])
     axes.set_xlabel(phrase("figures", "head_axis"))
     axes.set_ylabel(phrase("figures", "layer_axis"))
-    for row in range(layers):
-        for column in range(heads):
-            score = float(values[row, column])
-            colour = style.text_colour_on(style.DIVERGING(norm(score)))
-            bold = "bold" if (row, column) == chosen else "normal"
-            axes.text(
-                column + 0.5, row + (0.5 if spans is None else 0.38), format_short_percent(score),
-                ha="center", va="center", fontsize=style.SMALL + 0.5, color=colour, fontweight=bold,
-            )  # fmt: skip
-            if spans is not None:
-                axes.text(
-                    column + 0.5, row + 0.74, "–".join(format_short_percent(bound) for bound in spans[row, column]),
-                    ha="center", va="center", fontsize=style.TINY, color=colour,
-                )  # fmt: skip
-    axes.add_patch(
-        Rectangle((head, layer), 1, 1, fill=False, edgecolor=style.INK, linewidth=1.8, clip_on=False, zorder=4)
-    )
+    _print_scores(axes, values, spans, norm, chosen)
     for line, text in enumerate(reversed(captions)):
         sheet.canvas.text(0.15, 0.1 + 0.16 * line, text, fontsize=style.SMALL, color=style.MUTED)
 
@@ -113,6 +95,41 @@ def head_grid_figure(
     ends = [end for end in (low, high) if abs(end - chance) * tall > 0.14 * (high - low)]
     bar.set_yticks([chance, *ends], [at_chance, *map(format_short_percent, ends)])
     return sheet.figure
+
+
+def _draw_grid(
+    axes: Axes, scores: NDArray[np.float64], norm: Normalize, chosen: tuple[int, int], rule: float, frame: float
+) -> None:
+    """Coloured cells of (L, H) scores, layer 0 above; `rule` is drawn between them and `frame` round the chosen one."""
+    axes.pcolormesh(scores, cmap=style.DIVERGING, norm=norm, edgecolors=style.PAPER, linewidth=rule)
+    axes.invert_yaxis()
+    axes.spines[:].set_visible(False)
+    axes.tick_params(length=0)
+    axes.add_patch(
+        Rectangle(chosen[::-1], 1, 1, fill=False, edgecolor=style.INK, linewidth=frame, clip_on=False, zorder=4)
+    )
+
+
+def _print_scores(
+    axes: Axes,
+    scores: NDArray[np.float64],
+    spans: NDArray[np.float64] | None,
+    norm: Normalize,
+    chosen: tuple[int, int],
+) -> None:
+    """Each score in its cell in per cent, the chosen one in bold, and its interval below where there are `spans`."""
+    for (row, column), score in np.ndenumerate(scores):
+        colour = style.text_colour_on(style.DIVERGING(norm(float(score))))
+        axes.text(
+            column + 0.5, row + (0.5 if spans is None else 0.38), format_short_percent(float(score)), ha="center",
+            va="center", fontsize=style.SMALL + 0.5, color=colour,
+            fontweight="bold" if (row, column) == chosen else "normal",
+        )  # fmt: skip
+        if spans is not None:
+            axes.text(
+                column + 0.5, row + 0.74, "–".join(format_short_percent(bound) for bound in spans[row, column]),
+                ha="center", va="center", fontsize=style.TINY, color=colour,
+            )  # fmt: skip
 
 
 _WIDEST = 9.4
@@ -157,15 +174,7 @@ def head_grids_figure(
                                      for text in (grid.name, grid.note))), cell * each.shape[0])
         for grid, each in zip(grids, values, strict=True)
     ]  # fmt: skip
-    room = _WIDEST - right
-    lines: list[list[int]] = [[]]
-    used = left
-    for number, (width, _) in enumerate(sizes):
-        if lines[-1] and used + width > room:
-            lines.append([])
-            used = left
-        lines[-1].append(number)
-        used += width + gap
+    lines = _lines_of_grids([width for width, _ in sizes], left, gap, _WIDEST - right)
     tall = [max(sizes[number][1] for number in line) for line in lines]
     heading = Heading(title, None)
     across = max(sum(sizes[number][0] for number in line) + gap * (len(line) - 1) for line in lines)
@@ -183,10 +192,7 @@ def head_grids_figure(
             sheet.canvas.text(start, top - 0.14, drawable_text(grid.name), fontsize=style.TEXT, fontweight="bold")
             sheet.canvas.text(start, top - 0.3, drawable_text(grid.note), fontsize=style.SMALL, color=style.MUTED)
             axes = sheet.axes(start, top - names - cell * layers, cell * heads, cell * layers)
-            axes.pcolormesh(scores, cmap=style.DIVERGING, norm=norm, edgecolors=style.PAPER, linewidth=0.6)
-            axes.invert_yaxis()
-            axes.spines[:].set_visible(False)
-            axes.tick_params(length=0)
+            _draw_grid(axes, scores, norm, grid.chosen, rule=0.6, frame=1.6)
             for axis, count in ((axes.xaxis, heads), (axes.yaxis, layers)):
                 step = max(1, -(-count // max(1, int(cell * count / 0.22))))
                 axis.set_ticks(
@@ -194,10 +200,6 @@ def head_grids_figure(
                 )
             axes.set_xlabel(drawable_text(axes_names[1]))
             axes.set_ylabel(drawable_text(axes_names[0]))
-            layer, head = grid.chosen
-            axes.add_patch(
-                Rectangle((head, layer), 1, 1, fill=False, edgecolor=style.INK, linewidth=1.6, clip_on=False, zorder=4)
-            )
             start += sizes[number][0] + gap
         if line is lines[0]:
             scale = sheet.axes(left + across + 0.2, top - names - bar, 0.09, bar)
@@ -206,6 +208,19 @@ def head_grids_figure(
             scale.set_yticks([0, chance, 1], ["0", f"{100 * chance:.0f}", "100"])
         top -= names + line_height + foot
     return sheet.figure
+
+
+def _lines_of_grids(widths: Sequence[float], left: float, gap: float, room: float) -> list[list[int]]:
+    """Which grids stand beside each other, so that no line is wider than `room`, all in inches."""
+    lines: list[list[int]] = [[]]
+    used = left
+    for number, width in enumerate(widths):
+        if lines[-1] and used + width > room:
+            lines.append([])
+            used = left
+        lines[-1].append(number)
+        used += width + gap
+    return lines
 
 
 @figure_style()
@@ -272,14 +287,19 @@ def alignment_figure(
     axes.set_xlabel(phrase("figures", "step_axis"))
     axes.yaxis.set_major_formatter(lambda share, _: f"{100 * share:.0f}")
     axes.set_ylabel(phrase("figures", "candidate_axis" if task is None else "accuracy_axis"))
+    _name_line_ends(axes, ends, axes.get_position().height * sheet.height)
+    return sheet.figure
+
+
+def _name_line_ends(axes: Axes, ends: Sequence[tuple[float, str, str, str]], tall: float) -> None:
+    """Names beside the ends of lines, given as height, name, colour and weight; the axes are `tall` inches high."""
     low, high = axes.get_ylim()
-    gap = 0.135 / (axes.get_position().height * sheet.height) * (high - low)
+    gap = 0.135 / tall * (high - low)
     for place, (_, text, colour, weight) in zip(
         spread_labels([end[0] for end in ends], gap, low, high), ends, strict=True
     ):
         axes.annotate(text, (1, place), xycoords=axes.get_yaxis_transform(), xytext=(5, 0), textcoords="offset points",
                       va="center", fontsize=style.SMALL, color=colour, fontweight=weight)  # fmt: skip
-    return sheet.figure
 
 
 def contoured_head_grid(

@@ -145,16 +145,19 @@ def panel_figure(
         for reference in references:
             axes.axvline(reference, color=style.INK, linewidth=0.8, zorder=1.5)
         for number, (name, _) in enumerate(rows):
-            row_marks = marks.get((name, panel), [])
-            measured = [mark for mark in row_marks if mark.form != "tick"]
-            apart = min(0.38, 0.76 / max(1, len(measured) - 1))
-            for mark in row_marks:
-                # The measures of one row stand a little apart, so that none hides another or leaves the row.
-                aside = 0.0 if mark.form == "tick" else apart * (measured.index(mark) - (len(measured) - 1) / 2)
-                _draw_mark(axes, mark, number + 0.5 + aside)
+            _draw_row(axes, marks.get((name, panel), []), number + 0.5)
     across = each * len(panels) + gap * (len(panels) - 1)
     sheet.canvas.text(left + across / 2, 0.1, drawable_text(label), ha="center", fontsize=style.TEXT, color=style.MUTED)
     return sheet.figure
+
+
+def _draw_row(axes: Axes, marks: Sequence[Mark], height: float) -> None:
+    """The marks of a row, its measures a little apart, so that none hides another or leaves the row."""
+    measured = [mark for mark in marks if mark.form != "tick"]
+    apart = min(0.38, 0.76 / max(1, len(measured) - 1))
+    for mark in marks:
+        aside = 0.0 if mark.form == "tick" else apart * (measured.index(mark) - (len(measured) - 1) / 2)
+        _draw_mark(axes, mark, height + aside)
 
 
 def _draw_mark(axes: Axes, mark: Mark, height: float) -> None:

@@ -7,9 +7,10 @@ what lies there is printed, and not to be read as alignment.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
@@ -178,10 +179,14 @@ def series_of(study: Study) -> dict[str, tuple[str, str]]:
     }
 
 
+_Line = list[tuple[float, Spread]]
+"""A cell's line along an axis: positions, rising, with the spread over seeds."""
+
+
 @figure_style()
 def series_figure(study: Study, axis: str, measure: str) -> Figure | None:
     """A measure over an axis, one line a cell (the median, the range as a bar), languages side by side."""
-    panels: dict[str, dict[str, list[tuple[float, Spread]]]] = {}
+    panels: dict[str, dict[str, _Line]] = {}
     for language in study.measured_languages:
         for cell in study.cells:
             line = sorted(_series_points(cell, language, axis, measure), key=lambda point: point[0])
@@ -190,11 +195,6 @@ def series_figure(study: Study, axis: str, measure: str) -> Figure | None:
     if not panels:
         return None
     points = [point for lines in panels.values() for line in lines.values() for point in line]
-    low, high = min(spread.lowest for _, spread in points), max(spread.highest for _, spread in points)
-    share = is_share(measure)
-    logarithmic = not share and low > 0 and high / low > 30
-    positions = [position for position, _ in points]
-    doubling = min(positions) > 0 and max(positions) / min(positions) >= 8
     drawn = list(dict.fromkeys(name for lines in panels.values() for name in lines))
     forms = {
         # From the seventh line on the styles repeat, with hollow marks.
@@ -225,41 +225,54 @@ def series_figure(study: Study, axis: str, measure: str) -> Figure | None:
             )
         axes.set_xlabel(label("study_axes", axis))
         axes.grid(axis="y")
-        if doubling:
-            axes.set_xscale("log", base=2)
-            ticks = sorted(set(positions))
-            axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
-            axes.xaxis.set_minor_formatter(NullFormatter())
-        else:
-            axes.xaxis.set_major_locator(MaxNLocator(nbins=max(3, int(panel_width / 0.35)), integer=True))
-        if logarithmic:
-            axes.set_yscale("log")
-            axes.yaxis.set_major_locator(LogLocator(numticks=6))
-            axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
-            axes.yaxis.set_minor_formatter(NullFormatter())
-            axes.set_ylim(low / 1.4, high * 1.4)
-        else:
-            floor, top = (min(0.0, low), max(1.0, high)) if share else (min(0.0, low), high * 1.05 or 1.0)
-            axes.set_ylim(floor - 0.03 * (top - floor), top + 0.03 * (top - floor))
-        if share:
-            axes.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f}")
+        _scale_across(axes, [position for position, _ in points], panel_width)
+        _scale_up(axes, measure, [spread for _, spread in points])
         if number:
             axes.tick_params(axis="y", labelleft=False)
         else:
             name = measure_label(measure)
-            axes.set_ylabel(phrase("study_figures", "shares_of", measure=name) if share else name)
-        for name, points_of_line in lines.items():
-            colour, dashes, marker, hollow = forms[name]
-            across = [position for position, _ in points_of_line]
-            for position, spread in points_of_line:
-                ends = [spread.lowest, spread.highest]
-                axes.plot([position] * 2, ends, color=colour, linewidth=1.0, alpha=0.7)
-            medians = [spread.median for _, spread in points_of_line]
-            axes.plot(across, medians, color=colour, linestyle=dashes, marker=marker, linewidth=1.5,
-                       markersize=4.0, markeredgewidth=0.8 if hollow else 0.5,
-                      markerfacecolor=style.PAPER if hollow else colour,
-                      markeredgecolor=colour if hollow else style.PAPER)  # fmt: skip
+            axes.set_ylabel(phrase("study_figures", "shares_of", measure=name) if is_share(measure) else name)
+        for name, line in lines.items():
+            _draw_line(axes, line, forms[name])
     return sheet.figure
+
+
+def _scale_across(axes: Axes, positions: Sequence[float], panel_width: float) -> None:
+    """Powers of two where positions reach far, else whole numbers; `panel_width` in inches."""
+    if min(positions) > 0 and max(positions) / min(positions) >= 8:
+        axes.set_xscale("log", base=2)
+        ticks = sorted(set(positions))
+        axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+        axes.xaxis.set_minor_formatter(NullFormatter())
+    else:
+        axes.xaxis.set_major_locator(MaxNLocator(nbins=max(3, int(panel_width / 0.35)), integer=True))
+
+
+def _scale_up(axes: Axes, measure: str, spreads: Sequence[Spread]) -> None:
+    """Shares in per cent from 0 to 100 at least; what else spans more than 30 times is logarithmic."""
+    share = is_share(measure)
+    low, high = min(spread.lowest for spread in spreads), max(spread.highest for spread in spreads)
+    if not share and low > 0 and high / low > 30:
+        axes.set_yscale("log")
+        axes.yaxis.set_major_locator(LogLocator(numticks=6))
+        axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        axes.yaxis.set_minor_formatter(NullFormatter())
+        axes.set_ylim(low / 1.4, high * 1.4)
+        return
+    floor, top = (min(0.0, low), max(1.0, high)) if share else (min(0.0, low), high * 1.05 or 1.0)
+    axes.set_ylim(floor - 0.03 * (top - floor), top + 0.03 * (top - floor))
+    if share:
+        axes.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f}")
+
+
+def _draw_line(axes: Axes, line: _Line, form: tuple[str, Any, str, bool]) -> None:
+    colour, dashes, marker, hollow = form
+    for position, spread in line:
+        axes.plot([position] * 2, [spread.lowest, spread.highest], color=colour, linewidth=1.0, alpha=0.7)
+    axes.plot([position for position, _ in line], [spread.median for _, spread in line], color=colour,
+              linestyle=dashes, marker=marker, linewidth=1.5, markersize=4.0, markeredgewidth=0.8 if hollow else 0.5,
+              markerfacecolor=style.PAPER if hollow else colour,
+              markeredgecolor=colour if hollow else style.PAPER)  # fmt: skip
 
 
 def _series_points(cell: CellSummary, language: str, axis: str, measure: str) -> Iterator[tuple[float, Spread]]:
