@@ -154,6 +154,19 @@ def test_what_was_not_measured_never_passes(path: str, rule: str) -> None:
     assert cell.verdict == "not supported"
 
 
+@pytest.mark.parametrize(("flipped", "result"), [(0.51, "supported"), (0.5, "not supported")])
+def test_where_no_pair_differs_in_one_word_the_layer_is_patched_between_aligned_sentences(
+    flipped: float, result: str
+) -> None:
+    """Cues of two Chinese characters are two words: without this no data of one's own in Chinese could be supported."""
+    content = put(metrics(), "causal/languages/en/role/pattern_patching/layer/flipped", None)
+    aligned = {"pairs": 50, "head": FLIPPED, "layer": {"flipped": flipped, "interval": None}}
+    content = put(content, "causal/languages/en/role/pattern_patching/aligned", aligned)
+    assert results(content)["role"] == result
+    strict = put(content, "causal/languages/en/role/pattern_patching/layer/flipped", 0.9)
+    assert results(strict)["role"] == "supported"
+
+
 @pytest.mark.parametrize("missing", CONTROLS)
 def test_without_one_of_the_trained_controls_the_verdict_is_open(missing: str) -> None:
     content = metrics()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tomllib
 from pathlib import Path
 
-from anaphora.analysis.evidence.schema.causal import Flipped, HeadLevel, Knockout
+from anaphora.analysis.evidence.schema.causal import HeadLevel, Knockout, PatternPatching
 from anaphora.analysis.evidence.schema.evidence import (
     VERDICT_SCOPE,
     Control,
@@ -50,7 +50,7 @@ def verdict(evidence: Evidence, alpha: float) -> Groups[Verdict]:
         causal = in_group(evidence.causal_cells, language, kind)
         rows = [
             _knockout(causal.knockout.get(VERDICT_SCOPE) if causal else None),
-            _patching(causal.pattern_patching.layer if causal else None),
+            _patching(causal.pattern_patching if causal else None),
         ]
         verdicts.setdefault(language, {})[kind] = _verdict(evidence, cell, language, kind, alpha, rows)
     return verdicts
@@ -154,7 +154,11 @@ def _knockout(scope: Knockout | None) -> VerdictRow:
     )
 
 
-def _patching(layer: Flipped | None) -> VerdictRow:
+def _patching(patching: PatternPatching | None) -> VerdictRow:
+    """Over pairs that differ in one word; where there is none, as in cues of two Chinese characters, over all pairs."""
+    layer = patching.layer if patching else None
+    if patching and patching.layer.flipped is None and patching.aligned:
+        layer = patching.aligned.layer
     flipped, ends = (layer.flipped, layer.interval) if layer else (None, None)
     above = RULES["layer"]["flipped_above"]
     return VerdictRow(
