@@ -84,6 +84,12 @@ def test_none_or_several_antecedents_are_allowed() -> None:
         ({"factors": "x"}, "factors: 'x' must map"),
         ({"factors": {"focal": "7"}}, "factors.focal: '7' must be candidate indices from 0 to 1"),
         ({"factors": {"pronouns": "she"}}, "factors.pronouns: 'she' must be a number from 1 to 9; give a label of"),
+        (
+            {"factors": {"subject": "teacher"}},
+            "factors.subject: 'teacher' must be the index of a candidate; give a label",
+        ),
+        ({"factors": {"subject": "0,1"}}, "factors.subject: '0,1' must be the index of a candidate"),
+        ({"factors": {"subject": "7"}}, "factors.subject: '7' must be candidate indices from 0 to 1"),
         ({"factors": {"voices": 0}}, "factors.voices: '0' must be a number from 1 to 9"),
         ({"pronom": [1, 2]}, "pronom: unknown field; allowed: text"),
     ],

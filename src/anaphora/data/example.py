@@ -207,9 +207,15 @@ def from_record(record: Mapping[str, Any]) -> Example:
         raise UserError(f"factors: {factors!r} must map names to words, e.g. {{'type': 'gender'}}")
     ordered, in_order, new_indices = in_text_order(spans, tuple(antecedents))
     factors = {str(name): str(value) for name, value in factors.items()}
-    for name in ("focal", "subject"):
-        if name in factors:
-            factors[name] = _reindexed(f"factors.{name}", factors[name], new_indices)
+    if "focal" in factors:
+        factors["focal"] = _reindexed("factors.focal", factors["focal"], new_indices)
+    if "subject" in factors:
+        if "," in factors["subject"] or not set(factors["subject"]) <= set("0123456789"):
+            raise UserError(
+                f"factors.subject: {factors['subject'][:80]!r} must be the index of a candidate; give a label of your "
+                "own another name"
+            )
+        factors["subject"] = _reindexed("factors.subject", factors["subject"], new_indices)
     for name in ("pronouns", "voices"):  # they say how many items of a quad share their cue and order
         if name in factors and factors[name] not in _COUNTS:
             raise UserError(

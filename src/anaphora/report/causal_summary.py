@@ -21,7 +21,7 @@ def causal_rows(evidence: Evidence, language: str | None = None) -> Iterator[lis
     """A row for each language and kind: answers right, and points lost by edits in the head or in its layer."""
     for code, kind, cell in every_group(evidence.causal_cells):
         layer = cell.knockout[VERDICT_SCOPE]
-        flipped = cell.pattern_patching.layer
+        flipped = cell.pattern_patching.of_layer
         yield [
             group_label(code, kind, language),
             format_count(cell.items),

@@ -37,7 +37,7 @@ BINDING = "binding"
 COMPOSITION = "composition"
 """A type of cue to be asked for by name: octads, in which predicate, state and voice decide together."""
 SHORT_TEXT = "short_text"
-"""A type to be asked for by name: octads in texts of two or three sentences that name the participants again."""
+"""A type to be asked for by name: octads in texts of a few sentences, most of which name the participants again."""
 EVERYDAY = "everyday"
 """A type to be asked for by name beside others: everyday scenes with wide vocabulary, a stratum of their own."""
 MAX_TRAINING_ASIDES = 3

@@ -163,6 +163,8 @@ def test_where_no_pair_differs_in_one_word_the_layer_is_patched_between_aligned_
     aligned = {"pairs": 50, "head": FLIPPED, "layer": {"flipped": flipped, "interval": None}}
     content = put(content, "causal/languages/en/role/pattern_patching/aligned", aligned)
     assert results(content)["role"] == result
+    cell = Evidence.from_json(content).causal_cells["en"]["role"].pattern_patching
+    assert (cell.of_layer.flipped, cell.of_head.flipped, cell.pairs_used) == (flipped, 0.9, 50)
     strict = put(content, "causal/languages/en/role/pattern_patching/layer/flipped", 0.9)
     assert results(strict)["role"] == "supported"
 

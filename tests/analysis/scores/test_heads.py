@@ -370,9 +370,22 @@ def test_four_items_of_your_own_are_a_quad_by_their_words(rows: str, is_quad: bo
     assert set(quads_of(examples)) == ({"g"} if is_quad else {""})
 
 
-@pytest.mark.parametrize(("orders", "is_quad"), [("aabb", True), ("abab", True), ("aaab", False), ("abcd", False)])
-def test_a_quad_with_named_orders_has_two_of_each(orders: str, is_quad: bool) -> None:
-    examples = [record(RIGHT, group="g", factors={"order": order}).example for order in orders]
+@pytest.mark.parametrize(
+    ("orders", "antecedents", "is_quad"),
+    [
+        ("aabb", "0101", True),
+        ("abab", "0011", True),
+        ("aabb", "0000", False),  # whoever always picks the first is right in all of it
+        ("aaab", "0101", False),
+        ("abcd", "0101", False),
+        ("aa--", "0101", False),  # two rows name no order
+    ],
+)
+def test_a_quad_with_named_orders_has_two_of_each_and_two_answers(orders: str, antecedents: str, is_quad: bool) -> None:
+    examples = [
+        record(RIGHT, group="g", antecedents=(int(meant),), factors={} if order == "-" else {"order": order}).example
+        for order, meant in zip(orders, antecedents, strict=True)
+    ]
     assert set(quads_of(examples)) == ({"g"} if is_quad else {""})
 
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -66,6 +68,15 @@ def test_each_level_counts_its_own_items_and_whole_groups(
     assert levels["L1"]["best_shortcut"] == {"name": "other", "accuracy": 0.5}
     assert levels["set"]["best_shortcut"] == {"name": "nearest", "accuracy": 1}
     assert levels["L1"]["random_init"] == 1
+
+
+def test_labels_of_ones_own_named_level_make_no_compositions(
+    generated_splits: dict[str, list[Example]], tokenizer: Tokenizer
+) -> None:
+    labelled = [
+        replace(each, factors={"level": level}) for each in generated_splits["test"] for level in ("easy", "L0")
+    ]
+    assert composition_shortcuts(labelled, labelled, tokenizer) == {}
 
 
 def test_short_texts_have_levels_of_their_own() -> None:

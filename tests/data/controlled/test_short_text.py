@@ -37,13 +37,13 @@ def pairs(examples: Sequence[Example]) -> set[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_a_text_has_two_sentences_or_more_and_names_its_participants_again(
+def test_a_text_has_two_sentences_or_more_and_most_name_both_participants_again(
     generated: dict[str, list[Example]], language: str
 ) -> None:
     for examples in generated.values():
         spoken = of(examples, language, "main", "L1", "L2")
         sentences = [len(re.findall(r"[.?。？]", each.text)) for each in spoken]
-        assert min(sentences) >= 1 and sum(count >= 2 for count in sentences) > 0.7 * len(spoken)
+        assert min(sentences) >= 2
         again = sum(all(len(each.candidates[index]) > 1 for index in each.focal) for each in spoken)
         assert again > len(spoken) / 2
 
@@ -78,6 +78,18 @@ def test_the_table_of_wordings_answers_what_it_has_seen_and_nothing_else(
     for stratum, expected in (("main", 1.0), ("L1", 0.5), ("L2", 0.5)):
         right = wordings_seen(generated["train"], of(generated["test"], language, stratum))
         assert right.mean() == pytest.approx(expected, abs=0.1 if stratum == "main" else 0.0)
+
+
+@pytest.mark.parametrize(("language", "by"), [("en", "by"), ("zh", "被")])
+def test_places_of_words_are_counted_from_the_names_in_the_event(
+    generated: dict[str, list[Example]], language: str, by: str
+) -> None:
+    """Else what tells the voice would stand anywhere, and shortcuts with places would seem to know less."""
+    for example in of(generated["test"], language, "main", "L2"):
+        if example.factors["voice"] == "patient_first" and f" {by} " in f" {example.text} ".replace("被", " 被 "):
+            first, second = map(int, example.factors["event_names"].split(","))
+            assert by in example.text[first:second]
+            assert {first, second} <= {start for index in example.focal for start, _ in example.candidates[index]}
 
 
 def test_the_event_s_subject_is_named(generated: dict[str, list[Example]]) -> None:
@@ -120,6 +132,11 @@ def test_the_rest_of_the_corpus_is_the_same_without_them() -> None:
     [
         ("{he} {state} .", "must hold {event}, {he} and {state} once"),
         ("{event} . {event} because {he} {state} .", "must hold {event}, {he} and {state} once"),
+        (
+            "{A} met {second} . {event} because {he} {state} .",
+            "no slots beside them but {first}, {second}, {x} and pools",
+        ),
+        ("{first}'s friend . {event} because {he} {state} .", "blanks around each"),
         ("{event} because {he} {state} , {third} .", "no slots beside them but {first}, {second}, {x} and pools"),
     ],
 )

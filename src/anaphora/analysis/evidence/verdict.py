@@ -23,6 +23,7 @@ RULES: dict[str, dict[str, float]] = tomllib.loads(Path(__file__).with_name("rul
 NEAR_CHANCE = RULES["controls"]["near_chance"]
 FIXED: dict[str, float | str] = {
     "scope": VERDICT_SCOPE,
+    "patched_pairs": "that differ in one word; where there are none, all",
     **{f"{section}_{name}": value for section, rules in RULES.items() for name, value in rules.items()},
 }
 """What the protocol's hash covers of it."""
@@ -156,9 +157,7 @@ def _knockout(scope: Knockout | None) -> VerdictRow:
 
 def _patching(patching: PatternPatching | None) -> VerdictRow:
     """Over pairs that differ in one word; where there is none, as in cues of two Chinese characters, over all pairs."""
-    layer = patching.layer if patching else None
-    if patching and patching.layer.flipped is None and patching.aligned:
-        layer = patching.aligned.layer
+    layer = patching.of_layer if patching else None
     flipped, ends = (layer.flipped, layer.interval) if layer else (None, None)
     above = RULES["layer"]["flipped_above"]
     return VerdictRow(

@@ -13,19 +13,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.analysis.scores.baselines.order_models import RULE_MODEL, is_of_two
+from anaphora.analysis.scores.baselines.order_models import RULE, RULE_MODEL, is_of_two
 from anaphora.analysis.scores.baselines.stored import order_shortcuts
 from anaphora.analysis.scores.cells import bootstrap_interval, clusters, rounded
 from anaphora.analysis.scores.heads import Head, HeadScores, is_main
 from anaphora.analysis.scores.quads import quads_of, set_products
 from anaphora.data.example import Example
 from anaphora.data.tokens.tokenizer import Tokenizer
-from anaphora.settings.data import SHORT_TEXT
 
 Floats = NDArray[np.float64]
 
 COMPOSITION_LEVELS = ("L0", "L1", "L2")
 UNSEEN_NAMES = "unseen_names"
+SHORT_TEXT = "short_text"
+"""The type, and the beginning of the cells' names, of compositions in texts of a few sentences."""
 
 
 def composition_shortcuts(
@@ -134,4 +135,5 @@ def _factor(examples: Sequence[Example], name: str) -> NDArray[np.object_]:
 
 
 def _is_composition(example: Example, language: str) -> bool:
-    return example.language == language and "level" in example.factors and is_of_two(example)
+    told = example.factors.get("level") in COMPOSITION_LEVELS and all(factor in example.factors for factor in RULE)
+    return example.language == language and told and is_of_two(example)

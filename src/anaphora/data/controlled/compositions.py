@@ -144,16 +144,18 @@ def load_texts(language: str, folder: Path) -> Mapping[str, Lines]:
     path = folder / FOLDERS[language] / f"{SHORT_TEXT}.toml"
     table = read_toml(path)
     check_keys(path, "the file", table, set(SPLITS))
-    once, any_number = {"event", "he", "state"}, {"first", "second", "x"}
+    once, any_number = {"{event}", "{he}", "{state}"}, {"{first}", "{second}", "{x}"}
+    pools = {f"{{{name}}}" for name in POOLS}
     texts: dict[str, Lines] = {}
     for split in SPLITS:
         texts[split] = tuple(tuple(_variants(text)) for text in words(path, f"[{split}]", table.get(split), 1))
         for text in chain.from_iterable(texts[split]):
-            slots = [slot for slot in _SLOT.findall(text) if slot not in POOLS]
+            held = [token for token in text.split() if "{" in token or "}" in token]
+            slots = [token for token in held if token not in pools]
             if any(slots.count(slot) != 1 for slot in once) or set(slots) - once - any_number:
                 raise UserError(
                     f"{path}, [{split}]: {text!r} must hold {{event}}, {{he}} and {{state}} once, and no slots beside "
-                    "them but {first}, {second}, {x} and pools"
+                    "them but {first}, {second}, {x} and pools, blanks around each"
                 )
     return texts
 

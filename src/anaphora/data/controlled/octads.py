@@ -26,7 +26,7 @@ from anaphora.data.controlled.compositions import (
 from anaphora.data.controlled.lexicon import GENDERS
 from anaphora.data.controlled.pronouns import SUBJECT, pronoun
 from anaphora.data.controlled.quads import QuadGenerator, QuadIdentity, make_example, number_slots
-from anaphora.data.controlled.splits import generator, invented_names
+from anaphora.data.controlled.splits import WithheldPairs, invented_names
 from anaphora.data.controlled.templates import NounPhrase, fill_pools, render
 from anaphora.data.example import Example
 from anaphora.settings.data import COMPOSITION, SHORT_TEXT
@@ -34,6 +34,8 @@ from anaphora.settings.data import COMPOSITION, SHORT_TEXT
 LEVELS = ("L0", "L1", "L2")
 HELD_OUT_INVENTED_NAMES = 0.1  # of a language's, for each of dev and test
 FULL_STOP = {"en": ".", "zh": "。"}
+_BY_ORDER = ("{first}", "{second}")
+"""Slots of a short text: whom its event names first, and second."""
 LEAD_WEIGHT = 0.5
 """How much one use of a state too many as the agent's counts against it, in times that its pair was shown."""
 DISTRACTOR_SHARE = 0.15
@@ -84,59 +86,6 @@ class TextPlan:
         """The whole text."""
         del language  # its marks are written out
         return self.text.replace("{event}", event.replace("{inside}", "")).replace("{state}", state).split()
-
-
-class WithheldPairs:
-    """Which pairs of predicate and state training shows, drawn from the corpus's seed.
-
-    Of the states that pick one participant of a predicate, one is never shown with it and one in one voice alone; a
-    quarter of the other kind each where there are many. Half of the predicates ask for theirs in dev, half in test.
-    """
-
-    def __init__(self, content: CompositionContent, seed: int) -> None:
-        self.content = content
-        self._levels: dict[tuple[str, str], str] = {}
-        self._voices: dict[str, str] = {}
-        self._splits: dict[str, str] = {}
-        for number, kind in enumerate(content.kinds()):
-            chance = generator(seed, content.language, "compositions", kind)
-            predicates = [predicate for predicate in content.predicates if predicate.kind == kind]
-            chance.shuffle(predicates)
-            for place, predicate in enumerate(predicates):
-                self._voices[predicate.name] = VOICES[(place + number) % 2]
-                self._splits[predicate.name] = ("test", "dev")[place // 2 % 2]
-            for participant in PARTICIPANTS:
-                states = content.states_of(kind, participant)
-                chance.shuffle(states)
-                for place, predicate in enumerate(predicates):
-                    for offset, state in enumerate(states):
-                        rank = (offset - place) % len(states)
-                        level = "L2" if rank == 0 else "L1" if rank <= max(1, len(states) // 4) else "L0"
-                        self._levels[predicate.name, state.text] = level
-
-    def level(self, predicate: Predicate, state: State) -> str:
-        """How much of a pair training shows."""
-        return self._levels[predicate.name, state.text]
-
-    def states(self, predicate: Predicate, participant: str, level: str) -> list[State]:
-        """The states of a level that pick a participant of a predicate."""
-        fitting = self.content.states_of(predicate.kind, participant)
-        return [state for state in fitting if self.level(predicate, state) == level]
-
-    def voices(self, predicate: Predicate, level: str, split: str) -> tuple[str, ...]:
-        """The voices in which a split has a predicate with states of a level."""
-        if level != "L1":
-            return VOICES
-        shown = self._voices[predicate.name]
-        return (shown,) if split == "train" else tuple(voice for voice in VOICES if voice != shown)
-
-    def predicates(self, level: str, split: str) -> list[Predicate]:
-        """The predicates of which a split has items of a level."""
-        if level == "L0":
-            return list(self.content.predicates)
-        if split == "train":
-            return [] if level == "L2" else list(self.content.predicates)
-        return [predicate for predicate in self.content.predicates if self._splits[predicate.name] == split]
 
 
 class OctadPlanner:
@@ -255,9 +204,11 @@ class _Scene:
         voice, order = cell
         language = self.place.language
         event = fill_event(self.frame.texts[voice], self.predicate)
+        around = tokens_around(event)
+        named_before = [around[: min(map(around.index, ("{A}", "{B}")))].count(slot) for slot in _BY_ORDER]
         order_of_names = ("{A}", "{B}") if voice == "agent_first" else ("{B}", "{A}")
-        by_order = dict(zip(("{first}", "{second}"), order_of_names, strict=True))
-        around = [by_order.get(token, token) for token in tokens_around(event)]
+        by_order = dict(zip(_BY_ORDER, order_of_names, strict=True))
+        around = [by_order.get(token, token) for token in around]
         tokens = number_slots(fill_pools(around, self.pools, language), 2, language)
         first, second = self.names[order], self.names[1 - order]
         agent, patient = (first, second) if voice == "agent_first" else (second, first)
@@ -283,7 +234,11 @@ class _Scene:
             factors={**own, **factors},
             focal=focal,
             cell=voice,
-            subject=VOICES.index(voice) if self.cue_type == SHORT_TEXT else None,
+            event_names=None
+            if self.cue_type != SHORT_TEXT
+            else [
+                (slot, named_before[place]) for place, slot in enumerate((0, 1) if voice == "agent_first" else (1, 0))
+            ],
         )
 
 
@@ -383,7 +338,7 @@ class OctadGenerator:
     def _people(self, gender: str, place: QuadIdentity) -> Sequence[str]:
         if place.stratum == "invented":
             return self._invented[place.split]
-        return self.quads.holdout.role_names(COMPOSITION, gender, place.split)
+        return self.quads.holdout.role_names(self.cue_type, gender, place.split)
 
     def _next_predicate(self, level: str, split: str, chance: random.Random) -> Predicate:
         if (level, split) not in self._turns:

@@ -282,11 +282,11 @@ def make_example(
     factors: Mapping[str, str],
     focal: int | None = None,
     cell: str = "",
-    subject: int | None = None,
+    event_names: Sequence[tuple[int, int]] | None = None,
 ) -> Example:
     """One cell: `antecedent` is a slot, `which` a pronoun's number; the cue may pick the first `focal` slots or all.
 
-    `subject` is the slot of whom the event names first, by default the candidate that the text names first.
+    `event_names` says which mentions the event holds where a text has others: slot and number of the first and second.
     Minimal pairs are the cells of one order, one pronoun and one `cell`, what else the cue leaves as it is.
     """
     candidates, antecedents, places = in_text_order(written.slot_spans, (antecedent,))
@@ -297,8 +297,10 @@ def make_example(
         "order": str(order),
         "distance": str(distance),
         "candidates": str(len(candidates)),
-        "subject": "0" if subject is None else str(places[subject]),
+        "subject": "0" if event_names is None else str(places[event_names[0][0]]),
     }
+    if event_names is not None:
+        known["event_names"] = ",".join(str(written.slot_spans[slot][number][0]) for slot, number in event_names)
     if focal is not None and focal < len(candidates):
         known["focal"] = ",".join(str(index) for index in sorted(places[:focal]))
     if len(written.pronoun_spans) > 1:

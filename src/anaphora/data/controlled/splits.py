@@ -18,6 +18,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from anaphora.data.controlled.compositions import PARTICIPANTS, VOICES, CompositionContent, Predicate, State
 from anaphora.data.controlled.lexicon import (
     AGREEMENT_CLASSES,
     COSETS,
@@ -151,3 +152,56 @@ def _agreement_groups(cosets: Sequence[Sequence[Noun]], shared: float) -> tuple[
 
 def _items_of(cosets: Sequence[Sequence[Item]], allowed: Collection[int]) -> list[Item]:
     return [item for number in sorted(allowed) for item in cosets[number]]
+
+
+class WithheldPairs:
+    """Which pairs of predicate and state training shows, drawn from the corpus's seed.
+
+    Of the states that pick one participant of a predicate, one is never shown with it and one in one voice alone; a
+    quarter of the other kind each where there are many. Half of the predicates ask for theirs in dev, half in test.
+    """
+
+    def __init__(self, content: CompositionContent, seed: int) -> None:
+        self.content = content
+        self._levels: dict[tuple[str, str], str] = {}
+        self._voices: dict[str, str] = {}
+        self._splits: dict[str, str] = {}
+        for number, kind in enumerate(content.kinds()):
+            chance = generator(seed, content.language, "compositions", kind)
+            predicates = [predicate for predicate in content.predicates if predicate.kind == kind]
+            chance.shuffle(predicates)
+            for place, predicate in enumerate(predicates):
+                self._voices[predicate.name] = VOICES[(place + number) % 2]
+                self._splits[predicate.name] = ("test", "dev")[place // 2 % 2]
+            for participant in PARTICIPANTS:
+                states = content.states_of(kind, participant)
+                chance.shuffle(states)
+                for place, predicate in enumerate(predicates):
+                    for offset, state in enumerate(states):
+                        rank = (offset - place) % len(states)
+                        level = "L2" if rank == 0 else "L1" if rank <= max(1, len(states) // 4) else "L0"
+                        self._levels[predicate.name, state.text] = level
+
+    def level(self, predicate: Predicate, state: State) -> str:
+        """How much of a pair training shows."""
+        return self._levels[predicate.name, state.text]
+
+    def states(self, predicate: Predicate, participant: str, level: str) -> list[State]:
+        """The states of a level that pick a participant of a predicate."""
+        fitting = self.content.states_of(predicate.kind, participant)
+        return [state for state in fitting if self.level(predicate, state) == level]
+
+    def voices(self, predicate: Predicate, level: str, split: str) -> tuple[str, ...]:
+        """The voices in which a split has a predicate with states of a level."""
+        if level != "L1":
+            return VOICES
+        shown = self._voices[predicate.name]
+        return (shown,) if split == "train" else tuple(voice for voice in VOICES if voice != shown)
+
+    def predicates(self, level: str, split: str) -> list[Predicate]:
+        """The predicates of which a split has items of a level."""
+        if level == "L0":
+            return list(self.content.predicates)
+        if split == "train":
+            return [] if level == "L2" else list(self.content.predicates)
+        return [predicate for predicate in self.content.predicates if self._splits[predicate.name] == split]

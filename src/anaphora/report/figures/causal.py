@@ -106,12 +106,13 @@ def patching_figure(cells: Groups[CausalCell]) -> Figure | None:
         steps = [(step.k, step.flipped) for step in patching.cumulative if step.flipped is not None]
         if steps:
             lines.append(Curve([k for k, _ in steps], [flipped for _, flipped in steps], style.ANTECEDENT))
-        if patching.head.flipped is not None:
-            low, high = patching.head.interval or (None, None)
-            lines.append(Curve([1], [patching.head.flipped], style.ANTECEDENT, "dot", [low], [high]))
-        if patching.layer.flipped is not None:
+        head, layer = patching.of_head, patching.of_layer
+        if head.flipped is not None:
+            low, high = head.interval or (None, None)
+            lines.append(Curve([1], [head.flipped], style.ANTECEDENT, "dot", [low], [high]))
+        if layer.flipped is not None:
             with_layer = True
-            lines.append(Curve([], [patching.layer.flipped], style.INK, "level"))
+            lines.append(Curve([], [layer.flipped], style.INK, "level"))
         if lines:
             panels.append((group.label, lines))
     if not panels:

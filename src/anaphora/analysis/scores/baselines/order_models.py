@@ -48,7 +48,7 @@ class OrderItems:
     Attributes:
         words: of each item its different words, names left out: token numbers, sorted.
         placed_words: the same, each with the zone that it stands in.
-        second: (N,) whether the second focal candidate is meant.
+        second: (N,) whether the second focal candidate is meant; in a short text that which the event names second.
         examples: N.
     """
 
@@ -134,11 +134,18 @@ def _is_role_of_two(example: Example) -> bool:
 
 
 def _second_is_meant(example: Example) -> bool:
-    """Second after the subject of the event, where a text says which that is; else after whom it names first."""
-    subject = example.factors.get("subject", "")
-    named = {str(index): index for index in example.focal}
-    first = named.get(subject, min(example.focal, key=lambda index: min(example.candidates[index])))
-    return example.antecedents[0] != first
+    named = _named(example)
+    return example.antecedents[0] == max(example.focal, key=lambda index: named[index])
+
+
+def _named(example: Example) -> dict[int, int]:
+    """Where each focal candidate is named: in the event, if a short text names it elsewhere too, else first of all."""
+    in_event = example.factors.get("event_names", "").split(",")
+    starts = {index: [start for start, _ in example.candidates[index]] for index in example.focal}
+    return {
+        index: next((start for start in mentions if str(start) in in_event), min(mentions))
+        for index, mentions in starts.items()
+    }
 
 
 def _order_items(examples: Sequence[Example], tokenizer: Tokenizer) -> OrderItems:
@@ -155,8 +162,7 @@ def _order_items(examples: Sequence[Example], tokenizer: Tokenizer) -> OrderItem
 def _placed_words(example: Example, tokens: TokenizedText) -> Ints:
     """The different words outside candidates with their zones: token * 4 + zone, sorted."""
     names = [span for spans in example.candidates for span in spans]
-    first, second = (min(example.candidates[index]) for index in example.focal)
-    bounds = [*sorted((first[0], second[0])), example.pronoun[0]]
+    bounds = [*sorted(_named(example).values()), example.pronoun[0]]
     zones = (
         token * _ZONES + sum(span[0] >= bound for bound in bounds)
         for token, span in zip(tokens.ids, tokens.spans, strict=True)

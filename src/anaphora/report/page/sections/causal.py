@@ -138,9 +138,10 @@ def patching_section(cells: Groups[CausalCell]) -> Section:
             patching = group.cell.pattern_patching
             flipped = [
                 format_percent(patched.flipped, patched.interval)
-                for patched in (patching.head, patching.layer, patching.all_layers)
+                for patched in (patching.of_head, patching.of_layer, patching.all_layers)
             ]
-            rows.append([group.label, format_count(patching.pairs), format_count(patching.skipped), *flipped])
+            left_out = patching.pairs + patching.skipped - patching.pairs_used
+            rows.append([group.label, format_count(patching.pairs_used), format_count(left_out), *flipped])
         summary = clauses(
             [
                 phrase("patching", "alt", group=group, head=head, layer=layer, every=every)
