@@ -86,15 +86,15 @@ def test_short_texts_have_levels_of_their_own() -> None:
         name: {examples[item].factors["type"] for item in np.flatnonzero(items)}
         for _, name, items in level_cells(examples)
     }
-    plain, told = {"composition"}, {"short_text"}
+    plain, in_text = {"composition"}, {"short_text"}
     assert cells == {
         "L0": plain,
         "L1": plain,
         "L2": plain,
         "unseen_names": plain,
-        "short_text_L0": told,
-        "short_text_L1": told,
-        "short_text_L2": told,
+        "short_text_L0": in_text,
+        "short_text_L1": in_text,
+        "short_text_L2": in_text,
     }
 
 

@@ -135,5 +135,5 @@ def _factor(examples: Sequence[Example], name: str) -> NDArray[np.object_]:
 
 
 def _is_composition(example: Example, language: str) -> bool:
-    told = example.factors.get("level") in COMPOSITION_LEVELS and all(factor in example.factors for factor in RULE)
-    return example.language == language and told and is_of_two(example)
+    has_level = example.factors.get("level") in COMPOSITION_LEVELS and all(factor in example.factors for factor in RULE)
+    return example.language == language and has_level and is_of_two(example)

@@ -163,13 +163,13 @@ def _generate_language(settings: ControlledCorpus, language: str, content: Path)
                 for group in _generate_groups(draw, (language, EVERYDAY, split, stratum), items, texts):
                     yield split, group
     if SHORT_TEXT in wanted:
-        told = OctadGenerator(compositions.load(language, content), settings.seed, quads, SHORT_TEXT)
+        octads_in_texts = OctadGenerator(compositions.load(language, content), settings.seed, quads, SHORT_TEXT)
         lines = compositions.load_texts(language, content)
         for split in SPLITS:
             items = _items_on_top(settings, split, others, SHORT_TEXT_SHARE if others else 1.0)
             for stratum, count in _strata_of_texts(split, items):
                 chance = _generator(settings.seed, language, SHORT_TEXT, split, stratum)
-                draw = _text_draw(told, lines[split], split, stratum, chance)
+                draw = _text_draw(octads_in_texts, lines[split], split, stratum, chance)
                 for group in _generate_groups(draw, (language, SHORT_TEXT, split, stratum), count, texts):
                     yield split, group
 
@@ -208,12 +208,12 @@ def _level_of(stratum: str) -> str:
     return stratum if stratum in LEVELS else "L0"
 
 
-def _text_draw(told: OctadGenerator, lines: Lines, split: str, stratum: str, chance: random.Random) -> _Draw:
-    """Octads told in short texts: in training any text, in dev and test the same ones in turn."""
+def _text_draw(octads: OctadGenerator, lines: Lines, split: str, stratum: str, chance: random.Random) -> _Draw:
+    """Octads in short texts: in training any text, in dev and test the same ones in turn."""
     plans = text_plans(lines, split, chance)
     if split != "train":
         plans = cycle(list(islice(plans, EVALUATION_SENTENCES)))
-    return lambda place: told.octad(_level_of(stratum), next(plans), place, chance)
+    return lambda place: octads.octad(_level_of(stratum), next(plans), place, chance)
 
 
 def _everyday_draw(everyday_quads: EverydayGenerator, split: str, stratum: str, chance: random.Random) -> _Draw:
