@@ -9,7 +9,7 @@ import pytest
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from anaphora.analysis.evidence.schema.causal import KnockoutLoss
+from anaphora.analysis.evidence.schema.causal import AlignedPatching, Flipped, KnockoutLoss
 from anaphora.analysis.evidence.schema.evidence import Evidence
 from anaphora.analysis.evidence.schema.scores import Effect, Effects
 from anaphora.analysis.evidence.schema.typed_json import Interval
@@ -148,3 +148,32 @@ def test_rows_below_other_headings_print_the_whole_text_of_their_own() -> None:
     marks = {(name, "English"): [Mark(0.5, None, "black", "o")] for name, _ in rows}
     figure = panel_figure("", rows, ["English"], marks, "", (0.0, 1.0))
     assert {"his/her", "him/her"} <= words_of(figure)
+
+
+def test_where_only_aligned_pairs_are_patched_the_figure_shows_them_over_whole_heads(evidence: Evidence) -> None:
+    unmeasured = Flipped(flipped=None, interval=None)
+    aligned = AlignedPatching(
+        pairs=90, head=Flipped(flipped=0.7, interval=None), layer=Flipped(flipped=0.8, interval=None)
+    )
+    cells = {
+        language: {
+            kind: replace(
+                cell,
+                pattern_patching=replace(
+                    cell.pattern_patching,
+                    head=unmeasured, layer=unmeasured, all_layers=unmeasured, cumulative=(), aligned=aligned,
+                ),
+            )
+            for kind, cell in kinds.items()
+        }
+        for language, kinds in evidence.causal_cells.items()
+    }  # fmt: skip
+    figure = causal.patching_figure(cells)
+    assert figure is not None
+    figure.canvas.draw()
+    panels = figure.axes[1:]
+    assert panels
+    for axes in panels:
+        low, high = axes.get_xlim()
+        assert [tick for tick in axes.get_xticks() if low <= tick <= high] == [1]
+        assert {0.7, 0.8} <= {float(np.ravel(line.get_ydata())[0]) for line in axes.get_lines()}

@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import cycle, islice
 from pathlib import Path
+from typing import TypeVar
 
 from anaphora.base.errors import UserError
 from anaphora.data.controlled import compositions, everyday, pronouns, scenes, splits, templates
@@ -178,6 +179,7 @@ def _generator(seed: int, language: str, kind: str, split: str, stratum: str) ->
     return splits.generator(seed, language, kind, split, _SEEDS.get(stratum, stratum))
 
 
+_Plan = TypeVar("_Plan")
 _Draw = Callable[[QuadIdentity], list[Example]]
 
 
@@ -196,12 +198,14 @@ def _quad_draw(
 
 def _octad_draw(octads: OctadGenerator, split: str, stratum: str, chance: random.Random) -> _Draw:
     """Octads of one stratum: in training any sentence that its parts allow, in dev and test the same ones in turn."""
-    plans = sentence_plans(octads.content.parts[split], split, chance)
-    if split != "train":
-        plans = cycle(list(islice(plans, EVALUATION_SENTENCES)))
+    plans = _plans_of(split, sentence_plans(octads.content.parts[split], split, chance))
     if stratum == THIRD:
         return lambda place: octads.third_person(next(plans), place, chance)
     return lambda place: octads.octad(_level_of(stratum), next(plans), place, chance)
+
+
+def _plans_of(split: str, plans: Iterator[_Plan]) -> Iterator[_Plan]:
+    return plans if split == "train" else cycle(list(islice(plans, EVALUATION_SENTENCES)))
 
 
 def _level_of(stratum: str) -> str:
@@ -210,9 +214,7 @@ def _level_of(stratum: str) -> str:
 
 def _text_draw(octads: OctadGenerator, lines: Lines, split: str, stratum: str, chance: random.Random) -> _Draw:
     """Octads in short texts: in training any text, in dev and test the same ones in turn."""
-    plans = text_plans(lines, split, chance)
-    if split != "train":
-        plans = cycle(list(islice(plans, EVALUATION_SENTENCES)))
+    plans = _plans_of(split, text_plans(lines, split, chance))
     return lambda place: octads.octad(_level_of(stratum), next(plans), place, chance)
 
 

@@ -8,7 +8,8 @@ Gender, number, animacy: the cue is the pronoun. Nouns that are held out lie in 
 subject forms in test alone, group 1 possessive forms in test alone; 2 and 3 are the same for dev. The others go
 anywhere.
 Role types: type number k has name coset 2k for test and 2k + 1 for dev, which its training items never use. Octads,
-which take the place of the voice type, have its names.
+which take the place of the voice type, have its names. `WithheldPairs` says which pairs of predicate and state
+training shows.
 """
 
 from __future__ import annotations

@@ -214,7 +214,7 @@ def curve_figure(
         room = 0.04 * (high - low)
         axes.set(xlim=(0.6, most + 0.4), ylim=(low - room, high + room), xlabel=across_label)
         axes.grid(axis="y")
-        axes.xaxis.set_major_locator(MaxNLocator(nbins=max(3, int(each / 0.22)), integer=True))
+        axes.xaxis.set_major_locator(MaxNLocator(nbins=max(3, int(each / 0.22)), integer=True, min_n_ticks=1))
         axes.yaxis.set_major_formatter(lambda share, _: f"{100 * share:.0f}")
         if column:
             axes.tick_params(axis="y", labelleft=False, length=0)
