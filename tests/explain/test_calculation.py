@@ -49,8 +49,8 @@ def test_attention_without_parameters_gives_the_row_that_is_asked_for() -> None:
     x = walkthrough.step("inputs").result.values
     same(values(walkthrough, "output"), weights @ x, 12)
     same(values(walkthrough, "products")[0, 2], 0.3069, 4)  # the slip names this number
-    assert walkthrough.tokens == ("早 early", "上 up", "好 good")
-    assert walk("no_projections", "zh").tokens == ("早", "上", "好")
+    assert walkthrough.queries == ("早 early", "上 up", "好 good")
+    assert walk("no_projections", "zh").queries == ("早", "上", "好")
 
 
 def test_five_vectors_of_four_features() -> None:
@@ -88,7 +88,7 @@ def test_a_question_reads_a_text_of_another_length() -> None:
     same(values(walkthrough, "weights"), weights, 12)
     same(values(walkthrough, "weights")[0], [0.767918, 0.045388, 0.186694])
     same(values(walkthrough, "output"), weights @ [[2, 0, 1], [0, 2, 0], [1, 0, 2]], 12)
-    assert walkthrough.tokens == ("who", "where")
+    assert walkthrough.queries == ("who", "where")
     assert walkthrough.step("weights").result.columns == ("puppy", "sleeps", "garden")
 
 
@@ -134,7 +134,7 @@ def test_every_example_is_explained_in_both_languages_with_shapes_that_fit(name:
             if isinstance(part, Matrix):
                 assert part.values.shape[-2:] == (len(part.rows), len(part.columns))
                 assert np.isfinite(part.values).all()
-                assert not part.followed or part.rows == walkthrough.tokens
+                assert not part.followed or part.rows == walkthrough.queries
 
 
 def test_the_slips_of_the_published_calculations_are_named_where_they_happen() -> None:
@@ -175,7 +175,7 @@ def test_the_numbers_are_those_of_the_encoders_own_attention() -> None:
 
 def test_a_walk_is_plain_data() -> None:
     walkthrough = walk("one_query").plain()
-    assert walkthrough["tokens"] == ["query"] and walkthrough["row"] == 0
+    assert walkthrough["queries"] == ["query"] and walkthrough["row"] == 0
     last = walkthrough["steps"][-1]["parts"]
     assert [part for part in last if isinstance(part, str)] == ["×", "="]
     assert last[0]["matrix"] == "A" and last[0]["columns"] == ["first", "second", "third"]

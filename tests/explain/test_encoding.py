@@ -165,14 +165,14 @@ def test_a_run_without_prediction_head_or_a_sentence_without_candidates_answers_
 
 
 def test_the_current_row_is_the_pronouns_the_last_words_or_the_named_one(run: Run) -> None:
-    assert walk_of(run, query_of()).tokens[walk_of(run, query_of()).row] == "she"
+    assert walk_of(run, query_of()).queries[walk_of(run, query_of()).row] == "she"
     last = walk_of(run, SentenceQuery("Tom met Anna."))
-    assert last.tokens == ("[CLS]", "Tom", "met", "Anna", ".")
-    assert last.tokens[last.row] == "Anna"
+    assert last.queries == ("[CLS]", "Tom", "met", "Anna", ".")
+    assert last.queries[last.row] == "Anna"
     assert walk_through_run(run, SentenceQuery("Tom met Anna."), 0, 0, "tom", Phrases("en")).row == 1
     assert walk_through_run(run, SentenceQuery("Tom met Anna."), 0, 0, "2", Phrases("en")).row == 2
     split = walk_through_run(run, SentenceQuery("Tom met Mariam."), 0, 0, "Mariam", Phrases("en"))
-    assert split.row == 3 and split.tokens[3] != "Mariam"
+    assert split.row == 3 and split.queries[3] != "Mariam"
     for row, message in (("dinner", "is not in the text"), ("5", r"must be one of \[CLS\], Tom, met, Anna, \.")):
         with pytest.raises(UserError, match=rf"row \('{row}'\) {message}"):
             walk_through_run(run, SentenceQuery("Tom met Anna."), 0, 0, row, Phrases("en"))

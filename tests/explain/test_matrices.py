@@ -116,5 +116,5 @@ def test_the_matrices_of_the_docs_are_explained(mine: Path) -> None:
     (block,) = re.findall(r"```yaml\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
     mine.write_text(block, encoding="utf-8")
     walk = walk_through_calculation(load_calculation(mine, "en"), Phrases("en"))
-    assert walk.tokens[walk.row] == "cold"
+    assert walk.queries[walk.row] == "cold"
     assert 15 < walk.step("output").result.values[1, 0] < 20

@@ -17,7 +17,7 @@ from anaphora.analysis.tasks import labels as classification
 from anaphora.base.console import console, working
 from anaphora.base.errors import UserError
 from anaphora.base.files import write_csv, write_json
-from anaphora.commands.shared import held_output, requested_head, value_cell
+from anaphora.commands.shared import head_of_settings, held_output, value_cell
 from anaphora.data.example import Example
 from anaphora.data.store import load as load_corpus
 from anaphora.data.text import evenly_sampled
@@ -40,7 +40,7 @@ def evaluate(settings: Evaluation) -> None:
 
 def evaluate_examples(run: Run, settings: Evaluation, folder: Path) -> None:
     """Answer every pronoun of a split, and report the accuracy by language, kind of cue and type."""
-    requested = requested_head(settings, run)
+    requested = head_of_settings(settings, run)
     material = evaluation_splits(run, settings.split, settings.data, settings.items)
     data, batching, prediction = encode(run, material.measured), run.config.batching, run.config.task.prediction
     rows: list[dict[str, Any]] = []

@@ -14,7 +14,7 @@ from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.analysis.maps.words import word_map
 from anaphora.base.console import console, working
 from anaphora.commands.report import report_run
-from anaphora.commands.shared import headline_of, held_output, requested_head, sentence_of
+from anaphora.commands.shared import head_of_settings, headline_of, held_output, sentence_of
 from anaphora.report.figures import pictures
 from anaphora.report.figures.files import save_in_languages
 from anaphora.report.page.elements import figures_of
@@ -49,7 +49,7 @@ def plot(settings: Drawing) -> None:
 def sentence_figures(run: Run, settings: Drawing) -> Callable[[], dict[str, Figure]]:
     """What draws the heat map and the pronoun's row of one sentence, which is read once."""
     example = sentence_of(settings)
-    head = requested_head(settings, run) or stored_head(run)
+    head = head_of_settings(settings, run) or stored_head(run)
     encode(run, [example])  # refuses a text that the model cannot hold
     tokens, maps = whole_maps(run.model, run.tokenizer, example, run.config.task.prediction)
     pronoun_tokens = tokens.covering(example.pronoun)

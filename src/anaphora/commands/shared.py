@@ -67,7 +67,7 @@ def scored_evidence(run: str, split: str) -> Evidence:
     return stored
 
 
-def requested_head(settings: Evaluation, run: Run) -> Head | None:
+def head_of_settings(settings: Evaluation, run: Run) -> Head | None:
     """The head that a command names, if it does.
 
     Raises:
@@ -132,7 +132,7 @@ def headline_of(run: Run, settings: Evaluation, untrained: int, progress: Progre
         progress: is called with the name of each stage.
         keep_rows: whether the rows of the measured items are needed afterwards.
     """
-    requested = requested_head(settings, run)
+    requested = head_of_settings(settings, run)
     splits = evaluation_splits(run, settings.split, settings.data, settings.items)
     return measure_headline(
         run,

@@ -39,7 +39,7 @@ def print_summary(console: Console, walk: Walkthrough, digits: int) -> None:
     for step in answers:
         _print_bars(console, step.title, step.result.columns, step.result.of(0)[0], digits)
     weights = walk.step("weights").result
-    title = words("words", "attends", word=walk.tokens[walk.row])
+    title = words("words", "attends", word=walk.queries[walk.row])
     _print_bars(console, title, weights.columns, weights.of(walk.row)[walk.row], digits)
     console.print()
     for name in (*["points"] * len(answers), "more"):
@@ -63,7 +63,7 @@ def print_walkthrough(console: Console, walk: Walkthrough, digits: int) -> None:
     words = Phrases(walk.language)
     _print_heading(console, walk)
     current_row = Text(words("words", "followed") + words("words", "colon"), style=_MUTED_STYLE)
-    console.print(current_row.append(walk.tokens[walk.row], style=_FOLLOWED_STYLE))
+    console.print(current_row.append(walk.queries[walk.row], style=_FOLLOWED_STYLE))
     for number, step in enumerate(walk.steps, start=1):
         console.print()
         console.print(Rule(Text(f"{number}  {step.title}", style="bold"), align="left", style=_MUTED_STYLE))

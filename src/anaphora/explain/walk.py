@@ -104,7 +104,7 @@ class Walkthrough:
     Attributes:
         name: for files.
         language: of the explanation.
-        tokens: labels of the rows that may be followed.
+        queries: labels of the rows that may be followed, those of the words or tokens that attend.
         row: the current row, the one that the steps follow.
         notes: what else a reader should know.
     """
@@ -113,7 +113,7 @@ class Walkthrough:
     title: str
     about: str
     language: str
-    tokens: tuple[str, ...]
+    queries: tuple[str, ...]
     row: int
     steps: tuple[Step, ...]
     notes: tuple[str, ...] = field(default=())
@@ -129,7 +129,7 @@ class Walkthrough:
             "title": self.title,
             "about": self.about,
             "language": self.language,
-            "tokens": list(self.tokens),
+            "queries": list(self.queries),
             "row": self.row,
             "notes": list(self.notes),
             "steps": [step.plain() for step in self.steps],

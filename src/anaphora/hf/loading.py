@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from anaphora.base.errors import UserError, one_line
+from anaphora.base.files import read_json
 from anaphora.base.hub import HUB_PREFIX, is_reachable, no_folder_error, pickle_advice
 from anaphora.model.pretrained.families import CONFIG
 
@@ -68,10 +68,7 @@ def _checked_folder(name: str) -> Path:
         raise no_folder_error("model", name)
     if not (folder / CONFIG).exists():
         raise UserError(f"model ({name}): there is no config.json of a model of transformers")
-    try:
-        json.loads((folder / CONFIG).read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise UserError(f"{folder / CONFIG}: not readable as JSON ({error})") from None
+    read_json(folder / CONFIG, dict)  # transformers answers a broken file with a traceback
     if not any(folder.glob("*.safetensors")):
         pickles = sorted(path.name for path in folder.glob("pytorch_model*.bin"))
         raise UserError(f"model ({name}): model.safetensors is missing{pickle_advice(pickles)}")

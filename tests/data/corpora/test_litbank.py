@@ -246,6 +246,9 @@ def test_missing_files_and_wrong_settings_are_named(tmp_path: Path) -> None:
     (tmp_path / "bad.jsonl").write_text('{"name": "x"}\n')
     with pytest.raises(UserError, match=r"bad\.jsonl, row 1: a book needs an id or a title"):
         litbank.read(LitBank(path=str(folder), seen_in=str(tmp_path / "bad.jsonl")))
+    (tmp_path / "bad.jsonl").write_text('{"id": "77"}\n{"id": \n')
+    with pytest.raises(UserError, match=r"bad\.jsonl, row 2: not JSON"):
+        litbank.read(LitBank(path=str(folder), seen_in=str(tmp_path / "bad.jsonl")))
     (folder / "77_the_mill_on_the_hill_brat.txt").unlink()
     with pytest.raises(UserError, match=r"its text 77_the_mill_on_the_hill_brat\.txt is missing"):
         litbank.read(LitBank(path=str(folder)))

@@ -8,12 +8,12 @@ PRON, PROP or NOM; and COREF, mention, entity. Head words are not annotated: `he
 from __future__ import annotations
 
 import gzip
-import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
 
 from anaphora.base.errors import UserError
+from anaphora.base.files import parse_json
 from anaphora.data.corpora.coreference import Document, Mention, examples_of
 from anaphora.data.corpora.division import Origin, ReadingReport, existing_path, files_below, read_lines, split_by_group
 from anaphora.data.corpora.head_words import head_word
@@ -144,9 +144,10 @@ def _titles(path: Path) -> frozenset[str]:
         return frozenset(each for line in read_lines(path) for each in (line.strip(), _normalised_title(line)) if each)
     try:
         with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as file:
-            rows = [json.loads(line) for line in file if line.strip()]
-    except (OSError, ValueError) as error:
-        raise UserError(f"data.seen_in ({path}): not readable as JSON lines ({error})") from None
+            lines = [line for line in file if line.strip()]
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"data.seen_in ({path}): cannot be read ({error})") from None
+    rows = [parse_json(line, f"{path}, row {number}") for number, line in enumerate(lines, start=1)]
     titles = set()
     for number, row in enumerate(rows, start=1):
         known = [row[name] for name in ("id", "title") if row.get(name)] if isinstance(row, dict) else []

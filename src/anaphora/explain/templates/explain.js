@@ -1,7 +1,7 @@
 "use strict";
 (() => {
   const data = JSON.parse(document.getElementById("walk").textContent);
-  const { steps, tokens, words, digits, share, either } = data;
+  const { steps, queries, words, digits, share, either } = data;
   const at = (name) => document.getElementById(name);
   const view = { step: 0, row: data.row };
   const INK = "#1d2330", MUTED = "#5c6574", HAND = "#7d3c98", PAPER = "#fff";
@@ -327,7 +327,7 @@
     try { history.replaceState(null, "", `#step=${view.step + 1}&row=${view.row}`); } catch { /* a viewer that forbids it */ }
   }
   const go = (step) => { view.step = Math.max(0, Math.min(steps.length - 1, step)); show(); };
-  const follow = (row) => { view.row = Math.max(0, Math.min(tokens.length - 1, row)); show(); };
+  const follow = (row) => { view.row = Math.max(0, Math.min(queries.length - 1, row)); show(); };
 
   steps.forEach((step, place) => {
     const item = element("li"), button = element("button");
@@ -339,8 +339,8 @@
     item.append(button);
     at("steps").append(item);
   });
-  tokens.forEach((token, place) => {
-    const button = element("button", "", token);
+  queries.forEach((query, place) => {
+    const button = element("button", "", query);
     button.type = "button";
     button.setAttribute("role", "radio");
     button.addEventListener("click", () => follow(place));
@@ -357,7 +357,7 @@
   const asked = new URLSearchParams(location.hash.slice(1));
   const whole = (name, least, count) => { const number = Number(asked.get(name)); return asked.has(name) && Number.isInteger(number) && number >= least && number < count + least ? number - least : null; };
   view.step = whole("step", 1, steps.length) ?? 0;
-  view.row = whole("row", 0, tokens.length) ?? view.row;
+  view.row = whole("row", 0, queries.length) ?? view.row;
   show();
   addEventListener("resize", draw);
   Promise.all([400, 700].map((weight) => document.fonts.load(`${weight} 13px "Anaphora Sans"`, "\u4e2d"))).then(draw, () => {});

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from anaphora.base.errors import UserError
+from anaphora.base.files import read_json
 from anaphora.settings.model import attention as attention_settings
 from anaphora.settings.model import encoder as model_settings
 from anaphora.settings.model import position as position_settings
@@ -157,15 +157,13 @@ def read_config(folder: Path) -> dict[str, Any]:
     """
     path = folder / CONFIG
     try:
-        config = json.loads(path.read_text(encoding="utf-8"))
+        config: dict[str, Any] = read_json(path, dict)
     except FileNotFoundError:
         raise UserError(f"{path} is missing") from None
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise UserError(f"{path}: not readable as JSON ({error})") from None
-    kind = config.get("model_type") if isinstance(config, dict) else None
+    kind = config.get("model_type")
     if kind not in FAMILIES:
         raise UserError(f"{path}: model_type ({kind!r}) must be one of {', '.join(FAMILIES)}")
-    return dict(config)
+    return config
 
 
 def encoder_settings(folder: Path) -> model_settings.Model:
