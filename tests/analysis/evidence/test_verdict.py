@@ -7,6 +7,7 @@ import pytest
 
 from anaphora.analysis.evidence.schema.evidence import Evidence, Verdict
 from anaphora.analysis.evidence.verdict import near_chance, verdict, verdict_at_head
+from anaphora.report.wording import phrase
 from anaphora.settings.commands.analysis import CONTROLS
 
 SCORES = ("task", "candidate", "quad", "minimal_pair", "open", "focal")
@@ -76,6 +77,10 @@ def verdicts(content: dict[str, Any], alpha: float = 0.05) -> dict[str, Verdict]
 
 def results(content: dict[str, Any], alpha: float = 0.05) -> dict[str, str]:
     return {kind: cell.verdict for kind, cell in verdicts(content, alpha).items()}
+
+
+def patching_question(content: dict[str, Any]) -> str:
+    return next(row.question for row in verdicts(content)["role"].rows if row.rule == "attention-pattern patching")
 
 
 def put(content: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
@@ -163,10 +168,12 @@ def test_where_no_pair_differs_in_one_word_the_layer_is_patched_between_aligned_
     aligned = {"pairs": 50, "head": FLIPPED, "layer": {"flipped": flipped, "interval": None}}
     content = put(content, "causal/languages/en/role/pattern_patching/aligned", aligned)
     assert results(content)["role"] == result
+    assert patching_question(content) == phrase("verdict_questions", "patching_aligned")
     cell = Evidence.from_json(content).causal_cells["en"]["role"].pattern_patching
     assert (cell.of_layer.flipped, cell.of_head.flipped, cell.pairs_used) == (flipped, 0.9, 50)
     strict = put(content, "causal/languages/en/role/pattern_patching/layer/flipped", 0.9)
     assert results(strict)["role"] == "supported"
+    assert patching_question(strict) == phrase("verdict_questions", "patching")
 
 
 @pytest.mark.parametrize("missing", CONTROLS)

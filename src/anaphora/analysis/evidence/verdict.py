@@ -156,14 +156,15 @@ def _knockout(scope: Knockout | None) -> VerdictRow:
 
 
 def _patching(patching: PatternPatching | None) -> VerdictRow:
-    """Over pairs that differ in one word; where there is none, as in cues of two Chinese characters, over all pairs."""
+    """Over pairs that differ in one word; over all of them, aligned, where none does."""
     layer = patching.of_layer if patching else None
     flipped, ends = (layer.flipped, layer.interval) if layer else (None, None)
     above = RULES["layer"]["flipped_above"]
     return VerdictRow(
         rule="attention-pattern patching",
         question="Does the answer follow when the pronoun's rows in that layer are replaced by those of the minimal "
-        "pair's other sentence?",
+        "pair's other sentence"
+        + (", aligned word by word (no pair differs in one word only)?" if patching and patching.uses_aligned else "?"),
         value=flipped,
         interval=ends,
         needed=f"more than {100 * above:g} % of right answers",

@@ -109,20 +109,21 @@ class PatternPatching:
     @property
     def of_layer(self) -> Flipped:
         """What patching the layer flips: of pairs that differ in one word, or, where there are none, of all of them."""
-        return self.aligned.layer if self._uses_aligned and self.aligned else self.layer
+        return self.aligned.layer if self.uses_aligned and self.aligned else self.layer
 
     @property
     def of_head(self) -> Flipped:
         """The same of the head alone."""
-        return self.aligned.head if self._uses_aligned and self.aligned else self.head
+        return self.aligned.head if self.uses_aligned and self.aligned else self.head
 
     @property
     def pairs_used(self) -> int:
         """How many items these two speak of."""
-        return self.aligned.pairs if self._uses_aligned and self.aligned else self.pairs
+        return self.aligned.pairs if self.uses_aligned and self.aligned else self.pairs
 
     @property
-    def _uses_aligned(self) -> bool:
+    def uses_aligned(self) -> bool:
+        """Whether they speak of all pairs, because none differs in one word, as in cues of two Chinese characters."""
         return self.layer.flipped is None and self.aligned is not None
 
 
