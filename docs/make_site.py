@@ -9,10 +9,13 @@ from __future__ import annotations
 import json
 import posixpath
 import re
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
+from mkdocs.structure.nav import Link, Navigation
 from mkdocs.structure.pages import Page
 from pymdownx.slugs import slugify
 
@@ -28,6 +31,18 @@ FROM_ROOT = {
 """Files beside docs/ and the pages that they become."""
 _BREAK = re.compile(r"(?<=[\u2014-\u2026\u3000-\u9fff\uff00-\uffef])\n(?=[\u2014-\u2026\u3000-\u9fff\uff00-\uffef])")
 """A line's end inside Chinese text, which would be shown as a blank."""
+_CHINESE = "中文"
+"""The section of the navigation whose pages are Chinese."""
+_REFERENCE = "查"
+_ENGLISH_ALONE = {
+    "settings.md": "设置（英文）",
+    "python.md": "Python 接口（英文）",
+    "contributing.md": "参与开发（英文）",
+    "security.md": "安全（英文）",
+    "changes.md": "更新记录（英文）",
+}
+"""Pages that have no Chinese twin, and what the Chinese section of reference calls them."""
+_TWIN = re.compile(r"(\.zh)?\.md$")
 _CODE = re.compile(r"(^```.*?^```$)", re.DOTALL | re.MULTILINE)
 _LINK = re.compile(r"(!?)\[([^][]*)\]\(([^)#\s]*)(#[^)\s]*)?\)")
 
@@ -42,7 +57,7 @@ def on_files(files: Files, config: MkDocsConfig) -> None:
     for name, page in FROM_ROOT.items():
         files.append(File.generated(config, page, content=(ROOT / name).read_text(encoding="utf-8")))
     for path in sorted((ROOT / DOCS / "notebooks").glob("*.ipynb")):
-        files.append(File.generated(config, f"notebooks/{path.stem}.md", content=cells(path)))
+        files.append(File.generated(config, _notebook_page(path.stem), content=cells(path)))
 
 
 def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
@@ -59,12 +74,52 @@ def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
             path = f"{DOCS}/{FROM_ROOT[path]}"
         if not path.startswith(f"{DOCS}/"):
             return text
-        page_uri = re.sub(r"\.ipynb$", ".md", posixpath.relpath(path, DOCS))
+        page_uri = posixpath.relpath(path, DOCS)
+        if path.endswith(".ipynb"):
+            page_uri = _notebook_page(Path(path).stem)
         return f"{image}[{text}]({posixpath.relpath(page_uri, posixpath.dirname(uri) or '.')}{anchor})"
 
     parts = _CODE.split(markdown)  # text and blocks of code in turn
     parts[::2] = [_BREAK.sub("", _LINK.sub(site_link, text)) for text in parts[::2]]
     return "".join(parts)
+
+
+def on_nav(nav: Navigation, **_: object) -> None:
+    """The pages of one language follow each other; the Chinese ones also name what there is in English alone."""
+    for page, following in pairwise(nav.pages):
+        if _language(page) != _language(following):
+            page.next_page = following.previous_page = None
+    urls = {page.file.src_uri: page.url for page in nav.pages}
+    reference = next(section for section in _chinese(nav).children if section.title == _REFERENCE)
+    reference.children += [Link(title, urls[uri]) for uri, title in _ENGLISH_ALONE.items()]
+
+
+def on_page_context(context: dict[str, Any], page: Page, config: MkDocsConfig, nav: Navigation) -> dict[str, Any]:
+    """Around a page are the pages in its language, and a switch to the same page in the other one."""
+    own = _language(page)
+    other = "en" if own == "zh" else "zh"
+    urls = {each.file.src_uri: each.url for each in nav.pages}
+    twin = {each.file.src_uri: each.url for each in nav.pages if _language(each) == other}
+    homes = {"en": urls["index.md"], "zh": urls["index.zh.md"]}
+    named = re.sub(_TWIN, ".md" if own == "zh" else ".zh.md", page.file.src_uri)
+    links = {own: page.url, other: twin.get(named, homes[other])}
+    config.extra["homepage"] = homes[own]
+    config.extra["alternate"] = [{**choice, "link": links[choice["lang"]]} for choice in config.extra["alternate"]]
+    items = _chinese(nav).children if own == "zh" else [item for item in nav.items if item is not _chinese(nav)]
+    return {**context, "nav": Navigation(items, nav.pages)}
+
+
+def _chinese(nav: Navigation) -> Any:
+    return next(item for item in nav.items if item.title == _CHINESE)
+
+
+def _language(page: Page) -> str:
+    return "zh" if page.file.src_uri.endswith(".zh.md") else "en"
+
+
+def _notebook_page(stem: str) -> str:
+    """Named as other pages are, NAME.md and NAME.zh.md."""
+    return f"notebooks/{stem.removesuffix('_en')}.md".replace("_zh.md", ".zh.md")
 
 
 def cells(path: Path) -> str:

@@ -374,6 +374,18 @@ def test_the_site_requests_nothing_from_another_host(site: Path) -> None:
         assert not re.findall(r"@import|url\([\"']?(?:https?:)?//[^)]*\)", text), path.name
 
 
+def test_around_a_page_of_the_site_are_the_pages_in_its_language_and_a_switch_to_the_same_page(site: Path) -> None:
+    for name, other, own_title, other_title in (
+        ("results/recipe.html", "recipe.zh.html", "Your own data", "自有数据"),
+        ("results/recipe.zh.html", "recipe.html", "自有数据", "Your own data"),
+        ("settings.html", "index.zh.html", "Your own data", "自有数据"),  # it has no Chinese twin
+    ):
+        html = (site / name).read_text(encoding="utf-8")
+        switches = dict(re.findall(r'<a href="([^"]*)" hreflang="(en|zh)"', html))
+        assert switches[other] == ("zh" if ".zh." in other else "en")
+        assert own_title in html and other_title not in html, name
+
+
 def test_every_link_of_the_site_leads_to_a_page_and_an_anchor_on_it(site: Path) -> None:
     pages = {path: Page(path) for path in site.rglob("*.html") if path.name != "404.html"}
     missing = []
