@@ -473,23 +473,24 @@ were written after the list of sentences, by people who knew the list, so that m
 situations: something that does not go into something else, an animal that does not cross a road. Only the wordings
 differ. A test holds that no scene comes nearer to one of the sentences than {limit}, as the next section measures it.
 So read these tables as the answer to one question: does a model that has learned a situation in many wordings
-understand it in one more? In {same} % of the pairs (median) a run names the same candidate in both sentences.
+understand it in one more? In {same} % of the pairs (median) it does not: a run names the same candidate in both sentences,
+although they mean different ones.
 
 The next table gives the answer on scenes of the development split, in percent (chance 50; number of runs: {runs}). In
 the first row the scene is worded as in training and the nouns are new to it; in the second, wording and reason are new
 too:"""
 
-_SCENES_EN = """So scenes are learned as wordings. With new nouns most are answered, and a head picks the
-antecedent; in words that training never shows of a scene, little is left. This is why some 3,900 different words did
-not bring the well-known sentences any nearer: an encoder of this size learns several hundred situations by heart before
-it learns what they have in common."""
+_SCENES_EN = """So scenes are learned as wordings. With new nouns, most are answered correctly, and a head picks the antecedent; in
+wordings of a scene that training never shows, little of this is left. This is why some 3,900 different words did not
+bring the well-known sentences any nearer: an encoder of this size learns several hundred situations by heart before it
+learns what they have in common."""
 
 _EVERYDAY_ZH = """## 学过日常场景的运行
 
 这几次运行每种语言还学了一百五十多个[日常场景](../corpus.zh.md#日常场景)。场景写于句子清单之后，作者知道清单，所以许多
 场景说的就是同样的事：一件东西放不进另一件东西，一只动物没有过马路，只是说法不同。按下一节的量法，没有一个场景与任何
 一句的接近度超过 {limit}，这一点由测试保证。所以这几张表回答的是：一种情形，模型学过许多种说法，再换一种说法还懂不懂？
-在 {same} % 的句对中（中位数），同一个运行对两句给出同一个候选。
+在 {same} % 的句对中（中位数）并不懂：两句指的候选不同，同一个运行却给出同一个。
 
 下表用开发集的场景来回答（单位为百分比，随机为 50；运行次数：{runs}）。第一行里，场景的说法与训练时相同，只是名词
 没有在这个场景里出现过；第二行里，说法和理由也是新的："""
