@@ -473,17 +473,17 @@ were written after the list of sentences, by people who knew the list, so that m
 situations: something that does not go into something else, an animal that does not cross a road. Only the wordings
 differ. A test holds that no scene comes nearer to one of the sentences than {limit}, as the next section measures it.
 So read these tables as the answer to one question: does a model that has learned a situation in many wordings
-understand it in one more? In {same} % of the pairs (median) it does not: a run names the same candidate in both sentences,
-although they mean different ones.
+understand it in one more? In {same} % of the pairs (median) it does not: a run names the same candidate in both
+sentences, although they mean different ones.
 
 The next table gives the answer on scenes of the development split, in percent (chance 50; number of runs: {runs}). In
 the first row the scene is worded as in training and the nouns are new to it; in the second, wording and reason are new
 too:"""
 
-_SCENES_EN = """So scenes are learned as wordings. With new nouns, most are answered correctly, and a head picks the antecedent; in
-wordings of a scene that training never shows, little of this is left. This is why some 3,900 different words did not
-bring the well-known sentences any nearer: an encoder of this size learns several hundred situations by heart before it
-learns what they have in common."""
+_SCENES_EN = """So scenes are learned as wordings. With new nouns, most are answered correctly, and a head picks the
+antecedent; in wordings of a scene that training never shows, little of this is left. This is why some 3,900 different
+words did not bring the well-known sentences any nearer: an encoder of this size learns several hundred situations by
+heart before it learns what they have in common."""
 
 _EVERYDAY_ZH = """## 学过日常场景的运行
 
