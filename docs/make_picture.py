@@ -84,7 +84,7 @@ WORDS = {
         scale="attention weight of {pronoun}; under a name, its number. Underlined: the antecedent",
     ),
     "zh": Words(
-        title="{pronoun}关注哪些词：捷径四句只对两句，这个头四句全对",
+        title="{pronoun}关注哪些词：三种捷径四句各对两句，这个头四句全对",
         heuristics=("第一个\n名字", "最近的\n名字", "总选\n{name}"),
         head="这个\n头",
         score="{right}/4",

@@ -112,6 +112,18 @@ def test_negative_drops_stay_inside_the_axis(evidence: Evidence) -> None:
     assert all(axes.get_xlim()[0] < -0.6 for axes in figure.axes[1:])
 
 
+def test_an_edge_that_was_not_measured_is_a_dash_and_no_bar_of_length_0(evidence: Evidence) -> None:
+    cells = {language: dict(kinds) for language, kinds in evidence.causal_cells.items()}
+    cell = cells["en"]["set"]
+    whole = causal.knockout_figure(cells)
+    assert whole is not None and "gold" in cell.knockout["layer"].edges and "–" not in words_of(whole)
+    unmeasured = {edge: loss for edge, loss in cell.knockout["layer"].edges.items() if edge != "gold"}
+    layer = replace(cell.knockout["layer"], edges=unmeasured)
+    cells["en"]["set"] = replace(cell, knockout={**cell.knockout, "layer": layer})
+    partial = causal.knockout_figure(cells)
+    assert partial is not None and "–" in words_of(partial)
+
+
 def test_every_scope_and_matched_edge_is_named(evidence: Evidence) -> None:
     figure = causal.knockout_figure(evidence.causal_cells)
     assert figure is not None

@@ -133,7 +133,9 @@ def test_alignment_is_not_read_where_the_task_is_unsolved(task: float) -> None:
 
 def test_a_model_without_answers_is_not_said_to_answer_wrongly() -> None:
     said = headline_sentence(evidence(en=replace(cell(), task_accuracy=None)))
-    assert said.startswith("In English no answers of the model are measured, so nothing shows that the task is solved")
+    assert said.startswith(
+        "In English these scores hold no answers of the model, so they do not show that the task is solved"
+    )
     assert "rightly" not in said
 
 

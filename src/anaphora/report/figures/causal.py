@@ -45,6 +45,8 @@ def knockout_figure(cells: Groups[CausalCell]) -> Figure | None:
                     colour = _EDGE_COLOURS.get(edge, style.OTHER)
                     form = "hollow bar" if edge.startswith("value_zeroing") else "bar"
                     marks[name, title] = [Mark(loss.drop, loss.interval, colour, form)]
+                elif scope in group.cell.knockout:
+                    marks[name, title] = [Mark(0.0, None, style.MUTED, "not measured")]
     if not marks:
         return None
     return panel_figure(

@@ -23,7 +23,10 @@ from anaphora.report.wording import phrase
 
 @dataclass(frozen=True)
 class Mark:
-    """A number with the ends of its interval, drawn as a "bar", a "hollow bar", a "tick" or a matplotlib marker."""
+    """A number with the ends of its interval, drawn as a "bar", a "hollow bar", a "tick" or a matplotlib marker.
+
+    One that is "not measured" is a dash, so that it is not taken for a bar of length 0.
+    """
 
     value: float
     ends: tuple[float, float] | None
@@ -46,9 +49,9 @@ class Curve:
 Marks = dict[tuple[str, str], list[Mark]]
 _Legend = Sequence[tuple[str, str, str]]
 _ROW_HEIGHT = 0.185
+"""Height in inches of one row of marks."""
 _BELOW = "\x1f"
 """Between a heading and the text of a row in its name; the unit separator is no part of a text."""
-"""Height in inches of one row of marks."""
 _LEGEND_SIGN, _LEGEND_LINE = 0.46, 0.2
 """Inches that the widest sign of a legend takes with the gaps around it, and from one line of a legend to the next."""
 
@@ -163,6 +166,9 @@ def _draw_row(axes: Axes, marks: Sequence[Mark], height: float) -> None:
 def _draw_mark(axes: Axes, mark: Mark, height: float) -> None:
     if mark.form == "tick":
         axes.plot([mark.value] * 2, [height - 0.34, height + 0.34], color=mark.colour, linewidth=1.4)
+        return
+    if mark.form == "not measured":
+        axes.annotate("–", (mark.value, height), (3, 0), textcoords="offset points", va="center", color=mark.colour)
         return
     if mark.form.endswith("bar"):
         hollow = mark.form == "hollow bar"
