@@ -268,7 +268,9 @@ def page(language: str, groups: Sequence[Group]) -> str:
         every = [one for each in group.sentences.values() for one in each]
         parts += [say[group.name].format(same=_same_answers(every), limit=NEAREST_SCENE, runs=len(group.runs))]
         if group.name == EVERYDAY:
-            parts += [scenes_table(group.runs, say), say["scenes"]]
+            parts += [scenes_table(group.runs, say)]
+            if len(groups) > 1:
+                parts += [say["scenes"].format(**_answered_before_and_after(groups))]
         for written in LANGUAGES:
             parts += [f"### {say[written + group.name]}\n\n{summary_table(group.sentences[written], say)}"]
     parts += [say["nearness"].format(**_nearness(groups[0].sentences))]
@@ -402,6 +404,19 @@ def _same_answers(sentences: Sequence[Sentence]) -> str:
     return f"{100 * median(shares):.0f}"
 
 
+def _answered_before_and_after(groups: Sequence[Group]) -> dict[str, str]:
+    """The share of each language's sentences that are answered correctly, in percent: without scenes, and with them."""
+    shares = {
+        f"{language}_{name}": [_measured(group.sentences[language], run)[0] for run in range(len(group.runs))]
+        for name, group in zip(("before", "after"), groups, strict=True)
+        for language in LANGUAGES
+    }
+    return {
+        name: _spread(of_runs).replace(" ", " % ", 1) if len(of_runs) > 1 else f"{_spread(of_runs)} %"
+        for name, of_runs in shares.items()
+    }
+
+
 def _nearness(sentences: dict[str, list[Sentence]]) -> dict[str, str]:
     """Of each language the median and the highest nearness."""
     numbers: dict[str, str] = {}
@@ -415,7 +430,7 @@ _OPENING_EN = """# Forty sentences that people type first
 
 <!-- Written by docs/make_sentences.py; do not edit by hand. -->
 
-[中文](sentences.zh.md)
+**English** | [简体中文](sentences.zh.md)
 
 Textbooks of linguistics, test sets and posts about attention share a stock of sentences: a trophy and a suitcase,
 councilmen and demonstrators, an animal and a street. Whoever tries a model types one of them. Here are forty of this
@@ -424,8 +439,9 @@ in the format of [your own data](../own_data.md)) was fixed before any run was e
 occurs in the built-in corpus; in the other half at least one does not. The first mention is meant as often as the
 second, and all but two in each language come in pairs that differ only in the cue.
 
-The first run is that of the demo, whose scores are in [compositions](compositions.md#results). The others also learned
-[everyday scenes](../corpus.md#everyday-scenes). All learn from the built-in corpus and from nothing else.
+The first group of runs has the recipe of the demo and includes the demo's own run, whose scores are in
+[compositions](compositions.md#results). The second group also learned [everyday scenes](../corpus.md#everyday-scenes).
+All learn from the built-in corpus and from nothing else.
 
 ```bash
 {train}
@@ -436,15 +452,16 @@ _OPENING_ZH = """# 人们最先输入的四十句话
 
 <!-- 由 docs/make_sentences.py 生成，请勿手工修改。 -->
 
-[English](sentences.md)
+[English](sentences.md) | **简体中文**
 
-语言学教科书、测试集和介绍注意力的文章常用同一类句子：奖杯和箱子、议员和示威者、动物和马路。试用模型的人往往先输
-入其中一句。这里中英文各有四十句，都是我们自己的措辞。句子清单（[英文](../sentences/en.jsonl)、[中文](../sentences/zh.jsonl)，格
-式见[自有数据](../own_data.md)）在测量任何模型之前就已确定。其中一半句子的每个词都在内置语料中出现过，另一半至少有
-一个词没有出现过。先行词是前一个提及和后一个提及的次数相同；除每种语言两句以外，其余都是只有线索不同的最小对立对。
+语言学教科书、测试集和介绍注意力的文章常用同一类句子：奖杯和箱子、议员和示威者、动物和马路。
+试用模型的人，往往先输入其中一句。这里每种语言有四十句，都是我们自己的措辞。
+句子清单（[英语](../sentences/en.jsonl)、[汉语](../sentences/zh.jsonl)，格式见[自有数据](../own_data.zh.md)）在测量任何模型之前就已确定。
+其中一半句子的每个词都在内置语料中出现过，另一半至少有一个词没有出现过。
+先行词是前一个提及的句子，与是后一个提及的一样多；除每种语言两句以外，其余都是只有线索不同的最小对立对。
 
-第一次运行就是演示那一次，它的得分见[组合泛化](compositions.zh.md#结果)；其余几次还学了[日常场景](../corpus.zh.md#日常场景)。所有
-运行都只在内置语料上训练。
+第一组运行用演示的配方，其中有演示自己的那一次（得分见[组合泛化](compositions.zh.md#结果)）；
+第二组还学了[日常场景](../corpus.zh.md#日常场景)。所有运行都只在内置语料上训练。
 
 ```bash
 {train}
@@ -453,62 +470,71 @@ _OPENING_ZH = """# 人们最先输入的四十句话
 
 _RESULTS_EN = """## Results
 
-Numbers are in percent: the median over the runs, with the lowest and the highest in brackets. "Head" says how often the
-chosen head gives the antecedent more of the pronoun's weight than the other candidate, and "pairs" how many minimal
+Numbers are in percent: the median over {runs} runs, with the lowest and the highest in brackets. "Head" says how often
+the chosen head gives the antecedent more of the pronoun's weight than the other candidate, and "pairs" how many minimal
 pairs have both answers correct (25 by luck). "Copied" takes the answer of the [nearest training
 sentence](#no-training-sentence-near-them). The last two columns always take the candidate nearest to the pronoun, or
 the first one.
 
 A word that training never shows is split into subwords, down to single letters; in Chinese a character may be
-completely unknown. The model does not understand it. Then answer and head often disagree: the answer is the mean score
-of a candidate's subwords, and the model was never trained on these. But knowing every word is not enough. The corpus
-teaches which of two people a reason is about and which class of things a predicate suits; nothing in it says that a big
-trophy does not fit into a suitcase. In {same} % of the pairs (median) a run names the same candidate in both sentences:
-what differs between them does not change its answer."""
+completely unknown, and the tables list unknown stretches of text, which need not be words. The model does not
+understand them. Then answer and head often disagree: the answer is the mean score of a candidate's subwords, and the
+model was never trained on these. But knowing every word is not enough. The corpus teaches which of two people a reason
+is about and which class of things a predicate suits; nothing in it says that a big trophy does not fit into a suitcase.
+In {same} % of the pairs (median) a run names the same candidate in both sentences: what differs between them does not
+change its answer."""
 
 _EVERYDAY_EN = """## With everyday scenes
 
-These runs also learned more than 150 [everyday scenes](../corpus.md#everyday-scenes) in each language. The scenes
-were written after the list of sentences, by people who knew the list, so that many of them are about the same
-situations: something that does not go into something else, an animal that does not cross a road. Only the wordings
-differ. A test holds that no scene comes nearer to one of the sentences than {limit}, as the next section measures it.
-So read these tables as the answer to one question: does a model that has learned a situation in many wordings
-understand it in one more? In {same} % of the pairs (median) it does not: a run names the same candidate in both
-sentences, although they mean different ones.
+These runs also learned more than 150 [everyday scenes](../corpus.md#everyday-scenes) in each language. The scenes were
+written after the list of sentences, by people who knew the list, so that many of them are about the same situations:
+something that does not go into something else, an animal that does not cross a road. Only the wordings differ. A test
+compares the bare wordings of the scenes, with their gaps unfilled, with the sentences: none comes nearer than {limit}.
+A training sentence that fills the gaps can come nearer (the last column of the tables below). So read these tables as
+the answer to one question: does a model that has learned a situation in many wordings understand it in one more? In
+{same} % of the pairs (median) it does not: a run names the same candidate in both sentences, although they mean
+different ones.
 
 The next table gives the answer on scenes of the development split, in percent (chance 50; number of runs: {runs}). In
 the first row the scene is worded as in training and the nouns are new to it; in the second, wording and reason are new
 too:"""
 
 _SCENES_EN = """So scenes are learned as wordings. With new nouns, most are answered correctly, and a head picks the
-antecedent; in wordings of a scene that training never shows, little of this is left. This is why some 3,900 different
-words did not bring the well-known sentences any nearer: an encoder of this size learns several hundred situations by
-heart before it learns what they have in common."""
+antecedent; in wordings of a scene that training never shows, less of this is left. With some 3,900 English and 2,800
+Chinese words, the runs with everyday scenes answer {en_after} of the forty English sentences correctly, those without
+scenes {en_before}; of the Chinese ones, {zh_after} and {zh_before}. So an encoder of this size learns several hundred
+situations by heart before it learns what they have in common."""
 
 _EVERYDAY_ZH = """## 学过日常场景的运行
 
-这几次运行每种语言还学了一百五十多个[日常场景](../corpus.zh.md#日常场景)。场景写于句子清单之后，作者知道清单，所以许多
-场景说的就是同样的事：一件东西放不进另一件东西，一只动物没有过马路，只是说法不同。按下一节的量法，没有一个场景与任何
-一句的接近度超过 {limit}，这一点由测试保证。所以这几张表回答的是：一种情形，模型学过许多种说法，再换一种说法还懂不懂？
+这些运行每种语言还学了一百五十多个[日常场景](../corpus.zh.md#日常场景)。场景写于句子清单之后，作者知道清单，
+所以许多场景说的就是同样的事：一件东西放不进另一件东西，一只动物没有过马路，只是说法不同。
+有一项测试拿场景的原文（空位未填，汉语逐字比较）与这些句子相比，接近度都不超过 {limit}；
+填好空位的训练句子可以更近（见下面各表的最后一栏）。
+所以这几张表回答的是：一种情形，模型学过许多种说法，再换一种说法还懂不懂？
 在 {same} % 的句对中（中位数）并不懂：两句指的候选不同，同一个运行却给出同一个。
 
-下表用开发集的场景来回答（单位为百分比，随机为 50；运行次数：{runs}）。第一行里，场景的说法与训练时相同，只是名词
-没有在这个场景里出现过；第二行里，说法和理由也是新的："""
+下表用开发集的场景来回答（单位为百分比，随机水平为 50；运行次数：{runs}）。
+第一行里，场景的说法与训练时相同，只是名词没有在这个场景里出现过；第二行里，说法和理由也是新的："""
 
-_SCENES_ZH = """可见，场景是当作说法背下来的：换了名词，大多数仍能答对，也有一个头指向先行词；换一种训练中没有的说法，就
-所剩无几。所以，训练中虽然多了约 2,800 个不同的词，模型在那些人们熟知的句子上仍没有进步：这样大小的编码器，是先把几百种
-情形背下来，而不是先学会它们的共同点。"""
+_SCENES_ZH = """可见，场景是当作说法背下来的：换了名词，大多数仍能答对，也有一个头选中先行词；
+换一种训练中没有的说法，就差得多。
+学过日常场景的运行认识约 3,900 个英语词和 2,800 个汉语词，
+四十句英语答对 {en_after}（没有学过场景的是 {en_before}），
+四十句汉语答对 {zh_after}（没有学过场景的是 {zh_before}）。
+所以，这样大小的编码器，是先把几百种情形背下来，而不是先学会它们的共同点。"""
 
 _RESULTS_ZH = """## 结果
 
-单位为百分比：各运行的中位数，括号内是最低值和最高值。“注意力头”一栏是所选的头给先行词的权重大于另一个候选的比例，“成
-对”一栏是两句都答对的最小对立对的比例（随机为 25），“照搬”一栏照搬[最接近的训练句子](#与训练句子的距离)的答案。最
-后两栏总是选离代词最近的候选，或总是选第一个候选。
+单位为百分比：{runs} 次运行的中位数，括号里是最低值和最高值。
+“头选中先行词”一栏，是选定的头给先行词的权重大于另一个候选的句子所占的比例；
+“两句都对”一栏，是两句都答对的最小对立对所占的比例（随机水平为 25）；
+“照搬”一栏照搬[最接近的训练句子](#与训练句子的距离)的答案。最后两栏总是选离代词最近的候选，或总是选第一个候选。
 
-训练中从未出现的词会被拆成子词，英文甚至会拆到单个字母，中文的字甚至可能完全未知，模型并不理解它。这时答案和注意力头
-常常不一致：答案取候选各子词得分的平均值，而模型从未在这些子词上训练过。但认识每个词还不够：语料教的是一个理由说的是
-两个人中的哪一个，以及一个谓语适合哪一类事物；太大的奖杯放不进箱子，语料里并没有写。在 {same} % 的句对中
-（中位数），同一个运行对两句给出同一个候选：两句之间的差别没有改变它的答案。"""
+训练中从未出现的词会拆成子词，英语甚至会拆到单个字母；汉语的字甚至可能完全未知，表中列出的是未知的片段，不一定是词。
+模型不理解它们。这时回答和头常常不一致：回答取候选各子词得分的平均值，而模型从未在这些子词上训练过。
+但认识每个词还不够：语料教的是一个理由说的是两个人中的哪一个，以及一个谓语适合哪一类事物；太大的奖杯放不进箱子，语料里并没有写。
+在 {same} % 的句对中（中位数），同一个运行对两句给出同一个候选：两句之间的差别没有改变它的回答。"""
 
 _NEARNESS_EN = """## No training sentence near them
 
@@ -521,10 +547,10 @@ same structure, in which only the names and the words differ."""
 
 _NEARNESS_ZH = """## 与训练句子的距离
 
-下面各表最后一栏把每个句子与同一语言的全部训练句子相比，每个运行用它自己的语料：遮住候选和代词，数出最少要插入、
-删除或替换几个词。接近度是 1 减去这个数与较长句子词数之比，训练句子本身为 1。就演示的语料而言，英文的中位数是
-{en_median}，中文是 {zh_median}；最高分别是 {en_most} 和 {zh_most}。最接近的是
-“Tom was pushed by Bob because he was angry”和它的主动形式：语料中有许多结构相同的句子，只是名字和词不同。"""
+下面各表最后一栏把每个句子与同一语言的全部训练句子相比，每个运行用它自己的语料：遮住候选和代词，
+数出最少要插入、删除或替换几个词。接近度是 1 减去这个数与较长句子词数之比，训练句子本身为 1。
+就演示的语料而言，英语的中位数是 {en_median}，汉语是 {zh_median}；最高分别是 {en_most} 和 {zh_most}。
+最接近的是“Tom was pushed by Bob because he was angry”和它的主动形式：语料中有许多结构相同的句子，只是名字和词不同。"""
 
 PHRASES = {
     "en": {
@@ -557,15 +583,15 @@ PHRASES = {
         "answer_and_head": "answer and head right",
         "pairs": "pairs",
         "chance": "chance",
-        "nearest": "nearest name",
-        "first": "first name",
+        "nearest": "nearest candidate",
+        "first": "first candidate",
         "number": "",
         "sentence": "sentence",
-        "answers": "answers",
+        "answers": "answers (runs)",
         "right_answers": "the answer is",
         "weights": "head's weight",
         "right_heads": "the head is",
-        "unknown": "unknown words",
+        "unknown": "unknown words or stretches",
         "near": "nearness",
         "none": "none of them",
         "no_word": "none",
@@ -579,40 +605,40 @@ PHRASES = {
         "results": _RESULTS_ZH,
         "everyday": _EVERYDAY_ZH,
         "scenes": _SCENES_ZH,
-        "enanswers": "英文：答案正确",
-        "enheads": "注意力头指向先行词",
-        "zhanswers": "中文：答案正确",
-        "zhheads": "注意力头指向先行词",
+        "enanswers": "英语：回答正确",
+        "enheads": "头选中先行词",
+        "zhanswers": "汉语：回答正确",
+        "zhheads": "头选中先行词",
         "everyday_row": "名词是新的",
         f"{REWORDED}_row": "名词、说法和理由都是新的",
         "nearness": _NEARNESS_ZH,
         "allresults": "全部句子：",
         "alleveryday": "学过日常场景的运行，全部句子：",
-        "en": "英文",
-        "zh": "中文",
-        "enresults": "英文",
-        "zhresults": "中文",
-        "eneveryday": "英文，学过日常场景",
-        "zheveryday": "中文，学过日常场景",
+        "en": "英语",
+        "zh": "汉语",
+        "enresults": "英语",
+        "zhresults": "汉语",
+        "eneveryday": "英语，学过日常场景",
+        "zheveryday": "汉语，学过日常场景",
         "copied": "照搬",
         "known": "每个词都认识",
         "cut": "有不认识的词",
         "both": "全部",
         "sentences": "句数",
-        "answer": "答案正确",
-        "head": "注意力头指向先行词",
-        "answer_and_head": "答案和头都正确",
-        "pairs": "成对",
-        "chance": "随机",
-        "nearest": "最近的名称",
-        "first": "第一个名称",
+        "answer": "回答正确",
+        "head": "头选中先行词",
+        "answer_and_head": "回答和头都正确",
+        "pairs": "两句都对",
+        "chance": "随机水平",
+        "nearest": "最近的候选",
+        "first": "第一个候选",
         "number": "",
         "sentence": "句子",
-        "answers": "答案",
-        "right_answers": "答案",
+        "answers": "模型的回答（运行数）",
+        "right_answers": "回答",
         "weights": "头的权重",
-        "right_heads": "头",
-        "unknown": "不认识的词",
+        "right_heads": "头选得",
+        "unknown": "不认识的词或片段",
         "near": "接近度",
         "none": "都不是",
         "no_word": "无",
