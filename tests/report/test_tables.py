@@ -103,8 +103,8 @@ def test_languages_of_one_case_share_a_sentence() -> None:
     assert said == (
         "In English and Chinese, layer 2 head 0 picks the antecedent (gives it more weight than every other "
         "candidate) in 97 % (English) and 95 % (Chinese) of unseen items (chance 45 %), above every baseline and the "
-        "95th percentile of untrained models; this shows what the head attends to, not that the model uses it: that "
-        "takes the causal tests."
+        "95th percentile of untrained models; this shows what the head attends to; whether the model uses it is for "
+        "the causal tests and the verdict."
     )
 
 

@@ -111,7 +111,10 @@ def load(settings: data_settings.Data) -> Corpus:
         UserError: a file is missing or wrong, or the cache cannot be read or written.
     """
     if isinstance(settings, data_settings.NoData):
-        raise UserError("pretrained weights come without data; name a corpus, for instance data=gap data.path=...")
+        raise UserError(
+            "pretrained weights come without data; name a corpus where the command takes one, for instance data=gap "
+            "data.path=...; reports and trained controls need a run that was trained here"
+        )
     fingerprint = _fingerprint(settings)
     directory = cache_folder() / f"{settings.kind}-{fingerprint}"
     remove_leftovers(cache_folder(), depth=0)  # also where nothing is written: another process may have finished it
