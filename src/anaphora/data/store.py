@@ -112,8 +112,8 @@ def load(settings: data_settings.Data) -> Corpus:
     """
     if isinstance(settings, data_settings.NoData):
         raise UserError(
-            "pretrained weights come without data; name a corpus where the command takes one, for instance data=gap "
-            "data.path=...; reports and trained controls need a run that was trained here"
+            "pretrained weights come without data; name a corpus, for instance data=gap data.path=... (report and "
+            "evidence need a run that was trained here)"
         )
     fingerprint = _fingerprint(settings)
     directory = cache_folder() / f"{settings.kind}-{fingerprint}"
