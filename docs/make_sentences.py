@@ -329,10 +329,10 @@ def _measured(sentences: Sequence[Sentence], run: int) -> tuple[float, ...]:
     return (*right.mean(axis=0).tolist(), float(right.all(axis=1).mean()), float(np.mean(whole)))
 
 
-def _spread(shares: Sequence[float]) -> str:
-    """Shares in percent: their median, the lowest and the highest."""
+def _spread(shares: Sequence[float], unit: str = "") -> str:
+    """Shares in percent: their median with a unit, the lowest and the highest."""
     ends = f" ({100 * min(shares):.0f}–{100 * max(shares):.0f})" if len(shares) > 1 else ""
-    return f"{100 * median(shares):.0f}{ends}"
+    return f"{100 * median(shares):.0f}{unit}{ends}"
 
 
 def scenes_table(runs: Sequence[OpenRun], say: dict[str, str]) -> str:
@@ -411,10 +411,7 @@ def _answered_before_and_after(groups: Sequence[Group]) -> dict[str, str]:
         for name, group in zip(("before", "after"), groups, strict=True)
         for language in LANGUAGES
     }
-    return {
-        name: _spread(of_runs).replace(" ", " % ", 1) if len(of_runs) > 1 else f"{_spread(of_runs)} %"
-        for name, of_runs in shares.items()
-    }
+    return {name: _spread(of_runs, " %") for name, of_runs in shares.items()}
 
 
 def _nearness(sentences: dict[str, list[Sentence]]) -> dict[str, str]:
@@ -534,7 +531,7 @@ _RESULTS_ZH = """## 结果
 
 训练中从未出现的词会拆成子词，英语有时拆到单个字母；汉语里有的字模型完全不认识，表中列出的是未知的片段，不一定是词。
 模型不理解它们。这时回答和头常常不一致：回答取候选各子词得分的平均值，而模型从未在这些子词上训练过。
-但认识每个词还不够：语料教的是：一个理由说的是两人中的哪一个，一个谓语适合哪一类事物；太大的奖杯放不进箱子，语料里并没有写。
+但认识每个词还不够。语料教的是，一个理由说的是两人中的哪一个，一个谓语适合哪一类事物；太大的奖杯放不进箱子，语料里并没有写。
 在 {same} % 的最小对立对中（中位数），同一个运行对两句给出同一个候选：两句之间的差别没有改变它的回答。"""
 
 _NEARNESS_EN = """## No training sentence near them

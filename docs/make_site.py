@@ -34,7 +34,7 @@ _BREAK = re.compile(r"(?<=[\u2014-\u2026\u3000-\u9fff\uff00-\uffef])\n(?=[\u2014
 _CHINESE = "中文"
 """The section of the navigation whose pages are Chinese."""
 _REFERENCE = "查"
-_ENGLISH_ALONE = {
+_ENGLISH_ONLY = {
     "settings.md": "设置（英文）",
     "python.md": "Python 接口（英文）",
     "contributing.md": "参与开发（英文）",
@@ -42,7 +42,7 @@ _ENGLISH_ALONE = {
     "changes.md": "更新记录（英文）",
 }
 """Pages that have no Chinese twin, and what the Chinese section of reference calls them."""
-_TWIN = re.compile(r"(\.zh)?\.md$")
+_SUFFIX = re.compile(r"(\.zh)?\.md$")
 _CODE = re.compile(r"(^```.*?^```$)", re.DOTALL | re.MULTILINE)
 _LINK = re.compile(r"(!?)\[([^][]*)\]\(([^)#\s]*)(#[^)\s]*)?\)")
 
@@ -85,13 +85,13 @@ def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
 
 
 def on_nav(nav: Navigation, **_: object) -> None:
-    """The pages of one language follow each other; the Chinese ones also name what there is in English alone."""
+    """The pages of one language follow each other; the Chinese ones also name what there is in English only."""
     for page, following in pairwise(nav.pages):
         if _language(page) != _language(following):
             page.next_page = following.previous_page = None
     urls = {page.file.src_uri: page.url for page in nav.pages}
     reference = next(section for section in _chinese(nav).children if section.title == _REFERENCE)
-    reference.children += [Link(title, urls[uri]) for uri, title in _ENGLISH_ALONE.items()]
+    reference.children += [Link(title, urls[uri]) for uri, title in _ENGLISH_ONLY.items()]
 
 
 def on_page_context(context: dict[str, Any], page: Page, config: MkDocsConfig, nav: Navigation) -> dict[str, Any]:
@@ -99,10 +99,9 @@ def on_page_context(context: dict[str, Any], page: Page, config: MkDocsConfig, n
     own = _language(page)
     other = "en" if own == "zh" else "zh"
     urls = {each.file.src_uri: each.url for each in nav.pages}
-    twin = {each.file.src_uri: each.url for each in nav.pages if _language(each) == other}
     homes = {"en": urls["index.md"], "zh": urls["index.zh.md"]}
-    named = re.sub(_TWIN, ".md" if own == "zh" else ".zh.md", page.file.src_uri)
-    links = {own: page.url, other: twin.get(named, homes[other])}
+    twin_uri = _SUFFIX.sub(".md" if own == "zh" else ".zh.md", page.file.src_uri)
+    links = {own: page.url, other: urls.get(twin_uri, homes[other])}
     config.extra["homepage"] = homes[own]
     config.extra["alternate"] = [{**choice, "link": links[choice["lang"]]} for choice in config.extra["alternate"]]
     items = _chinese(nav).children if own == "zh" else [item for item in nav.items if item is not _chinese(nav)]
