@@ -552,7 +552,7 @@ _NEARNESS_ZH = """## 与训练句子的距离
 就演示的语料而言，英语的中位数是 {en_median}，汉语是 {zh_median}；最高分别是 {en_most} 和 {zh_most}。
 最接近的是“Tom was pushed by Bob because he was angry”和它的主动形式：语料中有许多结构相同的句子，只是名字和词不同。
 
-表中先行词用粗体，代词用斜体；头的权重是各次运行的中位数。"""
+表中粗体是先行词，斜体或加点线的是代词；头的权重是各次运行的中位数。"""
 
 PHRASES = {
     "en": {
@@ -647,7 +647,7 @@ PHRASES = {
         "comma": "、",
         "right": "正确",
         "wrong": "错误",
-        "some": "{runs} 次中 {right} 次正确",
+        "some": "{right}/{runs} 正确",
     },
 }
 
