@@ -157,6 +157,19 @@ def test_the_sum_over_a_candidates_words_stands_under_it() -> None:
     assert "0.00" not in drawn
 
 
+def test_every_picture_of_weights_has_one_scale_from_0_to_1() -> None:
+    heat_map = maps.heat_map_figure(["she", "saw", "him"], np.full((3, 3), 0.1), "")
+    pale, dark = (
+        maps.pronoun_row_figure(["Ann", "saw", "her"], [weight, 0.0, 0.0], 2, [0], [], "") for weight in (0.2, 0.8)
+    )
+    quad = maps.quad_figure([cell(ENGLISH, 7, 10, 10)])
+    assert "1" in words_of(pale)
+    assert "1" in words_of(quad)
+    assert heat_map.axes[1].collections[0].get_clim() == (0.0, 1.0)
+    heights = [max(patch.get_height() for patch in figure.axes[0].patches) for figure in (pale, dark)]
+    assert heights[0] < heights[1]
+
+
 def test_a_long_sentence_goes_on_in_the_next_line_within_the_page() -> None:
     short, long = GALLERY["row, Chinese"](), GALLERY["row, three lines"]()
     assert long.get_figwidth() <= 7.0

@@ -29,7 +29,7 @@ from anaphora.report.figures.sheet import (
     draw_underline,
     finite_array,
     role_frame,
-    round_up,
+    scale_end,
     scale_width,
     text_width,
     weight_text,
@@ -72,7 +72,7 @@ def heat_map_figure(
 
     Args:
         words: W words, Chinese or English.
-        weights: (W, W), finite and at least 0; the colour scale begins at 0 and ends at the next round number.
+        weights: (W, W), finite and at least 0; the colour scale runs from 0 to 1.
         title: stands above the map.
         pronoun: index of the word whose row is framed, with the candidates' cells in it; of several, all their rows.
         antecedents: the candidates that are right.
@@ -87,7 +87,7 @@ def heat_map_figure(
     roles = WordRoles(count, pronoun, antecedents, distractors, attending)
     labels = [drawable_text(word) for word in words]
     cell, size = next((cell, size) for most, cell, size in _CELL_SIZES if count <= most)
-    top = round_up(float(values.max()))
+    top = scale_end(float(values.max()))
 
     wide = max(text_width(label, size, bold=True) for label in labels)
     tall = max(_column_label_height(label, size) for label in labels)
@@ -160,7 +160,7 @@ def pronoun_row_figure(
     margin, tallest, foot = 0.15, 0.45, 0.42
     caption = phrase("figures", "row_caption" if attending == "pronoun" else "word_caption")
     lines = strip.lines(style.DOUBLE_COLUMN - 2 * margin, least=0.27)
-    top = round_up(float(strip.weights.max()))
+    top = scale_end(float(strip.weights.max()))
     rises = [max(float(strip.weights[index]) for index, _, _ in line.places) / top * tallest + 0.2 for line in lines]
     content = max(*(line.length for line in lines), scale_width(caption))
     heading = Heading(wrapped_title(title, content), strip.roles)
@@ -213,7 +213,7 @@ def quad_figure(cells: Sequence[QuadCell], title: str = "") -> Figure:
         )
         for cell in cells
     ]
-    top = round_up(max(float(strip.weights.max()) for strip in strips))
+    top = scale_end(max(float(strip.weights.max()) for strip in strips))
     margin, gutter, header, foot = 0.15, 0.3, 0.27, 0.42
     caption = phrase("figures", "quad_caption")
     inner = max((style.DOUBLE_COLUMN - 2 * margin - (side - 1) * gutter) / side, 2.0)

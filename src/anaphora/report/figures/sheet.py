@@ -187,9 +187,13 @@ def weight_text(weight: float) -> str:
     return f"{weight:.2f}"
 
 
-def round_up(weight: float) -> float:
-    """The round number at which a scale that holds `weight` ends."""
-    return next((top for top in (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0) if weight <= top), weight)
+def scale_end(greatest: float) -> float:
+    """Where the colour scale of a picture ends whose greatest weight is `greatest`.
+
+    At 1, so that a weight looks the same in every picture and a diffuse head looks diffuse; beyond 1 only for values
+    that are not shares of a row.
+    """
+    return max(1.0, greatest)
 
 
 _BREAKABLE = re.compile(

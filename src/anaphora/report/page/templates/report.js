@@ -18,13 +18,13 @@
   const at = (name) => document.getElementById(name);
   const languages = data.languages;
   const say = (name, values = {}) => data.phrases[name].replace(/\{(\w+)\}/g, (_, key) => values[key]);
-  // Of the map's own greatest weight, of 1 in every map, or a logarithmic scale, on which small weights can be told apart.
-  const COLOURS = ["fitted", "whole", "log"];
+  // Up to 1 in every map, up to the map's own greatest weight, or a logarithmic scale, on which small weights can be told apart.
+  const COLOURS = ["whole", "fitted", "log"];
   const LABELLED = 11; // pixels of a cell from which on the map's rows and columns are named
 
   // What is seen; all of it stands in the address, so that a view has a link.
   const view = { s: sentences[0].id, map: "raw", layer: data.head.layer ?? 0, head: data.head.head ?? 0, word: null, to: null,
-                 special: true, colours: "fitted", q: "", language: "", kind: "", result: "" };
+                 special: true, colours: "whole", q: "", language: "", kind: "", result: "" };
   let shown = null;   // {sentence, names, shape, bytes} of the map that is drawn
   let hovered = null; // word under the pointer
   let cell = null;    // [row, column] of the map under the pointer
@@ -49,7 +49,7 @@
     const parts = new URLSearchParams({ s: view.s, map: view.map, layer: view.layer, head: view.head });
     if (view.word !== null) parts.set("word", view.word);
     if (view.word !== null && view.to !== null) parts.set("to", view.to);
-    if (view.colours !== "fitted") parts.set("colours", view.colours);
+    if (view.colours !== "whole") parts.set("colours", view.colours);
     if (!view.special) parts.set("special", "drop");
     for (const name of ["q", "language", "kind", "result"]) if (view[name]) parts.set(name, view[name]);
     return "#view&" + parts.toString();
