@@ -7,6 +7,7 @@ import importlib
 import importlib.util
 import json
 import os
+import pkgutil
 import re
 import shlex
 import subprocess
@@ -42,6 +43,9 @@ COMMAND = re.compile(r"\.venv/bin/(?:python|torchrun(?: --[\w-]+=\S+)+) (scripts
 TEST = re.compile(r"(tests/[\w/]+\.py)::(\w+)")
 PICTURE = re.compile(r"!\[[^]]+\]\(([^)]+)\)")
 INTERVAL = re.compile(r"\[-?\d[\d.]*,\s+[-+]?\d[\d.]*\]")
+
+
+DOTTED_NAME = re.compile(r"`(anaphora(?:\.\w+)+)")
 
 
 def commands(page: Path) -> list[str]:
@@ -82,6 +86,12 @@ def test_every_test_that_a_page_names_is_there() -> None:
     assert len(named) > 20
     absent = [(file, test) for file, test in named if f"def {test}(" not in (ROOT / file).read_text(encoding="utf-8")]
     assert absent == []
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page.name != "CHANGELOG.md"], ids=lambda page: page.name)
+def test_every_module_and_function_that_a_page_names_is_there(page: Path) -> None:
+    for name in DOTTED_NAME.findall(page.read_text(encoding="utf-8")):
+        assert pkgutil.resolve_name(name) is not None
 
 
 @pytest.mark.parametrize("command", COMMANDS)
