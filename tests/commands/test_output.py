@@ -55,7 +55,7 @@ def no_work(monkeypatch: pytest.MonkeyPatch) -> None:
         raise AssertionError("the work has begun")
 
     commands = ("commands.antecedents", "commands.corpus", "commands.evaluate")
-    for place in ("runs.items", "analysis.tasks.extraction", *commands, "studies.measures"):
+    for place in ("runs.items", "analysis.tasks.extraction", *commands):
         monkeypatch.setattr(f"anaphora.{place}.load_corpus", refuse)
     monkeypatch.setattr("anaphora.commands.export.to_bert", refuse)
     monkeypatch.setattr("anaphora.training.run.prepare_examples", refuse)

@@ -38,7 +38,7 @@ def test_the_mean_over_ranks_is_the_loss_of_the_batch_and_its_gradient(
     task: str, ranks: int, tiny: Callable[..., Config], settings: Callable[..., Config], tmp_path: Path
 ) -> None:
     config = tiny(tmp_path, "batching.tokens=192", "batching.row_tokens=48", *TASKS[task])
-    config, tokenizer, training, _ = prepare_examples(config, None)
+    config, tokenizer, training = prepare_examples(config, None)[:3]
     pairs = None
     if config.task.minimal_pair_contrast:
         training = EncodedSplit(in_minimal_pairs(training.examples), tokenizer)

@@ -25,6 +25,7 @@ from anaphora.report.figures.files import save_figure
 from anaphora.report.terminal import in_language_of_messages, print_phrase
 from anaphora.report.wording import phrase
 from anaphora.runs.directory import results_folder
+from anaphora.runs.items import corpus_of
 from anaphora.settings.commands.analysis import AntecedentSelection
 from anaphora.settings.data import Data
 
@@ -54,7 +55,7 @@ def measure_antecedents(settings: AntecedentSelection) -> dict[str, Any]:
 def _measure_antecedents(
     model: OpenRun | TransformersModel, source: Data, settings: AntecedentSelection, folder: Path
 ) -> dict[str, Any]:
-    corpus = load_corpus(source)
+    corpus = corpus_of(model.run) if isinstance(model, OpenRun) and not settings.data else load_corpus(source)
     examples = {name: corpus.examples(name) for name in ("dev", settings.split)}
     mentions = {name: with_preceding_antecedent(split, name) for name, split in examples.items()}
     development, measured = mentions.values()

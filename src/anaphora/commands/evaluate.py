@@ -24,7 +24,7 @@ from anaphora.data.text import evenly_sampled
 from anaphora.report.terminal import in_language_of_messages, print_phrase
 from anaphora.report.wording import label, phrase
 from anaphora.runs.directory import Run, load
-from anaphora.runs.items import encode, evaluation_splits
+from anaphora.runs.items import corpus_of, encode, evaluation_splits
 from anaphora.settings.commands.analysis import Evaluation
 from anaphora.settings.data import LabelledText, TextCorpus
 from anaphora.settings.model.prediction import Label, NoPrediction
@@ -83,7 +83,7 @@ def print_accuracy(run: str, split: str, rows: Sequence[Mapping[str, Any]]) -> N
 def evaluate_texts(run: Run, settings: Evaluation, folder: Path) -> None:
     """Label every text of a split beside a bag of words, or report the perplexity of masked tokens."""
     source = settings.data or run.config.data
-    corpus = load_corpus(source)
+    corpus = load_corpus(settings.data) if settings.data else corpus_of(run)
     limit = settings.items or run.config.trainer.limit_items
     training, development = (corpus.texts(name) for name in ("train", "dev"))
     texts = evenly_sampled(corpus.texts(settings.split), limit)

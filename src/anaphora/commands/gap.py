@@ -41,6 +41,7 @@ from anaphora.data.store import load as load_corpus
 from anaphora.report.terminal import in_language_of_messages, print_phrase
 from anaphora.report.wording import label, labels, phrase, translated
 from anaphora.runs.directory import Run, load
+from anaphora.runs.items import corpus_of
 from anaphora.settings.commands.analysis import NameDecisions
 from anaphora.settings.data import Data, ExternalCorpus
 from anaphora.settings.model.encoder import check_length
@@ -128,7 +129,7 @@ def evaluate_folds(runs: Sequence[Run], data: Data, exchanged: bool = False) -> 
     for run in sorted(runs, key=lambda one: (fold_of(one), one.config.seed)):
         fold = fold_of(run)
         held_out = load_corpus(replace(data, fold=fold)).examples("dev") if isinstance(data, ExternalCorpus) else []
-        if _texts(held_out) != _texts(load_corpus(run.config.data).examples("dev")):
+        if _texts(held_out) != _texts(corpus_of(run).examples("dev")):
             raise _other_data_error(run)
         examples_of[fold] = require_two_names(held_out)
         decisions.setdefault(fold, []).append(_decisions(run, examples_of[fold], exchanged))
@@ -174,7 +175,7 @@ def _refuse_training_items(run: Run, examples: Sequence[Example]) -> None:
     Raises:
         UserError: there is one.
     """
-    if _texts(examples) & _texts(load_corpus(run.config.data).examples("train")):
+    if _texts(examples) & _texts(corpus_of(run).examples("train")):
         raise _other_data_error(run)
 
 

@@ -15,11 +15,11 @@ from anaphora.base.console import print_table, working
 from anaphora.base.errors import UserError
 from anaphora.commands.cross_validate import percent_cell
 from anaphora.commands.shared import TableFile, load_runs, policy_name
-from anaphora.data.store import load as load_corpus
 from anaphora.data.text import evenly_sampled
 from anaphora.report.numbers import format_range
 from anaphora.report.terminal import in_language_of_messages
 from anaphora.report.wording import label, phrase
+from anaphora.runs.items import corpus_of
 from anaphora.settings.commands.analysis import LabelTable
 from anaphora.settings.model.prediction import Label
 
@@ -39,7 +39,7 @@ def compare_labels(settings: LabelTable) -> list[dict[str, Any]]:
             )
     require_same_recipe(runs)
     first = runs[0]
-    corpus = load_corpus(first.config.data)
+    corpus = corpus_of(first)
     training, development = corpus.texts("train"), corpus.texts("dev")
     texts = evenly_sampled(corpus.texts(settings.split), first.config.trainer.limit_items)
     if not texts:

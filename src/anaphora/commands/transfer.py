@@ -28,6 +28,7 @@ from anaphora.data.example import Example
 from anaphora.data.store import load as load_corpus
 from anaphora.report.terminal import print_phrase
 from anaphora.runs.directory import Run
+from anaphora.runs.items import corpus_of
 from anaphora.settings.commands.analysis import Transfer
 from anaphora.settings.data import TextCorpus
 
@@ -50,7 +51,7 @@ def transfer(settings: Transfer) -> list[dict[str, Any]]:
         )
     with working("reading the data") as progress:
         examples = load_corpus(settings.data).examples(settings.split)
-        corpora = {_training_split_key(run): load_corpus(run.config.data) for run in runs}
+        corpora = {_training_split_key(run): corpus_of(run) for run in runs}
         training = [corpus.examples("train") for corpus in corpora.values()]
         # A run's own test split is as unseen as any: nothing was learned or chosen on it.
         splits = [corpus.examples(part) for corpus in corpora.values() for part in ("train", "dev")]

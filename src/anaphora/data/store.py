@@ -88,6 +88,11 @@ class Corpus:
         lengths: NDArray[np.int64] = compute.utf8_length(self._table(split).column("text")).to_numpy().astype(np.int64)
         return lengths
 
+    def training_texts_digest(self) -> str:
+        """A digest of the texts of the training split, in whatever order: by it a run knows what it was trained on."""
+        texts = sorted(self._table("train").column("text").to_pylist())
+        return hashlib.sha256("\n".join(texts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
     @property
     def filled_splits(self) -> list[str]:
         """The names of the splits that are not empty."""

@@ -304,6 +304,7 @@ _RECORD = {
     "train_seconds?": float,
     "curves_seconds?": float,
     "computed_with?": dict,
+    "training_texts?": str,
     "diverged?": bool,
     "best_validation?": int,
     "validations": [{str: float}],

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from anaphora.base.errors import UserError
 from anaphora.data.batches.encoded import EncodedSplit
 from anaphora.data.example import Example, sample_quads
+from anaphora.data.store import Corpus
 from anaphora.data.store import load as load_corpus
-from anaphora.runs.directory import Run
-from anaphora.settings.data import Data, TextCorpus
+from anaphora.runs.directory import Run, training_record
+from anaphora.settings.data import Data, ExternalCorpus, TextCorpus
 from anaphora.settings.model.encoder import check_length
 
 
@@ -24,6 +25,24 @@ class EvaluationSplits:
     split: str
 
 
+def corpus_of(run: Run) -> Corpus:
+    """The corpus that a run was trained on.
+
+    Raises:
+        UserError: its file has changed, or another one lies where the command runs: items that the run was trained on
+            could be taken for unseen ones.
+    """
+    corpus = load_corpus(run.config.data)
+    if isinstance(run.config.data, ExternalCorpus):
+        recorded = training_record(run.directory).get("training_texts")
+        if recorded is not None and recorded != corpus.training_texts_digest():
+            raise UserError(
+                f"data.path ({run.config.data.path}) does not hold the training split of run {run.name}; restore the "
+                "file, work in the folder of the training, or measure other items with data= and output="
+            )
+    return corpus
+
+
 def evaluation_splits(run: Run, split: str, data: Data | None = None, items: int | None = None) -> EvaluationSplits:
     """The splits that a command works on.
 
@@ -34,7 +53,7 @@ def evaluation_splits(run: Run, split: str, data: Data | None = None, items: int
         items: at most so many of each split, by default as many as the run was limited to.
 
     Raises:
-        UserError: the data ask no question about a pronoun, or the split is empty.
+        UserError: the data ask no question about a pronoun, the split is empty, or the run's own data have changed.
     """
     source: Data = data or run.config.data
     if isinstance(source, TextCorpus):
@@ -42,7 +61,7 @@ def evaluation_splits(run: Run, split: str, data: Data | None = None, items: int
         raise UserError(
             f"{subject} holds texts without pronoun questions; name others, for instance data=gap data.path=..."
         )
-    corpus = load_corpus(source)
+    corpus = load_corpus(data) if data else corpus_of(run)
     limit = items or run.config.trainer.limit_items
     splits = {}
     for name in ("train", "dev", split):

@@ -28,10 +28,10 @@ from anaphora.base.errors import UserError
 from anaphora.base.files import write_json
 from anaphora.data.batches.encoded import EncodedSplit
 from anaphora.data.example import Example, sample_quads
-from anaphora.data.store import load as load_corpus
 from anaphora.data.text import evenly_sampled
 from anaphora.runs.digests import analysis_code_digest, weights_digest
 from anaphora.runs.directory import Run, training_record
+from anaphora.runs.items import corpus_of
 from anaphora.settings.commands.study import RUN_MEASURES
 from anaphora.settings.model.prediction import Label
 from anaphora.settings.run import Config
@@ -261,9 +261,7 @@ def label_accuracy(run: Run, query: Query) -> GroupMeasures:
     """
     if not isinstance(run.config.task.prediction, Label):
         raise UserError(f"measures ('labels') needs task.prediction=label, not {run.config.task.prediction.kind}")
-    texts = evenly_sampled(
-        load_corpus(run.config.data).texts(query.split), query.items or run.config.trainer.limit_items
-    )
+    texts = evenly_sampled(corpus_of(run).texts(query.split), query.items or run.config.trainer.limit_items)
     names = label_names(run)
     right = np.array([names[number] for number in predict_labels(run, texts)]) == [text.label for text in texts]
     groups: GroupMeasures = {}
@@ -276,7 +274,7 @@ def label_accuracy(run: Run, query: Query) -> GroupMeasures:
 
 
 def _evaluate_split(run: Run, query: Query) -> SplitEvaluation:
-    corpus = load_corpus(run.config.data)
+    corpus = corpus_of(run)
     limit = query.items or run.config.trainer.limit_items
     splits = {name: corpus.examples(name) for name in ("dev", query.split)}
     limited = {name: sample_quads(examples, limit) if limit else examples for name, examples in splits.items()}

@@ -92,9 +92,11 @@ class ValidationCheckpoint(lightning.Callback):
         curves_seconds: how many of them the loggers took.
     """
 
-    def __init__(self, layout: RunFiles, settings: Validation, *, compiled: bool = False) -> None:
+    def __init__(
+        self, layout: RunFiles, settings: Validation, *, compiled: bool = False, training_texts: str | None = None
+    ) -> None:
         self.layout, self.patience, self.keep = layout, settings.patience, settings.keep
-        self.compiled = compiled
+        self.compiled, self.training_texts = compiled, training_texts
         self.validations: list[dict[str, float]] = []
         self.seconds = 0.0
         self.curves_seconds = 0.0
@@ -157,6 +159,8 @@ class ValidationCheckpoint(lightning.Callback):
             "best_validation": self._best(),
             "validations": self.validations,
         }
+        if self.training_texts:
+            record["training_texts"] = self.training_texts
         if diverged:
             record["diverged"] = True
         write_json(self.layout.training, record)

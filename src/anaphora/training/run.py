@@ -133,7 +133,7 @@ def _prepare(claimed: _Claim) -> _Prepared:
     source = None if config.start is None or claimed.checkpoint else load_start_run(config.start)
     known = Tokenizer.load(layout.tokenizer) if claimed.resumed else source.tokenizer if source is not None else None
     data = (prepare_texts if isinstance(config.data, TextCorpus) else prepare_examples)(config, known)
-    config, _, encoded, validation = data
+    config, encoded, validation = data.config, data.training, data.validation
     check_length(config.model, max(encoded.max_tokens(), validation.max_tokens()))
     for number, split in enumerate((encoded, validation)):
         replace_labels(split, config.task.labels, (config.seed, number))
@@ -143,7 +143,8 @@ def _prepare(claimed: _Claim) -> _Prepared:
 
 def _train(claimed: _Claim, processes: Processes, device: torch.device) -> TrainingResult:
     layout = claimed.layout
-    (config, tokenizer, encoded, validation), minimal_pairs, source = on_every_rank(lambda: _prepare(claimed))
+    prepared, minimal_pairs, source = on_every_rank(lambda: _prepare(claimed))
+    config, tokenizer, encoded, validation, texts_digest = prepared
     check_same_on_every_rank("the training split", encoded.ids.flat, encoded.gold)
     if not claimed.resumed:
         on_first_rank(lambda: save_settings(layout, config, tokenizer))
@@ -153,7 +154,9 @@ def _train(claimed: _Claim, processes: Processes, device: torch.device) -> Train
     freeze(model, config.optimizer.frozen, config.optimizer.frozen_layers)
     data = TrainingDataModule(config, encoded, validation, config.steps, minimal_pairs)
     module = TrainingModule(model, config.task, config.optimizer, config.seed)
-    history = ValidationCheckpoint(layout, config.validation, compiled=config.trainer.compile)
+    history = ValidationCheckpoint(
+        layout, config.validation, compiled=config.trainer.compile, training_texts=texts_digest
+    )
     callbacks: list[lightning.Callback] = [history]
     if processes.rank == 0:
         callbacks.append(CurvesCallback(history, config, tokenizer, validation, config.steps))

@@ -28,7 +28,7 @@ from anaphora.base.errors import UserError
 from anaphora.base.files import write_json
 from anaphora.commands.evaluate import accuracy_rows
 from anaphora.data.example import Example
-from anaphora.runs.directory import load
+from anaphora.runs.directory import load, training_record
 from anaphora.runs.items import evaluation_splits
 from anaphora.runs.reuse import same_settings
 from anaphora.training.run import train
@@ -159,6 +159,9 @@ def test_a_split_without_items_is_reported(headline: Headline, monkeypatch: pyte
     class Empty:
         def examples(self, split: str) -> list[Example]:
             return []
+
+        def training_texts_digest(self) -> str:
+            return str(training_record(run.directory)["training_texts"])
 
     monkeypatch.setattr("anaphora.runs.items.load_corpus", lambda source: Empty())
     with pytest.raises(UserError, match=r"split \(test\) holds no items"):

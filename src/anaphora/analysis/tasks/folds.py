@@ -14,8 +14,8 @@ from anaphora.analysis.scores.baselines.stored import shortcut_correctness
 from anaphora.analysis.tasks.answered import ItemAnswers, predict_for_run, require_pronoun_head
 from anaphora.base.errors import UserError
 from anaphora.data.example import Example
-from anaphora.data.store import load as load_corpus
 from anaphora.runs.directory import Run, RunFiles
+from anaphora.runs.items import corpus_of
 from anaphora.settings import stored
 from anaphora.settings.data import ExternalCorpus
 from anaphora.settings.run import Config
@@ -31,7 +31,7 @@ def answer_folds(runs: Sequence[Run], progress: Progress = no_progress) -> ItemA
     parts: list[Mapping[str, Floats]] = []
     for fold, fold_runs in sorted(by_fold.items()):
         progress(f"fold {fold + 1} of {len(by_fold)}")
-        corpus = load_corpus(fold_runs[0].config.data)
+        corpus = corpus_of(fold_runs[0])
         training, items = corpus.examples("train"), corpus.examples("dev")
         examples += items
         answers.append(np.stack([predict_for_run(run, items) for run in fold_runs]))
