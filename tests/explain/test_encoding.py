@@ -18,6 +18,7 @@ from anaphora.explain.encoding import SentenceQuery, walk_through_run
 from anaphora.explain.phrases import Phrases
 from anaphora.explain.walk import Walkthrough
 from anaphora.runs.directory import Run, load, randomly_initialised
+from anaphora.settings.data import ControlledCorpus
 from anaphora.settings.model import attention as attention_settings
 from anaphora.settings.model import encoder as model_settings
 from anaphora.settings.model import prediction as prediction_settings
@@ -209,6 +210,22 @@ def test_words_that_the_model_does_not_know_are_named(run: Run) -> None:
     assert walk_of(run, SentenceQuery(TEXT)).notes == ()
     noted = " ".join(walk_of(run, SentenceQuery("Anna met zebra 7.")).notes)
     assert "7" in noted and "z" in noted
+
+
+def test_a_word_in_subwords_and_a_candidate_of_several_tokens_are_one_unit(run: Run) -> None:
+    walk = walk_of(run, query_of(CHINESE, "她", ("王芳", "李强")))
+    members = {label: columns for label, columns in walk.units if label in ("王芳", "李强", "她")}
+    assert {label: len(columns) for label, columns in members.items()} == {"王芳": 2, "李强": 2, "她": 1}
+    assert [column for _, columns in walk.units for column in columns] == list(range(len(walk.queries)))
+    zebra = dict(walk_of(run, SentenceQuery("Anna met zebra.")).units)["zebra"]
+    assert len(zebra) > 1
+
+
+def test_a_chinese_candidate_that_a_built_in_corpus_does_not_know_is_named(run: Run) -> None:
+    query = query_of(CHINESE, "她", ("王芳", "李强"))
+    assert not any("·" in note for note in walk_of(run, query, language="zh").notes)
+    built_in = dataclasses.replace(run, config=dataclasses.replace(run.config, data=ControlledCorpus()))
+    assert any("王·芳, 李·强" in note for note in walk_of(built_in, query, language="zh").notes)
 
 
 @pytest.mark.parametrize(

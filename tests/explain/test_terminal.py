@@ -80,13 +80,14 @@ def test_a_sentence_is_answered_in_short_with_the_heaviest_weights_of_the_pronou
     words = Phrases(language)
     walk = anaphora.load(finished).explain(text, "she", ["Anna", "Tom"], layer=1, head=0, language=language)
     answer, weights = (walk.step("answer").result, walk.step("weights").result)
-    for title, matrix, row in (
-        (words("answer", "title"), answer, 0),
-        (words("words", "attends", word="she"), weights, walk.row),
+    shares = {label: float(weights.values[walk.row, list(columns)].sum()) for label, columns in walk.units}
+    for title, weighed in (
+        (words("answer", "title"), dict(zip(answer.columns, answer.values[0], strict=True))),
+        (words("words", "attends", word="she"), shares),
     ):
-        best = int(np.argmax(matrix.values[row]))
+        best = max(weighed, key=weighed.__getitem__)
         line = out.split(f"{title}\n")[1].splitlines()[0]
-        assert line.split()[:2] == [matrix.columns[best], f"{matrix.values[row, best]:.4f}"]
+        assert line.split()[:2] == [best, f"{weighed[best]:.4f}"]
     assert words("words", "points") in out
 
 

@@ -32,6 +32,8 @@ def example_from_query(
     """
     if isinstance(candidates, str):
         raise UserError(f"candidates ({candidates!r}) must be a list of words of the text")
+    # Between Chinese names one types a Chinese comma, which the command line takes for a character of a name.
+    candidates = [part for name in candidates for part in ([name] if name in text else re.split("[，、]", name))]
     spans = tuple((find_span(text, name, "candidates"),) for name in candidates)
     right = () if antecedent is None else (candidates.index(antecedent),)
     ordered, antecedents, _ = in_text_order(spans, right)

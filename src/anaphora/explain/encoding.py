@@ -39,6 +39,7 @@ from anaphora.model.mixer import AttentionContext
 from anaphora.model.pronoun_model import PronounModel
 from anaphora.model.recurrent import NO_MAPS
 from anaphora.runs.directory import Run
+from anaphora.settings.data import ControlledCorpus
 from anaphora.settings.model.encoder import check_length
 from anaphora.settings.model.prediction import NoPrediction, reads_candidates, slots_of
 
@@ -90,10 +91,36 @@ def walk_through_run(
     if answer is not None:
         about = words.joined(about, words("run", "answer", answer=answer))
     notes = _unknown_word_notes(sentence.tokens, labels, words)
+    if query.example is not None and isinstance(run.config.data, ControlledCorpus):
+        notes += _character_notes(sentence.tokens, labels, query.example, words)
     if reads_candidates(run.config.task.prediction):
         notes += (words("run", "compared"),)
     title = words("run", "title", layer=layer, head=head, text=query.text)
-    return Walkthrough("sentence", title, about, words.language, labels, position, tuple(steps), notes)
+    units = _units(query, sentence.tokens, labels)
+    return Walkthrough("sentence", title, about, words.language, labels, position, tuple(steps), notes, units)
+
+
+def _units(
+    query: SentenceQuery, tokens: TokenizedText, labels: tuple[str, ...]
+) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    """The words of the text, and each mention of a candidate as one, with the numbers of their tokens."""
+    mentions = [mention for candidate in query.example.candidates for mention in candidate] if query.example else []
+    mention_of = {token: number for number, mention in enumerate(mentions) for token in tokens.covering(mention)}
+    units: dict[tuple[str, int], list[int]] = {}
+    for token, word in enumerate(tokens.words):
+        unit = (
+            ("mention", mention_of[token]) if token in mention_of else ("word", word) if word >= 0 else ("token", token)
+        )
+        units.setdefault(unit, []).append(token)
+    return tuple(
+        (
+            labels[members[0]]
+            if len(members) == 1
+            else query.text[tokens.spans[members[0]][0] : tokens.spans[members[-1]][1]],
+            tuple(members),
+        )
+        for members in units.values()
+    )
 
 
 def _unknown_word_notes(tokens: TokenizedText, labels: tuple[str, ...], words: Phrases) -> tuple[str, ...]:
@@ -106,6 +133,19 @@ def _unknown_word_notes(tokens: TokenizedText, labels: tuple[str, ...], words: P
     split = ["·".join(parts) for parts in subwords.values() if len(parts) > 1]
     lists = (("unknown", unknown), ("subwords", split))
     return tuple(words("run", name, words=", ".join(dict.fromkeys(listed))) for name, listed in lists if listed)
+
+
+def _character_notes(
+    tokens: TokenizedText, labels: tuple[str, ...], example: Example, words: Phrases
+) -> tuple[str, ...]:
+    """A note on the candidates that a model reads one character at a time, although it learned names as whole words.
+
+    Every Chinese token counts as a word, so in a text without blanks only the candidates tell what belongs together.
+    """
+    mentions = [mention for candidate in example.candidates for mention in candidate]
+    names = [[labels[position] for position in tokens.covering(mention)] for mention in mentions]
+    split = ["·".join(parts) for parts in names if len(parts) > 1 and all(len(part) == 1 for part in parts)]
+    return (words("run", "characters", words=", ".join(dict.fromkeys(split))),) if split else ()
 
 
 def token_labels(text: str, tokens: TokenizedText, tokenizer: Tokenizer) -> tuple[str, ...]:

@@ -32,7 +32,7 @@ _BAR_WIDTH = 30
 
 
 def print_summary(console: Console, walk: Walkthrough, digits: int) -> None:
-    """Print the model's answer, where there is one, and the heaviest weights of the current row."""
+    """Print the model's answer, where there is one, and the words and candidates to which the row gives most."""
     words = Phrases(walk.language)
     _print_heading(console, walk)
     answers = [step for step in walk.steps if step.name == "answer"]
@@ -40,7 +40,11 @@ def print_summary(console: Console, walk: Walkthrough, digits: int) -> None:
         _print_bars(console, step.title, step.result.columns, step.result.of(0)[0], digits)
     weights = walk.step("weights").result
     title = words("words", "attends", word=walk.queries[walk.row])
-    _print_bars(console, title, weights.columns, weights.of(walk.row)[walk.row], digits)
+    row = weights.of(walk.row)[walk.row]
+    # Subwords are summed, as everywhere in the package, so that what is read is a word's or a candidate's weight.
+    units = walk.units or tuple((name, (column,)) for column, name in enumerate(weights.columns))
+    sums = np.array([row[list(columns)].sum() for _, columns in units])
+    _print_bars(console, title, [name for name, _ in units], sums, digits)
     console.print()
     for name in (*["points"] * len(answers), "more"):
         console.print(Text(words("words", name), style=_MUTED_STYLE))

@@ -107,6 +107,7 @@ class Walkthrough:
         queries: labels of the rows that may be followed, those of the words or tokens that attend.
         row: the current row, the one that the steps follow.
         notes: what else a reader should know.
+        units: words and candidates, each with its label and its columns of the weights; empty where each column is one.
     """
 
     name: str
@@ -117,6 +118,7 @@ class Walkthrough:
     row: int
     steps: tuple[Step, ...]
     notes: tuple[str, ...] = field(default=())
+    units: tuple[tuple[str, tuple[int, ...]], ...] = field(default=())
 
     def step(self, name: str) -> Step:
         """The step of a name."""
