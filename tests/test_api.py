@@ -247,7 +247,7 @@ def test_a_notebook_installs_the_package_in_colab_and_nowhere_else(path: Path, m
     assert commands == []
     monkeypatch.setitem(sys.modules, "google.colab", sys)
     exec("".join(first["source"]), {})
-    assert commands == [["--quiet", "anaphora"], ["anaphora", "demo"]]
+    assert commands == [["--quiet", "git+https://github.com/OWNER/anaphora"], ["anaphora", "demo"]]
 
 
 def test_both_notebooks_do_the_same() -> None:

@@ -10,13 +10,14 @@ import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
 from anaphora.analysis.maps.record import from_arrays
 from anaphora.base.errors import UserError
+from anaphora.training.run import train
 
 ROOT = Path(__file__).parent.parent
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -137,7 +138,11 @@ def test_both_languages_have_the_same_blocks_and_sections(page: str) -> None:
     assert headings[0] == headings[1]
 
 
-def test_every_python_answer_of_the_faq_runs(demo: Path, ran: Callable[..., None]) -> None:
+def test_every_python_answer_of_the_faq_runs(
+    demo: Path, tiny: Callable[..., Any], ran: Callable[..., None], tmp_path: Path
+) -> None:
+    three_layers = train(tiny(tmp_path / "three_layers", "model.layers=3")).directory  # as many as the demo has
+    shutil.copytree(three_layers, demo / "outputs" / "demo", dirs_exist_ok=True)
     answers = [block for block in blocks("faq.md") if block.language == "python"]
     assert len(answers) == 6
     for number, block in enumerate(answers):

@@ -137,13 +137,21 @@ def test_what_a_verdict_would_miss_is_said(
 ) -> None:
     assert "no quads in the test split: quad accuracy cannot be measured" in described(DPR)
     page = (Path(__file__).parents[2] / "docs" / "own_data.md").read_text(encoding="utf-8")
-    (tmp_path / "quads.jsonl").write_text(
-        "".join(line + "\n" for line in page.splitlines() if '"minimal_pair": "' in line)
-    )
-    done = script(
-        "corpus", "data=jsonl", f"data.path={tmp_path / 'quads.jsonl'}", "data.test_share=1", "data.dev_share=0"
-    )
-    assert done.status == 0 and "no quads" not in done.out and "no minimal pairs" not in done.out
+    rows = [line for line in page.splitlines() if '"minimal_pair": "' in line]
+
+    def printed_of(lines: list[str]) -> str:
+        (tmp_path / "quads.jsonl").write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+        done = script(
+            "corpus", "data=jsonl", f"data.path={tmp_path / 'quads.jsonl'}", "data.test_share=1", "data.dev_share=0"
+        )
+        assert done.status == 0
+        return str(done.out)
+
+    complete = printed_of(rows)
+    assert "no quads" not in complete and "no minimal pairs" not in complete and "no label" not in complete
+    assert "no label `kind`" in printed_of([row.replace('"kind": "role"', '"type": "own"') for row in rows])
+    printed = printed_of([row for row in rows if '"minimal_pair": "2b"' not in row])
+    assert "no quads in the test split of Chinese" in printed and "no quads in the test split:" not in printed
 
 
 def test_source_licence_and_time_are_printed_for_items_and_for_texts(

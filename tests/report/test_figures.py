@@ -166,7 +166,7 @@ def test_every_picture_of_weights_has_one_scale_from_0_to_1() -> None:
     assert "1" in words_of(pale)
     assert "1" in words_of(quad)
     assert heat_map.axes[1].collections[0].get_clim() == (0.0, 1.0)
-    heights = [max(patch.get_height() for patch in figure.axes[0].patches) for figure in (pale, dark)]
+    heights = [max(patch.get_window_extent().height for patch in figure.axes[0].patches) for figure in (pale, dark)]
     assert heights[0] < heights[1]
 
 

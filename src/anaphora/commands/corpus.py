@@ -26,15 +26,16 @@ from anaphora.commands.shared import policy_name, value_cell
 from anaphora.data.controlled.describe import corpus_table as describe_table
 from anaphora.data.corpora.division import ReadingReport
 from anaphora.data.corpora.registry import origin_of
+from anaphora.data.example import Example
 from anaphora.data.records import item_columns
 from anaphora.data.store import Corpus
 from anaphora.data.store import load as load_corpus
 from anaphora.data.text import Text
 from anaphora.report.cards import CARD, corpus_card, is_corpus_card
 from anaphora.report.terminal import in_language_of_messages, print_phrase
-from anaphora.report.wording import label, labels, phrase
+from anaphora.report.wording import label, labels, language_name, phrase
 from anaphora.settings.commands.analysis import CorpusDescription
-from anaphora.settings.data import SPLITS, Data, ExternalCorpus, PlainText, SilverStandard, TextCorpus
+from anaphora.settings.data import SPLITS, Data, ExternalCorpus, OwnExamples, PlainText, SilverStandard, TextCorpus
 
 
 def describe(settings: CorpusDescription) -> None:
@@ -70,10 +71,7 @@ def _describe(settings: CorpusDescription) -> None:
         factors = accuracy_by_factor(results, splits["test"])
         if factors:
             print_table_of("by_factor", factors, results)
-        if not any(quads_of(splits["test"])):
-            print_phrase("no_quads")
-        if not any(minimal_pairs_of(splits["test"])):
-            print_phrase("no_minimal_pairs")
+        _print_what_is_missing(splits["test"], settings.data)
     else:
         print_phrase("no_test_split")
     if not splits["train"]:
@@ -81,6 +79,23 @@ def _describe(settings: CorpusDescription) -> None:
     if settings.output:
         write_csv(Path(settings.output) / "shortcuts.csv", rows)
     _write_corpus(corpus, settings, counts)
+
+
+@in_language_of_messages
+def _print_what_is_missing(items: Sequence[Example], data: Data) -> None:
+    """Say for which languages no verdict can be supported, and what own items without `kind` count as."""
+    by_language: dict[str, list[Example]] = {}
+    for item in items:
+        by_language.setdefault(item.language, []).append(item)
+    for name, sets_of in (("no_quads", quads_of), ("no_minimal_pairs", minimal_pairs_of)):
+        without = [language for language, listed in by_language.items() if not any(sets_of(listed))]
+        if len(without) == len(by_language):
+            print_phrase(name)
+        else:
+            for language in without:
+                print_phrase(f"{name}_of_language", texts=language_name(language))
+    if isinstance(data, OwnExamples) and not any(item.factors.get("kind") for item in items):
+        print_phrase("no_kind")
 
 
 def describe_texts(

@@ -112,7 +112,7 @@ def test_switching_off_the_one_head_that_copies_halves_the_answers_and_no_other_
     assert (first["k"], first["heads"], first["drop"]) == (1, [[1, 0]], 0.5)
     assert first["random"] == {"median": 0, "lowest": 0, "highest": 0}
     assert [step["drop"] for step in rest] == [0.5, 0.5, 0.5]
-    assert rest[-1]["random"]["lowest"] == 0.5  # nothing else is left to draw
+    assert rest[-1]["random"] is None  # nothing else is left to draw
 
 
 def test_a_backup_head_hides_a_single_ablation_and_a_cumulative_one_shows_both() -> None:

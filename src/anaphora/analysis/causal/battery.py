@@ -66,14 +66,14 @@ def knockout_cell(
 
 
 def cumulative_cell(tests: CausalTests, step: CumulativeAblation, items: Bools) -> dict[str, Any]:
-    """The accuracy with the best heads ablated, beside as many random heads."""
+    """The accuracy with the best heads ablated, beside as many random heads; None where these are the same heads."""
     before = tests.right[items].mean()
-    spread = median_and_spread([before - right[items].mean() for right in step.random])
+    spread = median_and_spread([before - right[items].mean() for right in step.random]) if step.random else None
     return {
         "k": len(step.heads),
         "heads": [[head.layer, head.head] for head in step.heads],
         "drop": rounded(before - step.right[items].mean()),
-        "random": {name: rounded(value) for name, value in vars(spread).items()},
+        "random": spread and {name: rounded(value) for name, value in vars(spread).items()},
     }
 
 
@@ -206,13 +206,17 @@ class CausalTests:
         return ablations
 
     def cumulative(self) -> list[CumulativeAblation]:
-        """The best 1, 2, ... heads ablated at their mean, beside random sets of as many heads of the same layers."""
+        """The best 1, 2, ... heads ablated at their mean, beside random sets of as many heads of the same layers.
+
+        Where the layers have no other heads, a random set is the set itself and compares nothing: it is left out.
+        """
         random = np.random.default_rng(0)
         ablations = []
         for count in self._counts():
             self.progress(f"causal tests: the best {count} of {len(self.order)} heads")
             heads = self.order[:count]
-            random_sets = [self._as_many(heads, random) for _ in range(RANDOM_SETS)]
+            drawn = [self._as_many(heads, random) for _ in range(RANDOM_SETS)]
+            random_sets = [random_heads for random_heads in drawn if set(random_heads) != set(heads)]
             ablations.append(
                 CumulativeAblation(
                     heads,

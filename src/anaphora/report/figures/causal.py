@@ -65,21 +65,23 @@ def knockout_figure(cells: Groups[CausalCell]) -> Figure | None:
 def ablation_figure(cells: Groups[CausalCell]) -> Figure | None:
     """Accuracy lost as more and more heads are ablated, the best first, against as many random heads."""
     panels = []
+    compared = False
     for group in kind_groups(cells):
         steps = group.cell.head_ablation.cumulative
         best = [(step.k, step.drop) for step in steps if step.drop is not None]
         if best:
             lines = [Curve([k for k, _ in best], [drop for _, drop in best], style.ANTECEDENT)]
-            spreads = [(step.k, step.random, middle) for step in steps if (middle := step.random.median) is not None]
+            spreads = [(step.k, step.random) for step in steps if step.random]
             if spreads:
+                compared = True
                 lines.append(
                     Curve(
-                        [k for k, _, _ in spreads],
-                        [middle for _, _, middle in spreads],
+                        [k for k, _ in spreads],
+                        [spread.median for _, spread in spreads],
                         style.MUTED,
                         "broken",
-                        [spread.lowest for _, spread, _ in spreads],
-                        [spread.highest for _, spread, _ in spreads],
+                        [spread.lowest for _, spread in spreads],
+                        [spread.highest for _, spread in spreads],
                     )
                 )
             panels.append((group.label, lines))
@@ -90,7 +92,7 @@ def ablation_figure(cells: Groups[CausalCell]) -> Figure | None:
         panels,
         [
             (phrase("figures", "ablation_best"), style.ANTECEDENT, "line"),
-            (phrase("figures", "ablation_random"), style.MUTED, "broken"),
+            *([(phrase("figures", "ablation_random"), style.MUTED, "broken")] if compared else []),
         ],
         phrase("figures", "ablation_across"),
         phrase("figures", "loss_axis"),

@@ -305,7 +305,7 @@ def _name_line_ends(axes: Axes, ends: Sequence[tuple[float, str, str, str]], tal
 def contoured_head_grid(
     scores: ArrayLike, chance: float, threshold: float | None, chosen: tuple[int, int], title: str
 ) -> Figure:
-    """The layer x head grid of candidate accuracy, a broken line round the heads above what untrained models reach.
+    """The layer x head grid of candidate accuracy, a broken line round the heads above chance and untrained models.
 
     Args:
         scores: (L, H), finite.
@@ -317,7 +317,10 @@ def contoured_head_grid(
     Raises:
         UserError: shapes that do not fit, values not finite, a chosen head that does not exist.
     """
-    key = "" if threshold is None else phrase("figures", "contour", threshold=format_short_percent(threshold))
+    key = ""
+    if threshold is not None:
+        name, threshold = ("contour", threshold) if threshold >= chance else ("contour_chance", chance)
+        key = phrase("figures", name, threshold=format_short_percent(threshold))
     figure = head_grid_figure(scores, chance, chosen, title, note=key)
     if threshold is not None:
         above = np.pad(np.asarray(scores, dtype=np.float64) > threshold, 1)

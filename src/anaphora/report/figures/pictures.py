@@ -6,6 +6,8 @@ praised for what chance, untrained models or shortcuts reach too, and of one sen
 
 from __future__ import annotations
 
+import itertools
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -260,12 +262,28 @@ def _quad_cell(record: AttentionRecord, head: Head, order: int) -> QuadCell:
         pronoun=pronoun,
         antecedents=antecedents,
         distractors=distractors,
-        label=phrase("figures", "quad_cell", cue=_cue(record.example) or "?", order=order),
+        label=phrase("figures", "quad_cell", cue=_cue_as_written(record.example) or "?", order=order),
     )
 
 
 def _cue(example: Example) -> str:
     return example.factors.get("cue", "")
+
+
+def _cue_as_written(example: Example) -> str:
+    """The cue as the text writes it, with an ellipsis where other words stand between its own."""
+    words = [re.escape(word) for word in _cue(example).split()]
+    whole = re.search(r"\s*".join(words), example.text, re.IGNORECASE)
+    if whole:
+        return whole[0]
+    parted = re.search(".*?".join(f"({word})" for word in words), example.text, re.IGNORECASE)
+    if not parted:
+        return _cue(example)
+    written = parted[1]
+    for before, word in itertools.pairwise(range(1, len(words) + 1)):
+        between = example.text[parted.end(before) : parted.start(word)]
+        written += (between if not between.strip() else " … ") + parted[word]
+    return written
 
 
 def _order(example: Example) -> str:

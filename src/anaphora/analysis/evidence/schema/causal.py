@@ -52,7 +52,7 @@ class CumulativeAblation:
     k: int
     heads: tuple[tuple[int, int], ...]
     drop: float | None
-    random: Spread
+    random: Spread | None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,6 +8,7 @@ from anaphora.analysis.evidence.schema.causal import CausalCell
 from anaphora.analysis.evidence.schema.evidence import VERDICT_SCOPE, Evidence
 from anaphora.analysis.evidence.schema.scores import Groups, PerturbedCell
 from anaphora.analysis.evidence.verdict import NONE_TRAINED
+from anaphora.analysis.scores.statistics import Spread
 from anaphora.report.figures import causal, measures
 from anaphora.report.groups import kind_groups
 from anaphora.report.numbers import NOT_MEASURED, format_count, format_percent, format_range, format_value
@@ -76,6 +77,13 @@ def _knockout_rows(group: str, cell: CausalCell, scope: str) -> list[list[str]]:
     return rows
 
 
+def _spread_cells(spread: Spread | None) -> tuple[str, str]:
+    """The median, and the lowest and highest, as cells of a table."""
+    if spread is None:
+        return NOT_MEASURED, NOT_MEASURED
+    return format_percent(spread.median), format_range(spread.lowest, spread.highest)
+
+
 def ablation_section(cells: Groups[CausalCell]) -> Section:
     """What ablating heads costs."""
     figure = causal.ablation_figure(cells)
@@ -85,11 +93,11 @@ def ablation_section(cells: Groups[CausalCell]) -> Section:
         summary = [
             phrase(
                 "ablation",
-                "alt",
+                "alt" if last.random else "alt_alone",
                 group=group.label,
                 points=format_percent(last.drop),
                 count=last.k,
-                random=format_percent(last.random.median),
+                random=format_percent(last.random.median if last.random else None),
             )
             for group in groups
             for last in group.cell.head_ablation.cumulative[-1:]
@@ -100,8 +108,7 @@ def ablation_section(cells: Groups[CausalCell]) -> Section:
                 format_count(step.k),
                 head_list(step.heads),
                 format_percent(step.drop),
-                format_percent(step.random.median),
-                format_range(step.random.lowest, step.random.highest),
+                *_spread_cells(step.random),
             ]
             for group in groups
             for step in group.cell.head_ablation.cumulative

@@ -36,9 +36,16 @@ def heads_section(run: ReportRun) -> Section:
         if threshold is None:
             summary = phrase("heads", "alt", texts=name, share=share)
         else:
-            count, limit = int((values > threshold).sum()), format_percent(threshold)
+            limit = max(threshold, chance)
+            count = int((values > limit).sum())
             summary = phrase(
-                "heads", "alt_above", texts=name, share=share, count=count, heads=values.size, threshold=limit
+                "heads",
+                "alt_above",
+                texts=name,
+                share=share,
+                count=count,
+                heads=values.size,
+                threshold=format_percent(limit),
             )
         elements.append(FigureElement(name=f"heads_{language}", figure=figure, alt=summary))
     if evidence.heads_on_development and evidence.protocol:
