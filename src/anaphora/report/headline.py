@@ -202,7 +202,9 @@ def _unsolved_sentence(group: Group[Cell], items: str) -> str:
     }
     if best is None:
         return phrase("headline", "unsolved_without_baseline", **values)
-    return phrase("headline", "unsolved", **values, rule=_bar_name(best[0]), best=share_text(best[1]))
+    answers_most = cell.task_accuracy >= (1 + (cell.chance or 0.0)) / 2
+    name = "no_better_than_a_rule" if answers_most and cell.task_accuracy <= best[1] else "unsolved"
+    return phrase("headline", name, **values, rule=_bar_name(best[0]), best=share_text(best[1]))
 
 
 def _bar_name(name: str) -> str:
