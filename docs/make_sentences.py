@@ -25,8 +25,8 @@ from anaphora.base.errors import UserError
 from anaphora.data.controlled.scenes import REWORDED
 from anaphora.data.corpora.tables import rows
 from anaphora.data.example import Example, Span, from_record
-from anaphora.data.store import load as load_corpus
 from anaphora.data.tokens.tokenizer import TokenizedText
+from anaphora.runs.items import corpus_of
 from anaphora.settings.data import EVERYDAY
 
 DOCS = Path(__file__).parent
@@ -189,7 +189,7 @@ def training_text(run: OpenRun, language: str) -> TrainingText:
     """The training split of a run in one language; runs that share their data share it."""
     name = f"{language} {run.run.config.data} {run.run.config.vocabulary}"
     if name not in _TRAINING:
-        shown = [each for each in load_corpus(run.run.config.data).examples("train") if each.language == language]
+        shown = [each for each in corpus_of(run.run).examples("train") if each.language == language]
         texts = run.run.tokenizer.encode_batch([each.text for each in shown])
         meant: dict[tuple[int, ...], list[bool]] = {}
         for each, tokens in zip(shown, texts, strict=True):

@@ -17,6 +17,7 @@ from anaphora.analysis.tasks.extraction import Extractor, Selection
 from anaphora.base.errors import UserError
 from anaphora.commands.extract_attention import extract
 from anaphora.data.batches.text_queries import queried_chunks
+from anaphora.data.store import load as load_corpus
 from anaphora.runs.directory import Run, load
 from anaphora.runs.items import evaluation_splits
 from anaphora.settings.commands.analysis import Extraction
@@ -117,7 +118,7 @@ def test_what_is_written_is_not_written_again_and_a_stopped_shard_leaves_nothing
 
 
 def test_memory_decides_how_many_weights_are_held_and_changes_none(run: Run, finished: Path, table: Path) -> None:
-    selection = extraction.select_items(OwnExamples(path=str(table)), "train", None)
+    selection = extraction.select_items(load_corpus(OwnExamples(path=str(table))), "train", None)
     parts = selection.parts()
     sizes, weights = {}, {}
     for most in (10**9, 500):

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, get_args, get_type_hints
 
@@ -9,12 +9,14 @@ import pytest
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from anaphora.analysis.evidence.schema.causal import AlignedPatching, Flipped, KnockoutLoss
+from anaphora.analysis.evidence.schema.causal import AlignedPatching, CausalCell, Flipped, KnockoutLoss
 from anaphora.analysis.evidence.schema.evidence import Evidence
 from anaphora.analysis.evidence.schema.scores import Effect, Effects
 from anaphora.analysis.evidence.schema.typed_json import Interval
 from anaphora.report.figures import causal, heads, measures
 from anaphora.report.figures.panels import Mark, panel_figure, row_below
+from anaphora.report.page.elements import FigureElement
+from anaphora.report.page.sections.causal import ablation_section
 from anaphora.report.wording import label, labels
 
 OPTIONAL: dict[str, Any] = {each.name: None for each in fields(Evidence) if each.default is None}
@@ -140,6 +142,39 @@ def test_the_broken_line_surrounds_the_heads_above_untrained_models() -> None:
         for line in figure.axes[1].lines
     }
     assert ways == {((2, 1), (2, 2)), ((3, 1), (3, 2)), ((2, 1), (3, 1)), ((2, 2), (3, 2))}
+
+
+def test_the_broken_line_surrounds_no_head_at_chance_that_untrained_models_stay_below() -> None:
+    figure = heads.contoured_head_grid([[0.47], [0.43], [0.9]], 0.44, 0.42, (2, 0), "")
+    drawn = {tuple(np.asarray(line.get_ydata()).tolist()) for line in figure.axes[1].lines}
+    assert drawn == {(0, 0), (1, 1), (2, 2), (0, 1), (2, 3), (3, 3)}
+    assert any("above chance (44 %)" in word for word in words_of(figure))
+
+
+def test_without_other_heads_nothing_random_is_drawn_or_named(evidence: Evidence) -> None:
+    figure = causal.ablation_figure(evidence.causal_cells)
+    assert figure is not None and any("random heads" in word for word in words_of(figure))
+    alone = {language: groups_without_random(groups) for language, groups in evidence.causal_cells.items()}
+    figure = causal.ablation_figure(alone)
+    assert figure is not None and not any("random heads" in word for word in words_of(figure))
+    summary = " ".join(
+        element.alt for element in ablation_section(alone).elements if isinstance(element, FigureElement)
+    )
+    assert summary and "random" not in summary
+
+
+def groups_without_random(groups: Mapping[str, CausalCell]) -> dict[str, CausalCell]:
+    """The cells of a model whose layers have no other heads to draw."""
+    return {
+        name: replace(
+            cell,
+            head_ablation=replace(
+                cell.head_ablation,
+                cumulative=tuple(replace(step, random=None) for step in cell.head_ablation.cumulative),
+            ),
+        )
+        for name, cell in groups.items()
+    }
 
 
 def test_without_untrained_models_no_line_is_drawn() -> None:

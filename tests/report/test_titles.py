@@ -15,7 +15,8 @@ from anaphora.analysis.evidence.schema.evidence import ChosenHead, Evidence
 from anaphora.analysis.evidence.schema.scores import HeadsOnDevelopment
 from anaphora.analysis.evidence.schema.typed_json import Interval
 from anaphora.analysis.scores.heads import Head
-from anaphora.report.figures import heads, style
+from anaphora.data.own_sentence import example_from_query
+from anaphora.report.figures import heads, pictures, style
 from anaphora.report.figures.maps import QuadCell, heat_map_figure, pronoun_row_figure, quad_figure
 from anaphora.report.figures.pictures import attention_title, heads_title, quad_title, scoreboard_title
 from anaphora.report.figures.sheet import text_width, wrapped_title
@@ -55,6 +56,18 @@ def with_candidate_accuracy(evidence: Evidence, language: str, share: float) -> 
     ends = Interval(share - 0.03, share + 0.03)
     intervals = replace(evidence.languages[language].intervals, candidate_accuracy=ends)
     return with_scores(evidence, language, candidate_accuracy=share, intervals=intervals)
+
+
+def test_a_cue_is_shown_as_the_text_writes_it() -> None:
+    def shown(text: str, cue: str) -> str:
+        names = ["Ann", "Tom"] if text.isascii() else ["玉兰", "晓燕"]
+        example = example_from_query(text, "she" if text.isascii() else "她", names)
+        return pictures._cue_as_written(replace(example, factors={"cue": cue}))
+
+    assert shown("Ann was met by Tom because she was weak.", "was weak") == "was weak"
+    assert shown("Ann was seen by Tom , and she left.", "was by") == "was … by"
+    assert shown("玉兰受到了晓燕的欢迎，她很老实。", "受到 了 的 欢迎") == "受到了 … 的欢迎"
+    assert shown("Ann met Tom before she left.", "cue 0") == "cue 0"
 
 
 def test_the_grid_of_heads_says_the_chosen_head_its_share_and_chance(at_head: Evidence) -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import shutil
 from pathlib import Path
 
 import pytest
+from conftest import Script
 
 from anaphora.base.errors import UserError
 from anaphora.runs.directory import Run, load
@@ -29,6 +31,13 @@ def reading(run: Run, rows: list[dict[str, object]], path: Path) -> Run:
     )
 
 
+def data_file_of(directory: Path) -> str:
+    """The data file that a run's settings name."""
+    data = load(directory).config.data
+    assert isinstance(data, ExternalCorpus)
+    return data.path
+
+
 def rows_of(run: Run) -> list[dict[str, object]]:
     data = run.config.data
     assert isinstance(data, ExternalCorpus)
@@ -42,7 +51,7 @@ def test_the_same_rows_in_another_file_and_order_are_the_runs_own_data(run: Run,
 
 def test_a_file_that_has_changed_since_training_is_refused(run: Run, tmp_path: Path) -> None:
     changed = reading(run, rows_of(run)[8:], tmp_path / "changed.jsonl")
-    with pytest.raises(UserError, match=r"changed\.jsonl\) does not hold the training split of run"):
+    with pytest.raises(UserError, match=r"changed\.jsonl\) no longer gives the training items of run"):
         evaluation_splits(changed, "test")
     assert evaluation_splits(changed, "test", data=changed.config.data).measured
 
@@ -53,3 +62,24 @@ def test_a_run_of_before_that_recorded_no_texts_is_measured_as_ever(own_run: Pat
     (own_run / "training.json").write_text(json.dumps(record), encoding="utf-8")
     old = load(own_run)
     assert evaluation_splits(reading(old, rows_of(old)[8:], tmp_path / "changed.jsonl"), "test").measured
+
+
+def test_an_exported_run_keeps_what_it_was_trained_on(finished: Path, run: Run, tmp_path: Path, script: Script) -> None:
+    status, _, err = script("export", f"run={finished}", "format=anaphora", f"output={tmp_path / 'exported'}")
+    assert status == 0, err
+    exported = load(tmp_path / "exported")
+    with pytest.raises(UserError, match="no longer gives the training items"):
+        corpus_of(reading(exported, rows_of(run)[8:], tmp_path / "changed.jsonl"))
+
+
+def test_a_stopped_run_is_not_resumed_on_another_file(
+    unfinished: Path, finished: Path, tmp_path: Path, script: Script
+) -> None:
+    stopped = Path(shutil.copytree(unfinished, tmp_path / "stopped"))
+    data = data_file_of(finished)
+    rows = Path(data).read_text(encoding="utf-8").splitlines()
+    (tmp_path / "changed.jsonl").write_text("\n".join(rows[8:]) + "\n", encoding="utf-8")
+    config = (stopped / "config.yaml").read_text(encoding="utf-8")
+    (stopped / "config.yaml").write_text(config.replace(data, str(tmp_path / "changed.jsonl")), encoding="utf-8")
+    status, _, err = script("train", f"resume={stopped}")
+    assert status != 0 and "no longer gives the training items of run" in err and "Traceback" not in err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 LANGUAGES = ("en", "zh")
 
@@ -20,6 +21,11 @@ WIDE_CHARACTER = re.compile(f"[{WIDE_RANGES}]")
 
 _LANGUAGE_SAMPLE = 1000  # characters at the start of a text that decide its language
 _CHINESE_SHARE = 0.2  # of them at least
+
+
+def split_names(names: Sequence[str]) -> list[str]:
+    """Names that were typed with a Chinese comma between them, which the command line takes for part of a name."""
+    return [part.strip() for name in names for part in name.split("，") if part.strip() or "，" not in name]
 
 
 def language_of(text: str) -> str:

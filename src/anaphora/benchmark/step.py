@@ -36,7 +36,7 @@ _MILLION = 1_000_000
 
 def variants(data: TrainingData, steps: int, device: torch.device) -> list[Variant]:
     """The step of a run's settings, losses, backward and optimizer included, and torch's matrix product."""
-    config, tokenizer, encoded = data[:3]
+    config, tokenizer, encoded = data.config, data.tokenizer, data.training
     pairs = minimal_pairs_of(encoded, config) if config.task.minimal_pair_contrast else None
     planned = TrainingBatches(
         encoded,

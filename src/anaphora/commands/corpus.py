@@ -94,7 +94,7 @@ def _print_what_is_missing(items: Sequence[Example], data: Data) -> None:
         else:
             for language in without:
                 print_phrase(f"{name}_of_language", texts=language_name(language))
-    if isinstance(data, OwnExamples) and not any(item.factors.get("kind") for item in items):
+    if isinstance(data, OwnExamples) and not any(item.factors.get("kind") in ("set", "role") for item in items):
         print_phrase("no_kind")
 
 

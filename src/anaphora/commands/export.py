@@ -20,7 +20,7 @@ from anaphora.data.tokens.pretrained import SEPARATOR, TOKENIZER
 from anaphora.model.pretrained.families import CONFIG, WEIGHTS
 from anaphora.model.pretrained.weights import to_bert
 from anaphora.report.cards import CARD, CardFacts, model_card
-from anaphora.runs.directory import Run, distinct_tensors, load, training_record
+from anaphora.runs.directory import Run, RunFiles, distinct_tensors, load, training_record
 from anaphora.runs.published import config_json
 from anaphora.settings.commands.analysis import Export
 from anaphora.settings.model.attention import heads_of
@@ -68,6 +68,9 @@ def _write_run(run: Run, licence: str | None, folder: Path) -> None:
         write_text(draft / CARD, model_card(_card_facts(run, licence, evidence), evidence))
         if evidence is not None:
             shutil.copyfile(metrics_path(_measured(run), "test"), metrics_path(draft, "test"))
+        record = RunFiles(run.origin or run.directory).training
+        if record.exists():
+            shutil.copyfile(record, draft / record.name)
         write_json(draft / CONFIG, config_json(run.config, run.tokenizer.size))
         _write_weights(draft, distinct_tensors(run.model))
 

@@ -18,10 +18,12 @@ from anaphora.base.errors import UserError
 from anaphora.base.language import language_of
 from anaphora.commands.shared import held_output, sentence_of
 from anaphora.data.parquet import parquet_about, parquet_parts
+from anaphora.data.store import load as load_corpus
 from anaphora.data.text import Text
 from anaphora.report.terminal import print_phrase
 from anaphora.runs.digests import analysis_code_digest, model_digest
 from anaphora.runs.directory import Run, load
+from anaphora.runs.items import corpus_of
 from anaphora.settings.commands.analysis import Extraction
 from anaphora.settings.data import Data, TextCorpus
 
@@ -48,7 +50,8 @@ def _selection(run: Run, settings: Extraction) -> Selection:
         return single_item(sentence_of(settings))
     data = settings.data or run.config.data
     _check_words(settings, data)
-    return select_items(data, settings.split, settings.items or run.config.trainer.limit_items)
+    corpus = load_corpus(settings.data) if settings.data else corpus_of(run)
+    return select_items(corpus, settings.split, settings.items or run.config.trainer.limit_items)
 
 
 def _check_words(settings: Extraction, data: Data) -> None:

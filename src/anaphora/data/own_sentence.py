@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from anaphora.base.errors import UserError
-from anaphora.base.language import CHINESE_CHARACTER, language_of
+from anaphora.base.language import CHINESE_CHARACTER, language_of, split_names
 from anaphora.data.example import Example, Span, in_text_order
 
 
@@ -22,7 +22,7 @@ def example_from_query(
     Args:
         text: the sentence.
         pronoun: the pronoun to resolve; one that stands there several times with its number, as "it:2".
-        candidates: what it may refer to.
+        candidates: what it may refer to; one name of several, if a Chinese comma stands between them.
         antecedent: the right candidate, where that is known.
         language: "en" or "zh"; by default `language_of` decides.
 
@@ -32,8 +32,7 @@ def example_from_query(
     """
     if isinstance(candidates, str):
         raise UserError(f"candidates ({candidates!r}) must be a list of words of the text")
-    # Between Chinese names one types a Chinese comma, which the command line takes for a character of a name.
-    candidates = [part for name in candidates for part in ([name] if name in text else re.split("[，、]", name))]
+    candidates = split_names(candidates)
     spans = tuple((find_span(text, name, "candidates"),) for name in candidates)
     right = () if antecedent is None else (candidates.index(antecedent),)
     ordered, antecedents, _ = in_text_order(spans, right)

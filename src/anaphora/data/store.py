@@ -88,10 +88,15 @@ class Corpus:
         lengths: NDArray[np.int64] = compute.utf8_length(self._table(split).column("text")).to_numpy().astype(np.int64)
         return lengths
 
+    @property
+    def asks_about_pronouns(self) -> bool:
+        """Whether its items are pronouns with candidates, not plain or labelled texts."""
+        return "pronoun" in next(iter(self.splits.values())).column_names
+
     def training_texts_digest(self) -> str:
         """A digest of the texts of the training split, in whatever order: by it a run knows what it was trained on."""
         texts = sorted(self._table("train").column("text").to_pylist())
-        return hashlib.sha256("\n".join(texts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+        return hashlib.sha256("\n".join(texts).encode()).hexdigest()[:16]
 
     @property
     def filled_splits(self) -> list[str]:

@@ -42,6 +42,7 @@ from anaphora.runs.directory import Run
 from anaphora.settings.data import ControlledCorpus
 from anaphora.settings.model.encoder import check_length
 from anaphora.settings.model.prediction import NoPrediction, reads_candidates, slots_of
+from anaphora.settings.vocabulary import WordVocabulary
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,8 @@ def walk_through_run(
     if answer is not None:
         about = words.joined(about, words("run", "answer", answer=answer))
     notes = _unknown_word_notes(sentence.tokens, labels, words)
-    if query.example is not None and isinstance(run.config.data, ControlledCorpus):
+    whole_words = isinstance(run.config.data, ControlledCorpus) and isinstance(run.config.vocabulary, WordVocabulary)
+    if query.example is not None and whole_words:
         notes += _character_notes(sentence.tokens, labels, query.example, words)
     if reads_candidates(run.config.task.prediction):
         notes += (words("run", "compared"),)

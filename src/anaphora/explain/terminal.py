@@ -41,7 +41,7 @@ def print_summary(console: Console, walk: Walkthrough, digits: int) -> None:
     weights = walk.step("weights").result
     title = words("words", "attends", word=walk.queries[walk.row])
     row = weights.of(walk.row)[walk.row]
-    # Subwords are summed, as everywhere in the package, so that what is read is a word's or a candidate's weight.
+    # The attended subwords are summed, so that what is read is the weight of a word or candidate.
     units = walk.units or tuple((name, (column,)) for column, name in enumerate(weights.columns))
     sums = np.array([row[list(columns)].sum() for _, columns in units])
     _print_bars(console, title, [name for name, _ in units], sums, digits)

@@ -70,6 +70,9 @@ def divergence_rows(divergences: Sequence[RowDivergence]) -> list[Row]:
     return [_flatten(to_json(row)) for row in divergences]
 
 
+_NO_SPREAD = {"median": None, "lowest": None, "highest": None}
+
+
 def _causal_tables(languages: Groups[CausalCell]) -> dict[str, list[Row]]:
     """Tables of the causal tests."""
     cells = list(_groups(languages))
@@ -84,7 +87,9 @@ def _causal_tables(languages: Groups[CausalCell]) -> dict[str, list[Row]]:
             {**row, **_flatten(to_json(step))} for row, cell in cells for step in cell.head_ablation.single
         ],
         "heads_together": [
-            {**row, **_flatten(to_json(step))} for row, cell in cells for step in cell.head_ablation.cumulative
+            {**row, **_flatten({**to_json(step), "random": to_json(step.random) or _NO_SPREAD})}
+            for row, cell in cells
+            for step in cell.head_ablation.cumulative
         ],
         "pattern_patching": [
             {**row, **patched} for row, cell in cells for patched in _patching_rows(to_json(cell.pattern_patching))

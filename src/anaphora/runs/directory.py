@@ -26,7 +26,7 @@ from anaphora.model.pronoun_model import PronounModel
 from anaphora.runs.published import RUN_CONFIG, settings_of
 from anaphora.runs.warm_start import is_pretrained, locate_model
 from anaphora.settings import stored
-from anaphora.settings.data import NoData
+from anaphora.settings.data import Data, NoData
 from anaphora.settings.model.prediction import NoPrediction
 from anaphora.settings.run import Config
 from anaphora.settings.training import Task
@@ -297,6 +297,14 @@ def training_record(directory: Path) -> dict[str, Any]:
         {present_metric_name(name): value for name, value in validation.items()} for validation in record["validations"]
     ]
     return dict(record)
+
+
+def other_training_texts(data: Data, run: str) -> str:
+    """The message that data do not give the training texts of a run."""
+    return (
+        f"data ({getattr(data, 'path', data.kind)}) no longer gives the training items of run {run}; restore the file, "
+        "work in the folder where it was trained, or train again"
+    )
 
 
 _RECORD = {

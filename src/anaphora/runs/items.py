@@ -10,8 +10,8 @@ from anaphora.data.batches.encoded import EncodedSplit
 from anaphora.data.example import Example, sample_quads
 from anaphora.data.store import Corpus
 from anaphora.data.store import load as load_corpus
-from anaphora.runs.directory import Run, training_record
-from anaphora.settings.data import Data, ExternalCorpus, TextCorpus
+from anaphora.runs.directory import Run, other_training_texts, training_record
+from anaphora.settings.data import Data, TextCorpus
 from anaphora.settings.model.encoder import check_length
 
 
@@ -26,21 +26,27 @@ class EvaluationSplits:
 
 
 def corpus_of(run: Run) -> Corpus:
-    """The corpus that a run was trained on.
+    """The corpus that a run's settings name.
 
     Raises:
-        UserError: its file has changed, or another one lies where the command runs: items that the run was trained on
-            could be taken for unseen ones.
+        UserError: `check_training_texts`.
     """
     corpus = load_corpus(run.config.data)
-    if isinstance(run.config.data, ExternalCorpus):
-        recorded = training_record(run.directory).get("training_texts")
-        if recorded is not None and recorded != corpus.training_texts_digest():
-            raise UserError(
-                f"data.path ({run.config.data.path}) does not hold the training split of run {run.name}; restore the "
-                "file, work in the folder of the training, or measure other items with data= and output="
-            )
+    check_training_texts(run, corpus)
     return corpus
+
+
+def check_training_texts(run: Run, corpus: Corpus) -> None:
+    """Refuse a corpus whose training texts are not those of the run: what it was trained on could pass for unseen.
+
+    Runs of before recorded no texts and are not checked.
+
+    Raises:
+        UserError: the file has changed, or another one lies where the command runs.
+    """
+    recorded = training_record(run.origin or run.directory).get("training_texts")
+    if recorded is not None and recorded != corpus.training_texts_digest():
+        raise UserError(other_training_texts(run.config.data, run.name))
 
 
 def evaluation_splits(run: Run, split: str, data: Data | None = None, items: int | None = None) -> EvaluationSplits:

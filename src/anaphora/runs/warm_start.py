@@ -138,7 +138,15 @@ def _download(name: str, setting: str) -> Path:
         return Path(
             snapshot_download(
                 name.removeprefix(HUB_PREFIX),
-                allow_patterns=[RUN_CONFIG, CONFIG, WEIGHTS, *TOKENIZERS, "tokenizer_config.json", "metrics.json"],
+                allow_patterns=[
+                    RUN_CONFIG,
+                    CONFIG,
+                    WEIGHTS,
+                    *TOKENIZERS,
+                    "tokenizer_config.json",
+                    "metrics.json",
+                    "training.json",
+                ],
                 etag_timeout=5,
                 local_files_only=not is_reachable(),  # else it tries for long
             )

@@ -14,10 +14,12 @@ import pytorch_lightning as lightning
 import torch
 from tqdm import tqdm
 
+from anaphora.base.errors import UserError
 from anaphora.base.files import atomic_write, write_json
 from anaphora.base.messages.translation import in_interface_language
 from anaphora.model.kernels.linear import has_faster_kernel
-from anaphora.runs.directory import RunFiles, save_weights
+from anaphora.runs.directory import RunFiles, other_training_texts, save_weights
+from anaphora.settings.data import Data
 from anaphora.settings.training import Validation
 from anaphora.training.module import TrainingModule
 
@@ -93,10 +95,16 @@ class ValidationCheckpoint(lightning.Callback):
     """
 
     def __init__(
-        self, layout: RunFiles, settings: Validation, *, compiled: bool = False, training_texts: str | None = None
+        self,
+        layout: RunFiles,
+        settings: Validation,
+        *,
+        compiled: bool = False,
+        data: Data | None = None,
+        training_texts: str | None = None,
     ) -> None:
         self.layout, self.patience, self.keep = layout, settings.patience, settings.keep
-        self.compiled, self.training_texts = compiled, training_texts
+        self.compiled, self.data, self.training_texts = compiled, data, training_texts
         self.validations: list[dict[str, float]] = []
         self.seconds = 0.0
         self.curves_seconds = 0.0
@@ -110,11 +118,20 @@ class ValidationCheckpoint(lightning.Callback):
         return self.validations[self._best()]
 
     def state_dict(self) -> dict[str, Any]:
-        return {"validations": self.validations, "seconds": self.seconds, "curves_seconds": self.curves_seconds}
+        return {
+            "validations": self.validations,
+            "seconds": self.seconds,
+            "curves_seconds": self.curves_seconds,
+            "training_texts": self.training_texts,
+        }
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         self.validations = state_dict["validations"]
         self.seconds, self.curves_seconds = state_dict["seconds"], state_dict["curves_seconds"]
+        recorded = state_dict.get("training_texts")
+        if recorded is not None and recorded != self.training_texts and self.data is not None:
+            raise UserError(other_training_texts(self.data, self.layout.directory.name))
+        self.training_texts = recorded  # a checkpoint of before does not say what its steps were trained on
 
     def setup(self, trainer: lightning.Trainer, module: lightning.LightningModule, stage: str) -> None:
         # Here and not where training starts, which a run that is resumed after its last step never does.

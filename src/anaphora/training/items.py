@@ -23,7 +23,7 @@ from anaphora.data.text import evenly_sampled
 from anaphora.data.tokens import vocabulary
 from anaphora.data.tokens.dropout import DroppingTokenizer
 from anaphora.data.tokens.tokenizer import Tokenizer
-from anaphora.settings.data import ExternalCorpus, TextCorpus
+from anaphora.settings.data import TextCorpus
 from anaphora.settings.model.prediction import Label, NoPrediction, slots_of
 from anaphora.settings.run import Config
 from anaphora.settings.vocabulary import WordVocabulary
@@ -33,14 +33,14 @@ from anaphora.training.losses import share_of_rank
 class TrainingData(NamedTuple):
     """What a run is trained on: its settings, with what the data decide filled in, and both splits encoded.
 
-    `texts_digest` is that of the corpus's training texts where these come from files, which may change after training.
+    `texts_digest` is that of the corpus's training texts, which may change after training.
     """
 
     config: Config
     tokenizer: Tokenizer
     training: EncodedSplit
     validation: EncodedSplit
-    texts_digest: str | None
+    texts_digest: str
 
 
 def prepare_texts(config: Config, known: Tokenizer | None) -> TrainingData:
@@ -72,7 +72,7 @@ def prepare_texts(config: Config, known: Tokenizer | None) -> TrainingData:
     encoded = EncodedTexts(training, _training_tokenizer(config, tokenizer), longest, labels)
     validation = EncodedTexts(development, tokenizer, longest, labels)
     validation.subsample(config.validation.items)
-    return TrainingData(config, tokenizer, encoded, validation, _texts_digest(config, corpus))
+    return TrainingData(config, tokenizer, encoded, validation, corpus.training_texts_digest())
 
 
 def prepare_examples(config: Config, known: Tokenizer | None) -> TrainingData:
@@ -86,11 +86,7 @@ def prepare_examples(config: Config, known: Tokenizer | None) -> TrainingData:
     tokenizer = known or vocabulary.build(config.vocabulary, [example.text for example in training], corpus.words)
     validation = EncodedSplit(sample_quads(development, config.validation.items), tokenizer)
     encoded = EncodedSplit(training, _training_tokenizer(config, tokenizer))
-    return TrainingData(config, tokenizer, encoded, validation, _texts_digest(config, corpus))
-
-
-def _texts_digest(config: Config, corpus: Corpus) -> str | None:
-    return corpus.training_texts_digest() if isinstance(config.data, ExternalCorpus) else None
+    return TrainingData(config, tokenizer, encoded, validation, corpus.training_texts_digest())
 
 
 def _training_tokenizer(config: Config, tokenizer: Tokenizer) -> Tokenizer:

@@ -21,11 +21,10 @@ from anaphora.analysis.scores.strata import scores_table
 from anaphora.base.errors import UserError
 from anaphora.data.batches.text_queries import EncodedChunks, QueriedChunk, queried_chunks
 from anaphora.data.example import Example, items_by_group, sample_groups, to_record
-from anaphora.data.store import load as load_corpus
+from anaphora.data.store import Corpus
 from anaphora.data.text import Text
 from anaphora.runs.directory import Run
 from anaphora.runs.items import encode
-from anaphora.settings.data import Data, TextCorpus
 from anaphora.settings.model.attention import heads_of
 from anaphora.settings.model.encoder import check_length
 
@@ -106,17 +105,16 @@ def _read_sorted(
     return [items[number] for number in numbers]
 
 
-def select_items(data: Data, split: str, most: int | None) -> Selection:
+def select_items(corpus: Corpus, split: str, most: int | None) -> Selection:
     """The items of a split of a corpus.
 
     Raises:
-        UserError: the corpus cannot be read, or the split is empty.
+        UserError: the split is empty.
     """
-    corpus = load_corpus(data)
-    read = corpus.texts if isinstance(data, TextCorpus) else corpus.examples
+    read = corpus.examples if corpus.asks_about_pronouns else corpus.texts
     groups = corpus.groups(split)
     if not groups:
-        raise UserError(f"split ({split}) holds no {'texts' if isinstance(data, TextCorpus) else 'items'}")
+        raise UserError(f"split ({split}) holds no {'items' if corpus.asks_about_pronouns else 'texts'}")
     selection = Selection(
         groups, corpus.characters(split), lambda numbers: list(read(split, numbers)), corpus.fingerprint
     )

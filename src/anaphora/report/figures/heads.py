@@ -302,6 +302,11 @@ def _name_line_ends(axes: Axes, ends: Sequence[tuple[float, str, str, str]], tal
                       va="center", fontsize=style.SMALL, color=colour, fontweight=weight)  # fmt: skip
 
 
+def bar_of_heads(untrained: float, chance: float) -> float:
+    """What a head must be above to be more than luck: the 95th percentile of untrained models, and chance."""
+    return max(untrained, chance)
+
+
 def contoured_head_grid(
     scores: ArrayLike, chance: float, threshold: float | None, chosen: tuple[int, int], title: str
 ) -> Figure:
@@ -310,7 +315,8 @@ def contoured_head_grid(
     Args:
         scores: (L, H), finite.
         chance: the score that is white.
-        threshold: the 95th percentile over untrained models of the head that each chose; None draws no line.
+        threshold: the 95th percentile over untrained models of the head that each chose, in whose place chance stands
+            where it is higher; None draws no line.
         chosen: (layer, head), framed.
         title: stands above the grid.
 
@@ -319,7 +325,8 @@ def contoured_head_grid(
     """
     key = ""
     if threshold is not None:
-        name, threshold = ("contour", threshold) if threshold >= chance else ("contour_chance", chance)
+        name = "contour" if threshold >= chance else "contour_chance"
+        threshold = bar_of_heads(threshold, chance)
         key = phrase("figures", name, threshold=format_short_percent(threshold))
     figure = head_grid_figure(scores, chance, chosen, title, note=key)
     if threshold is not None:

@@ -272,7 +272,7 @@ def _cue(example: Example) -> str:
 
 def _cue_as_written(example: Example) -> str:
     """The cue as the text writes it, with an ellipsis where other words stand between its own."""
-    words = [re.escape(word) for word in _cue(example).split()]
+    words = [re.escape(word) if is_chinese(word) else rf"\b{re.escape(word)}\b" for word in _cue(example).split()]
     whole = re.search(r"\s*".join(words), example.text, re.IGNORECASE)
     if whole:
         return whole[0]

@@ -9,7 +9,7 @@ from omegaconf import MISSING
 
 from anaphora.base.checks import FIGURE_FORMATS, at_least, figure_formats, one_of
 from anaphora.base.device import Device, RunsDevice
-from anaphora.base.language import LANGUAGES
+from anaphora.base.language import LANGUAGES, split_names
 from anaphora.base.messages.translation import environment_language
 from anaphora.settings.data import SPLITS, Data
 
@@ -84,7 +84,7 @@ class SentenceOrItems(RunItems):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.antecedent is not None and self.antecedent not in self.candidates:
+        if self.antecedent is not None and self.antecedent not in split_names(self.candidates):
             raise ValueError(f"antecedent ({self.antecedent!r}) must be one of candidates ({self.candidates})")
 
 

@@ -9,7 +9,7 @@ from typing import ClassVar
 from omegaconf import MISSING
 
 from anaphora.base.checks import one_of
-from anaphora.base.language import LANGUAGES
+from anaphora.base.language import LANGUAGES, split_names
 from anaphora.base.messages.translation import environment_language
 
 SUFFIXES = (".html", ".parquet")
@@ -37,5 +37,5 @@ class AttentionQuery:
             raise ValueError(f"output ({self.output}) must end in one of {', '.join(SUFFIXES)}")
         if self.candidates and self.pronoun is None:
             raise ValueError("candidates need a pronoun")
-        if self.antecedent is not None and self.antecedent not in self.candidates:
+        if self.antecedent is not None and self.antecedent not in split_names(self.candidates):
             raise ValueError(f"antecedent ({self.antecedent!r}) must be one of candidates ({self.candidates})")

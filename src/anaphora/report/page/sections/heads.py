@@ -36,11 +36,11 @@ def heads_section(run: ReportRun) -> Section:
         if threshold is None:
             summary = phrase("heads", "alt", texts=name, share=share)
         else:
-            limit = max(threshold, chance)
+            limit = heads.bar_of_heads(threshold, chance)
             count = int((values > limit).sum())
             summary = phrase(
                 "heads",
-                "alt_above",
+                "alt_above" if threshold >= chance else "alt_above_chance",
                 texts=name,
                 share=share,
                 count=count,
