@@ -54,8 +54,8 @@ def no_work(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("the work has begun")
 
-    commands = ("commands.antecedents", "commands.corpus", "commands.evaluate")
-    for place in ("runs.items", "analysis.tasks.extraction", *commands):
+    commands = ("antecedents", "corpus", "evaluate", "extract_attention")
+    for place in ("runs.items", *(f"commands.{name}" for name in commands)):
         monkeypatch.setattr(f"anaphora.{place}.load_corpus", refuse)
     monkeypatch.setattr("anaphora.commands.export.to_bert", refuse)
     monkeypatch.setattr("anaphora.training.run.prepare_examples", refuse)
