@@ -1,4 +1,4 @@
-"""Draw docs/images/four_sentences_*.png: python docs/make_picture.py RUN.
+"""Draw four_sentences_*.png into the run's figures, or into a folder: python docs/make_picture.py RUN [docs/images].
 
 The four sentences of a quad, one line each: what the pronoun attends to in the run's chosen head, and whether three
 heuristics and that head pick the antecedent. English sentences with Chinese words beside them are _en_zh.png.
@@ -20,7 +20,6 @@ from anaphora.report.figures.files import save_figure
 from anaphora.report.figures.sheet import Heading, Sheet, role_frame, scale_width, text_width, weight_text
 from anaphora.report.figures.style import figure_style
 
-IMAGES = Path(__file__).parent / "images"
 _GAP, _BOX, _LINE, _HEADS = 0.035, 0.19, 0.4, 0.32
 """Between boxes, the height of a box, from one sentence to the next, and of the columns' headings, in inches."""
 
@@ -215,8 +214,9 @@ def _draw_mark(sheet: Sheet, x: float, y: float, right: bool) -> None:
 
 if __name__ == "__main__":
     opened = anaphora.load(sys.argv[1])
+    folder = Path(sys.argv[2] if len(sys.argv) > 2 else f"{sys.argv[1]}/figures")
     for own, of_quad in QUADS.items():
         read_sentences = sentences(opened, of_quad)
         for spoken in WORDS:
             ending = "" if spoken == "en" else f"_{spoken}"
-            draw(of_quad, read_sentences, spoken, IMAGES / f"four_sentences_{own}{ending}")
+            draw(of_quad, read_sentences, spoken, folder / f"four_sentences_{own}{ending}")
