@@ -127,11 +127,16 @@ def _row_cells(cell: Cell) -> list[str]:
     ]
 
 
+def _least_accuracy(chance: float) -> float:
+    """The task accuracy below which a task is not solved, whatever the baselines reach: halfway from chance to 1."""
+    return (1 + chance) / 2
+
+
 def _case(cell: Cell) -> str:
     task, chance = cell.task_accuracy, cell.chance or 0.0
     best = _best_baseline(cell)
     bar = max(chance, best[1]) if best else chance
-    if task is None or task < (1 + chance) / 2 or _lower_bound(task, cell.intervals.task_accuracy) <= bar:
+    if task is None or task < _least_accuracy(chance) or _lower_bound(task, cell.intervals.task_accuracy) <= bar:
         return "unsolved"
     if bars_not_beaten(cell):
         return "ordinary"
@@ -202,7 +207,7 @@ def _unsolved_sentence(group: Group[Cell], items: str) -> str:
     }
     if best is None:
         return phrase("headline", "unsolved_without_baseline", **values)
-    answers_most = cell.task_accuracy >= (1 + (cell.chance or 0.0)) / 2
+    answers_most = cell.task_accuracy >= _least_accuracy(cell.chance or 0.0)
     name = "no_better_than_a_rule" if answers_most and cell.task_accuracy <= best[1] else "unsolved"
     return phrase("headline", name, **values, rule=_bar_name(best[0]), best=share_text(best[1]))
 

@@ -99,12 +99,13 @@ class ValidationCheckpoint(lightning.Callback):
         layout: RunFiles,
         settings: Validation,
         *,
+        data: Data,
+        training_texts: str,
         compiled: bool = False,
-        data: Data | None = None,
-        training_texts: str | None = None,
     ) -> None:
         self.layout, self.patience, self.keep = layout, settings.patience, settings.keep
-        self.compiled, self.data, self.training_texts = compiled, data, training_texts
+        self.compiled, self.data = compiled, data
+        self.training_texts: str | None = training_texts
         self.validations: list[dict[str, float]] = []
         self.seconds = 0.0
         self.curves_seconds = 0.0
@@ -129,7 +130,7 @@ class ValidationCheckpoint(lightning.Callback):
         self.validations = state_dict["validations"]
         self.seconds, self.curves_seconds = state_dict["seconds"], state_dict["curves_seconds"]
         recorded = state_dict.get("training_texts")
-        if recorded is not None and recorded != self.training_texts and self.data is not None:
+        if recorded is not None and recorded != self.training_texts:
             raise UserError(other_training_texts(self.data, self.layout.directory.name))
         self.training_texts = recorded  # a checkpoint of before does not say what its steps were trained on
 

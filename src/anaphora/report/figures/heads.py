@@ -302,7 +302,7 @@ def _name_line_ends(axes: Axes, ends: Sequence[tuple[float, str, str, str]], tal
                       va="center", fontsize=style.SMALL, color=colour, fontweight=weight)  # fmt: skip
 
 
-def bar_of_heads(untrained: float, chance: float) -> float:
+def head_threshold(untrained: float, chance: float) -> float:
     """What a head must be above to be more than luck: the 95th percentile of untrained models, and chance."""
     return max(untrained, chance)
 
@@ -326,7 +326,7 @@ def contoured_head_grid(
     key = ""
     if threshold is not None:
         name = "contour" if threshold >= chance else "contour_chance"
-        threshold = bar_of_heads(threshold, chance)
+        threshold = head_threshold(threshold, chance)
         key = phrase("figures", name, threshold=format_short_percent(threshold))
     figure = head_grid_figure(scores, chance, chosen, title, note=key)
     if threshold is not None:

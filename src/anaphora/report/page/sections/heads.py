@@ -36,7 +36,7 @@ def heads_section(run: ReportRun) -> Section:
         if threshold is None:
             summary = phrase("heads", "alt", texts=name, share=share)
         else:
-            limit = heads.bar_of_heads(threshold, chance)
+            limit = heads.head_threshold(threshold, chance)
             count = int((values > limit).sum())
             summary = phrase(
                 "heads",
