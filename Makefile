@@ -14,7 +14,7 @@ help:
 	@echo "make docs    the documentation as a site (site/index.html)"
 	@echo "make test    environment, then all tests"
 	@echo "make fuzz    20,000 wrong settings, files and sentences: a result or one line, never a traceback"
-	@echo "make chaos   commands are killed at every file operation and meet full disks, and must end as if nothing had been"
+	@echo "make chaos   commands are killed at many of their file operations and meet full disks, and must end as if nothing had been"
 	@echo "make mutants the core is changed in one place at a time, and its tests must notice"
 	@echo "make lint    formatter, linter and type checker, changing nothing"
 	@echo "make format  format and mend what can be mended"
