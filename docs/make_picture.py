@@ -76,7 +76,7 @@ QUADS = {
 }
 WORDS = {
     "en": Words(
-        title="What {pronoun} attends to: a heuristic is right in half of the sentences, the head in all",
+        title="What {pronoun} attends to: three heuristics are right in half of the sentences, the head in all",
         heuristics=("first\nname", "nearest\nname", "always\n{name}"),
         head="the\nhead",
         score="{right} of 4",

@@ -68,6 +68,16 @@ def test_a_sentence_of_a_run_is_explained_in_its_own_language(tmp_path: Path, fi
     assert status == 0 and "模型的回答" in out and "当前行：she" in out
 
 
+def test_the_variable_names_the_language_of_an_explanation_unless_the_setting_does(
+    finished: Path, script: Script, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANAPHORA_LANGUAGE", "zh")
+    arguments = ("text='Anna met Tom before she left.'", "pronoun=she", f"run={finished}", "layer=1", "head=0")
+    for setting, language in (((), "zh"), (("interface_language=en",), "en")):
+        status, out, err = script("explain", *arguments, *setting)
+        assert status == 0 and Phrases(language)("words", "attends", word="she") in out, err
+
+
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_a_sentence_is_answered_in_short_with_the_heaviest_weights_of_the_pronoun(
     language: str, finished: Path, script: Script

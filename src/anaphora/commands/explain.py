@@ -60,7 +60,7 @@ def build_walkthrough(settings: Explanation) -> Walkthrough:
     """
     if settings.text is not None:
         query = example_from_query(settings.text, settings.pronoun, settings.candidates) if settings.pronoun else None
-        words = Phrases(settings.interface_language or language_of(settings.text))
+        words = Phrases(settings.interface_language or environment_language(language_of(settings.text)))
         return _walk_through_sentence(settings, settings.text, query, settings.row, words)
     words = Phrases(settings.interface_language or environment_language())
     if settings.example is None:

@@ -54,9 +54,13 @@ def interface_language() -> str:
     return named if named in LANGUAGES else environment_language()
 
 
-def environment_language() -> str:
-    """The language of pages, figures and messages unless a setting names one: that of the variable, else English."""
-    return os.environ.get(VARIABLE) or "en"
+def environment_language(otherwise: str = "en") -> str:
+    """The language of pages, figures and messages unless a setting names one: that of the variable, else English.
+
+    Args:
+        otherwise: the language where the variable names none.
+    """
+    return os.environ.get(VARIABLE) or otherwise
 
 
 def check_interface_language() -> None:

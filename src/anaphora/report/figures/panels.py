@@ -49,7 +49,9 @@ class Curve:
 Marks = dict[tuple[str, str], list[Mark]]
 _Legend = Sequence[tuple[str, str, str]]
 _ROW_HEIGHT = 0.185
-"""Height in inches of one row of marks."""
+"""Height in inches of a row of one or two marks."""
+_TALL_ROW = {3: 1.25, 4: 1.7}
+"""How many times as tall rows are with three marks and with four or more."""
 _BELOW = "\x1f"
 """Between a heading and the text of a row in its name; the unit separator is no part of a text."""
 _LEGEND_SIGN, _LEGEND_LINE = 0.46, 0.2
@@ -118,7 +120,7 @@ def panel_figure(
     legend = [[entries[name] for name in names] for names in lines_of_names]
     width = max(width, *(_legend_width(legend_line) + 0.3 for legend_line in legend))
     head = heading.height + (0.24 + _LEGEND_LINE * (len(legend) - 1) if key else 0.0) + 0.2
-    line = _ROW_HEIGHT * (1.4 if max(map(len, marks.values()), default=0) > 3 else 1.0)
+    line = _ROW_HEIGHT * _TALL_ROW.get(min(4, max((len(_measured(row)) for row in marks.values()), default=0)), 1.0)
     tall = line * len(rows) + 0.08
     sheet = Sheet(width, head + tall + 0.5)
     sheet.heading(heading)
@@ -154,10 +156,15 @@ def panel_figure(
     return sheet.figure
 
 
+def _measured(marks: Sequence[Mark]) -> list[Mark]:
+    """The marks of a row that take a height of their own; ticks span the row."""
+    return [mark for mark in marks if mark.form != "tick"]
+
+
 def _draw_row(axes: Axes, marks: Sequence[Mark], height: float) -> None:
-    """The marks of a row, its measures a little apart, so that none hides another or leaves the row."""
-    measured = [mark for mark in marks if mark.form != "tick"]
-    apart = min(0.38, 0.76 / max(1, len(measured) - 1))
+    """The marks of a row, its measures a little apart, so that none hides another; rows are further apart."""
+    measured = _measured(marks)
+    apart = min(0.38, 0.62 / max(1, len(measured) - 1))
     for mark in marks:
         aside = 0.0 if mark.form == "tick" else apart * (measured.index(mark) - (len(measured) - 1) / 2)
         _draw_mark(axes, mark, height + aside)

@@ -35,7 +35,7 @@ class Explanation:
     layer: int | None = None  # layer of the run; by default that of the head chosen on the development split
     head: int | None = None  # head of this layer; by default the chosen one, or the first of your own matrices
     row: str | None = None  # the token to follow through all steps: a word, or its number from 0
-    interface_language: str | None = None  # language of the explanation, `en` or `zh`; by default that of the text
+    interface_language: str | None = None  # `en` or `zh`; by default what ANAPHORA_LANGUAGE names, else the text's
     form: str | None = None  # `short`, `terminal`, `page` or `json`; by default `short` for a text, else `terminal`
     digits: int = 4  # digits after the decimal point; JSON has all of them
     output: str | None = None  # file for a page or JSON; by default in `outputs/explain`
