@@ -9,6 +9,7 @@ import torch
 from ranks import in_minimal_pairs
 from torch import Tensor
 
+from anaphora.base.batch import Batch
 from anaphora.data.batches.batching import MinimalPairs, TrainingBatches
 from anaphora.data.batches.encoded import EncodedSplit
 from anaphora.model.pronoun_model import PronounModel
@@ -32,12 +33,8 @@ def gradients(model: PronounModel, loss: Tensor) -> list[Tensor]:
     return [torch.zeros_like(weight) if one is None else one for weight, one in zip(weights, each, strict=True)]
 
 
-@pytest.mark.parametrize("ranks", [3, 20])
-@pytest.mark.parametrize("task", sorted(TASKS))
-def test_the_mean_over_ranks_is_the_loss_of_the_batch_and_its_gradient(
-    task: str, ranks: int, tiny: Callable[..., Config], settings: Callable[..., Config], tmp_path: Path
-) -> None:
-    config = tiny(tmp_path, "batching.tokens=192", "batching.row_tokens=48", *TASKS[task])
+def model_and_batches(config: Config, count: int) -> tuple[Config, PronounModel, list[Batch]]:
+    """A model at its random start, and its first batches."""
     config, tokenizer, training = prepare_examples(config, None)[:3]
     pairs = None
     if config.task.minimal_pair_contrast:
@@ -54,7 +51,17 @@ def test_the_mean_over_ranks_is_the_loss_of_the_batch_and_its_gradient(
         pairs,
         task_settings.own_token,
     )
-    for batch in islice(batches.between(0, 2), 2):
+    return config, model, list(islice(batches.between(0, count), count))
+
+
+@pytest.mark.parametrize("ranks", [3, 20])
+@pytest.mark.parametrize("task", sorted(TASKS))
+def test_the_mean_over_ranks_is_the_loss_of_the_batch_and_its_gradient(
+    task: str, ranks: int, tiny: Callable[..., Config], settings: Callable[..., Config], tmp_path: Path
+) -> None:
+    config = tiny(tmp_path, "batching.tokens=192", "batching.row_tokens=48", *TASKS[task])
+    config, model, batches = model_and_batches(config, 2)
+    for batch in batches:
         whole = losses(model, batch, config.task)
         shares = [losses(model, share_of_rank(batch, rank, ranks), config.task) for rank in range(ranks)]
         total = torch.stack([share.total for share in shares]).mean()
@@ -64,3 +71,18 @@ def test_the_mean_over_ranks_is_the_loss_of_the_batch_and_its_gradient(
             torch.testing.assert_close(torch.stack(parts).sum() / ranks, part)
         for one, other in zip(gradients(model, total), gradients(model, whole.total), strict=True):
             torch.testing.assert_close(one, other, atol=1e-6, rtol=1e-4)
+
+
+@pytest.mark.parametrize("prediction", ["word", "slot", "bilinear", "pair"])
+def test_losses_are_in_full_precision_whatever_the_products_are_in(
+    prediction: str, tiny: Callable[..., Config], tmp_path: Path
+) -> None:
+    config, model, (batch,) = model_and_batches(
+        tiny(tmp_path, f"task/prediction={prediction}", "task.own_token=0.2"), 1
+    )
+    full = losses(model, batch, config.task)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        halves = losses(model, batch, config.task)
+    assert {part.dtype for part in (halves.total, *halves.parts.values())} == {torch.float32}
+    for name, part in full.parts.items():
+        assert float(halves.parts[name].detach()) == pytest.approx(float(part.detach()), rel=0.01)

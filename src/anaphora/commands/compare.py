@@ -17,6 +17,8 @@ def compare(settings: RunComparison) -> None:
     """Print the median and spread of every measure over several runs, and keep them as CSV where a file is named."""
     table = TableFile.checked(settings.output)
     rows = compare_runs(stored_evidence(run_directories(settings.runs)))
+    if not rows:
+        raise UserError(f"runs ({list(settings.runs)}): none of them has scores of main items")
     print_comparison(rows)
     table.write([row.to_row() for row in rows])
 

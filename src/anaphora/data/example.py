@@ -142,7 +142,7 @@ def in_text_order(
 
 
 def sample_quads(examples: Sequence[Example], most: int) -> list[Example]:
-    """About so many examples, taken as whole quads at equal distances, so that every design cell stays."""
+    """About so many examples, taken as whole quads at equal distances: of every cell of a design about its share."""
     return [examples[number] for number in sample_groups([example.group for example in examples], most)]
 
 

@@ -99,7 +99,7 @@ class PredictionHead(nn.Module):
         return None
 
     def scores(self, output: EncoderOutput, batch: Batch) -> Tensor:
-        """How well each candidate answers: (N, M + 1), -inf for absent ones."""
+        """How well each candidate answers: (N, M + 1), -inf for absent ones; in float32 whatever products are in."""
         raise UserError("this run was trained without a prediction head (task.prediction=none): it answers nothing")
 
     def loss(self, scores: Tensor, batch: Batch) -> Tensor:
@@ -115,7 +115,7 @@ class PredictionHead(nn.Module):
     def _only_present(self, scores: Tensor, none: Tensor, batch: Batch) -> Tensor:
         if not self.none_of_them:
             none = torch.full_like(none, -math.inf)
-        return torch.cat((scores.masked_fill(~batch.present, -math.inf), none.unsqueeze(1)), dim=1)
+        return torch.cat((scores.masked_fill(~batch.present, -math.inf), none.unsqueeze(1)), dim=1).float()
 
 
 class Word(PredictionHead):
@@ -132,7 +132,8 @@ class Word(PredictionHead):
         return (batch.query_positions,)
 
     def scores(self, output: EncoderOutput, batch: Batch) -> Tensor:
-        logits: Tensor = self._output[0](query_vectors(output, batch)).log_softmax(dim=-1)  # (N, V)
+        # In bfloat16 a log-probability of -9 would be off by up to 0.03.
+        logits: Tensor = self._output[0](query_vectors(output, batch)).float().log_softmax(dim=-1)  # (N, V)
         items, most = batch.present.shape
         words = batch.ids.flatten()[batch.candidate_positions]
         token_logits = logits[batch.candidate_owners // most, words]

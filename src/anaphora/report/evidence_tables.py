@@ -104,9 +104,13 @@ def _causal_tables(languages: Groups[CausalCell]) -> dict[str, list[Row]]:
 
 def _patching_rows(patching: Mapping[str, Any]) -> Iterator[Row]:
     for name in ("head", "layer", "all_layers"):
-        yield {"heads": name, **_flatten(patching[name])}
+        yield {"heads": name, "aligned": False, "pairs": patching["pairs"], **_flatten(patching[name])}
+    if aligned := patching.get("aligned"):
+        for name in ("head", "layer"):
+            yield {"heads": name, "aligned": True, "pairs": aligned["pairs"], **_flatten(aligned[name])}
     for step in patching["cumulative"]:
-        yield {"heads": f"best {step['k']}", "flipped": step["flipped"]}
+        best = f"best {step['k']}"
+        yield {"heads": best, "aligned": False, "pairs": patching["pairs"], "flipped": step["flipped"]}
 
 
 def _groups(part: Groups[Any] | None) -> Iterator[tuple[Row, Any]]:

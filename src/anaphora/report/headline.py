@@ -31,7 +31,7 @@ def headline_table(evidence: Evidence) -> Table:
             "title",
             split=label("splits", evidence.split),
             head=_head(evidence),
-            chosen_on=label("splits", evidence.head.chosen_on),
+            choice=label("head_choices", evidence.head.chosen_on),
         ),
         title_justify="left",
         title_style="bold",
@@ -55,12 +55,12 @@ def headline_sentence(evidence: Evidence) -> str:
     """What the numbers allow one to say: a sentence for the languages of which the same can be said."""
     cases = groups_by_case(evidence)
     items = phrase("headline", "unseen_items")
-    if evidence.split != "test" or evidence.head.chosen_on == "test":
+    if not evidence.is_of_held_out_items:
         items = phrase(
             "headline",
             "items_of",
             split=label("splits", evidence.split),
-            chosen_on=label("splits", evidence.head.chosen_on),
+            choice=label("head_choices", evidence.head.chosen_on),
         )
     sentences = [
         _accuracy_sentence(case, cases[case], evidence, items) for case in ("points", "unmeasured") if cases[case]
@@ -144,8 +144,9 @@ def _case(cell: Cell) -> str:
 
 
 def bars_not_beaten(cell: Cell) -> dict[str, float]:
-    """What the head's candidate accuracy is not clearly above: chance and baselines by name."""
-    low = _lower_bound(cell.candidate_accuracy, cell.intervals.candidate_accuracy)
+    """What the head's candidate accuracy is not clearly above, all where it has no interval: by name."""
+    ends = cell.intervals.candidate_accuracy
+    low = ends.low if ends else 0.0
     bars = {"chance": cell.chance, **cell.baselines}
     return {name: value for name, value in bars.items() if value is not None and low <= value}
 

@@ -20,7 +20,7 @@ from anaphora.analysis.evidence.storage import write_evidence
 from anaphora.analysis.maps.answers import Answers, named_candidates
 from anaphora.analysis.maps.capture import task_correctness
 from anaphora.analysis.scores.cells import cells, rounded
-from anaphora.analysis.scores.heads import is_main
+from anaphora.analysis.scores.heads import is_main, reason_to_drop
 from anaphora.analysis.scores.roles import head_roles
 from anaphora.analysis.tasks.antecedent_selection import form_of
 from anaphora.analysis.tasks.labels import label_names, predict_labels
@@ -143,7 +143,7 @@ def scores_by_distance(evaluation: SplitEvaluation) -> GroupMeasures:
     items_by_group: dict[tuple[str, str], list[int]] = {}
     for item in np.flatnonzero(is_main(evaluation.examples)).tolist():
         written = evaluation.examples[item].factors.get("distance", "")
-        if written.isdigit():
+        if written.isdecimal():
             begin = DISTANCE_BINS[int(np.searchsorted(DISTANCE_BINS, int(written), side="right")) - 1]
             items_by_group.setdefault((evaluation.examples[item].language, f"distance {begin}"), []).append(item)
     ordered = sorted(items_by_group, key=lambda key: (key[0], int(key[1].split()[1])))
@@ -282,6 +282,7 @@ def _evaluate_split(run: Run, query: Query) -> SplitEvaluation:
     if not examples:
         raise UserError(f"split ({query.split}) holds no items")
     if not run.model.encoder.has_maps:
+        examples = [example for example in examples if reason_to_drop(example) is None]  # as where heads are scored
         data = EncodedSplit(examples, run.tokenizer)
         correct = task_correctness(run.model, data, run.config.batching, run.config.task.prediction)
         return SplitEvaluation(examples, correct, None)

@@ -110,8 +110,8 @@ def table_rows(study: Study) -> list[dict[str, Any]]:
 def verdict(plan: StudyPlan, groups_of: Mapping[str, Groups]) -> StudyVerdict:
     """Whether the claim holds.
 
-    "not so" where a rule fails; "open" where none fails and one has no values, because they were not measured or, for
-    alignment, because no run solves the task.
+    "not so" where a rule fails; "open" where none fails and one is not decided: because it depends on a seed that was
+    not measured or, for alignment, because the cell does not solve the task.
 
     Args:
         plan: with the rules.
@@ -119,8 +119,12 @@ def verdict(plan: StudyPlan, groups_of: Mapping[str, Groups]) -> StudyVerdict:
     """
     rows = []
     for rule in plan.rules:
-        spreads = {language: _spread(values) for language, values in _rule_values(plan, rule, groups_of).items()}
-        checks = [_rule_holds(rule, spreads.get(language)) for language in rule.languages or spreads]
+        sides = _rule_sides(rule, groups_of)
+        spreads = {language: _spread(_rule_values(plan, rule, groups)) for language, groups in sides.items()}
+        checks = [
+            _is_satisfied(plan, rule, sides[language]) if language in sides else None
+            for language in rule.languages or sides
+        ]
         passed = False if False in checks else None if not checks or None in checks else True
         fields = asdict(rule) | {"languages": tuple(rule.languages)}
         rows.append(RuleOutcome(**fields, needed=rule_condition(rule), passed=passed, spreads=spreads))
@@ -253,11 +257,8 @@ def _interactions(plan: StudyPlan, cells: Sequence[CellSummary]) -> Iterator[Int
                         )
 
 
-def _rule_values(plan: StudyPlan, rule: VerdictRule, groups_of: Mapping[str, Groups]) -> dict[str, list[float | None]]:
-    """The values over seeds that a rule is about, by language: every one that was measured.
-
-    All of a language are None where, for alignment, no run solves the task: no claim holds without that language.
-    """
+def _rule_sides(rule: VerdictRule, groups_of: Mapping[str, Groups]) -> dict[str, list[GroupSummary]]:
+    """The group that a rule is about, and the one that is subtracted where there is one, by language with both."""
     sides = [(rule.cell, rule.group)]
     if rule.baseline_cell is not None or rule.baseline_group is not None:
         sides.append((rule.baseline_cell or rule.cell, rule.baseline_group or rule.group))
@@ -266,15 +267,35 @@ def _rule_values(plan: StudyPlan, rule: VerdictRule, groups_of: Mapping[str, Gro
         groups = [groups_of[cell].get(language, {}).get(group) for cell, group in sides]
         measured = [group for group in groups if group is not None and rule.measure in group.measures]
         if len(measured) == len(sides):
-            values, *subtracted = (_values_where_solved(plan, group, rule.measure) for group in measured)
-            by_language[language] = _difference(values, *subtracted) if subtracted else values
+            by_language[language] = measured
     return by_language
 
 
-def _rule_holds(rule: VerdictRule, spread: Spread | None) -> bool | None:
-    if spread is None:
+def _rule_values(plan: StudyPlan, rule: VerdictRule, groups: Sequence[GroupSummary]) -> list[float | None]:
+    """The values over seeds that a rule is about; for alignment None of a run that does not solve the task."""
+    values, *subtracted = (_values_where_solved(plan, group, rule.measure) for group in groups)
+    return _difference(values, *subtracted) if subtracted else values
+
+
+def _is_satisfied(plan: StudyPlan, rule: VerdictRule, groups: Sequence[GroupSummary]) -> bool | None:
+    """Whether a rule holds whatever the seeds are that were not measured; None where that depends on them.
+
+    For alignment None too where a cell does not solve the task.
+    """
+    if rule.measure in ALIGNMENT_MEASURES and any(group.is_solved is False for group in groups):
         return None
-    value = getattr(spread, rule.seed_statistic)
+    known = [value for value in _rule_values(plan, rule, groups) if value is not None]
+    unmeasured = sum(
+        None in of_seed for of_seed in zip(*(group.measures[rule.measure].values for group in groups), strict=True)
+    )
+    if not known:
+        return None
+    outcomes = {_holds(rule, [*known, *[extreme] * unmeasured]) for extreme in (-np.inf, np.inf)}
+    return outcomes.pop() if len(outcomes) == 1 else None
+
+
+def _holds(rule: VerdictRule, values: Sequence[float]) -> bool:
+    value = round(getattr(median_and_spread(values), rule.seed_statistic), 6)
     return (rule.at_least is None or value >= rule.at_least) and (rule.at_most is None or value <= rule.at_most)
 
 

@@ -96,7 +96,7 @@ def losses(model: PronounModel, batch: Batch, task: Task) -> Losses:
 
 def token_loss(model: PronounModel, output: EncoderOutput, batch: Batch, positions: Tensor) -> Tensor:
     """The mean cross-entropy of the true tokens at some flat positions, in nats."""
-    logits = model.output(output.hidden[positions])
+    logits = model.output(output.hidden[positions]).float()
     return functional.cross_entropy(logits, batch.ids.flatten()[positions])
 
 

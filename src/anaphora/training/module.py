@@ -190,7 +190,7 @@ class TrainingModule(lightning.LightningModule):
             self._collected.setdefault(name, []).append(values)
 
     def _add(self, name: str, value: Tensor) -> None:
-        value = value.detach()
+        value = value.detach().float()  # a sum in bfloat16 stops growing
         self._sums[name] = self._sums[name] + value if name in self._sums else value
 
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -147,6 +148,19 @@ def test_answers_turn_when_enough_heads_are_patched() -> None:
     assert patch["all_layers"]["flipped"] == 1
 
 
+def test_a_loss_is_over_the_items_that_have_such_an_edge() -> None:
+    """Without a minimal pair an item has no cue beside its pronoun, and no edge to one."""
+    alone = [replace(one, minimal_pair="", group="") for one in PAIRS[:6]]
+    edges = cell_of(COPIER, OTHERS[0], votes=[1.0, 0.0], examples=[*PAIRS[6:], *alone])["knockout"]["all_layers"]
+    assert {kind: edges[kind]["items"] for kind in ("gold", "cue", "matched_query")} == {
+        "gold": 20, "cue": 14, "matched_query": 20,
+    }  # fmt: skip
+    of_pairs = cell_of(COPIER, OTHERS[0], votes=[1.0, 0.0], examples=PAIRS[6:])["knockout"]["all_layers"]
+    assert edges["cue"]["mass_removed"] == pytest.approx(of_pairs["cue"]["mass_removed"]) != 0
+    none = cell_of(COPIER, examples=alone)["knockout"]["head"]["cue"]
+    assert none == {"items": 0, "drop": None, "interval": None, "mass_removed": None}
+
+
 def test_only_minimal_pairs_that_differ_in_one_word_are_patched() -> None:
     def pair_item(name: str, text: str, right: int) -> Example:
         return Example(
@@ -225,7 +239,7 @@ def test_cells_are_those_of_each_language_and_kind() -> None:
     assert (result["items"], result["head"]) == (6, {"layer": 1, "head": 0})
     assert {name: cell["items"] for name, cell in result["languages"]["en"].items()} == {"all": 6, "set": 4, "role": 2}
     assert result["languages"]["en"]["role"]["knockout"]["head"]["gold"] == pytest.approx(
-        {"drop": 1, "interval": None, "mass_removed": 0.7}, abs=0.1
+        {"items": 2, "drop": 1, "interval": None, "mass_removed": 0.7}, abs=0.1
     )
 
 

@@ -38,9 +38,28 @@ from anaphora.training.run import train
 def headline(finished: Path) -> Headline:
     run = load(finished)
     material = evaluation_splits(run, "test")
-    return measure_headline(
+    given = measure_headline(
         run, material.training, material.development, material.measured, "test", 0, chosen=Head(1, 0)
     )
+    return replace(given, is_given=False)
+
+
+def test_a_head_that_somebody_named_is_not_taken_for_one_that_development_chose(
+    headline: Headline, tmp_path: Path
+) -> None:
+    given = replace(headline, is_given=True)
+    assert given.evidence().head.chosen_on == "given"
+    write_evidence(given, tmp_path)
+    assert find_head(tmp_path) is None
+    write_evidence(headline, tmp_path)
+    assert find_head(tmp_path) == headline.head
+
+
+def test_levels_are_those_of_the_latest_scores(headline: Headline, tmp_path: Path) -> None:
+    write_evidence(headline, tmp_path, replace(with_verdict(headline), levels={}))
+    write_evidence(headline, tmp_path)
+    assert stored(tmp_path).levels == headline.evidence().levels
+    assert stored(tmp_path).verdict
 
 
 def stored(folder: Path) -> Evidence:

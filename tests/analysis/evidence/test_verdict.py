@@ -17,7 +17,13 @@ CELL: dict[str, Any] = {
     "antecedent_mass": 0.7,
     "lift": 5.0,
     "chance": 0.45,
-    "baselines": {"nearest": 0.5, "random_init": 0.46, "random_init_95": 0.52, "bag_by_place": None},
+    "baselines": {
+        "nearest": 0.5,
+        "best_offset": 0.5,
+        "random_init": 0.46,
+        "random_init_95": 0.52,
+        "bag_by_place": None,
+    },
     "intervals": {
         **{f"{name}_accuracy": [0.7, 0.9] for name in SCORES},
         "antecedent_mass": [0.6, 0.8],
@@ -165,7 +171,7 @@ def test_where_no_pair_differs_in_one_word_the_layer_is_patched_between_aligned_
 ) -> None:
     """Cues of two Chinese characters are two words: without this no data of one's own in Chinese could be supported."""
     content = put(metrics(), "causal/languages/en/role/pattern_patching/layer/flipped", None)
-    aligned = {"pairs": 50, "head": FLIPPED, "layer": {"flipped": flipped, "interval": None}}
+    aligned = {"pairs": 50, "head": FLIPPED, "layer": {"flipped": flipped, "interval": [0.4, 0.6]}}
     content = put(content, "causal/languages/en/role/pattern_patching/aligned", aligned)
     assert results(content)["role"] == result
     assert patching_question(content) == phrase("verdict_questions", "patching_aligned")
@@ -192,6 +198,22 @@ def test_without_any_of_the_later_parts_every_row_still_stands() -> None:
     cell = verdicts(content)["role"]
     assert cell.verdict == "not yet controlled"
     assert [row.passed for row in cell.rows] == [None, True, True, None, None, None, None]
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "rule"),
+    [
+        ("split", "dev", "significance"),
+        ("head/chosen_on", "given", "significance"),
+        ("causal/languages/en/role/pattern_patching/layer/interval", None, "attention-pattern patching"),
+        ("languages/en/role/baselines/best_offset", None, "quad accuracy"),
+    ],
+)
+def test_what_the_numbers_cannot_show_never_passes(path: str, value: Any, rule: str) -> None:
+    """Items that chose the head; pairs of one template; learned baselines without training items of this language."""
+    content = put(metrics(), path, value)
+    assert results(content)["role"] == "not supported"
+    assert [row.rule for row in verdicts(content)["role"].rows if row.passed is not True] == [rule]
 
 
 def test_items_without_a_kind_have_one_verdict() -> None:

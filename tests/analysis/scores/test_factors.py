@@ -48,6 +48,11 @@ def test_every_factor_has_its_rows_by_language_and_main_items_alone_count() -> N
     assert sum(row["items"] for row in FOUND["candidates"]["en"]) == 4
 
 
+def test_figures_that_are_no_decimal_digits_are_words() -> None:
+    rows = factors(score_records([item(True, template="①", distance="②")]), HEAD, np.ones(1))
+    assert [row["value"] for row in rows["template"]["en"]] == ["①"] and rows["distance"] == {}
+
+
 def test_a_row_is_the_mean_over_its_items() -> None:
     gender, voice = FOUND["type"]["en"]
     assert voice == {

@@ -212,8 +212,18 @@ def test_the_interval_of_few_clusters_is_that_of_expanded_percentiles() -> None:
     assert interval(np.arange(5), list("abcde"), draws=40_000) == pytest.approx((0.2, 3.8))
 
 
-def test_two_clusters_are_enough_for_an_interval() -> None:
-    assert interval([0.0, 1.0], ["a", "b"]) == (0.0, 1.0)
+def test_two_clusters_are_enough_for_an_interval_which_is_then_a_t_interval_within_its_bounds() -> None:
+    assert interval([0.0, 1.0], ["a", "b"]) == pytest.approx((0.5 - 12.7062 * 0.5, 0.5 + 12.7062 * 0.5), abs=1e-4)
+    assert interval([0.0, 1.0], ["a", "b"], bounds=(0, 1)) == (0.0, 1.0)
+    assert interval([0.5, 0.5, 0.5], ["a", "a", "b"]) == (0.5, 0.5)
+
+
+@pytest.mark.parametrize("count", [2, 3, 4, 5, 8])
+def test_intervals_of_few_clusters_hold_the_mean_about_as_often_as_they_say(count: int) -> None:
+    random = np.random.default_rng(count)
+    ends = [interval(random.normal(size=3 * count), list(range(count)) * 3) for _ in range(200)]
+    held = np.mean([found is not None and found[0] <= 0 <= found[1] for found in ends])
+    assert held >= 0.88
 
 
 def test_what_is_not_asked_for_is_a_level_of_95_percent_and_so_many_draws_of_seed_0() -> None:

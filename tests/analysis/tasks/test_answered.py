@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -71,6 +73,20 @@ def test_a_contrast_is_the_first_value_less_the_second() -> None:
     rows = rows_of(item_answers, contrast="gender")
     assert [rows[MODEL][name] for name in ("contrast", "contrast_low", "contrast_high")] == [1, 1, 1]
     assert rows["chance"]["contrast"] == 0
+
+
+def test_a_contrast_between_groups_varies_as_its_two_means_do() -> None:
+    """Where no group holds both values, all answers right leave nothing to vary."""
+    examples = [replace(one, group=f"{number}") for number, one in enumerate(EIGHT * 5)]
+    right = np.array([[one.antecedents[0] for one in examples]])
+    row = rows_of(ItemAnswers(examples, right, {}), contrast="gender")[MODEL]
+    assert [row[name] for name in ("contrast", "contrast_low", "contrast_high")] == [0, 0, 0]
+    some_wrong = np.where(np.arange(40) % 10 < 2, 1 - right, right)
+    row = rows_of(ItemAnswers(examples, some_wrong, {}), contrast="gender")[MODEL]
+    assert row["contrast"] == pytest.approx(0)
+    low, high = row["contrast_low"], row["contrast_high"]
+    assert isinstance(low, float) and isinstance(high, float)
+    assert 0.3 < high - low < 0.7  # two means over 20 items each: 4 * sqrt(2 * 0.16 / 20) = 0.51
 
 
 def test_crossed_factors_tell_each_pair_of_values() -> None:

@@ -47,15 +47,13 @@ _KNOCKOUT_STAGES = {
 def knockout_cell(
     tests: CausalTests, knocked: Mapping[str, Mapping[str, Knockout | None]], items: Bools
 ) -> dict[str, dict[str, Any]]:
-    """The loss of accuracy by cutting edges, scope by scope and edge by edge, with intervals."""
+    """The loss of accuracy by cutting edges, scope by scope and edge by edge, with intervals.
+
+    Each loss is over the items that have such an edge: where the pronoun itself is the cue, there is none to the cue.
+    """
     cell: dict[str, dict[str, Any]] = {}
     for scope, kinds in knocked.items():
-        cell[scope] = {
-            kind: {"drop": None, "interval": None, "mass_removed": None}
-            if done is None
-            else {**tests.drop(done.right, items), "mass_removed": rounded(done.mass[items].mean())}
-            for kind, done in kinds.items()
-        }
+        cell[scope] = {kind: _loss(tests, done, items) for kind, done in kinds.items()}
         gold = kinds["gold"]
         matched = [done for kind, done in kinds.items() if kind in MATCHED_EDGES and done is not None]
         assert gold is not None
@@ -63,6 +61,13 @@ def knockout_cell(
         value, interval = tests.mean(worst.right - gold.right, items)
         cell[scope]["gold_minus_matched"] = {"value": value, "interval": interval}
     return cell
+
+
+def _loss(tests: CausalTests, done: Knockout | None, items: Bools) -> dict[str, Any]:
+    cut = items & done.cut if done else np.zeros_like(items)
+    if done is None or not cut.any():
+        return {"items": 0, "drop": None, "interval": None, "mass_removed": None}
+    return {"items": int(cut.sum()), **tests.drop(done.right, cut), "mass_removed": rounded(done.mass[cut].mean())}
 
 
 def cumulative_cell(tests: CausalTests, step: CumulativeAblation, items: Bools) -> dict[str, Any]:
@@ -118,7 +123,7 @@ def dose_response_cell(tests: CausalTests, doses: DoseResponse, items: Bools) ->
     one, two = (stats.zscore(stats.rankdata(values)) for values in (score, loss))
     # A correlation is no mean, but to first order it varies as the mean of these does, and their mean is rho itself.
     influence = one * two - rho * (one**2 + two**2) / 2 + rho
-    ends = cluster_interval(influence, [tests.clusters[each] for each in item])
+    ends = cluster_interval(influence, [tests.clusters[each] for each in item], bounds=(-1, 1))
     return {"rho": rounded(rho), "interval": None if ends is None else [rounded(end) for end in ends]}
 
 
@@ -156,7 +161,7 @@ class CausalTests:
         chosen = np.flatnonzero(items)
         if not len(chosen):
             return None, None
-        ends = cluster_interval(values[chosen], [self.clusters[item] for item in chosen])
+        ends = cluster_interval(values[chosen], [self.clusters[item] for item in chosen], bounds=(-1, 1))
         return rounded(values[chosen].mean()), None if ends is None else [rounded(end) for end in ends]
 
     def drop(self, right: Floats, items: Bools) -> dict[str, Any]:
@@ -191,7 +196,7 @@ class CausalTests:
     def zeroed(self, kind: str, heads: Sequence[Head]) -> Knockout:
         """The values along one kind of the pronoun's edges zeroed in some heads: nothing else of a row grows for it."""
         edges, mass = self._edges([sentence.edges(kind, heads, []) for sentence in self.sentences])
-        return Knockout(self.is_right(self.subject.value_zeroed(edges)), mass)
+        return Knockout(self.is_right(self.subject.value_zeroed(edges)), mass, self._has_edge(edges))
 
     def single(self) -> list[tuple[Head, str, Floats]]:
         """Each head ablated alone, of many heads the best; the one under test in every mode."""
@@ -291,9 +296,10 @@ class CausalTests:
                 else []
                 for sentence in self.sentences
             ]
-            after = self.subject.knocked_out(self._edges(cuts)[0])[everything, self.answers]
-            has_edges = [bool(cut) for cut in cuts]
-            losses[has_edges, candidate] = (best - after)[has_edges]
+            edges, _ = self._edges(cuts)
+            after = self.subject.knocked_out(edges)[everything, self.answers]
+            has_edge = self._has_edge(edges)
+            losses[has_edge, candidate] = (best - after)[has_edge]
         return {name: self._doses(losses, records) for name, records in ({"raw": raw} | dict(records_by_map)).items()}
 
     def _counts(self) -> list[int]:
@@ -305,7 +311,7 @@ class CausalTests:
 
     def _cut(self, kind: str, heads: Sequence[Head], others: Sequence[Head]) -> Knockout:
         edges, mass = self._edges([sentence.edges(kind, heads, others) for sentence in self.sentences])
-        return Knockout(self.is_right(self.subject.knocked_out(edges)), mass)
+        return Knockout(self.is_right(self.subject.knocked_out(edges)), mass, self._has_edge(edges))
 
     def _edges(self, cuts: Sequence[Sequence[HeadEdges]]) -> tuple[Edges, Floats]:
         """The edges of all items as arrays, and the weight on them, (N,), mean over an item's heads."""
@@ -319,6 +325,10 @@ class CausalTests:
         columns = np.array(listed, dtype=np.int64).reshape(-1, 5).T
         mass = np.array([np.mean([cut.mass for cut in item_cuts]) if item_cuts else 0.0 for item_cuts in cuts])
         return Edges(*columns), mass
+
+    def _has_edge(self, edges: Edges) -> Bools:
+        """Which items any of the edges belongs to, (N,)."""
+        return np.isin(np.arange(len(self.sentences)), edges.item)
 
     def _without(self, heads: Sequence[Head], mode: str) -> Floats:
         """Whether each item is still right when heads are ablated; each set is computed once."""

@@ -29,10 +29,11 @@ RANDOM_SETS = 5
 
 
 class Knockout(NamedTuple):
-    """The outcome of a knockout: (N,) whether each item is still right, and (N,) the weight that was removed."""
+    """The outcome of a knockout, (N,) each: is an item still right, the weight removed, did it have such an edge."""
 
     right: Floats
     mass: Floats
+    cut: Bools
 
 
 class CumulativeAblation(NamedTuple):

@@ -74,7 +74,9 @@ def _perturbed_scores(run: Run, records: Sequence[AttentionRecord], head: Head, 
                 "items": int(chosen.sum()),
                 "task_accuracy": rounded(task[chosen].mean()),
                 "candidate_accuracy": rounded(right[chosen].mean()),
-                "interval": bootstrap_interval(right[chosen], [labels[item] for item in np.flatnonzero(chosen)]),
+                "interval": bootstrap_interval(
+                    right[chosen], [labels[item] for item in np.flatnonzero(chosen)], (0, 1)
+                ),
                 "chance": rounded(chance[chosen].mean()),
             },
         )

@@ -155,7 +155,9 @@ def map_scores(development: Mapping[str, MapRows], measured: Mapping[str, MapRow
                     {
                         "candidate_accuracy": rounded(right[items].mean()),
                         "antecedent_mass": rounded(mass[items].mean()),
-                        "interval": bootstrap_interval(right[items], [labels[item] for item in np.flatnonzero(items)]),
+                        "interval": bootstrap_interval(
+                            right[items], [labels[item] for item in np.flatnonzero(items)], (0, 1)
+                        ),
                     },
                 )
                 for language, kind, items in cells(scores.examples)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.analysis.evidence.schema.evidence import VERSION, EncoderFacts, Evidence
+from anaphora.analysis.evidence.schema.evidence import DEVELOPMENT, GIVEN, VERSION, EncoderFacts, Evidence
 from anaphora.analysis.maps.answers import NO_CANDIDATE, Answers, CandidateNumbers
 from anaphora.analysis.maps.capture import Capture, answers_pronouns, capture_run, captured_batches
 from anaphora.analysis.maps.record import AttentionRecord
@@ -38,7 +38,8 @@ class Measurement:
 
     Attributes:
         split: the name of the split that is reported.
-        head: chosen on the development split.
+        head: chosen on the development split, unless it was given.
+        is_given: whether somebody named the head instead, who may have looked at any items.
         development: every head's scores there.
         measured: every head's scores on the split that is reported.
         capture: the rows and answers behind `measured`; without rows where the scores alone were kept.
@@ -56,6 +57,7 @@ class Measurement:
     baselines: dict[str, NDArray[np.float64]]
     untrained: NDArray[np.float32]
     shortcuts: dict[str, NDArray[np.float64]] = field(default_factory=dict)
+    is_given: bool = False
 
     @property
     def task_correct(self) -> NDArray[np.float64]:
@@ -79,7 +81,11 @@ class Measurement:
             {
                 "version": VERSION,
                 "split": self.split,
-                "head": {"layer": self.head.layer, "head": self.head.head, "chosen_on": "dev"},
+                "head": {
+                    "layer": self.head.layer,
+                    "head": self.head.head,
+                    "chosen_on": GIVEN if self.is_given else DEVELOPMENT,
+                },
                 **scores,
                 **({"levels": levels} if levels else {}),
                 "dropped": self.measured.dropped,
@@ -169,6 +175,7 @@ def measure_headline(
         baselines=baselines,
         untrained=untrained_correctness(control, scores.examples),
         shortcuts=shortcuts,
+        is_given=chosen is not None,
     )
 
 

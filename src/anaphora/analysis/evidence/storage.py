@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.analysis.evidence.headline import Headline, Measurement
-from anaphora.analysis.evidence.schema.evidence import VERSION, Evidence
+from anaphora.analysis.evidence.schema.evidence import GIVEN, VERSION, Evidence
 from anaphora.analysis.evidence.schema.migration import with_present_keys
 from anaphora.analysis.scores.heads import Head, existing_head
 from anaphora.analysis.scores.strata import SCORE_COLUMNS, heads_frame, scores_table, template_rows
@@ -25,13 +25,15 @@ from anaphora.settings.model.attention import heads_of
 
 _SCORE_PARTS = (
     *("seed", "split", "head", "languages", "strata", "dropped", "untrained_models"),
-    *("train_seconds", "reads_candidates"),
+    *("train_seconds", "reads_candidates", "levels", "encoder"),
 )
 """What `Headline.evidence` measures anew each time; the other parts are kept as long as they are about the same."""
 
 
 def find_head(directory: Path, split: str = "test") -> Head | None:
     """The head of a run directory that was chosen on the development split; None where none has been chosen yet.
+
+    A head that somebody named was not chosen.
 
     Raises:
         UserError: the file that names it is damaged.
@@ -41,7 +43,7 @@ def find_head(directory: Path, split: str = "test") -> Head | None:
         head = read_json(path, {"head": {"layer": int, "head": int}}, _way_out(directory))["head"]
     except FileNotFoundError:
         return None
-    return Head(head["layer"], head["head"])
+    return None if head.get("chosen_on") == GIVEN else Head(head["layer"], head["head"])
 
 
 def chosen_head(run: Run) -> Head | None:
@@ -131,14 +133,21 @@ def write_measurement(measurement: Measurement, folder: Path, evidence: Evidence
 
 
 def read_heads(folder: Path) -> dict[str, NDArray[np.float64]]:
-    """Every head's candidate accuracy on the development split, (L, H) by language, as `write_measurement` wrote it."""
-    with (folder / "tables" / "heads_dev.csv").open(encoding="utf-8", newline="") as lines:
+    """Every head's candidate accuracy on the development split by which heads are chosen, (L, H) by language.
+
+    Raises:
+        UserError: an earlier version wrote the file.
+    """
+    path = folder / "tables" / "heads_dev.csv"
+    with path.open(encoding="utf-8", newline="") as lines:
         rows = list(csv.DictReader(lines))
+    if any("macro_candidate_accuracy" not in row for row in rows):
+        raise UserError(f"{path}: of an earlier version; delete {folder}, or measure it again")
     shape = tuple(max(int(row[name]) for row in rows) + 1 for name in ("layer", "head"))
     grids: dict[str, NDArray[np.float64]] = {}
     for row in rows:
         grid = grids.setdefault(row["language"], np.zeros(shape))
-        grid[int(row["layer"]), int(row["head"])] = float(row["candidate_accuracy"])
+        grid[int(row["layer"]), int(row["head"])] = float(row["macro_candidate_accuracy"])
     return grids
 
 

@@ -31,6 +31,9 @@ FIXED: dict[str, float | str] = {
 NONE_TRAINED: dict[str, Control | None] = dict.fromkeys(CONTROLS)
 """The trained controls that a verdict asks for, before any of them is trained."""
 
+ALWAYS_FITTED = {"random_init_95", "best_offset"}
+"""Baselines of every cell where untrained models and training items are there."""
+
 SUPPORTED, NOT_SUPPORTED, NOT_CONTROLLED = "supported", "not supported", "not yet controlled"
 
 
@@ -78,7 +81,9 @@ def _verdict(
 ) -> Verdict:
     controls = evidence.controls or {}
     rows = [
-        _significance(in_group(evidence.significance, language, kind), alpha),
+        _significance(
+            in_group(evidence.significance, language, kind) if evidence.is_of_held_out_items else None, alpha
+        ),
         _lift(cell),
         _quads(cell),
         *causal_rows,
@@ -128,8 +133,9 @@ def _quads(cell: Cell) -> VerdictRow:
     best = max(known, key=lambda name: known[name], default=None)
     passed = None
     if quad is not None and best is not None:
-        # Without untrained models a baseline is missing: the rest can be lost to, but not all be beaten.
-        passed = quad > known[best] and (True if "random_init_95" in known else None)
+        # Without untrained models, or training items of this language and kind, baselines are missing: the rest can be
+        # lost to, but not all be beaten.
+        passed = quad > known[best] and (True if known.keys() >= ALWAYS_FITTED else None)
     named = "" if best is None else f" (best: {best.replace('_', ' ')} {known[best]:.3f})"
     return VerdictRow(
         rule="quad accuracy",
@@ -156,7 +162,10 @@ def _knockout(scope: Knockout | None) -> VerdictRow:
 
 
 def _patching(patching: PatternPatching | None) -> VerdictRow:
-    """Over pairs that differ in one word; over all of them, aligned, where none does."""
+    """Over pairs that differ in one word; over all of them, aligned, where none does.
+
+    Without an interval there are pairs of one template alone, perhaps a single pair, which decide nothing.
+    """
     layer = patching.of_layer if patching else None
     flipped, ends = (layer.flipped, layer.interval) if layer else (None, None)
     above = RULES["layer"]["flipped_above"]
@@ -168,7 +177,7 @@ def _patching(patching: PatternPatching | None) -> VerdictRow:
         value=flipped,
         interval=ends,
         needed=f"more than {100 * above:g} % of right answers",
-        passed=None if flipped is None else flipped > above,
+        passed=None if flipped is None or ends is None else flipped > above,
     )
 
 
@@ -207,7 +216,7 @@ def _patching_of_head(alone: HeadLevel | None) -> VerdictRow:
         value=flipped,
         interval=ends,
         needed=f"at least {100 * least:g} % of right answers",
-        passed=None if flipped is None else flipped >= least,
+        passed=None if flipped is None or ends is None else flipped >= least,
     )
 
 

@@ -60,10 +60,18 @@ def rounded(value: float | np.floating | None) -> float | None:
     return None if value is None or np.isnan(value) else round(float(value), 6)
 
 
-def bootstrap_interval(values: ArrayLike, labels: Sequence[tuple[str, str]]) -> list[float] | None:
-    """The 95 % bootstrap interval of a mean over clusters, rounded; None below two clusters or for unknown values."""
+def bootstrap_interval(
+    values: ArrayLike, labels: Sequence[tuple[str, str]], bounds: tuple[float, float] = (-1.0, 1.0)
+) -> list[float] | None:
+    """The 95 % interval of a mean over clusters, rounded; None below two clusters or for unknown values.
+
+    Args:
+        values: shares, or differences of shares.
+        labels: the cluster of each.
+        bounds: see `cluster_interval`.
+    """
     numbers = np.asarray(values, dtype=np.float64)
-    ends = None if np.isnan(numbers).any() else cluster_interval(numbers, labels)
+    ends = None if np.isnan(numbers).any() else cluster_interval(numbers, labels, bounds=bounds)
     return None if ends is None else [round(end, 6) for end in ends]
 
 

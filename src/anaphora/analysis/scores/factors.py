@@ -69,7 +69,7 @@ class _ItemValues:
             "items": len(items),
             "task_accuracy": rounded(self.task[items].mean()),
             "candidate_accuracy": rounded(self.hits[items].mean()),
-            "interval": bootstrap_interval(self.hits[items], [labels[item] for item in items]),
+            "interval": bootstrap_interval(self.hits[items], [labels[item] for item in items], (0, 1)),
             "antecedent_mass": rounded(self.mass[items].mean()),
             "chance": rounded(self.chance[items].mean()),
         }
@@ -78,8 +78,8 @@ class _ItemValues:
 def _sort_key(value: str) -> tuple[float, list[str | int]]:
     """Numbers by size and before words, words by the alphabet, en/gender/9 before en/gender/10."""
     head = value.split("-")[0].split(" ")[0]
-    number = float(head) if head.isdigit() else float("inf")
-    return number, [f"{int(part):09}" if part.isdigit() else part for part in value.split("/")]
+    number = float(head) if head.isdecimal() else float("inf")
+    return number, [f"{int(part):09}" if part.isdecimal() else part for part in value.split("/")]
 
 
 def _factor_reader(name: str) -> Callable[[Example], str | None]:
@@ -88,7 +88,7 @@ def _factor_reader(name: str) -> Callable[[Example], str | None]:
 
 def _distance(example: Example) -> str | None:
     written = example.factors.get("distance", "")
-    if not written.isdigit():
+    if not written.isdecimal():
         return None
     number = int(np.searchsorted(DISTANCE_BINS, int(written), side="right")) - 1
     begin = DISTANCE_BINS[number]

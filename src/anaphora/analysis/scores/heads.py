@@ -136,7 +136,7 @@ def score_records(records: Iterable[AttentionRecord]) -> HeadScores:
                     f"weights: one record has {record.weights.shape[:2]} layers and heads; "
                     f"expected {shape} as in the first"
                 )
-        reasons = [_reason_to_drop(record.example) for record in batch]
+        reasons = [reason_to_drop(record.example) for record in batch]
         dropped.update(reason for reason in reasons if reason is not None)
         numbers = [number for number, reason in enumerate(reasons) if reason is None]
         laid = _FlatRecords([batch[number] for number in numbers])
@@ -234,7 +234,8 @@ def _batches(records: Iterable[AttentionRecord]) -> Iterator[tuple[int, list[Att
         yield first, batch
 
 
-def _reason_to_drop(example: Example) -> str | None:
+def reason_to_drop(example: Example) -> str | None:
+    """Why an item is not scored, by what it says itself: one of `DROP_REASONS`; None for one that is."""
     if not example.antecedents:
         return NO_ANTECEDENT
     if len(example.candidates) < 2:

@@ -107,7 +107,7 @@ def level_scores(
             "shortcuts": listed,
             "rule_model": rounded(rule),
             "random_init": None if np.isnan(untrained).all() else rounded(float(np.nanmean(untrained))),
-            "intervals": {each: bootstrap_interval(values, drawn) for each, values in measured.items()},
+            "intervals": {each: bootstrap_interval(values, drawn, (0, 1)) for each, values in measured.items()},
         }
     return languages
 

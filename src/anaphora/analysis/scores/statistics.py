@@ -17,16 +17,25 @@ from anaphora.analysis.scores.heads import Head, HeadScores, codes_of, is_main, 
 
 Floats = NDArray[np.float64]
 
+BOOTSTRAPPED_FROM = 5
+"""Clusters; fewer have so few different samples that a bootstrap interval covers far too little: of two, half."""
+UNBOUNDED = (-np.inf, np.inf)
 _MAX_RANDOM_NUMBERS = 4_000_000  # random numbers held at once: 32 MB
 
 
 def cluster_interval(
-    values: ArrayLike, clusters: Sequence[Hashable], level: float = 0.95, draws: int = 2000, seed: int = 0
+    values: ArrayLike,
+    clusters: Sequence[Hashable],
+    level: float = 0.95,
+    draws: int = 2000,
+    seed: int = 0,
+    bounds: tuple[float, float] = UNBOUNDED,
 ) -> tuple[float, float] | None:
     """The percentile bootstrap interval of the mean of `values`, drawing whole clusters.
 
     The percentiles are widened as a t interval is against a normal one (Hesterberg 2015, "expanded percentile"),
-    since plain ones cover too little where clusters are few.
+    since plain ones cover too little where clusters are few. Of fewer than `BOOTSTRAPPED_FROM` clusters it is a t
+    interval: no sample of theirs lies outside their own means.
 
     Args:
         values: (N,).
@@ -34,6 +43,7 @@ def cluster_interval(
         level: the share of such intervals that hold the true mean.
         draws: how many samples of clusters.
         seed: of the draws; the same seed gives the same interval.
+        bounds: what the mean cannot leave, as a share cannot leave 0 to 1.
 
     Returns:
         The two ends, or None where there are fewer than two clusters: nothing then tells how they vary.
@@ -46,6 +56,11 @@ def cluster_interval(
     if count < 2:
         return None
     sums, sizes = np.bincount(codes, weights=numbers), np.bincount(codes)
+    if count < BOOTSTRAPPED_FROM:
+        mean = sums.sum() / sizes.sum()
+        residuals = (sums - mean * sizes) / sizes.mean()  # the mean is a ratio: of sums and of sizes
+        half = -special.stdtrit(count - 1, (1 - level) / 2) * np.sqrt((residuals**2).sum() / (count - 1) / count)
+        return float(max(mean - half, bounds[0])), float(min(mean + half, bounds[1]))
     random = np.random.default_rng(seed)
     means = []
     for many in _chunks(draws, count):

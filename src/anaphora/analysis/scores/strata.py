@@ -15,7 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from anaphora.analysis.scores.cells import KINDS, clusters, rounded
-from anaphora.analysis.scores.heads import MEASURES, Head, HeadScores, is_main
+from anaphora.analysis.scores.heads import MEASURES, Head, HeadScores, head_accuracy, is_main
 from anaphora.analysis.scores.quads import minimal_pairs_of, quads_of, set_products
 from anaphora.analysis.scores.statistics import cluster_interval
 from anaphora.data.example import Example
@@ -93,8 +93,12 @@ def template_rows(test: HeadScores, head: Head, task_correct: NDArray[np.floatin
 
 
 def heads_frame(scores: HeadScores) -> pd.DataFrame:
-    """One row for each language, layer and head: the number of items and the mean of every measure over them."""
+    """One row for each language, layer and head: the number of main items and the mean of every measure over them.
+
+    "macro_candidate_accuracy" has every type of cue count the same, as the choice of a head does.
+    """
     layers, heads = scores.shape
+    scores = scores.select(is_main(scores.examples))
     languages = _labels(example.language for example in scores.examples)
     frames = []
     for language in dict.fromkeys(languages):
@@ -106,8 +110,9 @@ def heads_frame(scores: HeadScores) -> pd.DataFrame:
             "items": [int(spoken.sum())] * (layers * heads),
         }
         means = {name: getattr(scores, name)[spoken].mean(axis=0, dtype=np.float64).reshape(-1) for name in MEASURES}
+        means["macro_candidate_accuracy"] = head_accuracy(scores.select(spoken)).reshape(-1)
         frames.append(pd.DataFrame(columns | means))
-    names = ["language", "layer", "head", "items", *MEASURES]
+    names = ["language", "layer", "head", "items", *MEASURES, "macro_candidate_accuracy"]
     return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=names)
 
 
@@ -218,7 +223,8 @@ class _ItemValues:
         intervals: dict[str, list[float] | None] = {}
         numbers = np.flatnonzero(items)
         for name, values in self.values.items():
-            means[name], intervals[name] = self._mean(values[numbers], numbers)
+            bounds = (0.0, np.inf if name == "lift" else 1.0)
+            means[name], intervals[name] = self._mean(values[numbers], numbers, bounds)
         for name, item_sets in self.sets.items():
             inside = np.flatnonzero(items[item_sets.first])
             means[name], intervals[name] = self._mean(item_sets.values[inside], item_sets.first[inside])
@@ -239,10 +245,12 @@ class _ItemValues:
             "intervals": {name: intervals[name] for name in order},
         }
 
-    def _mean(self, values: Floats, items: NDArray[np.int64]) -> tuple[float | None, list[float] | None]:
+    def _mean(
+        self, values: Floats, items: NDArray[np.int64], bounds: tuple[float, float] = (0.0, 1.0)
+    ) -> tuple[float | None, list[float] | None]:
         if not len(values) or np.isnan(values).any():
             return None, None
-        ends = cluster_interval(values, [self.clusters[item] for item in items])
+        ends = cluster_interval(values, [self.clusters[item] for item in items], bounds=bounds)
         return rounded(values.mean()), None if ends is None else [round(end, 6) for end in ends]
 
 

@@ -180,9 +180,11 @@ def _factor_contrast(
     kinds = sorted(set(values.tolist()))
     if len(kinds) < 2:
         return {"contrast": None, "contrast_low": None, "contrast_high": None}
-    # The mean of these is the first value's mean less the second's; a group mostly holds as many of each.
-    weights = sum(
-        sign * (values == kind) * len(values) / (values == kind).sum()
-        for sign, kind in zip((1, -1), kinds, strict=True)
-    )
-    return mean_with_interval("contrast", correct * weights, labels)
+    # Either mean varies with what it sums and with how many items of its value a sample has. To first order, their
+    # difference varies as the mean of these, whose mean it is.
+    means = [float(correct[values == kind].mean()) for kind in kinds]
+    contrast = means[0] - means[1]
+    influence = np.full(len(values), contrast)
+    for sign, kind, mean in zip((1, -1), kinds, means, strict=True):
+        influence += sign * (values == kind) * (correct - mean) * len(values) / (values == kind).sum()
+    return mean_with_interval("contrast", influence, labels)

@@ -187,7 +187,7 @@ class _Cell:
         development: float | None = None,
     ) -> dict[str, Any]:
         mine = values[self.items]
-        low, high = bootstrap_interval(mine, self.documents) or (None, None)
+        low, high = bootstrap_interval(mine, self.documents, (0, 1)) or (None, None)
         below, above = bootstrap_interval(mine - self.nearest, self.documents) or (None, None)
         return {
             "subset": self.names["subset"],

@@ -11,11 +11,17 @@ from anaphora.analysis.scores.statistics import Spread
 
 @dataclass(frozen=True, kw_only=True)
 class KnockoutLoss:
-    """The task accuracy lost when one edge is knocked out, and the attention mass that was on it."""
+    """The task accuracy lost when one edge is knocked out, and the attention mass that was on it.
+
+    Attributes:
+        items: those that have such an edge, over which the rest is; None in files of earlier versions, where an item
+            without one counted as one that lost nothing.
+    """
 
     drop: float | None
     interval: Interval | None
     mass_removed: float | None
+    items: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -50,9 +50,13 @@ class EncoderFacts:
     values: str
 
 
+DEVELOPMENT, GIVEN = "dev", "given"
+"""Where a head was chosen, or that it was not: somebody named it."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class ChosenHead:
-    """The head that is reported, and the split on which it was chosen."""
+    """The head that is reported, and the split on which it was chosen: `DEVELOPMENT`, or `GIVEN` for none."""
 
     layer: int
     head: int
@@ -150,6 +154,11 @@ class Evidence:
     controls: dict[str, Control | None] | None = None
     verdict: Groups[Verdict] | None = None
     verdict_at_head: Groups[Verdict] | None = None
+
+    @property
+    def is_of_held_out_items(self) -> bool:
+        """Whether these are test items, and the head was chosen on others: only then does a p-value mean something."""
+        return self.split == "test" and self.head.chosen_on == DEVELOPMENT
 
     @property
     def scores(self) -> Groups[Cell]:

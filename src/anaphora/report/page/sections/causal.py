@@ -28,7 +28,7 @@ def knockout_section(cells: Groups[CausalCell]) -> Section:
             for scope in labels("scopes"):
                 summary += _knockout_summary(group.label, group.cell, scope)
                 rows += _knockout_rows(group.label, group.cell, scope)
-        columns = ["", *column_names("scope", "edge", "task_lost", "mass_removed")]
+        columns = ["", *column_names("scope", "edge", "items", "task_lost", "mass_removed")]
         elements = [
             FigureElement(name="knockout", figure=figure, alt=clauses(summary)),
             TableElement(title=phrase("knockout", "table"), columns=columns, rows=rows, texts=3, folded=True),
@@ -64,6 +64,7 @@ def _knockout_rows(group: str, cell: CausalCell, scope: str) -> list[list[str]]:
             group,
             where,
             label("edges", edge),
+            format_count(loss.items),
             format_percent(loss.drop, loss.interval),
             format_percent(loss.mass_removed),
         ]
@@ -73,7 +74,7 @@ def _knockout_rows(group: str, cell: CausalCell, scope: str) -> list[list[str]]:
     difference = knockout.gold_minus_matched
     if difference.value is not None:
         lost = format_percent(difference.value, difference.interval)
-        rows.append([group, where, label("edges", "gold_minus_matched"), lost, ""])
+        rows.append([group, where, label("edges", "gold_minus_matched"), format_count(cell.items), lost, ""])
     return rows
 
 

@@ -76,7 +76,7 @@ def run_facts(run: ReportRun) -> list[tuple[str, str]]:
             "facts",
             "chosen_head",
             head=head_name(evidence.head.layer, evidence.head.head),
-            split=label("splits", evidence.head.chosen_on),
+            choice=label("head_choices", evidence.head.chosen_on),
         ),
         "untrained_models": evidence.untrained_models,
         "training": phrase("facts", "minutes", minutes=f"{seconds / 60:.0f}") if seconds else None,
