@@ -58,7 +58,7 @@ def test_a_file_that_has_changed_since_training_is_refused(run: Run, tmp_path: P
 
 def test_a_run_of_before_that_recorded_no_texts_is_measured_as_ever(own_run: Path, tmp_path: Path) -> None:
     record = json.loads((own_run / "training.json").read_text(encoding="utf-8"))
-    del record["training_texts"]
+    del record["training_items"]
     (own_run / "training.json").write_text(json.dumps(record), encoding="utf-8")
     old = load(own_run)
     assert evaluation_splits(reading(old, rows_of(old)[8:], tmp_path / "changed.jsonl"), "test").measured

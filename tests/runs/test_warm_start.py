@@ -84,6 +84,10 @@ def test_a_killed_run_that_started_from_weights_resumes_to_the_same_end(
     config = with_start_model(begun(tmp_path / "cut", folder, "model.dropout=0.1"))
     killed = train(replace(config, trainer=replace(config.trainer, limit_steps=2))).directory
     RunFiles(killed).weights.unlink()
+    stored = RunFiles(killed).config  # as that of a run that was killed at its second step
+    stored.write_text(
+        stored.read_text(encoding="utf-8").replace("limit_steps: 2", "limit_steps: null"), encoding="utf-8"
+    )
     resumed = train(replace(begun(tmp_path, "nowhere"), resume=str(killed))).directory
     for name, value in load(whole).model.state_dict().items():
         assert torch.equal(load(resumed).model.state_dict()[name], value), name

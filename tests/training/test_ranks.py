@@ -91,7 +91,7 @@ def test_a_mistake_that_one_process_meets_is_reported_by_all(tiny: Tiny, tmp_pat
 
 def test_a_user_mistake_and_a_divergence_are_reported_by_all(tiny: Tiny, tmp_path: Path, alone: Path) -> None:
     taken = train_on(2, tiny(alone.parent, *MUON))
-    assert len(set(taken)) == 1 and "already holds a run" in taken[0]
+    assert len(set(taken)) == 1 and "already holds a finished run" in taken[0]
     diverged = train_on(2, tiny(tmp_path, *TWELVE, "optimizer.learning_rate=1e12"))
     assert all("training diverged at step" in end for end in diverged)
 

@@ -285,6 +285,19 @@ def test_early_stopping_stops(tiny: Tiny, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("checkpoints_stay")
+def test_a_run_that_ran_out_of_patience_and_was_killed_then_ends_there_when_it_is_resumed(
+    tiny: Tiny, tmp_path: Path
+) -> None:
+    patient = train(overfits(tiny, tmp_path, "validation.patience=1"))
+    kept = load_file(RunFiles(patient.directory).weights)
+    RunFiles(patient.directory).weights.unlink()
+    resumed = train(tiny(tmp_path, f"resume={patient.directory}"))
+    assert resumed.steps == patient.steps
+    for name, value in load_file(RunFiles(resumed.directory).weights).items():
+        assert torch.equal(value, kept[name]), name
+
+
+@pytest.mark.usefixtures("checkpoints_stay")
 @pytest.mark.parametrize(
     "override",
     [
@@ -390,7 +403,7 @@ def test_bf16_is_close_to_full_precision(tiny: Tiny, tmp_path: Path, finished: P
 
 def test_a_second_run_into_the_same_directory_is_refused_and_leaves_it_untouched(tiny: Tiny, finished: Path) -> None:
     before = files(finished)
-    with pytest.raises(UserError, match=r"already holds a run; choose another name=, or continue it with resume="):
+    with pytest.raises(UserError, match=r"already holds a finished run; choose another name="):
         train(tiny(finished.parent, "seed=5"))
     assert files(finished) == before
 
@@ -414,8 +427,18 @@ def test_a_resumed_run_keeps_the_settings_that_it_was_begun_with(tiny: Tiny, tmp
         with pytest.raises(KilledError):
             train(tiny(tmp_path))
     before = RunFiles(tmp_path / "run").config.read_bytes()
-    train(tiny(tmp_path, f"resume={tmp_path / 'run'}", "seed=7", "model.width=32"))
+    changed = (
+        "seed=7",
+        "model.width=32",
+        "trainer.limit_steps=4",
+        "trainer.limit_items=1",
+        "trainer.precision=bf16-mixed",
+    )
+    resumed = train(tiny(tmp_path, f"resume={tmp_path / 'run'}", *changed))
     assert RunFiles(tmp_path / "run").config.read_bytes() == before
+    recorded = record(resumed.directory)
+    assert resumed.steps == load(resumed.directory).config.steps > 4
+    assert recorded["computed_with"]["precision"] == "32-true"
 
 
 def test_a_held_directory_is_refused(tiny: Tiny, tmp_path: Path) -> None:
@@ -472,7 +495,7 @@ def test_an_unnamed_run_is_called_by_its_time() -> None:
 
 
 def test_the_number_of_validations_without_progress_counts_from_the_best(tmp_path: Path) -> None:
-    history = ValidationCheckpoint(RunFiles(tmp_path), Validation(patience=2), data=NoData(), training_texts="")
+    history = ValidationCheckpoint(RunFiles(tmp_path), Validation(patience=2), data=NoData(), training_items="")
     history.validations = [{"validation/loss": value} for value in (3.0, 1.0, 2.0, 1.0)]
     assert (history._best(), history._since_best()) == (1, 2)
 

@@ -19,7 +19,7 @@ from anaphora.data.text import evenly_sampled
 from anaphora.report.numbers import format_range
 from anaphora.report.terminal import in_language_of_messages
 from anaphora.report.wording import label, phrase
-from anaphora.runs.items import check_training_texts, corpus_of
+from anaphora.runs.items import check_training_items, corpus_of
 from anaphora.settings.commands.analysis import LabelTable
 from anaphora.settings.model.prediction import Label
 
@@ -41,7 +41,7 @@ def compare_labels(settings: LabelTable) -> list[dict[str, Any]]:
     first = runs[0]
     corpus = corpus_of(first)
     for run in runs[1:]:
-        check_training_texts(run, corpus)
+        check_training_items(run, corpus)
     training, development = corpus.texts("train"), corpus.texts("dev")
     texts = evenly_sampled(corpus.texts(settings.split), first.config.trainer.limit_items)
     if not texts:

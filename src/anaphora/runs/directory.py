@@ -299,7 +299,7 @@ def training_record(directory: Path) -> dict[str, Any]:
     return dict(record)
 
 
-def other_training_texts(data: Data, run: str) -> str:
+def other_training_items(data: Data, run: str) -> str:
     """The message that data do not give the training texts of a run."""
     return (
         f"data ({getattr(data, 'path', data.kind)}) no longer gives the training items of run {run}; restore the file, "
@@ -312,7 +312,7 @@ _RECORD = {
     "train_seconds?": float,
     "curves_seconds?": float,
     "computed_with?": dict,
-    "training_texts?": str,
+    "training_items?": str,
     "diverged?": bool,
     "best_validation?": int,
     "validations": [{str: float}],

@@ -10,7 +10,7 @@ from anaphora.data.batches.encoded import EncodedSplit
 from anaphora.data.example import Example, sample_quads
 from anaphora.data.store import Corpus
 from anaphora.data.store import load as load_corpus
-from anaphora.runs.directory import Run, other_training_texts, training_record
+from anaphora.runs.directory import Run, other_training_items, training_record
 from anaphora.settings.data import Data, TextCorpus
 from anaphora.settings.model.encoder import check_length
 
@@ -29,14 +29,14 @@ def corpus_of(run: Run) -> Corpus:
     """The corpus that a run's settings name.
 
     Raises:
-        UserError: `check_training_texts`.
+        UserError: `check_training_items`.
     """
     corpus = load_corpus(run.config.data)
-    check_training_texts(run, corpus)
+    check_training_items(run, corpus)
     return corpus
 
 
-def check_training_texts(run: Run, corpus: Corpus) -> None:
+def check_training_items(run: Run, corpus: Corpus) -> None:
     """Refuse a corpus whose training texts are not those of the run: what it was trained on could pass for unseen.
 
     Runs of before recorded no texts and are not checked.
@@ -44,9 +44,9 @@ def check_training_texts(run: Run, corpus: Corpus) -> None:
     Raises:
         UserError: the file has changed, or another one lies where the command runs.
     """
-    recorded = training_record(run.origin or run.directory).get("training_texts")
-    if recorded is not None and recorded != corpus.training_texts_digest():
-        raise UserError(other_training_texts(run.config.data, run.name))
+    recorded = training_record(run.origin or run.directory).get("training_items")
+    if recorded is not None and recorded != corpus.training_digest():
+        raise UserError(other_training_items(run.config.data, run.name))
 
 
 def evaluation_splits(run: Run, split: str, data: Data | None = None, items: int | None = None) -> EvaluationSplits:

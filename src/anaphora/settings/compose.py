@@ -41,6 +41,8 @@ _LONGEST_NAME = 60  # characters, the digest aside
 _TEXTS = ("text", "pronoun", "antecedent")
 """Settings that hold a sentence, or words of it."""
 _TEXT_LISTS = ("candidates",)
+_PLACES = ("run", "name", "output", "resume", "start", "data.path")
+"""Settings that hold the name of a file or a folder."""
 _QUOTES = ("'", '"')
 
 
@@ -84,22 +86,29 @@ def composed_once(arguments: Sequence[str]) -> Iterator[None]:
 
 
 def with_quoted_texts(arguments: Sequence[str], schema: type[Any]) -> list[str]:
-    """The arguments of a command line, with sentences and words in quotes where their signs mean something to Hydra.
+    """The arguments of a command line, with texts and paths in quotes where their signs mean something to Hydra.
 
     To Hydra a comma makes two jobs of a sentence, and Chinese is no value at all. What it reads as one text, as null or
-    as a list of texts stays as it is, and so does what is in quotes.
+    as a list of texts stays as it is, and so does what is in quotes, and a path of signs that mean nothing in Chinese.
 
     Args:
         arguments: of the command line, the command's name aside.
         schema: the settings of the command.
     """
     names = {field.name for field in fields(schema)}
-    if "text" not in names or {"-m", "--multirun"} & set(arguments):
+    if {"-m", "--multirun"} & set(arguments):
         return list(arguments)
     quoted: list[str] = []
     for argument in arguments:
         key, equals, value = argument.partition("=")
-        if equals and key in names and key in _TEXTS and not value.startswith(_QUOTES) and not _is_read(argument, str):
+        is_text = key in _TEXTS or (key in _PLACES and not value.isascii())
+        if (
+            equals
+            and is_text
+            and key.split(".")[0] in names
+            and not value.startswith(_QUOTES)
+            and not _is_read(argument, str)
+        ):
             argument = f"{key}={_in_quotes(value)}"
         elif key in names and key in _TEXT_LISTS and value[:1] + value[-1:] == "[]" and not _is_read(argument, list):
             entries = [entry.strip() for entry in value[1:-1].split(",")]

@@ -157,7 +157,7 @@ class Trainer:
     """Where a run is trained. Nothing here changes results beyond rounding, except the limits of `trainer=smoke`."""
 
     device: str = "auto"
-    precision: str | None = None  # 32, bf16-mixed or 16-mixed; by default bf16-mixed if device=cuda, otherwise 32
+    precision: str | None = None  # 32 or bf16-mixed; by default bf16-mixed if device=cuda, otherwise 32
     compile: bool = False
     progress: bool = True
     loggers: list[str] = field(default_factory=lambda: ["tensorboard"])  # `tensorboard`, `csv`, `wandb`, `mlflow`
@@ -170,7 +170,7 @@ class Trainer:
         if self.precision is None:
             # By the setting, not by what the machine has; and settled now, so that a run's file holds it.
             self.precision = "bf16-mixed" if self.device == "cuda" else "32"
-        one_of("trainer.precision", self.precision, ("32", "bf16-mixed", "16-mixed"))
+        one_of("trainer.precision", self.precision, ("32", "bf16-mixed"))
         for name in self.loggers:
             one_of("trainer.loggers", name, LOGGERS)
         at_least("trainer.pictures", self.pictures, 0)

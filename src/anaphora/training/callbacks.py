@@ -18,7 +18,7 @@ from anaphora.base.errors import UserError
 from anaphora.base.files import atomic_write, write_json
 from anaphora.base.messages.translation import in_interface_language
 from anaphora.model.kernels.linear import has_faster_kernel
-from anaphora.runs.directory import RunFiles, other_training_texts, save_weights
+from anaphora.runs.directory import RunFiles, other_training_items, save_weights
 from anaphora.settings.data import Data
 from anaphora.settings.training import Validation
 from anaphora.training.module import TrainingModule
@@ -100,12 +100,12 @@ class ValidationCheckpoint(lightning.Callback):
         settings: Validation,
         *,
         data: Data,
-        training_texts: str,
+        training_items: str,
         compiled: bool = False,
     ) -> None:
         self.layout, self.patience, self.keep = layout, settings.patience, settings.keep
         self.compiled, self.data = compiled, data
-        self.training_texts: str | None = training_texts
+        self.training_items: str | None = training_items
         self.validations: list[dict[str, float]] = []
         self.seconds = 0.0
         self.curves_seconds = 0.0
@@ -123,16 +123,16 @@ class ValidationCheckpoint(lightning.Callback):
             "validations": self.validations,
             "seconds": self.seconds,
             "curves_seconds": self.curves_seconds,
-            "training_texts": self.training_texts,
+            "training_items": self.training_items,
         }
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         self.validations = state_dict["validations"]
         self.seconds, self.curves_seconds = state_dict["seconds"], state_dict["curves_seconds"]
-        recorded = state_dict.get("training_texts")
-        if recorded is not None and recorded != self.training_texts:
-            raise UserError(other_training_texts(self.data, self.layout.directory.name))
-        self.training_texts = recorded  # a checkpoint of before does not say what its steps were trained on
+        recorded = state_dict.get("training_items")
+        if recorded is not None and recorded != self.training_items:
+            raise UserError(other_training_items(self.data, self.layout.directory.name))
+        self.training_items = recorded  # a checkpoint of before does not say what its steps were trained on
 
     def setup(self, trainer: lightning.Trainer, module: lightning.LightningModule, stage: str) -> None:
         # Here and not where training starts, which a run that is resumed after its last step never does.
@@ -145,7 +145,9 @@ class ValidationCheckpoint(lightning.Callback):
     def on_train_epoch_end(self, trainer: lightning.Trainer, module: lightning.LightningModule) -> None:
         assert isinstance(module, TrainingModule)
         if self.validations and self.validations[-1]["step"] == trainer.global_step:
-            return  # a resumed run first ends the round that its checkpoint was written in
+            # A resumed run first ends the round that its checkpoint was written in, perhaps the last of all.
+            trainer.should_stop = self._is_out_of_patience()
+            return
         numbers = {
             name: float(value) for name, value in trainer.callback_metrics.items() if not name.startswith("train/")
         }
@@ -159,8 +161,11 @@ class ValidationCheckpoint(lightning.Callback):
         last = self.layout.last_checkpoint
         with atomic_write(last) if self._writes else nullcontext(last) as draft:
             trainer.save_checkpoint(draft)  # every rank calls it, and the first one writes
-        if self.patience and self._since_best() >= self.patience:
+        if self._is_out_of_patience():
             trainer.should_stop = True
+
+    def _is_out_of_patience(self) -> bool:
+        return bool(self.patience) and self._since_best() >= self.patience
 
     def on_fit_end(self, trainer: lightning.Trainer, module: lightning.LightningModule) -> None:
         self.finish()
@@ -177,8 +182,8 @@ class ValidationCheckpoint(lightning.Callback):
             "best_validation": self._best(),
             "validations": self.validations,
         }
-        if self.training_texts:
-            record["training_texts"] = self.training_texts
+        if self.training_items:
+            record["training_items"] = self.training_items
         if diverged:
             record["diverged"] = True
         write_json(self.layout.training, record)

@@ -72,7 +72,7 @@ def prepare_texts(config: Config, known: Tokenizer | None) -> TrainingData:
     encoded = EncodedTexts(training, _training_tokenizer(config, tokenizer), longest, labels)
     validation = EncodedTexts(development, tokenizer, longest, labels)
     validation.subsample(config.validation.items)
-    return TrainingData(config, tokenizer, encoded, validation, corpus.training_texts_digest())
+    return TrainingData(config, tokenizer, encoded, validation, corpus.training_digest())
 
 
 def prepare_examples(config: Config, known: Tokenizer | None) -> TrainingData:
@@ -86,7 +86,7 @@ def prepare_examples(config: Config, known: Tokenizer | None) -> TrainingData:
     tokenizer = known or vocabulary.build(config.vocabulary, [example.text for example in training], corpus.words)
     validation = EncodedSplit(sample_quads(development, config.validation.items), tokenizer)
     encoded = EncodedSplit(training, _training_tokenizer(config, tokenizer))
-    return TrainingData(config, tokenizer, encoded, validation, corpus.training_texts_digest())
+    return TrainingData(config, tokenizer, encoded, validation, corpus.training_digest())
 
 
 def _training_tokenizer(config: Config, tokenizer: Tokenizer) -> Tokenizer:

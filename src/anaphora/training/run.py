@@ -97,8 +97,10 @@ class _Claim(NamedTuple):
             raise UserError(f"{self.layout.directory}: this run has finished; there is nothing to resume")
         if not self.resumed and self.layout.config.exists():
             raise UserError(
-                f"{self.layout.directory} already holds a run; choose another name=, "
-                f"or continue it with resume={self.layout.directory}"
+                f"{self.layout.directory} already holds a finished run; choose another name="
+                if self.layout.weights.exists()
+                else f"{self.layout.directory} holds an unfinished run; continue it with "
+                f"resume={self.layout.directory}, or choose another name="
             )
 
     def check_resumable(self) -> None:
@@ -115,7 +117,13 @@ def _claim_of(config: Config) -> _Claim:
         layout = RunFiles(Path(config.output) / (config.name or default_run_name()))
         return _Claim(config, layout, resumed=False, checkpoint=None)
     layout = RunFiles(Path(config.resume))
-    stored_config = replace(stored.read(layout.config), trainer=config.trainer, resume=None)
+    begun = stored.read(layout.config)
+    # What decides the result stays as it was: a device, loggers and the like may change.
+    kept = {name: getattr(begun.trainer, name) for name in ("precision", "limit_steps", "limit_items")}
+    try:
+        stored_config = replace(begun, trainer=replace(config.trainer, **kept), resume=None)
+    except ValueError as error:
+        raise UserError(f"{layout.directory}: {error}") from None
     last = layout.last_checkpoint
     return _Claim(stored_config, layout, resumed=True, checkpoint=last if last.exists() else None)
 
@@ -159,7 +167,7 @@ def _train(claimed: _Claim, processes: Processes, device: torch.device) -> Train
         config.validation,
         compiled=config.trainer.compile,
         data=config.data,
-        training_texts=texts_digest,
+        training_items=texts_digest,
     )
     callbacks: list[lightning.Callback] = [history]
     if processes.rank == 0:

@@ -179,8 +179,8 @@ def test_a_split_without_items_is_reported(headline: Headline, monkeypatch: pyte
         def examples(self, split: str) -> list[Example]:
             return []
 
-        def training_texts_digest(self) -> str:
-            return str(training_record(run.directory)["training_texts"])
+        def training_digest(self) -> str:
+            return str(training_record(run.directory)["training_items"])
 
     monkeypatch.setattr("anaphora.runs.items.load_corpus", lambda source: Empty())
     with pytest.raises(UserError, match=r"split \(test\) holds no items"):

@@ -12,7 +12,8 @@ from anaphora.base.special_tokens import CLS
 from anaphora.data.batches import texts as module
 from anaphora.data.batches.texts import EncodedTexts
 from anaphora.data.text import Text
-from anaphora.data.tokens.vocabulary import build
+from anaphora.data.tokens.dropout import DroppingTokenizer
+from anaphora.data.tokens.vocabulary import build, word_vocabulary
 from anaphora.settings.vocabulary import Bpe, WordPiece
 
 TEXTS = [
@@ -117,3 +118,21 @@ def test_keeping_spreads_the_pieces_evenly() -> None:
     assert pieces(data) == whole[::2]
     assert data.gold.tolist() == [[True, False]] * 5
     assert len(data.batch([[0, 4]]).items) == 2
+
+
+def test_words_are_cut_anew_in_every_text_whatever_was_read_before() -> None:
+    words = [
+        f"{first}{second}" for first in ("bak", "far", "min", "sing", "teach") for second in ("er", "ing", "s", "t")
+    ]
+    texts = [text(f"the {word} {number} 在公园") for number in range(40) for word in words]
+    tokenizer = word_vocabulary([one.text for one in texts])
+
+    def tokens(share: float, seed: int) -> int:
+        return len(EncodedTexts(texts, DroppingTokenizer(tokenizer, share, seed), 32).ids.flat)
+
+    whole = len(EncodedTexts(texts, tokenizer, 32).ids.flat)
+    assert tokens(0.5, 0) == tokens(0.5, 0) > tokens(0.2, 0) > whole
+    data = EncodedTexts(texts, DroppingTokenizer(tokenizer, 0.5, 0), 32)
+    read = pieces(data)
+    whole_words = [sum(tokenizer.encode(word).ids[1] in ids for ids, _ in read) for word in words]
+    assert sum(5 < times < 35 for times in whole_words) >= 10  # of the forty texts with each word

@@ -198,6 +198,14 @@ def as_parquet(folder: Path, rows: list[dict[str, Any]]) -> Path:
     return path
 
 
+@pytest.mark.parametrize("name", ["group", "minimal_pair"])
+def test_what_belongs_together_may_not_be_in_two_splits(name: str, tmp_path: Path) -> None:
+    rows = [{**ITEM, name: "one", "split": split} for split in ("train", "train", "test")]
+    message = rf"line 3, {name}: 'one' is in split test here and in split train at .*items.jsonl, line 1; what belongs"
+    with pytest.raises(UserError, match=message):
+        tables.read(OwnExamples(path=str(as_jsonl(tmp_path, rows))))
+
+
 @pytest.mark.parametrize("write", [as_jsonl, as_csv, as_parquet])
 def test_all_three_kinds_of_table_give_the_same_examples(tmp_path: Path, write: Any) -> None:
     second = {**ITEM, "text": "小红见到小丽，因为她有空。", "language": "zh", "pronoun": [9, 10]}

@@ -308,6 +308,46 @@ def test_a_file_of_ones_own_has_labels_of_its_own(tmp_path: Path) -> None:
     assert {split: len(texts) for split, texts in splits.items()} == {"train": 7, "dev": 1, "test": 2}
 
 
+@pytest.mark.parametrize("suffix", ["csv", "jsonl"])
+def test_a_file_of_ones_own_may_say_its_splits_and_what_stays_together(suffix: str, tmp_path: Path) -> None:
+    splits = ("train", "validation", "test", "train")
+    rows = [{"text": f"text {n}", "label": "ab"[n % 2], "split": splits[n % 4]} for n in range(12)]
+    written = (
+        "\n".join(["text,label,split", *(",".join(row.values()) for row in rows)])
+        if suffix == "csv"
+        else "\n".join(map(json.dumps, rows))
+    )
+    read = labelled(LabelledText(path=str(write(tmp_path / f"own.{suffix}", written))))
+    assert {split: [text for text, _ in texts] for split, texts in read.items()} == {
+        "train": ["text 0", "text 3", "text 4", "text 7", "text 8", "text 11"],
+        "dev": ["text 1", "text 5", "text 9"],
+        "test": ["text 2", "text 6", "text 10"],
+    }
+    grouped = [{"text": f"text {n}", "label": "ab"[n % 2], "group": f"{n // 4}"} for n in range(40)]
+    read = labelled(LabelledText(path=str(write(tmp_path / "groups.jsonl", "\n".join(map(json.dumps, grouped))))))
+    kept = [{int(text.split()[1]) // 4 for text, _ in texts} for texts in read.values()]
+    assert sum(map(len, kept)) == len(set.union(*kept)) == 10
+
+
+@pytest.mark.parametrize(
+    ("splits", "message"),
+    [
+        (
+            ("train", "held out"),
+            r"own.jsonl, line 2, split: 'held out' must be one of train, dev, validation, valid, test",
+        ),
+        (("train", None), r"line 2, split: some rows have a split and some have none"),
+    ],
+)
+def test_a_wrong_split_of_a_labelled_text_is_named(
+    splits: tuple[str | None, ...], message: str, tmp_path: Path
+) -> None:
+    rows = [{"text": f"text {n}", "label": "ab"[n % 2], "split": split} for n, split in enumerate(splits)]
+    path = write(tmp_path / "own.jsonl", "\n".join(map(json.dumps, rows)))
+    with pytest.raises(UserError, match=message):
+        labelled(LabelledText(path=str(path)))
+
+
 @pytest.mark.parametrize(
     ("rows", "message"),
     [

@@ -15,7 +15,7 @@ from anaphora.analysis.tasks.answered import ItemAnswers, predict_for_run, requi
 from anaphora.base.errors import UserError
 from anaphora.data.example import Example
 from anaphora.runs.directory import Run, RunFiles
-from anaphora.runs.items import check_training_texts, corpus_of
+from anaphora.runs.items import check_training_items, corpus_of
 from anaphora.settings import stored
 from anaphora.settings.data import ExternalCorpus
 from anaphora.settings.run import Config
@@ -33,7 +33,7 @@ def answer_folds(runs: Sequence[Run], progress: Progress = no_progress) -> ItemA
         progress(f"fold {fold + 1} of {len(by_fold)}")
         corpus = corpus_of(fold_runs[0])
         for run in fold_runs[1:]:
-            check_training_texts(run, corpus)
+            check_training_items(run, corpus)
         training, items = corpus.examples("train"), corpus.examples("dev")
         examples += items
         answers.append(np.stack([predict_for_run(run, items) for run in fold_runs]))

@@ -61,7 +61,7 @@ class EncodedTexts(EncodedSplit):
         self.examples, self.tokens = [], []
         self.texts, self.labels = list(texts) if labels else [], list(labels)
         self.vocabulary = tokenizer.size
-        tokens_of = _stored_chunks if cached else _encode
+        tokens_of = _stored_chunks if cached and not tokenizer.is_random else _encode
         stored = tokens_of([text.text for text in texts], tokenizer, longest, bool(labels))
         lengths = stored["lengths"].astype(np.int64)
         self.ids, self.words = (RaggedArray.joined(stored[name], lengths) for name in ("ids", "words"))
@@ -121,7 +121,7 @@ def _fingerprint(texts: Sequence[str], tokenizer: Tokenizer, longest: int, first
 def _encode(texts: Sequence[str], tokenizer: Tokenizer, longest: int, first_only: bool) -> dict[str, NDArray[np.int32]]:
     """Arrays as they are stored: ids and words of all chunks one after the other, and the chunks' lengths."""
     opening, closing = (np.array(special, np.int32) for special in tokenizer.surrounding_tokens())
-    alone = tokenizer.splits_at_blanks()
+    alone = tokenizer.splits_at_blanks() and not tokenizer.is_random  # which reads each text anew, not each stretch
     numbers: dict[str, int] = {}
     stretches_of = []
     for text in texts:

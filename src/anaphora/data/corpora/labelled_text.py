@@ -6,7 +6,7 @@ ChnSentiCorp repeats a quarter of its development texts there.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -47,7 +47,8 @@ ORIGINS = {
 """The files and the licence by kind; a kind from outside is read as any labelled text is."""
 
 _TEXT, _LABEL = ("text", "sentence", "text_a", "review"), "label"
-_HEADER = {*_TEXT, _LABEL, "qid", "index", "idx", "split"}
+_SPLIT, _GROUP = "split", "group"
+_HEADER = {*_TEXT, _LABEL, "qid", "index", "idx", _SPLIT, _GROUP}
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,8 @@ class _Row:
     where: str
     text: str
     label: str | None
+    split: str | None = None
+    group: str = ""
 
 
 def read(settings: LabelledText) -> tuple[dict[str, list[Text]], ReadingReport]:
@@ -133,8 +136,33 @@ def _rows_by_split(settings: LabelledText) -> dict[str, list[_Row]]:
             rows = [_row(where, cells, names) for where, cells in _cells(path)]
         if not rows:
             raise UserError(f"{path}: it has no rows")
-        rows_by_split.setdefault(split, []).extend(rows)
+        for name, of_split in _divided(rows, split, is_named=Path(settings.path).expanduser().is_dir()).items():
+            rows_by_split.setdefault(name, []).extend(of_split)
     return rows_by_split
+
+
+def _divided(rows: Sequence[_Row], split: str, *, is_named: bool) -> dict[str, list[_Row]]:
+    """Rows by what their column `split` says, which all or none have; else all in the split of their file.
+
+    Args:
+        rows: of a file.
+        split: of the file.
+        is_named: whether the file's name says so, which its column then may not contradict.
+    """
+    if rows[0].split is None and all(row.split is None for row in rows):
+        return {split: list(rows)}
+    divided: dict[str, list[_Row]] = {}
+    for row in rows:
+        name = next((name for name, known in _SPLIT_NAMES.items() if row.split in known), None)
+        if row.split is None:
+            raise UserError(f"{row.where}, split: some rows have a split and some have none; all or none must have one")
+        if name is None:
+            allowed = ", ".join(each for known in _SPLIT_NAMES.values() for each in known)
+            raise UserError(f"{row.where}, split: {row.split!r} must be one of {allowed}")
+        if is_named and name != split:
+            raise UserError(f"{row.where}, split: {row.split!r} is not that of the file, {split}")
+        divided.setdefault(name, []).append(row)
+    return divided
 
 
 def _hub_rows(where: str, split: Any, names: tuple[str, ...]) -> Iterator[_Row]:
@@ -148,7 +176,7 @@ def _hub_rows(where: str, split: Any, names: tuple[str, ...]) -> Iterator[_Row]:
 def _cells(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     if path.suffix.lower() != ".tsv":
         for where, row in tables.rows(path):
-            yield f"{path}, {where}", row
+            yield where, row
         return
     header: list[str] | None = None
     for number, line in enumerate(read_lines(path), start=1):
@@ -173,15 +201,16 @@ def _row(where: str, cells: dict[str, Any], names: tuple[str, ...]) -> _Row:
         raise UserError(
             f"{where}, text: it is missing; one column must be called {', '.join(_TEXT[:-1])} or {_TEXT[-1]}"
         )
+    split, group = cells.get(_SPLIT) or None, cells.get(_GROUP, "")
     label = cells.get(_LABEL)
     if label is None or label == "":
-        return _Row(where, text, None)
+        return _Row(where, text, None, split, f"{group}")
     label = str(label)
     if names and label.isdecimal() and int(label) < len(names):
         label = names[int(label)]
     if names and label not in names:
         raise UserError(f"{where}, label: {label!r} must be one of {', '.join(names)}, or its number from 0")
-    return _Row(where, text, label)
+    return _Row(where, text, label, split, f"{group}")
 
 
 def _texts(rows: Iterable[_Row], dropped: list[tuple[str, str]]) -> list[tuple[str, Text]]:
@@ -191,7 +220,7 @@ def _texts(rows: Iterable[_Row], dropped: list[tuple[str, str]]) -> list[tuple[s
         if not text or row.label is None:
             dropped.append((row.where, "the row has no label" if text else "the text is empty"))
             continue
-        texts.append((row.where, Text(text=text, language=language_of(text), label=row.label)))
+        texts.append((row.where, Text(text=text, language=language_of(text), label=row.label, group=row.group)))
     return texts
 
 

@@ -34,6 +34,7 @@ def read(settings: OwnExamples) -> tuple[dict[str, list[Example]], ReadingReport
     path = existing_path(settings.path, ORIGIN.files)
     examples: list[Example] = []
     splits: list[str | None] = []
+    first_of: dict[tuple[str, str], tuple[str, str | None]] = {}
     for where, row in rows(path):
         split = row.pop("split", None)
         if split is not None and split not in SPLITS:
@@ -45,6 +46,14 @@ def read(settings: OwnExamples) -> tuple[dict[str, list[Example]], ReadingReport
         except UserError as error:
             raise UserError(f"{where}, {error}") from None
         splits.append(split)
+        for name in ("group", "minimal_pair"):
+            value = getattr(examples[-1], name)
+            earlier, its_split = first_of.setdefault((name, value), (where, split))
+            if value and split != its_split:
+                raise UserError(
+                    f"{where}, {name}: {value[:60]!r} is in split {split} here and in split {its_split} at {earlier}; "
+                    "what belongs together must be in one split"
+                )
     if not examples:
         raise UserError(f"{path}: it has no rows")
     report = ReadingReport(rows=len(examples))

@@ -47,6 +47,10 @@ class DroppingTokenizer(Tokenizer):
             content["model"]["vocab"] = [[word, _LAST_CHOICE if word in left_out else score] for word, score in tokens]
             self._versions.append(Tokenizer(Backend.from_str(json.dumps(content))))
 
+    @property
+    def is_random(self) -> bool:
+        return True
+
     def encode_batch(self, texts: Sequence[str]) -> list[TokenizedText]:
         """Many texts as tokens, each without some of the words."""
         version = self._draw.integers(len(self._versions), size=len(texts))

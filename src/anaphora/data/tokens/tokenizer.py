@@ -104,6 +104,11 @@ class Tokenizer:
         closing = len(special) - special[::-1].index(0)
         return tuple(encoding.ids[:opening]), tuple(encoding.ids[closing:])
 
+    @property
+    def is_random(self) -> bool:
+        """Whether the same text may be read in another way the next time."""
+        return False
+
     def splits_at_blanks(self) -> bool:
         """Whether a stretch of text has the same tokens alone as in its text; not where blanks belong to words."""
         splitter = json.dumps(json.loads(self.dumps())["pre_tokenizer"])
