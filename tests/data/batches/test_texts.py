@@ -125,7 +125,7 @@ def test_words_are_cut_anew_in_every_text_whatever_was_read_before() -> None:
         f"{first}{second}" for first in ("bak", "far", "min", "sing", "teach") for second in ("er", "ing", "s", "t")
     ]
     texts = [text(f"the {word} {number} 在公园") for number in range(40) for word in words]
-    tokenizer = word_vocabulary([one.text for one in texts])
+    tokenizer = word_vocabulary([*(one.text for one in texts), *["the"] * 2000], ["公园"], only_seen=True)
 
     def tokens(share: float, seed: int) -> int:
         return len(EncodedTexts(texts, DroppingTokenizer(tokenizer, share, seed), 32).ids.flat)
