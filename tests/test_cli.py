@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from hydra._internal.hydra import Hydra
 
 from anaphora.base.errors import UserError
@@ -130,6 +131,25 @@ def test_a_disk_that_takes_nothing_is_reported_in_one_line_and_another_fault_is_
     assert (left.value.code, capsys.readouterr().err) == (2, "error: outputs/multirun.yaml: No space left on device\n")
     with pytest.raises(OSError, match="Bad file descriptor"), user_errors_exit():
         raise OSError(errno.EBADF, "Bad file descriptor")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        MemoryError(),
+        torch.OutOfMemoryError("CUDA out of memory"),
+        RuntimeError("DefaultCPUAllocator: can't allocate memory"),
+    ],
+)
+def test_memory_that_runs_out_is_one_line(error: BaseException, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as left, user_errors_exit():
+        raise error
+    assert left.value.code == 2
+    assert capsys.readouterr().err == (
+        "error: not enough memory; lower batching.tokens, model.width or the length of the texts\n"
+    )
+    with pytest.raises(RuntimeError, match="something else"), user_errors_exit():
+        raise RuntimeError("something else")
 
 
 def test_an_interrupt_ends_with_130_and_one_line(capsys: pytest.CaptureFixture[str]) -> None:

@@ -126,6 +126,7 @@ _OF_HYDRA = {
 _GROUPS = (
     "a group takes the name of one of its choices, and its settings need it beside them (data=jsonl data.path=...)"
 )
+_OUT_OF_MEMORY = "not enough memory; lower batching.tokens, model.width or the length of the texts"
 _OF_THE_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.ENAMETOOLONG, errno.ELOOP}
 """It is full, may not be written, or has no such path: no fault of the program."""
 
@@ -266,9 +267,19 @@ def user_errors_exit() -> Iterator[None]:
         if error.errno not in _OF_THE_DISK:
             raise
         sys.exit(report_error(UserError(f"{error.filename or 'a file'}: {error.strerror}")))
+    except (MemoryError, RuntimeError) as error:
+        if not _is_out_of_memory(error):
+            raise
+        sys.exit(report_error(UserError(_OUT_OF_MEMORY)))
     except KeyboardInterrupt:
         print(in_interface_language("stopped; what is written is whole"), file=sys.stderr)
         sys.exit(130)
+
+
+def _is_out_of_memory(error: BaseException) -> bool:
+    """Whether memory ran out, by what torch says: on a GPU it has a class for it, on a CPU a message."""
+    names = {kind.__name__ for kind in type(error).__mro__}
+    return bool(names & {"MemoryError", "OutOfMemoryError"}) or "can't allocate memory" in str(error)
 
 
 def _raised_in(error: BaseException) -> str:

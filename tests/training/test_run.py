@@ -469,7 +469,7 @@ def test_an_item_without_antecedent_is_reported_unless_none_of_them_is_an_answer
     tiny: Tiny, table: Path, tmp_path: Path
 ) -> None:
     path = without_antecedent(table, tmp_path)
-    with pytest.raises(UserError, match=r"item 0 has no antecedent .* set task.prediction.none_of_them=true"):
+    with pytest.raises(UserError, match=r"some.jsonl.: .* has no antecedent.* set task.prediction.none_of_them=true"):
         train(tiny(tmp_path, f"data.path={path}"))
     assert not RunFiles(tmp_path / "run").config.exists()
     train(tiny(tmp_path, f"data.path={path}", "task.prediction.none_of_them=true", "trainer.limit_steps=2"))

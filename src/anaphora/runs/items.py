@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from anaphora.base.errors import UserError
 from anaphora.data.batches.encoded import EncodedSplit
+from anaphora.data.corpora.division import is_hub
 from anaphora.data.example import Example, sample_quads
 from anaphora.data.store import Corpus
 from anaphora.data.store import load as load_corpus
@@ -29,8 +31,14 @@ def corpus_of(run: Run) -> Corpus:
     """The corpus that a run's settings name.
 
     Raises:
-        UserError: `check_training_items`.
+        UserError: `check_training_items`, or its file is not there.
     """
+    path = getattr(run.config.data, "path", None)
+    if path is not None and not is_hub(path) and not Path(path).expanduser().exists():
+        raise UserError(
+            f"data.path ({path}) of run {run.name} is not there; work in the folder where it was trained, "
+            "or name other data (data=... data.path=...)"
+        )
     corpus = load_corpus(run.config.data)
     check_training_items(run, corpus)
     return corpus

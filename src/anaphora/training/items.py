@@ -23,7 +23,7 @@ from anaphora.data.text import evenly_sampled
 from anaphora.data.tokens import vocabulary
 from anaphora.data.tokens.dropout import DroppingTokenizer
 from anaphora.data.tokens.tokenizer import Tokenizer
-from anaphora.settings.data import TextCorpus
+from anaphora.settings.data import Data, TextCorpus
 from anaphora.settings.model.prediction import Label, NoPrediction, slots_of
 from anaphora.settings.run import Config
 from anaphora.settings.vocabulary import WordVocabulary
@@ -57,7 +57,7 @@ def prepare_texts(config: Config, known: Tokenizer | None) -> TrainingData:
     )
     for split, texts in (("train", training), ("dev", development)):
         if not texts:
-            raise UserError(f"the {split} split is empty")
+            raise _empty_split(config.data, split)
     tokenizer = known or vocabulary.build(config.vocabulary, [text.text for text in training], corpus.words)
     labels: list[str] = []
     prediction = config.task.prediction
@@ -78,8 +78,7 @@ def prepare_texts(config: Config, known: Tokenizer | None) -> TrainingData:
 def prepare_examples(config: Config, known: Tokenizer | None) -> TrainingData:
     """The examples of pronouns that the settings name; the vocabulary is learned where none is known."""
     corpus = load_corpus(config.data)
-    limit = config.trainer.limit_items
-    training, development = load_examples(corpus, "train", limit), load_examples(corpus, "dev", limit)
+    training, development = (_examples(corpus, split, config) for split in ("train", "dev"))
     exchanged = [with_exchanged_names(example) for example in training] if config.task.exchanged_names else []
     training += [*exchanged, *with_other_names(training, config.task.other_names, config.seed)]
     check_antecedents(config, [*training, *development])
@@ -166,11 +165,11 @@ class _ValidationBatches:
         return iter(self.batches)
 
 
-def load_examples(corpus: Corpus, split: str, limit: int | None) -> list[Example]:
-    """A split's examples, evenly thinned to a limit."""
-    examples = corpus.examples(split)
+def _examples(corpus: Corpus, split: str, config: Config) -> list[Example]:
+    """A split's examples, evenly thinned to the limit."""
+    examples, limit = corpus.examples(split), config.trainer.limit_items
     if not examples:
-        raise UserError(f"the {split} split is empty")
+        raise _empty_split(config.data, split)
     return sample_quads(examples, limit) if limit else examples
 
 
@@ -194,9 +193,22 @@ def check_antecedents(config: Config, examples: list[Example]) -> None:
     """Refuse data that the task cannot answer."""
     if config.task.prediction.kind == "none" or config.task.prediction.none_of_them:
         return
-    for number, example in enumerate(examples):
+    for example in examples:
         if not example.antecedents:
             raise UserError(
-                f"item {number} has no antecedent ({example.text[:60]!r}), and the task has no answer for that: "
-                "set task.prediction.none_of_them=true"
+                f"{_source(config.data)}: {example.text[:60]!r} has no antecedent, and the task has no answer for "
+                "that: set task.prediction.none_of_them=true"
             )
+
+
+def _source(data: Data) -> str:
+    """What a message calls the data."""
+    path = getattr(data, "path", None)
+    return f"data={data.kind}" if path is None else f"data.path ({path})"
+
+
+def _empty_split(data: Data, split: str) -> UserError:
+    return UserError(
+        f"{_source(data)}: the {split} split is empty; give more rows, or other shares "
+        "(data.dev_share, data.test_share)"
+    )
