@@ -14,6 +14,7 @@ from anaphora.base.errors import UserError
 from anaphora.runs.directory import Run, load
 from anaphora.runs.items import corpus_of, evaluation_splits
 from anaphora.settings.data import ExternalCorpus
+from anaphora.training.reuse import finish_training
 
 
 @pytest.fixture
@@ -54,6 +55,27 @@ def test_a_file_that_has_changed_since_training_is_refused(run: Run, tmp_path: P
     with pytest.raises(UserError, match=r"changed\.jsonl\) no longer gives the training items of run"):
         evaluation_splits(changed, "test")
     assert evaluation_splits(changed, "test", data=changed.config.data).measured
+
+
+def test_a_file_with_other_answers_is_refused(run: Run, tmp_path: Path) -> None:
+    flipped = [{**row, "antecedents": [1 - number for number in row["antecedents"]]} for row in rows_of(run)]  # type: ignore[attr-defined]
+    with pytest.raises(UserError, match="no longer gives the training items of run"):
+        evaluation_splits(reading(run, flipped, tmp_path / "flipped.jsonl"), "test")
+
+
+def test_a_finished_run_is_not_used_again_for_a_file_that_has_changed(finished: Path, tmp_path: Path) -> None:
+    shutil.copytree(finished, tmp_path / "run")
+    run = load(tmp_path / "run")
+    config = dataclasses.replace(run.config, output=str(tmp_path), name="run")
+    assert finish_training(config, "") == tmp_path / "run"
+    data = Path(data_file_of(tmp_path / "run"))
+    before = data.read_bytes()
+    try:
+        reading(run, rows_of(run)[8:], data)
+        with pytest.raises(UserError, match="no longer gives the training items of run"):
+            finish_training(config, "")
+    finally:
+        data.write_bytes(before)
 
 
 def test_a_run_of_before_that_recorded_no_texts_is_measured_as_ever(own_run: Path, tmp_path: Path) -> None:

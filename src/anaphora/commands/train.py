@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from anaphora.base.console import say
 from anaphora.runs.directory import objective
 from anaphora.runs.processes import started_processes
 from anaphora.settings.compose import is_sweep_job, job_name, job_overrides
@@ -19,7 +20,9 @@ def train(config: Config) -> float | None:
         For a job of a sweep the run's objective, which the sampler minimises.
     """
     if not is_sweep_job():
-        run.train(config)
+        result = run.train(config)
+        if started_processes().rank == 0:
+            say(str(result.directory))
         return None
     started_processes().check_single("a job of a sweep")
     named = replace(config, name=config.name or job_name(job_overrides()))

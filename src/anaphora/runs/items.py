@@ -40,21 +40,26 @@ def corpus_of(run: Run) -> Corpus:
             "or name other data (data=... data.path=...)"
         )
     corpus = load_corpus(run.config.data)
-    check_training_items(run, corpus)
+    check_training_items(run.origin or run.directory, run.config.data, corpus)
     return corpus
 
 
-def check_training_items(run: Run, corpus: Corpus) -> None:
-    """Refuse a corpus whose training texts are not those of the run: what it was trained on could pass for unseen.
+def check_training_items(directory: Path, data: Data, corpus: Corpus) -> None:
+    """Refuse a corpus whose training items are not those of the run: what it was trained on could pass for unseen.
 
-    Runs of before recorded no texts and are not checked.
+    Runs of before recorded none and are not checked.
+
+    Args:
+        directory: of the run.
+        data: where its settings say that its items are.
+        corpus: what is there.
 
     Raises:
         UserError: the file has changed, or another one lies where the command runs.
     """
-    recorded = training_record(run.origin or run.directory).get("training_items")
+    recorded = training_record(directory).get("training_items")
     if recorded is not None and recorded != corpus.training_digest():
-        raise UserError(other_training_items(run.config.data, run.name))
+        raise UserError(other_training_items(data, directory.name))
 
 
 def evaluation_splits(run: Run, split: str, data: Data | None = None, items: int | None = None) -> EvaluationSplits:

@@ -46,6 +46,11 @@ def finish_training(config: Config, advice: str, report: Callable[[str], None] |
         # Its weights are the best before; whoever wants the whole training must not get them in its place.
         if training_record(directory).get("diverged"):
             raise UserError(f"{directory}: its training diverged; delete the run to train it again, or {advice}")
+        if getattr(config.data, "path", None) is not None:  # a built-in corpus is what its settings say
+            from anaphora.data.store import load as load_corpus
+            from anaphora.runs.items import check_training_items
+
+            check_training_items(directory, config.data, load_corpus(config.data))
         tidy(directory)
         report(in_interface_language(f"{directory}: finished; its weights are re-used"))
         return directory

@@ -33,7 +33,7 @@ def answer_folds(runs: Sequence[Run], progress: Progress = no_progress) -> ItemA
         progress(f"fold {fold + 1} of {len(by_fold)}")
         corpus = corpus_of(fold_runs[0])
         for run in fold_runs[1:]:
-            check_training_items(run, corpus)
+            check_training_items(run.origin or run.directory, run.config.data, corpus)
         training, items = corpus.examples("train"), corpus.examples("dev")
         examples += items
         answers.append(np.stack([predict_for_run(run, items) for run in fold_runs]))
