@@ -95,7 +95,16 @@ def test_a_runs_own_test_split_is_asked_as_far_as_its_texts_are_new(
     tiny: Callable[..., Any], table: Path, tmp_path: Path
 ) -> None:
     rows = [json.loads(line) for line in table.read_text(encoding="utf-8").splitlines()]
-    new = [{**row, "text": row["text"][:-1] + "!", "split": "test"} for row in rows[:12]]
+    names = ("group", "minimal_pair")
+    new = [
+        {
+            **row,
+            "text": row["text"][:-1] + "!",
+            "split": "test",
+            **{name: f"new {row[name]}" for name in names if name in row},
+        }
+        for row in rows[:12]
+    ]
     own = tmp_path / "items.jsonl"
     own.write_text("".join(json.dumps(row) + "\n" for row in rows + new), encoding="utf-8")
     run = train(tiny(tmp_path, f"data.path={own}")).directory

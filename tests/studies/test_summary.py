@@ -103,6 +103,17 @@ def test_a_pool_that_cannot_be_made_is_refused(changes: dict[str, Any], message:
         ({"measure": "task_accuracy", "cell": "bilinear+one", "at_least": 0.1}, "holds"),
         ({"measure": "task_accuracy", "cell": "bilinear+one", "seed_statistic": "lowest", "at_least": 0.1}, "open"),
         ({"measure": "task_accuracy", "cell": "bilinear+one", "at_least": 0.9}, "not so"),
+        ({"measure": "task_accuracy", "cell": "bilinear+one", "at_least": 0.1, "at_most": 0.9}, "holds"),
+        (
+            {
+                "measure": "task_accuracy",
+                "cell": "bilinear+one",
+                "seed_statistic": "highest",
+                "at_least": 0.4,
+                "at_most": 0.6,
+            },
+            "open",
+        ),
         ({"group": "role", "at_least": 0.1}, "open"),
         ({"languages": ["zh"], "at_least": 0.1}, "open"),
     ],

@@ -73,7 +73,7 @@ def test_the_mean_over_ranks_is_the_loss_of_the_batch_and_its_gradient(
             torch.testing.assert_close(one, other, atol=1e-6, rtol=1e-4)
 
 
-@pytest.mark.parametrize("prediction", ["word", "slot", "bilinear", "pair"])
+@pytest.mark.parametrize("prediction", ["word", "slot", "bilinear", "pair", "pointer"])
 def test_losses_are_in_full_precision_whatever_the_products_are_in(
     prediction: str, tiny: Callable[..., Config], tmp_path: Path
 ) -> None:

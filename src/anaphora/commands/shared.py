@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anaphora.analysis.evidence.headline import Headline, Progress, measure_headline
 from anaphora.analysis.evidence.schema.evidence import Evidence
-from anaphora.analysis.evidence.storage import metrics_path, read_evidence
+from anaphora.analysis.evidence.storage import chosen_head, metrics_path, read_evidence
 from anaphora.analysis.scores.heads import Head, existing_head
 from anaphora.api.models import open_any
 from anaphora.api.runs import OpenRun
@@ -134,7 +134,7 @@ def headline_of(run: Run, settings: Evaluation, untrained: int, progress: Progre
     """
     requested = head_of_settings(settings, run)
     splits = evaluation_splits(run, settings.split, settings.data, settings.items)
-    return measure_headline(
+    headline = measure_headline(
         run,
         splits.training,
         splits.development,
@@ -145,6 +145,8 @@ def headline_of(run: Run, settings: Evaluation, untrained: int, progress: Progre
         progress=progress,
         keep_rows=keep_rows,
     )
+    # Whoever names the head that development chose looks at a chosen head.
+    return replace(headline, is_given=headline.is_given and requested != chosen_head(run))
 
 
 def is_of_transformers(name: str) -> bool:

@@ -76,6 +76,15 @@ def candidate_masses(rows: Tensor, batch: Batch) -> Tensor:
     return group_sum(weights, batch.candidate_owners, items * most).view(items, most, -1).transpose(1, 2)
 
 
+def full_precision(values: Tensor) -> Tensor:
+    """Values of half precision in float32, others as they are.
+
+    Products may be in bfloat16; logarithms and sums of what they give may not: a log-probability of -9 would be off by
+    up to 0.03.
+    """
+    return values.float() if values.dtype in (torch.bfloat16, torch.float16) else values
+
+
 class PredictionHead(nn.Module):
     """No answer at all; the subclasses give one.
 
@@ -99,7 +108,7 @@ class PredictionHead(nn.Module):
         return None
 
     def scores(self, output: EncoderOutput, batch: Batch) -> Tensor:
-        """How well each candidate answers: (N, M + 1), -inf for absent ones; in float32 whatever products are in."""
+        """How well each candidate answers: (N, M + 1), -inf for absent ones; in `full_precision`."""
         raise UserError("this run was trained without a prediction head (task.prediction=none): it answers nothing")
 
     def loss(self, scores: Tensor, batch: Batch) -> Tensor:
@@ -115,7 +124,7 @@ class PredictionHead(nn.Module):
     def _only_present(self, scores: Tensor, none: Tensor, batch: Batch) -> Tensor:
         if not self.none_of_them:
             none = torch.full_like(none, -math.inf)
-        return torch.cat((scores.masked_fill(~batch.present, -math.inf), none.unsqueeze(1)), dim=1).float()
+        return full_precision(torch.cat((scores.masked_fill(~batch.present, -math.inf), none.unsqueeze(1)), dim=1))
 
 
 class Word(PredictionHead):
@@ -132,8 +141,7 @@ class Word(PredictionHead):
         return (batch.query_positions,)
 
     def scores(self, output: EncoderOutput, batch: Batch) -> Tensor:
-        # In bfloat16 a log-probability of -9 would be off by up to 0.03.
-        logits: Tensor = self._output[0](query_vectors(output, batch)).float().log_softmax(dim=-1)  # (N, V)
+        logits = full_precision(self._output[0](query_vectors(output, batch))).log_softmax(dim=-1)  # (N, V)
         items, most = batch.present.shape
         words = batch.ids.flatten()[batch.candidate_positions]
         token_logits = logits[batch.candidate_owners // most, words]
@@ -179,6 +187,7 @@ class Pointer(PredictionHead):
     def scores(self, output: EncoderOutput, batch: Batch) -> Tensor:
         assert output.rows is not None
         row = output.rows[self.layer][:, self.head : self.head + 1]
+        row = full_precision(row)
         masses = candidate_masses(row, batch)[:, 0]
         items, length = len(batch.present), row.shape[-1]
         # A row has no weight outside its own sentence, and so none on the [CLS] of another.

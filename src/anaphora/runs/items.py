@@ -13,7 +13,7 @@ from anaphora.data.example import Example, sample_quads
 from anaphora.data.store import Corpus
 from anaphora.data.store import load as load_corpus
 from anaphora.runs.directory import Run, other_training_items, training_record
-from anaphora.settings.data import Data, TextCorpus
+from anaphora.settings.data import Data, ExternalCorpus, TextCorpus
 from anaphora.settings.model.encoder import check_length
 
 
@@ -31,23 +31,31 @@ def corpus_of(run: Run) -> Corpus:
     """The corpus that a run's settings name.
 
     Raises:
-        UserError: `check_training_items`, or its file is not there.
+        UserError: as `read_training_corpus`.
     """
-    path = getattr(run.config.data, "path", None)
-    if path is not None and not is_hub(path) and not Path(path).expanduser().exists():
+    return read_training_corpus(run.origin or run.directory, run.config.data)
+
+
+def read_training_corpus(directory: Path, data: Data) -> Corpus:
+    """The corpus that the settings of a run in some directory name.
+
+    Raises:
+        UserError: `check_training_items`, or the file is not there.
+    """
+    if isinstance(data, ExternalCorpus) and not is_hub(data.path) and not Path(data.path).expanduser().exists():
         raise UserError(
-            f"data.path ({path}) of run {run.name} is not there; work in the folder where it was trained, "
+            f"data.path ({data.path}) of run {directory.name} is not there; work in the folder where it was trained, "
             "or name other data (data=... data.path=...)"
         )
-    corpus = load_corpus(run.config.data)
-    check_training_items(run.origin or run.directory, run.config.data, corpus)
+    corpus = load_corpus(data)
+    check_training_items(directory, data, corpus)
     return corpus
 
 
 def check_training_items(directory: Path, data: Data, corpus: Corpus) -> None:
     """Refuse a corpus whose training items are not those of the run: what it was trained on could pass for unseen.
 
-    Runs of before recorded none and are not checked.
+    Runs of before recorded none, or a digest of the texts alone under another name, and are not checked.
 
     Args:
         directory: of the run.

@@ -41,7 +41,7 @@ _LONGEST_NAME = 60  # characters, the digest aside
 _TEXTS = ("text", "pronoun", "antecedent")
 """Settings that hold a sentence, or words of it."""
 _TEXT_LISTS = ("candidates",)
-_PLACES = ("run", "name", "output", "resume", "start", "data.path")
+_PLACES = ("run", "name", "output", "resume", "start", "data.path", "matrices", "study_folder")
 """Settings that hold the name of a file or a folder."""
 _QUOTES = ("'", '"')
 
@@ -101,7 +101,7 @@ def with_quoted_texts(arguments: Sequence[str], schema: type[Any]) -> list[str]:
     quoted: list[str] = []
     for argument in arguments:
         key, equals, value = argument.partition("=")
-        is_text = key in _TEXTS or (key in _PLACES and not value.isascii())
+        is_text = key in _TEXTS or (key in _PLACES and not value.isascii() and "${" not in value)
         if (
             equals
             and is_text

@@ -17,7 +17,10 @@ RENAMED_KINDS = {("task.prediction", "no_readout"): "none"}
 """Present kinds by the setting and its older kind."""
 
 
-REPLACED = {"task.shuffled_labels": ("task.labels", {False: "gold", True: "shuffled"})}
+REPLACED: dict[str, tuple[str, dict[Any, str]]] = {
+    "task.shuffled_labels": ("task.labels", {False: "gold", True: "shuffled"}),
+    "trainer.precision": ("trainer.precision", {"16-mixed": "bf16-mixed"}),  # with which the run may be resumed
+}
 """Present keys by older ones whose values have changed too, with the present values by the older ones."""
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from anaphora.analysis.evidence.schema.typed_json import Interval
-from anaphora.analysis.scores.statistics import Spread, cluster_interval, median_and_spread
+from anaphora.analysis.scores.statistics import UNBOUNDED, Spread, cluster_interval, median_and_spread
 from anaphora.report.numbers import with_minus
 from anaphora.report.wording import DEFAULT, phrase
 from anaphora.settings.commands.study import (
@@ -21,6 +21,7 @@ from anaphora.settings.commands.study import (
     TASK_MEASURE,
     StudyPlan,
     VerdictRule,
+    is_share,
 )
 from anaphora.studies.grid import Cell
 from anaphora.studies.records import RunRecord
@@ -206,7 +207,8 @@ def _with_differences(plan: StudyPlan, groups: Groups, base: Groups) -> Groups:
 def _differences_to_base(plan: StudyPlan, group: GroupSummary, base: GroupSummary) -> dict[str, Difference]:
     differences = {
         name: _difference_summary(
-            _difference(_values_where_solved(plan, group, name), _values_where_solved(plan, base, name))
+            _difference(_values_where_solved(plan, group, name), _values_where_solved(plan, base, name)),
+            (-1.0, 1.0) if is_share(name) else UNBOUNDED,
         )
         for name in group.measures
         if name in base.measures and name not in ("items", "chance")
@@ -214,13 +216,13 @@ def _differences_to_base(plan: StudyPlan, group: GroupSummary, base: GroupSummar
     return {name: summary for name, summary in differences.items() if summary}
 
 
-def _difference_summary(differences: Values) -> Difference | None:
-    """Differences over seeds; None where there are none."""
+def _difference_summary(differences: Values, bounds: tuple[float, float]) -> Difference | None:
+    """Differences over seeds, which cannot leave some bounds; None where there are none."""
     spread = _spread(differences)
     if spread is None:
         return None
     known = [value for value in differences if value is not None]
-    ends = cluster_interval(known, list(range(len(known))))
+    ends = cluster_interval(known, list(range(len(known))), bounds=bounds)
     interval = Interval(round(ends[0], 6), round(ends[1], 6)) if ends else None
     return Difference(**vars(spread), pairs=len(known), interval=interval)
 
@@ -250,7 +252,8 @@ def _interactions(plan: StudyPlan, cells: Sequence[CellSummary]) -> Iterator[Int
                 measured = [of for of in (of_both, *of_others) if of is not None and measure in of.measures]
                 if len(measured) == 4:
                     both, first, second, base = (_values_where_solved(plan, of, measure) for of in measured)
-                    summary = _difference_summary(_difference(_difference(both, first), _difference(second, base)))
+                    differences = _difference(_difference(both, first), _difference(second, base))
+                    summary = _difference_summary(differences, (-2.0, 2.0))
                     if summary:
                         yield Interaction(
                             cell=cell.name, language=language, group=group, measure=measure, **vars(summary)
@@ -290,13 +293,15 @@ def _is_satisfied(plan: StudyPlan, rule: VerdictRule, groups: Sequence[GroupSumm
     )
     if not known:
         return None
-    outcomes = {_holds(rule, [*known, *[extreme] * unmeasured]) for extreme in (-np.inf, np.inf)}
-    return outcomes.pop() if len(outcomes) == 1 else None
-
-
-def _holds(rule: VerdictRule, values: Sequence[float]) -> bool:
-    value = round(getattr(median_and_spread(values), rule.seed_statistic), 6)
-    return (rule.at_least is None or value >= rule.at_least) and (rule.at_most is None or value <= rule.at_most)
+    low, high = (
+        round(getattr(median_and_spread([*known, *[extreme] * unmeasured]), rule.seed_statistic), 6)
+        for extreme in (-np.inf, np.inf)
+    )
+    least = -np.inf if rule.at_least is None else rule.at_least
+    most = np.inf if rule.at_most is None else rule.at_most
+    if least <= low and high <= most:
+        return True
+    return False if high < least or low > most else None
 
 
 def _difference(left: Values, right: Values) -> list[float | None]:

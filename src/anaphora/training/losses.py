@@ -10,7 +10,7 @@ from torch.nn import functional
 
 from anaphora.base.batch import Batch
 from anaphora.data.batches.shares import take_share
-from anaphora.model.prediction import EncoderOutput, group_mean
+from anaphora.model.prediction import EncoderOutput, full_precision, group_mean
 from anaphora.model.pronoun_model import PronounModel
 from anaphora.settings.training import Supervision, Task
 
@@ -96,7 +96,7 @@ def losses(model: PronounModel, batch: Batch, task: Task) -> Losses:
 
 def token_loss(model: PronounModel, output: EncoderOutput, batch: Batch, positions: Tensor) -> Tensor:
     """The mean cross-entropy of the true tokens at some flat positions, in nats."""
-    logits = model.output(output.hidden[positions]).float()
+    logits = full_precision(model.output(output.hidden[positions]))
     return functional.cross_entropy(logits, batch.ids.flatten()[positions])
 
 
@@ -129,7 +129,7 @@ def supervision_loss(output: EncoderOutput, batch: Batch, settings: Supervision)
     share = 1.0 / count[owners]
     divergence = rows.new_zeros(())
     for layer in rows:
-        weights = group_mean(layer, batch.query_items, items)[owners, :, positions]  # (G, heads)
+        weights = group_mean(full_precision(layer), batch.query_items, items)[owners, :, positions]  # (G, heads)
         log_weights = weights.clamp(min=torch.finfo(weights.dtype).tiny).log()
         divergence = divergence + (share * (share.log() - log_weights.mean(dim=1))).sum()
     return divergence / len(rows) / (count > 0).sum().clamp(min=1)

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from anaphora.base.batch import Batch
 from anaphora.base.errors import UserError
-from anaphora.model.prediction import EncoderOutput, candidate_masses, group_mean
+from anaphora.model.prediction import EncoderOutput, candidate_masses, full_precision, group_mean
 from anaphora.model.pronoun_model import PronounModel
 from anaphora.settings.training import Optimizer, Task
 from anaphora.training.checkpoints import with_present_names
@@ -190,7 +190,7 @@ class TrainingModule(lightning.LightningModule):
             self._collected.setdefault(name, []).append(values)
 
     def _add(self, name: str, value: Tensor) -> None:
-        value = value.detach().float()  # a sum in bfloat16 stops growing
+        value = full_precision(value.detach())  # a sum in bfloat16 stops growing
         self._sums[name] = self._sums[name] + value if name in self._sums else value
 
 

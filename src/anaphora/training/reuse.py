@@ -13,6 +13,7 @@ from anaphora.base.errors import UserError
 from anaphora.base.messages.translation import in_interface_language
 from anaphora.runs.directory import Run, RunFiles, load, tidy, training_record
 from anaphora.runs.reuse import same_settings
+from anaphora.settings.data import ExternalCorpus
 from anaphora.settings.run import Config
 from anaphora.settings.stored import read
 
@@ -46,11 +47,11 @@ def finish_training(config: Config, advice: str, report: Callable[[str], None] |
         # Its weights are the best before; whoever wants the whole training must not get them in its place.
         if training_record(directory).get("diverged"):
             raise UserError(f"{directory}: its training diverged; delete the run to train it again, or {advice}")
-        if getattr(config.data, "path", None) is not None:  # a built-in corpus is what its settings say
-            from anaphora.data.store import load as load_corpus
-            from anaphora.runs.items import check_training_items
+        # A built-in corpus is what its settings say.
+        if isinstance(config.data, ExternalCorpus) and training_record(directory).get("training_items"):
+            from anaphora.runs.items import read_training_corpus
 
-            check_training_items(directory, config.data, load_corpus(config.data))
+            read_training_corpus(directory, config.data)
         tidy(directory)
         report(in_interface_language(f"{directory}: finished; its weights are re-used"))
         return directory

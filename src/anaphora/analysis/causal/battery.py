@@ -57,8 +57,10 @@ def knockout_cell(
         gold = kinds["gold"]
         matched = [done for kind, done in kinds.items() if kind in MATCHED_EDGES and done is not None]
         assert gold is not None
-        worst = min(matched, key=lambda done: float(done.right[items].mean()))
-        value, interval = tests.mean(worst.right - gold.right, items)
+        # Where an item has no matched edge, there is nothing to compare with: it would count as one that costs nothing.
+        compared = [done for done in matched if (items & done.cut).any()]
+        worst = min(compared, key=lambda done: float((done.right - tests.right)[items & done.cut].mean()), default=None)
+        value, interval = (None, None) if worst is None else tests.mean(worst.right - gold.right, items & worst.cut)
         cell[scope]["gold_minus_matched"] = {"value": value, "interval": interval}
     return cell
 

@@ -148,7 +148,7 @@ def accuracy_table(items: ItemAnswers, by: Sequence[str] = (), contrast: str | N
             row |= _decision_accuracy(decided[:, numbers].mean(axis=0), examples, labels)
             silent = (items.answers[:, numbers] == NO_CANDIDATE).mean()
             row["silent"] = float(silent if name == MODEL else name == NONE_OF_THEM)
-            row |= mean_with_interval("model_minus", model[numbers] - mean, labels)
+            row |= mean_with_interval("model_minus", model[numbers] - mean, labels, bounds=(-1.0, 1.0))
             if contrast is not None:
                 row |= _factor_contrast(mean, examples, labels, contrast)
             rows.append(row)
@@ -160,10 +160,22 @@ def _factor_values(example: Example, factor: str) -> str:
 
 
 def mean_with_interval(
-    name: str, values: Floats, labels: Sequence[Hashable], ends: tuple[str, str] | None = None
+    name: str,
+    values: Floats,
+    labels: Sequence[Hashable],
+    ends: tuple[str, str] | None = None,
+    bounds: tuple[float, float] = (0.0, 1.0),
 ) -> dict[str, Any]:
-    """A mean with its interval over groups, as columns of a row; the ends are <name>_low and <name>_high by default."""
-    low, high = cluster_interval(values, labels) or (None, None)
+    """A mean with its interval over groups, as columns of a row; the ends are <name>_low and <name>_high by default.
+
+    Args:
+        name: of the column.
+        values: shares, by default.
+        labels: the group of each.
+        ends: names of the ends' columns.
+        bounds: what the mean cannot leave; of a difference of shares -1 to 1.
+    """
+    low, high = cluster_interval(values, labels, bounds=bounds) or (None, None)
     below, above = ends or (f"{name}_low", f"{name}_high")
     return {name: float(values.mean()), below: low, above: high}
 
@@ -187,4 +199,4 @@ def _factor_contrast(
     influence = np.full(len(values), contrast)
     for sign, kind, mean in zip((1, -1), kinds, means, strict=True):
         influence += sign * (values == kind) * (correct - mean) * len(values) / (values == kind).sum()
-    return mean_with_interval("contrast", influence, labels)
+    return mean_with_interval("contrast", influence, labels, bounds=(-1.0, 1.0))

@@ -138,6 +138,14 @@ def split_by_group(items: Sequence[Item], dev_share: float, test_share: float, s
     return splits
 
 
+def in_two_splits(where: str, name: str, value: str, split: str | None, earlier: str, its_split: str | None) -> str:
+    """The message that a row shares a group, or a minimal pair, with an earlier row of another split."""
+    return (
+        f"{where}, {name}: {value[:60]!r} is in split {split} here and in split {its_split} at {earlier}; "
+        "what belongs together must be in one split"
+    )
+
+
 def fold_numbers(items: Sequence[Item], folds: int, seed: int) -> list[int]:
     """The fold of every item for cross-validation, from 0; what `split_by_group` keeps together is in one fold."""
     keys, groups = _shuffled_groups(items, seed)

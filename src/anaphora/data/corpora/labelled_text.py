@@ -6,7 +6,7 @@ ChnSentiCorp repeats a quarter of its development texts there.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,15 @@ from typing import Any
 from anaphora.base.errors import UserError
 from anaphora.base.language import language_of
 from anaphora.data.corpora import tables
-from anaphora.data.corpora.division import Origin, ReadingReport, existing_path, is_hub, read_lines, split_by_group
+from anaphora.data.corpora.division import (
+    Origin,
+    ReadingReport,
+    existing_path,
+    in_two_splits,
+    is_hub,
+    read_lines,
+    split_by_group,
+)
 from anaphora.data.corpora.reading import hub_data
 from anaphora.data.text import Text
 from anaphora.settings.data import LabelledText
@@ -126,6 +134,7 @@ def _rows_by_split(settings: LabelledText) -> dict[str, list[_Row]]:
             for name in split_names:
                 if name in there:
                     rows_by_split[split] = list(_hub_rows(f"{settings.path}, {name}", there[name], names))
+        _check_groups(rows_by_split)
         return rows_by_split
     for path, split, label in _sources(settings):
         if label is not None:
@@ -138,7 +147,17 @@ def _rows_by_split(settings: LabelledText) -> dict[str, list[_Row]]:
             raise UserError(f"{path}: it has no rows")
         for name, of_split in _divided(rows, split, is_named=Path(settings.path).expanduser().is_dir()).items():
             rows_by_split.setdefault(name, []).extend(of_split)
+    _check_groups(rows_by_split)
     return rows_by_split
+
+
+def _check_groups(rows_by_split: Mapping[str, Sequence[_Row]]) -> None:
+    first_of: dict[str, tuple[str, str]] = {}
+    for split, rows in rows_by_split.items():
+        for row in rows:
+            earlier, its_split = first_of.setdefault(row.group, (row.where, split))
+            if row.group and split != its_split:
+                raise UserError(in_two_splits(row.where, "group", row.group, split, earlier, its_split))
 
 
 def _divided(rows: Sequence[_Row], split: str, *, is_named: bool) -> dict[str, list[_Row]]:
@@ -201,16 +220,16 @@ def _row(where: str, cells: dict[str, Any], names: tuple[str, ...]) -> _Row:
         raise UserError(
             f"{where}, text: it is missing; one column must be called {', '.join(_TEXT[:-1])} or {_TEXT[-1]}"
         )
-    split, group = cells.get(_SPLIT) or None, cells.get(_GROUP, "")
+    split, group = cells.get(_SPLIT) or None, cells.get(_GROUP)
     label = cells.get(_LABEL)
     if label is None or label == "":
-        return _Row(where, text, None, split, f"{group}")
+        return _Row(where, text, None, split, "" if group is None else f"{group}")
     label = str(label)
     if names and label.isdecimal() and int(label) < len(names):
         label = names[int(label)]
     if names and label not in names:
         raise UserError(f"{where}, label: {label!r} must be one of {', '.join(names)}, or its number from 0")
-    return _Row(where, text, label, split, f"{group}")
+    return _Row(where, text, label, split, "" if group is None else f"{group}")
 
 
 def _texts(rows: Iterable[_Row], dropped: list[tuple[str, str]]) -> list[tuple[str, Text]]:

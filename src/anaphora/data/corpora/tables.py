@@ -15,7 +15,14 @@ from typing import Any
 
 from anaphora.base.errors import UserError
 from anaphora.base.files import parse_json
-from anaphora.data.corpora.division import Origin, ReadingReport, existing_path, read_text, split_by_group
+from anaphora.data.corpora.division import (
+    Origin,
+    ReadingReport,
+    existing_path,
+    in_two_splits,
+    read_text,
+    split_by_group,
+)
 from anaphora.data.corpora.reading import checked_csv, json_lines, parquet_rows
 from anaphora.data.example import Example, from_record
 from anaphora.settings.data import SPLITS, OwnExamples
@@ -50,10 +57,7 @@ def read(settings: OwnExamples) -> tuple[dict[str, list[Example]], ReadingReport
             value = getattr(examples[-1], name)
             earlier, its_split = first_of.setdefault((name, value), (where, split))
             if value and split != its_split:
-                raise UserError(
-                    f"{where}, {name}: {value[:60]!r} is in split {split} here and in split {its_split} at {earlier}; "
-                    "what belongs together must be in one split"
-                )
+                raise UserError(in_two_splits(where, name, value, split, earlier, its_split))
     if not examples:
         raise UserError(f"{path}: it has no rows")
     report = ReadingReport(rows=len(examples))

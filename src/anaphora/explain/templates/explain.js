@@ -163,7 +163,7 @@
         const text = layout.numbers ? written(value, part.places) : short(value, part.places);
         const size = layout.numbers ? 13 : Math.min(11.5, wide / 2.6);
         if (layout.numbers || (wide >= 26 && high >= 16)) {
-          pen.globalAlpha = quiet ? 0.75 : 1;
+          pen.globalAlpha = 1;
           pen.fillStyle = colours.light[step] && !quiet ? PAPER : INK;
           pen.font = `400 ${size}px ${FONT}`;
           pen.textAlign = "center"; pen.textBaseline = "middle";
