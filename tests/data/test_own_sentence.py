@@ -51,7 +51,7 @@ def test_a_question_becomes_an_example_with_candidates_in_text_order() -> None:
     assert example.antecedents == (0,)
 
 
-def test_the_language_is_taken_from_the_text_unless_it_is_given() -> None:
+def test_the_language_is_taken_from_the_text_unless_it_head_is_named() -> None:
     assert example_from_query(text=CHINESE, pronoun="她", candidates=["王芳"]).language == "zh"
     assert example_from_query(text=CHINESE, pronoun="她", candidates=["王芳"], language="en").language == "en"
 

@@ -146,7 +146,7 @@ def headline_of(run: Run, settings: Evaluation, untrained: int, progress: Progre
         keep_rows=keep_rows,
     )
     # Whoever names the head that development chose looks at a chosen head.
-    return replace(headline, is_given=headline.is_given and requested != chosen_head(run))
+    return replace(headline, head_is_named=headline.head_is_named and requested != chosen_head(run))
 
 
 def is_of_transformers(name: str) -> bool:

@@ -41,14 +41,14 @@ def headline(finished: Path) -> Headline:
     given = measure_headline(
         run, material.training, material.development, material.measured, "test", 0, chosen=Head(1, 0)
     )
-    return replace(given, is_given=False)
+    return replace(given, head_is_named=False)
 
 
 def test_a_head_that_somebody_named_is_not_taken_for_one_that_development_chose(
     headline: Headline, tmp_path: Path
 ) -> None:
-    given = replace(headline, is_given=True)
-    assert given.evidence().head.chosen_on == "given"
+    given = replace(headline, head_is_named=True)
+    assert given.evidence().head.chosen_on == "named"
     write_evidence(given, tmp_path)
     assert find_head(tmp_path) is None
     write_evidence(headline, tmp_path)

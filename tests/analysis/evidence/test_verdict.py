@@ -204,7 +204,7 @@ def test_without_any_of_the_later_parts_every_row_still_stands() -> None:
     ("path", "value", "rule"),
     [
         ("split", "dev", "significance"),
-        ("head/chosen_on", "given", "significance"),
+        ("head/chosen_on", "named", "significance"),
         ("causal/languages/en/role/pattern_patching/layer/interval", None, "attention-pattern patching"),
         ("languages/en/role/baselines/best_offset", None, "quad accuracy"),
     ],

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.analysis.evidence.schema.evidence import DEVELOPMENT, GIVEN, VERSION, EncoderFacts, Evidence
+from anaphora.analysis.evidence.schema.evidence import DEVELOPMENT, NAMED, VERSION, EncoderFacts, Evidence
 from anaphora.analysis.maps.answers import NO_CANDIDATE, Answers, CandidateNumbers
 from anaphora.analysis.maps.capture import Capture, answers_pronouns, capture_run, captured_batches
 from anaphora.analysis.maps.record import AttentionRecord
@@ -38,8 +38,8 @@ class Measurement:
 
     Attributes:
         split: the name of the split that is reported.
-        head: chosen on the development split, unless it was given.
-        is_given: whether somebody named the head instead, who may have looked at any items.
+        head: chosen on the development split, unless it is named.
+        head_is_named: whether somebody named the head instead, having perhaps looked at any items.
         development: every head's scores there.
         measured: every head's scores on the split that is reported.
         capture: the rows and answers behind `measured`; without rows where the scores alone were kept.
@@ -57,7 +57,7 @@ class Measurement:
     baselines: dict[str, NDArray[np.float64]]
     untrained: NDArray[np.float32]
     shortcuts: dict[str, NDArray[np.float64]] = field(default_factory=dict)
-    is_given: bool = False
+    head_is_named: bool = False
 
     @property
     def task_correct(self) -> NDArray[np.float64]:
@@ -84,7 +84,7 @@ class Measurement:
                 "head": {
                     "layer": self.head.layer,
                     "head": self.head.head,
-                    "chosen_on": GIVEN if self.is_given else DEVELOPMENT,
+                    "chosen_on": NAMED if self.head_is_named else DEVELOPMENT,
                 },
                 **scores,
                 **({"levels": levels} if levels else {}),
@@ -175,7 +175,7 @@ def measure_headline(
         baselines=baselines,
         untrained=untrained_correctness(control, scores.examples),
         shortcuts=shortcuts,
-        is_given=chosen is not None,
+        head_is_named=chosen is not None,
     )
 
 

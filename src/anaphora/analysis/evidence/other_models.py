@@ -88,7 +88,7 @@ def evidence_from_records(
         untrained=untrained_correctness(
             ((score_records(first), score_records(second)) for first, second in untrained), scores.examples
         ),
-        is_given=chosen is not None,
+        head_is_named=chosen is not None,
     )
     progress("significance, effects, factors and roles")
     evidence = row_evidence(measurement, None).with_parts(

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.analysis.evidence.headline import Headline, Measurement
-from anaphora.analysis.evidence.schema.evidence import GIVEN, VERSION, Evidence
+from anaphora.analysis.evidence.schema.evidence import NAMED, VERSION, Evidence
 from anaphora.analysis.evidence.schema.migration import with_present_keys
 from anaphora.analysis.scores.heads import Head, existing_head
 from anaphora.analysis.scores.strata import SCORE_COLUMNS, heads_frame, scores_table, template_rows
@@ -43,7 +43,7 @@ def find_head(directory: Path, split: str = "test") -> Head | None:
         head = read_json(path, {"head": {"layer": int, "head": int}}, _way_out(directory))["head"]
     except FileNotFoundError:
         return None
-    return None if head.get("chosen_on") == GIVEN else Head(head["layer"], head["head"])
+    return None if head.get("chosen_on") == NAMED else Head(head["layer"], head["head"])
 
 
 def chosen_head(run: Run) -> Head | None:

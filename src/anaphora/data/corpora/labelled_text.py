@@ -168,7 +168,7 @@ def _divided(rows: Sequence[_Row], split: str, *, is_named: bool) -> dict[str, l
         split: of the file.
         is_named: whether the file's name says so, which its column then may not contradict.
     """
-    if rows[0].split is None and all(row.split is None for row in rows):
+    if all(row.split is None for row in rows):
         return {split: list(rows)}
     divided: dict[str, list[_Row]] = {}
     for row in rows:

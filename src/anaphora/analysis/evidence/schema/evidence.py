@@ -50,13 +50,13 @@ class EncoderFacts:
     values: str
 
 
-DEVELOPMENT, GIVEN = "dev", "given"
+DEVELOPMENT, NAMED = "dev", "named"
 """Where a head was chosen, or that it was not: somebody named it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ChosenHead:
-    """The head that is reported, and the split on which it was chosen: `DEVELOPMENT`, or `GIVEN` for none."""
+    """The head that is reported, and the split on which it was chosen: `DEVELOPMENT`, or `NAMED` for none."""
 
     layer: int
     head: int

@@ -62,10 +62,8 @@ def accuracy_by_kind(results: Mapping[str, Floats], test: Sequence[Example]) -> 
         for (language, kind), items in cells.items():
             if np.isnan(right[items]).any():
                 continue
-            low, high = cluster_interval(right[items], [clusters[item] for item in items], bounds=(0, 1)) or (
-                None,
-                None,
-            )
+            ends = cluster_interval(right[items], [clusters[item] for item in items], bounds=(0, 1))
+            low, high = ends or (None, None)
             rows.append(
                 ShortcutAccuracy(
                     name=name,

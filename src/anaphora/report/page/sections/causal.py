@@ -74,7 +74,7 @@ def _knockout_rows(group: str, cell: CausalCell, scope: str) -> list[list[str]]:
     difference = knockout.gold_minus_matched
     if difference.value is not None:
         lost = format_percent(difference.value, difference.interval)
-        rows.append([group, where, label("edges", "gold_minus_matched"), format_count(cell.items), lost, ""])
+        rows.append([group, where, label("edges", "gold_minus_matched"), "", lost, ""])
     return rows
 
 
