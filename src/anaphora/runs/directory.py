@@ -300,9 +300,9 @@ def training_record(directory: Path) -> dict[str, Any]:
 
 
 def other_training_items(data: Data, run: str) -> str:
-    """The message that data do not give the training texts of a run."""
+    """The message that data do not give the training items of a run."""
     return (
-        f"data ({getattr(data, 'path', data.kind)}) no longer gives the training items of run {run}; restore the file, "
+        f"data ({data.path_or_kind()}) no longer gives the training items of run {run}; restore the file, "
         "work in the folder where it was trained, or train again"
     )
 

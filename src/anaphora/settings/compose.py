@@ -89,7 +89,7 @@ def with_quoted_texts(arguments: Sequence[str], schema: type[Any]) -> list[str]:
     """The arguments of a command line, with texts and paths in quotes where their signs mean something to Hydra.
 
     To Hydra a comma makes two jobs of a sentence, and Chinese is no value at all. What it reads as one text, as null or
-    as a list of texts stays as it is, and so does what is in quotes, and a path of signs that mean nothing in Chinese.
+    as a list of texts stays as it is, and so does what is in quotes, and a path in ASCII.
 
     Args:
         arguments: of the command line, the command's name aside.

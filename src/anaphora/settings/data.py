@@ -24,6 +24,10 @@ class Data:
     def __post_init__(self) -> None:
         checks.at_least("data.seed", self.seed, 0)
 
+    def path_or_kind(self) -> str:
+        """What messages call it."""
+        return str(getattr(self, "path", self.kind))
+
 
 SET_CUE_TYPES = ("selection", "gender", "number", "animacy")
 """Types of cue in the built-in corpus that need no word order."""

@@ -144,10 +144,14 @@ class ValidationCheckpoint(lightning.Callback):
 
     def on_train_epoch_end(self, trainer: lightning.Trainer, module: lightning.LightningModule) -> None:
         assert isinstance(module, TrainingModule)
-        if self.validations and self.validations[-1]["step"] == trainer.global_step:
-            # A resumed run first ends the round that its checkpoint was written in, perhaps the last of all.
-            trainer.should_stop = self._is_out_of_patience()
-            return
+        # A resumed run first ends the round that its checkpoint was written in, perhaps the last of all.
+        if not self.validations or self.validations[-1]["step"] != trainer.global_step:
+            self._record(trainer, module)
+        if self.patience and self._since_best() >= self.patience:
+            trainer.should_stop = True
+
+    def _record(self, trainer: lightning.Trainer, module: TrainingModule) -> None:
+        """Keep what a validation measured, and write the weights and the checkpoint of its step."""
         numbers = {
             name: float(value) for name, value in trainer.callback_metrics.items() if not name.startswith("train/")
         }
@@ -161,11 +165,6 @@ class ValidationCheckpoint(lightning.Callback):
         last = self.layout.last_checkpoint
         with atomic_write(last) if self._writes else nullcontext(last) as draft:
             trainer.save_checkpoint(draft)  # every rank calls it, and the first one writes
-        if self._is_out_of_patience():
-            trainer.should_stop = True
-
-    def _is_out_of_patience(self) -> bool:
-        return bool(self.patience) and self._since_best() >= self.patience
 
     def on_fit_end(self, trainer: lightning.Trainer, module: lightning.LightningModule) -> None:
         self.finish()

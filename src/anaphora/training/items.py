@@ -33,14 +33,14 @@ from anaphora.training.losses import share_of_rank
 class TrainingData(NamedTuple):
     """What a run is trained on: its settings, with what the data decide filled in, and both splits encoded.
 
-    `texts_digest` is that of the corpus's training texts, which may change after training.
+    `items_digest` is that of the corpus's training items, which may change after training.
     """
 
     config: Config
     tokenizer: Tokenizer
     training: EncodedSplit
     validation: EncodedSplit
-    texts_digest: str
+    items_digest: str
 
 
 def prepare_texts(config: Config, known: Tokenizer | None) -> TrainingData:
@@ -196,19 +196,13 @@ def check_antecedents(config: Config, examples: list[Example]) -> None:
     for example in examples:
         if not example.antecedents:
             raise UserError(
-                f"{_source(config.data)}: {example.text[:60]!r} has no antecedent, and the task has no answer for "
-                "that: set task.prediction.none_of_them=true"
+                f"data ({config.data.path_or_kind()}): {example.text[:60]!r} has no antecedent, and the task has no "
+                "answer for that: set task.prediction.none_of_them=true"
             )
-
-
-def _source(data: Data) -> str:
-    """What a message calls the data."""
-    path = getattr(data, "path", None)
-    return f"data={data.kind}" if path is None else f"data.path ({path})"
 
 
 def _empty_split(data: Data, split: str) -> UserError:
     return UserError(
-        f"{_source(data)}: the {split} split is empty; give more rows, or other shares "
+        f"data ({data.path_or_kind()}): the {split} split is empty; give more rows, or other shares "
         "(data.dev_share, data.test_share)"
     )

@@ -152,7 +152,7 @@ def _prepare(claimed: _Claim) -> _Prepared:
 def _train(claimed: _Claim, processes: Processes, device: torch.device) -> TrainingResult:
     layout = claimed.layout
     prepared, minimal_pairs, source = on_every_rank(lambda: _prepare(claimed))
-    config, tokenizer, encoded, validation, texts_digest = prepared
+    config, tokenizer, encoded, validation, items_digest = prepared
     check_same_on_every_rank("the training split", encoded.ids.flat, encoded.gold)
     if not claimed.resumed:
         on_first_rank(lambda: save_settings(layout, config, tokenizer))
@@ -167,7 +167,7 @@ def _train(claimed: _Claim, processes: Processes, device: torch.device) -> Train
         config.validation,
         compiled=config.trainer.compile,
         data=config.data,
-        training_items=texts_digest,
+        training_items=items_digest,
     )
     callbacks: list[lightning.Callback] = [history]
     if processes.rank == 0:

@@ -13,7 +13,7 @@ from copier import COPIER, OTHERS, PAIRS, PRONOUN, Copier, Maps, example, silent
 from anaphora.analysis.causal import battery
 from anaphora.analysis.causal.battery import CausalTests
 from anaphora.analysis.causal.causal_tests import causal_tests, causal_tests_of_run, ranked_heads
-from anaphora.analysis.causal.outcomes import MATCHED_EDGES
+from anaphora.analysis.causal.outcomes import MATCHED_EDGES, Knockout
 from anaphora.analysis.causal.subjects import PackedSubject
 from anaphora.analysis.maps.capture import capture
 from anaphora.analysis.maps.record import AttentionRecord
@@ -159,6 +159,23 @@ def test_a_loss_is_over_the_items_that_have_such_an_edge() -> None:
     assert edges["cue"]["mass_removed"] == pytest.approx(of_pairs["cue"]["mass_removed"]) != 0
     none = cell_of(COPIER, examples=alone)["knockout"]["head"]["cue"]
     assert none == {"items": 0, "drop": None, "interval": None, "mass_removed": None}
+
+
+def test_an_edge_is_compared_with_matched_ones_on_the_items_that_have_them() -> None:
+    """A matched edge that half of the items have, and that costs each of these its answer, hurts as the gold one does."""
+    tests = CausalTests(Copier(PAIRS, [COPIER], [1.0]), COPIER, [COPIER, *OTHERS], silent)
+    everything = np.ones(len(PAIRS), dtype=bool)
+    half = np.arange(len(PAIRS)) < len(PAIRS) // 2
+    mass = np.ones(len(PAIRS))
+    matched = dict.fromkeys(MATCHED_EDGES, Knockout(tests.right, mass, everything))
+    knocked: dict[str, Knockout | None] = {
+        "gold": Knockout(np.zeros(len(PAIRS)), mass, everything),
+        **matched,
+        "matched_distance": Knockout(tests.right * ~half, mass, half),
+    }
+    cell = battery.knockout_cell(tests, {"head": knocked}, everything)["head"]
+    assert (cell["matched_distance"]["items"], cell["matched_distance"]["drop"]) == (len(PAIRS) // 2, 1)
+    assert cell["gold_minus_matched"]["value"] == 0
 
 
 def test_only_minimal_pairs_that_differ_in_one_word_are_patched() -> None:

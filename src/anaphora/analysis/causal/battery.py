@@ -58,16 +58,16 @@ def knockout_cell(
         matched = [done for kind, done in kinds.items() if kind in MATCHED_EDGES and done is not None]
         assert gold is not None
         # Where an item has no matched edge, there is nothing to compare with: it would count as one that costs nothing.
-        compared = [done for done in matched if (items & done.cut).any()]
-        worst = min(compared, key=lambda done: float((done.right - tests.right)[items & done.cut].mean()), default=None)
-        value, interval = (None, None) if worst is None else tests.mean(worst.right - gold.right, items & worst.cut)
+        compared = [(done, items & done.has_edge) for done in matched if (items & done.has_edge).any()]
+        differences = [tests.mean(done.right - gold.right, shared) for done, shared in compared]
+        losses = [float((tests.right - done.right)[shared].mean()) for done, shared in compared]
+        value, interval = differences[int(np.argmax(losses))] if losses else (None, None)
         cell[scope]["gold_minus_matched"] = {"value": value, "interval": interval}
     return cell
 
 
 def _loss(tests: CausalTests, done: Knockout | None, items: Bools) -> dict[str, Any]:
-    cut = items & done.cut if done else np.zeros_like(items)
-    if done is None or not cut.any():
+    if done is None or not (cut := items & done.has_edge).any():
         return {"items": 0, "drop": None, "interval": None, "mass_removed": None}
     return {"items": int(cut.sum()), **tests.drop(done.right, cut), "mass_removed": rounded(done.mass[cut].mean())}
 

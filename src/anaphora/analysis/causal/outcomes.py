@@ -33,7 +33,7 @@ class Knockout(NamedTuple):
 
     right: Floats
     mass: Floats
-    cut: Bools
+    has_edge: Bools
 
 
 class CumulativeAblation(NamedTuple):
