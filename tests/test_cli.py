@@ -102,6 +102,30 @@ def test_a_wrong_setting_is_found_in_the_first_composing(
     assert calls == composed
 
 
+@pytest.mark.parametrize(
+    "beside", ["seed=3", "optimizer.steps=3", "experiment=compositions", "name=other", "trainer.precision=32"]
+)
+def test_what_a_resumed_run_would_not_follow_is_refused(script: Script, unfinished: Path, beside: str) -> None:
+    status, _, err = script("train", beside, f"resume={unfinished}")
+    assert status == 2
+    assert err.startswith(f"error: {beside}: a resumed run keeps its settings")
+
+
+def test_what_changes_no_result_may_stand_beside_resume(script: Script, unfinished: Path, tmp_path: Path) -> None:
+    stopped = shutil.copytree(unfinished, tmp_path / "stopped")
+    status, out, err = script("train", f"resume={stopped}", "trainer.progress=false", "trainer.loggers=[csv]")
+    assert (status, out.strip()) == (0, str(stopped)), err
+
+
+@pytest.mark.parametrize("arguments", [("demo",), ("train", "-m", "seed=1,2")])
+def test_commands_that_find_their_run_by_its_name_take_no_resume(
+    script: Script, unfinished: Path, arguments: tuple[str, ...], tmp_path: Path
+) -> None:
+    status, _, err = script(*arguments, f"resume={unfinished}", f"output={tmp_path}")
+    assert status != 0 and f"resume ({unfinished}) is for train.py alone" in err
+    assert not list(tmp_path.rglob("config.yaml"))
+
+
 def test_a_typo_in_an_experiment_file_is_one_line_and_exit_status_2(tmp_path: Path) -> None:
     folder = Path(shutil.copytree(ROOT / "configs", tmp_path / "configs"))
     (folder / "experiment" / "typo.yaml").write_text("# @package _global_\nmodel:\n  wdth: 3\n")

@@ -52,7 +52,7 @@ class Work:
 
 
 _RUN = (*_TRAIN, "name=run")
-_RESUMED = ("train", f"resume={RUN}", "trainer=smoke", "trainer.limit_steps=null", "trainer.loggers=[tensorboard,csv]")
+_RESUMED = ("train", f"resume={RUN}", "trainer=smoke", "trainer.loggers=[tensorboard,csv]")
 WORKS = (
     Work("train", _RUN, resumed=_RESUMED),
     Work("score_attention", ("score_attention", f"run={RUN}"), before=(_RUN,)),

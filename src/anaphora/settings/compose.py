@@ -31,7 +31,7 @@ from anaphora.settings.variants import GROUPS, VARIANTS
 _FAILURES_FOLDER = "ANAPHORA_SWEEP_FAILURES"
 """The variable that tells the jobs, which may run in other processes and on other machines, where to note a failure."""
 _WITHOUT_EFFECT = (
-    *("name=", "output=", "resume=", "objective="),
+    *("name=", "output=", "objective="),
     *("trainer.device=", "trainer.progress=", "trainer.loggers=", "trainer.pictures="),
 )
 """Overrides that do not change what a run is: the same job finds its run again with others of these."""
@@ -204,9 +204,14 @@ def is_sweep_job() -> bool:
     return HydraConfig.initialized() and HydraConfig.get().mode is RunMode.MULTIRUN
 
 
+def typed_overrides() -> list[str]:
+    """What the command line of the command that runs sets, its settings of Hydra aside."""
+    return list(HydraConfig.get().overrides.task) if HydraConfig.initialized() else []
+
+
 def job_overrides() -> list[str]:
     """What sets the running job of a sweep apart."""
-    return [override for override in HydraConfig.get().overrides.task if not override.startswith(_WITHOUT_EFFECT)]
+    return [override for override in typed_overrides() if not override.startswith(_WITHOUT_EFFECT)]
 
 
 def job_name(overrides: list[str]) -> str:

@@ -152,9 +152,13 @@ class Validation:
             )
 
 
+DECIDE_RESULTS = ("precision", "limit_steps", "limit_items")
+"""The settings of `trainer` that a resumed run keeps; the others change no result beyond rounding."""
+
+
 @dataclass(kw_only=True)
 class Trainer:
-    """Where a run is trained. Nothing here changes results beyond rounding, except the limits of `trainer=smoke`."""
+    """Where a run is trained. Only the precision and the limits change results beyond rounding."""
 
     device: str = "auto"
     precision: str | None = None  # 32 or bf16-mixed; by default bf16-mixed if device=cuda, otherwise 32

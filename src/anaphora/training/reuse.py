@@ -38,6 +38,8 @@ def finish_training(config: Config, advice: str, report: Callable[[str], None] |
         UserError: the directory holds a run with other settings or one that diverged, or the training cannot begin.
     """
     assert config.name is not None
+    if config.resume is not None:
+        raise UserError(f"resume ({config.resume}) is for train.py alone, without -m; others find a run by name=")
     directory = Path(config.output) / config.name
     layout = RunFiles(directory)
     report = report or partial(console.print, soft_wrap=True)

@@ -25,6 +25,7 @@ from anaphora.settings import stored
 from anaphora.settings.data import TextCorpus
 from anaphora.settings.model.encoder import check_length
 from anaphora.settings.run import Config
+from anaphora.settings.training import DECIDE_RESULTS
 from anaphora.training.callbacks import ProgressBar, StopTogether, ValidationCheckpoint
 from anaphora.training.checkpoints import check_resumable
 from anaphora.training.controls import freeze, replace_labels
@@ -118,8 +119,7 @@ def _claim_of(config: Config) -> _Claim:
         return _Claim(config, layout, resumed=False, checkpoint=None)
     layout = RunFiles(Path(config.resume))
     begun = stored.read(layout.config)
-    # What decides the result stays as it was: a device, loggers and the like may change.
-    kept = {name: getattr(begun.trainer, name) for name in ("precision", "limit_steps", "limit_items")}
+    kept = {name: getattr(begun.trainer, name) for name in DECIDE_RESULTS}
     try:
         stored_config = replace(begun, trainer=replace(config.trainer, **kept), resume=None)
     except ValueError as error:

@@ -162,7 +162,7 @@ def test_a_loss_is_over_the_items_that_have_such_an_edge() -> None:
 
 
 def test_an_edge_is_compared_with_matched_ones_on_the_items_that_have_them() -> None:
-    """A matched edge that half of the items have, and that costs each of these its answer, hurts as the gold one does."""
+    """A matched edge that half of the items have, and that costs each of them its answer, hurts like the gold one."""
     tests = CausalTests(Copier(PAIRS, [COPIER], [1.0]), COPIER, [COPIER, *OTHERS], silent)
     everything = np.ones(len(PAIRS), dtype=bool)
     half = np.arange(len(PAIRS)) < len(PAIRS) // 2
