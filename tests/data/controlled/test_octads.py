@@ -214,6 +214,23 @@ def test_invented_names_are_many_and_those_of_dev_and_test_nowhere_else(
     assert not names["train"] & names["test"] and not names["train"] & names["dev"] and not names["dev"] & names["test"]
 
 
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_no_other_type_of_cue_trains_on_the_invented_names_of_dev_and_test(language: str) -> None:
+    """Each type of cue draws its training names itself, all from the same list of invented ones."""
+    types = ["causality", "winograd", "binding", "composition"]
+    splits = corpus.generate(ControlledCorpus(train_items=24_000, test_items=1_600, languages=[language], types=types))
+    known = {example.words(number) for example in splits["train"] for number in range(len(example.candidates))}
+    invented = {
+        (split, example.words(number))
+        for split in EVALUATED
+        for example in splits[split]
+        if (example.factors["type"], example.factors["stratum"]) == ("composition", "invented")
+        for number in range(len(example.candidates))
+    }
+    assert min(Counter(split for split, _ in invented).values()) > 30
+    assert not {name for _, name in invented} & known
+
+
 def test_words_in_brackets_stand_for_one_text_each() -> None:
     content = compositions.load("en", CONTENT_FOLDER)
     written = content.texts("train", "after")

@@ -32,7 +32,8 @@ from anaphora.data.example import Example
 from anaphora.settings.data import COMPOSITION, SHORT_TEXT
 
 LEVELS = ("L0", "L1", "L2")
-HELD_OUT_INVENTED_NAMES = 0.1  # of a language's, for each of dev and test
+NOT_TRAINED_ON = 0.2
+"""Share of a language's invented names that octads do not train on: they are those of the quads, or of dev and test."""
 FULL_STOP = {"en": ".", "zh": "。"}
 _BY_ORDER = ("{first}", "{second}")
 """Slots of a short text: whom its event names first, and second."""
@@ -253,11 +254,11 @@ class OctadGenerator:
         self._planner = OctadPlanner(self.withheld)
         self._turns: dict[tuple[str, str], Iterator[Predicate]] = {}
         invented = invented_names(quads.lexicon, seed)
-        held_out = int(len(invented) * HELD_OUT_INVENTED_NAMES)
+        in_no_training = quads.holdout.invented_for_test  # of no type of cue
         self._invented = {
-            "test": invented[:held_out],
-            "dev": invented[held_out : 2 * held_out],
-            "train": invented[2 * held_out :],
+            "test": in_no_training[::2],
+            "dev": in_no_training[1::2],
+            "train": invented[2 * int(len(invented) * NOT_TRAINED_ON / 2) :],
         }
 
     def octad(
