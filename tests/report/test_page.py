@@ -305,6 +305,9 @@ def test_several_runs_are_put_together_with_the_verdict_of_each(evidence: Eviden
     assert verdicts.columns == ["", "first", "second"]
     assert [row[0] for row in spread.rows[:3]] == ["English", "English, set cues", "English, role cues"]
     assert spread.rows[0][1] == "93.0 (90.0 to 96.0)"
+    half = replace(evidence, languages={**evidence.languages, "en": replace(english, task_accuracy=None)})
+    [spread_of_one, *_] = compare_runs([evidence, half])
+    assert (spread_of_one.runs, spread_of_one.measures["task_accuracy"]) == (2, None)  # one number is no spread of two
 
 
 def test_two_runs_of_one_name_are_refused(tmp_path: Path, evidence: Evidence) -> None:

@@ -91,7 +91,7 @@ def build_metrics(
 
 def _cell_statistics(values: Floats, templates: Sequence[str]) -> dict[str, Any]:
     """(seeds, items) -> mean, standard deviation, interval and each seed's mean."""
-    interval = cluster_interval(values.mean(axis=0), templates, bounds=(0, 1))
+    interval = cluster_interval(values.mean(axis=0), templates, bounds=(-1, 1))
     return {
         "mean": _rounded(values.mean()),
         "deviation": _rounded(values.std()),

@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from copier import COPIER, OTHERS, PAIRS, PRONOUN, Copier, Maps, example, silent
+from copier import COPIER, CUE, OTHERS, PAIRS, PRONOUN, Copier, Maps, example, silent, tokens_of
 
 from anaphora.analysis.causal import battery
 from anaphora.analysis.causal.battery import CausalTests
 from anaphora.analysis.causal.causal_tests import causal_tests, causal_tests_of_run, ranked_heads
 from anaphora.analysis.causal.outcomes import MATCHED_EDGES, Knockout
+from anaphora.analysis.causal.sentence import SentenceEdges
 from anaphora.analysis.causal.subjects import PackedSubject
 from anaphora.analysis.maps.capture import capture
 from anaphora.analysis.maps.record import AttentionRecord
@@ -176,6 +177,38 @@ def test_an_edge_is_compared_with_matched_ones_on_the_items_that_have_them() -> 
     cell = battery.knockout_cell(tests, {"head": knocked}, everything)["head"]
     assert (cell["matched_distance"]["items"], cell["matched_distance"]["drop"]) == (len(PAIRS) // 2, 1)
     assert cell["gold_minus_matched"]["value"] == 0
+
+
+def decoder_maps(maps: Maps) -> Maps:
+    """The same without weight on what follows."""
+    below = maps * np.tri(maps.shape[-1], dtype=np.float32)
+    shares: Maps = below / below.sum(axis=-1, keepdims=True)
+    return shares
+
+
+def sentence_edges(one: Example, maps: Maps) -> SentenceEdges:
+    tokens = tokens_of(one)
+    return SentenceEdges.of(one, tokens, maps, np.arange(len(tokens.ids)) == CUE)
+
+
+def test_a_decoder_has_no_edge_to_what_follows() -> None:
+    maps = dict(Copier(PAIRS, [COPIER], [1.0]).maps())[0]
+    both = sentence_edges(PAIRS[0], maps)
+    before = sentence_edges(PAIRS[0], decoder_maps(maps))
+    assert max(both.free) > PRONOUN > max(before.free)
+    assert both.edges("cue", [COPIER], OTHERS) and not before.edges("cue", [COPIER], OTHERS)  # the cue follows
+    assert before.edges("gold", [COPIER], OTHERS)
+    after = replace(PAIRS[0], candidates=(((2, 3),), ((16, 17),)), antecedents=(1,))
+    assert not sentence_edges(after, decoder_maps(maps)).edges("gold", [COPIER], OTHERS)
+
+
+def test_there_is_no_matched_edge_where_fewer_tokens_are_free_than_the_antecedent_has() -> None:
+    maps = dict(Copier(PAIRS, [COPIER], [1.0]).maps())[0]
+    long = replace(PAIRS[0], candidates=(((0, 9),), ((10, 11),)), antecedents=(0,))  # five of nine words
+    edges = sentence_edges(long, maps)
+    assert len(edges.free) < len(edges.antecedents) == 5
+    assert not edges.edges("matched_heads", [COPIER], OTHERS)
+    assert not edges.edges("matched_distance", [COPIER], OTHERS)
 
 
 def test_only_minimal_pairs_that_differ_in_one_word_are_patched() -> None:

@@ -1,12 +1,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from copier import COPIER, CUE, OTHERS, PAIRS, PRONOUN, Copier, silent
 
+from anaphora.analysis.causal import one_head
+from anaphora.analysis.causal.battery import CausalTests
 from anaphora.analysis.causal.causal_tests import causal_tests
 from anaphora.analysis.causal.one_head import DOSES, KEYS
 from anaphora.analysis.evidence.schema.causal import HeadLevel
@@ -64,3 +67,14 @@ def test_what_a_knockout_frees_goes_where_the_rest_of_the_row_is() -> None:
 
 def test_the_cell_is_what_the_schema_of_metrics_reads() -> None:
     assert set(level(COPIER)) == set(HeadLevel.__dataclass_fields__)
+
+
+def test_points_have_an_interval_in_points_where_templates_are_few() -> None:
+    """A t interval is cut off where no loss can be: at 100 points, and not at the 1 of a share."""
+    few = [replace(one, factors={**one.factors, "template": f"t{number % 3}"}) for number, one in enumerate(PAIRS)]
+    tests = CausalTests(Copier(few, [COPIER], [1.0]), COPIER, [COPIER, *OTHERS], silent)
+    lost = np.arange(len(few)) % 6 < 4
+    points = one_head._points(tests, "antecedent", tests.right * ~lost, np.ones(len(few), dtype=bool))
+    low, high = points["antecedent_interval"]
+    assert points["antecedent_points"] == pytest.approx(70)
+    assert low < 70 < high <= 100

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ from anaphora.analysis.evidence import headline as module
 from anaphora.analysis.evidence.headline import Headline, measure_headline
 from anaphora.analysis.evidence.schema.evidence import ChosenHead
 from anaphora.analysis.scores.heads import Head, choose_head
+from anaphora.base.errors import UserError
 from anaphora.runs.directory import Run, load
 from anaphora.runs.items import EvaluationSplits, evaluation_splits
 
@@ -84,3 +86,14 @@ def test_scores_without_rows_are_those_with_rows_to_the_last_digit(run: Run, mat
     np.testing.assert_array_equal(alone.task_correct, whole.task_correct)
     assert len(whole.capture.records) == len(material.measured)
     assert alone.capture.records == []
+
+
+def test_untrained_models_may_be_measured_on_items_that_were_read_anew(run: Run, material: EvaluationSplits) -> None:
+    """Whoever brings records of another library builds the items of each model for themselves."""
+    scores = measured(run, material).measured
+    same = replace(scores, examples=tuple(replace(one) for one in scores.examples))
+    [row] = module.untrained_correctness([(scores, same)], scores.examples)
+    assert not np.isnan(row).any()
+    other = replace(scores, examples=(replace(scores.examples[0], group="elsewhere"), *scores.examples[1:]))
+    with pytest.raises(UserError, match="is not among the items that are measured"):
+        module.untrained_correctness([(scores, other)], scores.examples)

@@ -218,6 +218,13 @@ def test_two_clusters_are_enough_for_an_interval_which_is_then_a_t_interval_with
     assert interval([0.5, 0.5, 0.5], ["a", "a", "b"]) == (0.5, 0.5)
 
 
+def test_an_interval_of_linearised_values_stays_within_its_bounds_too() -> None:
+    values = [1.5, 1.4, 1.3, 1.2, -1.0, 1.6]  # a difference of two shares as a mean: each value may leave -1 to 1
+    free, bounded = interval(values, list("abcdef")), interval(values, list("abcdef"), bounds=(-1, 1))
+    assert free is not None and bounded is not None
+    assert free[1] > 1 and bounded == (free[0], 1.0)
+
+
 @pytest.mark.parametrize("count", [2, 3, 4, 5, 8])
 def test_intervals_of_few_clusters_hold_the_mean_about_as_often_as_they_say(count: int) -> None:
     random = np.random.default_rng(count)

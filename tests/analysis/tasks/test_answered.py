@@ -102,3 +102,16 @@ def test_factors_that_the_items_lack_are_refused() -> None:
     alone = ItemAnswers(EIGHT[:1], np.zeros((1, 1), np.int64), {})
     with pytest.raises(UserError, match="must be a factor of two values"):
         check_factors(alone, [], "gender")
+
+
+def test_items_of_a_template_are_drawn_together() -> None:
+    """Of one template, with groups of their own: eight answers tell no more than two templates do."""
+    templates = [
+        replace(one, group=f"g{number}", factors={**one.factors, "template": "ab"[number // 4]})
+        for number, one in enumerate(EIGHT)
+    ]
+    right = np.array([[number % 2 for number in range(8)]])
+    right[0, :3] = 1 - right[0, :3]
+    rows = rows_of(ItemAnswers(templates, right, {}))
+    by_hand = accuracy_table(ItemAnswers([replace(one, group="ab"[n // 4]) for n, one in enumerate(EIGHT)], right, {}))
+    assert [rows[MODEL][name] for name in ("low", "high")] == [by_hand[0][name] for name in ("low", "high")]

@@ -158,3 +158,9 @@ def test_the_interval_is_one_of_95_percent() -> None:
     narrower = [float(stats.binom.ppf(share, 400, 0.5)) / 400 for share in (0.05, 0.95)]
     assert (low, high) == pytest.approx(exact, abs=0.004)
     assert narrower[0] - low > 0.004 and high - narrower[1] > 0.004
+
+
+def test_without_items_of_a_gender_there_is_no_bias() -> None:
+    score = gap_score(decisions_from_answers(np.array([0, 0]), 2)[None], ITEMS[2:])
+    assert np.isnan([score.feminine, score.bias, *score.bias_interval, score.weighted_bias]).all()
+    assert score.masculine > 0

@@ -3,6 +3,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -184,3 +185,18 @@ def test_a_text_corpus_is_described(labelled: Path, script: Script, tmp_path: Pa
     assert status == 0, err
     assert "train" in out and "characters" in out
     assert (tmp_path / "counts.csv").read_text().startswith("split,label,texts,words,characters")
+
+
+def test_texts_of_a_group_are_drawn_together_and_a_difference_may_be_negative() -> None:
+    """Twenty documents of five alike texts tell less than a hundred texts."""
+    alone = [text("a", "x") for _ in range(100)]
+    grouped = [replace(one, group=f"document {number // 5}") for number, one in enumerate(alone)]
+    answers = ["x" if number // 5 % 2 else "y" for number in range(100)]
+    (single, *_), (whole, *_) = (accuracy_by_label(texts, answers, ["x"] * 100) for texts in (alone, grouped))
+    assert whole["accuracy_high"] - whole["accuracy_low"] > 1.5 * (single["accuracy_high"] - single["accuracy_low"])
+    [_, compared] = accuracy_by_policy(grouped, {"run": [answers], "bag": [["x"] * 100]})
+    assert (
+        compared["high"] == 1 and compared["first_minus_low"] < compared["first_minus"] < compared["first_minus_high"]
+    )
+    few = accuracy_by_label(alone[:4], ["y", "y", "y", "x"], ["x"] * 4)[0]
+    assert few["more_low"] <= few["more"] == -0.75 < few["more_high"]

@@ -158,12 +158,14 @@ class CausalTests:
         right: Floats = self.gold[np.arange(len(scores)), scores.argmax(axis=1)].astype(np.float64)
         return right
 
-    def mean(self, values: Floats, items: Bools) -> tuple[float | None, list[float | None] | None]:
-        """The mean over some items with its interval."""
+    def mean(
+        self, values: Floats, items: Bools, bounds: tuple[float, float] = (-1, 1)
+    ) -> tuple[float | None, list[float | None] | None]:
+        """The mean over some items with its interval, of values that cannot leave some bounds."""
         chosen = np.flatnonzero(items)
         if not len(chosen):
             return None, None
-        ends = cluster_interval(values[chosen], [self.clusters[item] for item in chosen], bounds=(-1, 1))
+        ends = cluster_interval(values[chosen], [self.clusters[item] for item in chosen], bounds=bounds)
         return rounded(values[chosen].mean()), None if ends is None else [rounded(end) for end in ends]
 
     def drop(self, right: Floats, items: Bools) -> dict[str, Any]:

@@ -93,7 +93,7 @@ def head_level_cell(
 
 
 def _points(tests: CausalTests, name: str, right: Floats, items: Bools) -> dict[str, Any]:
-    lost, interval = tests.mean(100 * (tests.right - right), items)
+    lost, interval = tests.mean(100 * (tests.right - right), items, bounds=(-100, 100))
     return {f"{name}_points": lost, f"{name}_interval": interval}
 
 

@@ -33,8 +33,9 @@ class SentenceEdges:
         antecedents: the tokens of all antecedents.
         distractors: the tokens of each distractor.
         cue: the words in which the item differs from the rest of its minimal pair, where that is not the pronoun.
-        free: words that are neither the pronoun nor a candidate nor the cue.
+        free: words and marks that are neither the pronoun nor a candidate nor the cue, and that it attends to.
         rows: (L, H, Q, T), what the pronoun's tokens attend to.
+        attended: the tokens that they attend to in any head.
         elsewhere: (L, H) the other token whose heaviest edges, as many as `antecedents`, weigh most.
         elsewhere_keys: (L, H, K) where these edges lead; -1 where there are fewer.
         elsewhere_mass: (L, H) and what they weigh.
@@ -47,6 +48,7 @@ class SentenceEdges:
     cue: list[int]
     free: list[int]
     rows: NDArray[np.float32]
+    attended: frozenset[int]
     elsewhere: NDArray[np.int64]
     elsewhere_keys: NDArray[np.int64]
     elsewhere_mass: NDArray[np.float32]
@@ -73,6 +75,8 @@ class SentenceEdges:
         keys = np.where(weights < 0, -1, keys)
         mass = weights.clip(min=0).sum(axis=3)
         best = mass.argmax(axis=2)
+        rows = maps[:, :, pronoun].copy()
+        attended = frozenset(np.flatnonzero(rows.any(axis=(0, 1, 2))).tolist())
         return cls(
             pronoun=pronoun,
             mentions=mentions,
@@ -83,8 +87,9 @@ class SentenceEdges:
                 if index not in example.antecedents
             ],
             cue=cues,
-            free=[token for token in words if token not in taken],
-            rows=maps[:, :, pronoun].copy(),
+            free=[token for token in words if token not in taken and token in attended],
+            rows=rows,
+            attended=attended,
             elsewhere=best,
             elsewhere_keys=np.take_along_axis(keys, best[..., None, None], axis=2)[:, :, 0],
             elsewhere_mass=np.take_along_axis(mass, best[..., None], axis=2)[..., 0],
@@ -95,11 +100,15 @@ class SentenceEdges:
         return float(self.rows[head.layer, head.head][:, list(keys)].sum(axis=1).mean())
 
     def from_pronoun(self, heads: Sequence[Head], keys: Sequence[int]) -> list[HeadEdges]:
-        """The pronoun's edges to some tokens."""
+        """The pronoun's edges to those of some tokens that any head attends to: a decoder has none to what follows."""
+        keys = [key for key in keys if key in self.attended]
         return [HeadEdges(head, self.pronoun, keys, self.mass(head, keys)) for head in heads if keys]
 
     def edges(self, kind: str, heads: Sequence[Head], others: Sequence[Head]) -> list[HeadEdges]:
-        """The edges of one kind; `heads` are those of the scope, `others` the rest."""
+        """The edges of one kind; `heads` are those of the scope, `others` the rest.
+
+        Matched ones are as many as those to the antecedents, or none: fewer would be no fair comparison.
+        """
         count = len(self.antecedents)
         match kind:
             case "gold":
@@ -116,6 +125,8 @@ class SentenceEdges:
             case "matched_query":
                 return [self._elsewhere(head) for head in heads]
             case "matched_heads":
+                if len(self.free) < count:
+                    return []
                 row = self.rows.mean(axis=2)
                 cuts = []
                 for head in others:
@@ -124,7 +135,7 @@ class SentenceEdges:
                     cuts += self.from_pronoun([head], keys)
                 return sorted(cuts, key=lambda cut: -cut.mass)[: len(heads)]
             case _:  # matched_distance
-                return self.from_pronoun(heads, self._as_far_as_gold())
+                return self.from_pronoun(heads, self._as_far_as_gold()) if len(self.free) >= count else []
 
     def _elsewhere(self, head: Head) -> HeadEdges:
         index = (head.layer, head.head)
@@ -136,7 +147,7 @@ class SentenceEdges:
         middle = sum(self.pronoun) / len(self.pronoun)
         left = list(self.free)
         chosen = []
-        for gold in self.antecedents[: len(left)]:
+        for gold in self.antecedents:
             nearest = min(left, key=lambda token: abs(abs(token - middle) - abs(gold - middle)))
             left.remove(nearest)
             chosen.append(nearest)

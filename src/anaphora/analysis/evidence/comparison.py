@@ -39,8 +39,9 @@ def _measure(cell: Cell, name: str) -> float | None:
 
 
 def _spread(values: Sequence[float | None]) -> Spread | None:
+    """The spread over all runs; None unless every run has the measure, since it would stand beside their number."""
     known = [float(value) for value in values if value is not None]
-    return median_and_spread(known) if known else None
+    return median_and_spread(known) if len(known) == len(values) else None
 
 
 def divergences(runs: Mapping[str, Measurement]) -> list[RowDivergence]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -17,6 +18,7 @@ from anaphora.analysis.scores.baselines.stored import shortcut_correctness
 from anaphora.analysis.scores.heads import DROP_REASONS, Head, HeadScores, choose_head, score_records
 from anaphora.analysis.scores.levels import composition_shortcuts, level_scores
 from anaphora.analysis.scores.strata import summarise
+from anaphora.base.errors import UserError
 from anaphora.data.batches.encoded import EncodedSplit
 from anaphora.data.example import Example, sample_quads
 from anaphora.runs.directory import Run, training_record
@@ -231,14 +233,22 @@ def untrained_correctness(
 
     Returns:
         (R, N), NaN on items that the model was not measured on.
+
+    Raises:
+        UserError: a model was measured on an item that is not among the `examples`.
     """
-    item_numbers = {id(example): number for number, example in enumerate(examples)}
+    item_numbers: dict[Example, list[int]] = defaultdict(list)
+    for number, example in enumerate(examples):
+        item_numbers[example].append(number)
     rows = []
     for development, measured in control:
         head = choose_head(development)
         row = np.full(len(examples), np.nan, dtype=np.float32)
-        columns = [item_numbers[id(example)] for example in measured.examples]
-        row[columns] = measured.candidate_accuracy[:, head.layer, head.head]
+        accuracies = measured.candidate_accuracy[:, head.layer, head.head]
+        for example, accuracy in zip(measured.examples, accuracies, strict=True):
+            if example not in item_numbers:
+                raise UserError(f"untrained: {example.text!r} is not among the items that are measured")
+            row[item_numbers[example]] = accuracy
         rows.append(row)
     return np.array(rows, dtype=np.float32).reshape(len(rows), len(examples))
 

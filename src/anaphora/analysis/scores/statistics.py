@@ -69,7 +69,7 @@ def cluster_interval(
     quantile = special.stdtrit(count - 1, (1 - level) / 2) * np.sqrt(count / (count - 1))
     tail = special.ndtr(quantile)
     low, high = np.quantile(np.concatenate(means), [tail, 1 - tail])
-    return float(low), float(high)
+    return float(max(low, bounds[0])), float(min(high, bounds[1]))  # linearised values may leave them
 
 
 def permutation_p_max(scores: HeadScores, draws: int = 1000, seed: int = 0) -> Floats:

@@ -14,6 +14,7 @@ import numpy as np
 from anaphora.analysis.maps.answers import NO_CANDIDATE, Answers, CandidateNumbers
 from anaphora.analysis.maps.capture import answers_pronouns, predict_answers
 from anaphora.analysis.scores.baselines.policies import Floats
+from anaphora.analysis.scores.cells import clusters
 from anaphora.analysis.scores.quads import minimal_pair_accuracy
 from anaphora.analysis.scores.statistics import cluster_interval
 from anaphora.base.errors import UserError
@@ -122,8 +123,8 @@ def accuracy_table(items: ItemAnswers, by: Sequence[str] = (), contrast: str | N
         with its ends: the model's accuracy less the policy's on the same items. With a `contrast` of two values,
         "contrast" with its ends: the policy's accuracy on the first of them (by the alphabet) less that on the second;
         None where only one is there.
-        Intervals of 95 % draw whole groups; the runs stay as they are. A shortcut is left out where it does not apply
-        to all items.
+        Intervals of 95 % draw whole templates or groups (`clusters`); the runs stay as they are. A shortcut is left out
+        where it does not apply to all items.
     """
     cells = {("", ""): np.arange(len(items.examples))}
     for factor in by:
@@ -134,7 +135,7 @@ def accuracy_table(items: ItemAnswers, by: Sequence[str] = (), contrast: str | N
     rows = []
     for (factor, value), numbers in cells.items():
         examples = [items.examples[number] for number in numbers]
-        labels = [example.group or f"alone {number}" for number, example in zip(numbers, examples, strict=True)]
+        labels = [" ".join(cluster) for cluster in clusters(examples)]
         for name, correct, decided in policies:
             runs = correct[:, numbers]
             mean = runs.mean(axis=0)

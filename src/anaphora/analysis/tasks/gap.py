@@ -69,9 +69,9 @@ def gap_score(decisions: Decisions, examples: Sequence[Example], draws: int = 20
     counts, weights = _confusion_counts(decisions, examples), _bootstrap_weights(examples, draws, seed)
     overall = _f1(weights, counts)
     alike = _balancing_weights(genders, [_count_names(example.text) for example in examples])
-    masculine, feminine = (_f1(weights * (genders == name), counts).mean(axis=1) for name in ("male", "female"))
+    masculine, feminine = (_f1_of(genders == name, weights, counts) for name in ("male", "female"))
     bias = _ratio(feminine, masculine)
-    weighted = _ratio(*(_f1(weights * alike * (genders == name), counts).mean(axis=1) for name in ("female", "male")))
+    weighted = _ratio(*(_f1_of(genders == name, weights * alike, counts) for name in ("female", "male")))
     right, wrong, missed = counts.sum(axis=1).T
     return GapScore(
         items=len(examples),
@@ -224,6 +224,13 @@ def _f1(weights: Floats, counts: NDArray[np.int64]) -> Floats:
     hits, alarms, misses = np.einsum("dn,snk->kds", weights, counts)
     # Without a decision or an antecedent anywhere there is nothing to be right about.
     f1: Floats = 2 * hits / np.maximum(2 * hits + alarms + misses, 1)
+    return f1
+
+
+def _f1_of(gender: NDArray[np.bool_], weights: Floats, counts: NDArray[np.int64]) -> Floats:
+    """F1 on the items of a gender, mean over the models: (D, N) weights -> (D,), NaN where none of them has weight."""
+    own = weights * gender
+    f1: Floats = np.where(own.sum(axis=1) > 0, _f1(own, counts).mean(axis=1), np.nan)
     return f1
 
 

@@ -111,7 +111,7 @@ def accuracy_by_policy(texts: Sequence[Text], answers: Mapping[str, Sequence[Seq
 
     Returns:
         "policy", "texts", "accuracy" with "low" and "high", over several runs "lowest" and "highest" of them, and
-        "first_minus" with its ends. Intervals of 95 % draw texts; the runs stay as they are.
+        "first_minus" with its ends. Intervals of 95 % draw whole groups of texts; the runs stay as they are.
     """
     gold = np.array([one.label for one in texts])
     right = {
@@ -120,18 +120,19 @@ def accuracy_by_policy(texts: Sequence[Text], answers: Mapping[str, Sequence[Seq
     }
     first = next(iter(right.values())).mean(axis=0)
     rows = []
+    groups = _groups(texts)
     for name, runs in right.items():
         several = len(runs) > 1
         row: dict[str, Any] = {"policy": name, "texts": len(texts)}
-        row |= mean_with_interval("accuracy", runs.mean(axis=0), range(len(texts)), ("low", "high"))
+        row |= mean_with_interval("accuracy", runs.mean(axis=0), groups, ("low", "high"))
         row["lowest"] = float(runs.mean(axis=1).min()) if several else None
         row["highest"] = float(runs.mean(axis=1).max()) if several else None
-        rows.append(row | mean_with_interval("first_minus", first - runs.mean(axis=0), range(len(texts))))
+        rows.append(row | mean_with_interval("first_minus", first - runs.mean(axis=0), groups, bounds=(-1.0, 1.0)))
     return rows
 
 
 def accuracy_by_label(texts: Sequence[Text], answers: Sequence[str], bag: Sequence[str]) -> list[dict[str, Any]]:
-    """Accuracy of a run and of the bag of words, over all texts and by label, with 95 % bootstrap intervals over texts.
+    """Accuracy of a run and of the bag of words, over all texts and by label; 95 % intervals over groups.
 
     `more` is the run's accuracy minus the bag's, text by text.
     """
@@ -141,12 +142,17 @@ def accuracy_by_label(texts: Sequence[Text], answers: Sequence[str], bag: Sequen
     for label in ("", *sorted(set(gold.tolist()))):
         items = np.flatnonzero((gold == label) | (label == ""))
         row: dict[str, Any] = {"label": label or "all", "texts": len(items)}
-        values = {"accuracy": right[items], "bag": bag_right[items]}
-        values["more"] = right[items] - bag_right[items]
-        for name, own in values.items():
-            row |= mean_with_interval(name, own, range(len(items)))
+        groups = _groups([texts[item] for item in items.tolist()])
+        row |= mean_with_interval("accuracy", right[items], groups)
+        row |= mean_with_interval("bag", bag_right[items], groups)
+        row |= mean_with_interval("more", right[items] - bag_right[items], groups, bounds=(-1.0, 1.0))
         rows.append(row)
     return rows
+
+
+def _groups(texts: Sequence[Text]) -> list[str | int]:
+    """What a bootstrap draws as a whole: the texts of a group, or a text that stands alone."""
+    return [text.group or number for number, text in enumerate(texts)]
 
 
 def perplexity(run: Run, texts: Sequence[Text]) -> tuple[float, int]:
