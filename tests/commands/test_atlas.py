@@ -84,6 +84,20 @@ def test_a_run_that_was_measured_on_the_same_items_is_read(
     assert not (tmp_path / "atlas" / own_run.name).exists()
 
 
+def test_what_lost_the_table_of_its_heads_is_measured_again(
+    finished: Path, table: Path, tmp_path: Path, script: Callable[..., Any]
+) -> None:
+    arguments = (f"runs=[{finished}]", "data=jsonl", f"data.path={table}", "causal_items=0", f"output={tmp_path}")
+    heads = tmp_path / finished.name / "jsonl" / "tables" / "heads_dev.csv"
+    assert script("atlas", *arguments).status == 0
+    before, page = heads.read_bytes(), (tmp_path / "atlas.html").read_bytes()
+    for left in (b"", before.replace(b"0,0,", b"0,1,"), None):
+        heads.unlink() if left is None else heads.write_bytes(left)
+        done = script("atlas", *arguments)
+        assert done.status == 0, done.err
+        assert (heads.read_bytes(), (tmp_path / "atlas.html").read_bytes()) == (before, page)
+
+
 def test_a_wrong_corpus_is_refused_before_anything_is_read(script: Callable[..., Any]) -> None:
     done = script("atlas", "runs=[outputs/none]", "corpora=[dprr:file]")
     assert done.status == 2 and "corpora (dprr:file).kind ('dprr') must be one of" in done.err

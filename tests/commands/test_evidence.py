@@ -6,7 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from anaphora.runs.directory import RunFiles
+from anaphora.analysis.evidence.measurement import measured_on
+from anaphora.analysis.evidence.schema.typed_json import to_json
+from anaphora.runs.directory import RunFiles, load
+from anaphora.runs.items import evaluation_splits
 from anaphora.settings.commands.analysis import CONTROLS
 from anaphora.settings.stored import read
 
@@ -50,6 +53,8 @@ def test_one_control_leaves_the_others_open(own_run: Path, script: Script) -> No
     controls = json.loads((own_run / "controls" / "controls_dev.json").read_text(encoding="utf-8"))
     assert [name for name in CONTROLS if controls[name] is None] == list(CONTROLS[1:])
     assert "uniform: nothing to check" in out
+    run = load(own_run)
+    assert controls["uniform"]["measured_on"] == to_json(measured_on(run, evaluation_splits(run, "dev")))
 
 
 def test_masked_tokens_alone_are_a_control_without_answers(own_run: Path, script: Script) -> None:

@@ -21,6 +21,7 @@ from anaphora.commands import report
 from anaphora.commands.report import report_on_records
 from anaphora.report.page import write
 from anaphora.report.page.elements import ReportRun
+from anaphora.report.page.sections.all import FIGURES
 from anaphora.report.wording import spoken_language
 from anaphora.runs.directory import load
 from anaphora.settings.commands.analysis import Report
@@ -123,6 +124,36 @@ def test_a_second_report_asks_the_model_no_causal_test_again(
     assert trained[0]["value"] == 1
 
 
+def test_controls_that_were_measured_on_other_items_count_as_not_trained(
+    own_report: Path, done: Done, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    about = {name: metrics(own_report)["provenance"][name] for name in ("weights", "data", "code")}
+    control = {
+        "run": "uniform", "seed": 0, "languages": {}, "as_expected": True, "expected": "a", "observed": "b",
+    }  # fmt: skip
+    stored = {
+        "uniform": {**control, "measured_on": about},
+        "no_positions": control,  # of an earlier version
+        "shuffled_labels": {**control, "measured_on": {**about, "data": "other items"}},
+        "nearest": {**control, "measured_on": {**about, "weights": "other weights"}},
+    }
+    path = own_report / "controls" / "controls.json"
+    path.parent.mkdir()
+    path.write_text(json.dumps(stored), encoding="utf-8")
+    monkeypatch.setattr(measurement, "measure_evidence", refuse)
+    monkeypatch.setattr(report, "write_pages", lambda evidence, settings: [])
+    assert (
+        f"{path}: measured on other weights or items, or by other code; scripts/evidence.py run={own_report} "
+        "split=test 'controls=[shuffled_labels,nearest]' measures again"
+    ) in done("report", f"run={own_report}", *SMALL)
+    after = metrics(own_report)
+    assert after["controls"] == {
+        "uniform": stored["uniform"], "frozen_query_key": None, "shuffled_labels": None, "no_positions": control,
+    }  # fmt: skip
+    trained = [row for row in after["verdict"]["en"]["set"]["rows"] if row["rule"] == "trained controls"]
+    assert trained[0]["value"] == 2
+
+
 @pytest.mark.parametrize("other", ["items=6", "untrained=0", "protocol.alpha=0.01", "split=dev"])
 def test_another_question_is_measured_anew(
     other: str, own_report: Path, script: Script, monkeypatch: pytest.MonkeyPatch
@@ -147,6 +178,23 @@ def test_fewer_items_or_untrained_models_do_not_keep_the_evidence(
 ) -> None:
     done("score_attention", f"run={own_report}", *other)
     assert not set(PARTS) & set(metrics(own_report))
+
+
+def test_scores_of_other_data_are_not_taken_for_evidence_on_the_runs_own(
+    own_report: Path, table: Path, tmp_path: Path, done: Done, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = tmp_path / "other.jsonl"
+    lines = table.read_text(encoding="utf-8").splitlines()
+    other.write_text("\n".join(line.replace("shop", "bank") if '"test"' in line else line for line in lines))
+    before = metrics(own_report)
+    done("score_attention", f"run={own_report}", "untrained=1", "data=jsonl", f"data.path={other}")
+    scored = metrics(own_report)
+    items = [{name: whole["items"] for name, whole in one["languages"].items()} for one in (before, scored)]
+    assert (scored["head"], items[1]) == (before["head"], items[0])  # by head and numbers alone, they are the same
+    assert not set(PARTS) & set(scored)
+    monkeypatch.setattr(measurement, "measure_evidence", refuse)
+    with pytest.raises(AskedError):
+        done("report", f"run={own_report}", *SMALL)
 
 
 def test_several_runs_share_a_page_that_compares_their_rows(
@@ -373,6 +421,32 @@ def test_pages_in_both_languages_are_of_one_measurement_and_link_to_each_other(
     of_english = [stem.name for stem in figures if not stem.name.endswith(".zh")]
     assert "scoreboard" in of_english
     assert [stem.name for stem in figures] == of_english + [f"{name}.zh" for name in of_english]
+
+
+def test_tables_and_figures_of_an_earlier_report_that_the_new_one_lacks_are_removed(
+    own_report: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(write, "inline_svg", lambda *_: "")
+    drawn: set[str] = set()
+    monkeypatch.setattr(report, "save_figure", lambda figure, stem, formats: drawn.add(stem.name))
+    settings = Report(run=str(own_report), items=8, untrained=1, sentences=4, formats=["png"])
+    run = load(own_report)
+    known = gather_evidence(run, settings, lambda stage: None)
+    figures = {path.stem for path in (own_report / "figures").iterdir()}
+    assert {"knockout", "factors"} <= figures <= set(FIGURES)
+    for name in ("figures/mine.png", "figures/row_en_right.png", "tables/mine_test.csv", "tables/divergence_test.csv"):
+        (own_report / name).touch()
+    less = replace(known, evidence=replace(known.evidence, causal=None, factors=None))
+    (own_report / "report_dev.html").touch()
+    report.write_pages([less], settings)
+    assert not {"knockout", "factors"} & drawn
+    assert {path.stem for path in (own_report / "figures").iterdir()} == {*figures, "mine", "row_en_right"}
+    (own_report / "report_dev.html").unlink()  # whose figures they could have been
+    report.write_pages([less], settings)
+    assert {path.stem for path in (own_report / "figures").iterdir()} == {*drawn & figures, "mine", "row_en_right"}
+    tables = {path.name for path in (own_report / "tables").iterdir()}
+    assert {"mine_test.csv", "significance_test.csv", "heads_dev.csv", "scores_test.parquet"} <= tables
+    assert not {"factors_test.csv", "knockout_test.csv", "heads_alone_test.csv", "divergence_test.csv"} & tables
 
 
 def test_a_report_in_one_language_leaves_no_outdated_page_in_the_other(

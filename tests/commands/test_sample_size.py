@@ -134,6 +134,19 @@ def test_scores_that_are_missing_or_of_other_items_are_named(scored: Path, tmp_p
     assert "metrics.json is missing: score the run first" in refusal(runs=[str(run)])
 
 
+def test_runs_that_give_no_answers_are_named(scored: Path, tmp_path: Path) -> None:
+    run = Path(shutil.copytree(scored, tmp_path / "run"))
+    path = run / "tables" / "scores_test.parquet"
+    table = parquet.read_table(path)
+    column = table.schema.get_field_index("task_correct")
+    silent = pyarrow.array([None] * len(table), table.schema.field(column).type)
+    parquet.write_table(table.set_column(column, "task_correct", silent), path)
+    assert refusal(runs=[str(run)], measure="task_accuracy") == (
+        f"runs ({run}): no item has task_accuracy; name runs that answer, or choose measure=candidate_accuracy"
+    )
+    assert rows(runs=[str(run)])
+
+
 def test_studies_that_are_missing_or_say_nothing_are_named(tmp_path: Path) -> None:
     assert f"study_folder ({tmp_path / 'none'}): there is no {tmp_path / 'none' / 'study.json'}" in refusal(
         study_folder=str(tmp_path / "none")

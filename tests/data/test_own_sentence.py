@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+from typing import cast
+
 import pytest
 
+from anaphora.api.runs import OpenRun
 from anaphora.base.errors import UserError
 from anaphora.data.own_sentence import example_from_query, find_span
+from anaphora.runs.directory import Run
 
 ENGLISH = "Anna told the other woman that she had won."
 CHINESE = "王芳告诉李强她赢了。"
@@ -70,6 +74,18 @@ def test_a_candidate_that_holds_the_pronoun_is_reported() -> None:
 def test_blank_words_and_endless_numbers_are_reported(words: str) -> None:
     with pytest.raises(UserError, match=r"candidates \("):
         find_span("Anna met Berta", words, "candidates")
+
+
+def test_an_antecedent_that_is_no_candidate_is_reported() -> None:
+    message = r"antecedent \('Berta'\) must be one of candidates \(\['Anna', 'the other woman'\]\)"
+    candidates = ["Anna", "the other woman"]
+    with pytest.raises(UserError, match=message):
+        example_from_query(ENGLISH, "she", candidates, antecedent="Berta")
+    opened = OpenRun(cast(Run, None))  # the question is wrong before the run is asked
+    with pytest.raises(UserError, match=message):
+        opened.attention(ENGLISH, "she", candidates, antecedent="Berta")
+    with pytest.raises(UserError, match="candidates need a pronoun"):
+        opened.attention(ENGLISH, antecedent="Berta")
 
 
 def test_a_chinese_comma_separates_candidates() -> None:

@@ -110,7 +110,7 @@ def test_evaluation_data_that_leave_nothing_are_refused(dpr_file: Path) -> None:
 def test_other_evaluation_data_are_another_corpus(dpr_file: Path, asked: Path) -> None:
     settings = Dpr(path=str(dpr_file), without=[str(asked)])
     before = store.load(settings).fingerprint
-    asked.write_text("Something else.")
+    asked.write_text("Something else that nobody in this house ever said.")
     assert store.load(settings).fingerprint != before
 
 

@@ -296,6 +296,15 @@ def test_what_cannot_be_frozen_is_reported(overrides: tuple[str, ...], message: 
         (("data=plain_text", "task=masked_lm", "task.supervision.weight=1"), "data=plain_text has no pronouns"),
         (("data=plain_text", "task=masked_lm", "task.labels=shuffled"), "task.labels=shuffled needs labels"),
         (("data=sst2", "task=classification", "task.labels=nearest"), "task.labels=nearest needs pronouns"),
+        (
+            ("data=sst2", "task=masked_lm", "task.labels=shuffled"),
+            "needs task.prediction=label: task.prediction=none learns",
+        ),
+        (
+            ("data=sst2", "task=classification", "task.exchanged_names=true"),
+            "task.exchanged_names gives candidates other names, and data=sst2 has no candidates",
+        ),
+        (("data=plain_text", "task=masked_lm", "task.other_names=2"), "task.other_names gives candidates other names"),
         (("task.labels=silver",), r"task.labels \('silver'\) must be one of gold, shuffled, nearest"),
         (
             ("data=sst2", "task=classification", "task.prediction.pooling=last"),
@@ -343,6 +352,13 @@ def test_a_task_chooses_its_prediction_head_and_the_command_has_the_last_word(co
         ('candidates=[小红, "美玲"]', ["小红", "美玲"]),
         ("run=运行/第 1 次", "运行/第 1 次"),
         ("output=结果,一", "结果,一"),
+        ("output=2024_10_05", "2024_10_05"),
+        ("run=1e5", "1e5"),
+        ("run=inf", "inf"),
+        ("output=true", "true"),
+        ("output=~/runs=1 (old)", "~/runs=1 (old)"),
+        ("run=null", None),
+        ("run=[1e5,b]", [100000.0, "b"]),
     ],
 )
 def test_a_sentence_is_read_as_it_is_typed(typed: str, read: object) -> None:
@@ -352,11 +368,17 @@ def test_a_sentence_is_read_as_it_is_typed(typed: str, read: object) -> None:
 
 
 def test_other_arguments_and_sweeps_are_left_as_they_are() -> None:
-    for arguments in (["run=a,b", "text"], ["-m", "text=a,b"]):
+    for arguments in (
+        ["run=a,b", "text"],
+        ["run=choice(1,2)", "output=range(1,3)", "resume=${name}", "run='1e5'", 'name="1"', "run=a/b 1.0"],
+        ["-m", "text=a,b"],
+        ["run=1,2", "output=甲,乙", "-m"],
+    ):
         assert with_quoted_texts(arguments, AttentionQuery) == arguments
     assert with_quoted_texts(["text=a,b"], Config) == ["text=a,b"]
 
 
 def test_files_and_folders_may_have_chinese_names() -> None:
+    assert with_quoted_texts(["-m", "name=2024_10_05", "seed=1,2"], Config) == ["-m", 'name="2024_10_05"', "seed=1,2"]
     typed = ["name=运行", "data.path=目录/样例.jsonl", "name=own", "data=jsonl"]
     assert with_quoted_texts(typed, Config) == ['name="运行"', 'data.path="目录/样例.jsonl"', "name=own", "data=jsonl"]

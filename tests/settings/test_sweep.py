@@ -99,6 +99,16 @@ def test_an_objective_that_was_not_measured_is_refused(own_run: Path) -> None:
         objective(own_run, "best_head")
 
 
+def test_a_run_without_its_history_has_no_objective(own_run: Path) -> None:
+    path = own_run / "training.json"
+    record = json.loads(path.read_text())
+    for left in ({"validations": record["validations"]}, {"validations": [], "best_validation": 0}, None):
+        path.unlink() if left is None else path.write_text(json.dumps(left))
+        for name in ("validation_loss", "best_head"):
+            with pytest.raises(UserError, match=rf"objective \({name}\): .*training.json is missing or has no best"):
+                objective(own_run, name)
+
+
 def test_a_job_that_fails_returns_the_worst_value_for_a_sampler(monkeypatch: pytest.MonkeyPatch) -> None:
     reasons: list[str] = []
     monkeypatch.setattr(cli, "note_failure", reasons.append)

@@ -14,6 +14,7 @@ from anaphora.report.figures import style
 from anaphora.report.wording import spoken_in
 from anaphora.studies.page.index import read_studies, verdict_figures, write_study_index
 from anaphora.studies.page.study import conclusions, draw_study_figures, figure_alt, write_study_page
+from anaphora.studies.page.terminal import terminal_report
 from anaphora.studies.page.words import axis_value, items_label
 from anaphora.studies.records import GroupMeasures, RunRecord
 from anaphora.studies.summary import summarise
@@ -72,6 +73,19 @@ def test_the_index_has_every_study_with_its_verdict_and_the_figures_of_its_condi
     assert page.count("<figure") == 2 and not re.search(r"https?://(?!www\.w3\.org)", page)
     assert list(verdict_figures(curve)) == ["d_k_score_variance"]
     assert list(verdict_figures(study(rules=[rule(at_least=0.9)]))) == ["cells_en"]
+
+
+def test_studies_of_one_name_in_two_folders_have_their_own_figures_and_places(tmp_path: Path) -> None:
+    other = summarise(
+        plan(seeds=[0], rules=[rule(at_least=0.9)]), cells(), [record("base", 0, 0.99, 0.95), *not_begun()[1:]]
+    )
+    for folder, result in (("invented", study(rules=[rule(at_least=0.9)])), ("invented (copy)", other)):
+        write_json(tmp_path / folder / "study.json", result.to_json())
+    page = write_study_index(tmp_path).read_text(encoding="utf-8")
+    ids = re.findall(r' id="([^"]*)"', page)
+    assert len(ids) == len(set(ids)) and {"r0-invented", "r0-invented_20__28_copy_29_"} <= set(ids)
+    drawn = re.findall(r"<figure.*?</figure>", page, re.DOTALL)
+    assert len(drawn) == 2 and ["bilinear" in figure for figure in drawn] == [True, False]
 
 
 def not_begun() -> list[RunRecord]:
@@ -206,11 +220,11 @@ def test_a_damaged_study_is_refused_unless_it_is_the_one_that_is_written_anew(da
     whole = study(rules=[rule(at_least=0.9)])
     path = tmp_path / "pairs" / "study.json"
     write_json(path, whole.to_json())
-    assert read_studies(tmp_path) == [whole]
+    assert read_studies(tmp_path) == {"pairs": whole}
     path.write_text(json.dumps({**whole.to_json(), damage: [3]}) if damage.isalpha() else damage)
     with pytest.raises(UserError, match=r"study.json: .*; run that study again"):
         read_studies(tmp_path)
-    assert read_studies(tmp_path, without="pairs") == []
+    assert read_studies(tmp_path, without="pairs") == {}
 
 
 def test_the_index_shows_a_condition_without_baseline_and_values(tmp_path: Path) -> None:
@@ -219,6 +233,25 @@ def test_the_index_shows_a_condition_without_baseline_and_values(tmp_path: Path)
     write_json(tmp_path / "invented" / "study.json", result.to_json())
     page = write_study_index(tmp_path).read_text(encoding="utf-8")
     assert "Chinese –" in page and "English 0.990 (0.990 to 0.990)" in page
+
+
+@pytest.mark.parametrize(
+    ("bounds", "candidate", "page_value", "terminal_value"),
+    [
+        ({"at_least": 0.469}, 0.46875, "0.4688 (0.4688 to 0.4688)", "0.4688"),
+        ({"at_most": 0.469}, 0.4692, "0.4692 (0.4692 to 0.4692)", "0.4692"),
+        ({"at_least": 0.4}, 0.46875, "0.469 (0.469 to 0.469)", "0.469"),
+    ],
+)
+def test_a_value_is_never_written_on_the_other_side_of_its_bound(
+    bounds: dict[str, float], candidate: float, page_value: str, terminal_value: str, tmp_path: Path
+) -> None:
+    chosen = plan(seeds=[0], rules=[rule(measure="candidate_accuracy", **bounds)])
+    result = summarise(chosen, cells(), [record("base", 0, 0.99, candidate), *not_begun()[1:]])
+    assert result.verdict.rules[0].passed is ("at_least" in bounds and bounds["at_least"] < candidate)
+    write_study_page(tmp_path / "study.html", result, {})
+    assert f"English {page_value}" in (tmp_path / "study.html").read_text(encoding="utf-8")
+    assert f"English {terminal_value}" in " ".join(map(str, terminal_report(result)))
 
 
 def test_a_study_with_a_verdict_that_is_none_is_refused(tmp_path: Path) -> None:

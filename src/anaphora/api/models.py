@@ -12,7 +12,6 @@ from anaphora.api.maps import Attention, labelled_attention
 from anaphora.api.runs import OpenRun
 from anaphora.base.device import Device, torch_device
 from anaphora.base.errors import UserError, shortened
-from anaphora.base.language import split_names
 from anaphora.data.own_sentence import example_from_query
 from anaphora.runs.directory import load as load_run
 from anaphora.runs.warm_start import holds_run
@@ -57,8 +56,6 @@ def attention(
         raise UserError(f"text ({shortened(repr(text))}) must be a string: one text at a time")
     if pronoun is None and (candidates or antecedent):
         raise UserError("candidates need a pronoun")
-    if antecedent is not None and antecedent not in split_names(candidates):
-        raise UserError(f"antecedent ({antecedent!r}) must be one of candidates ({list(candidates)})")
     opened = open_any(model, tokenizer)
     if isinstance(opened, OpenRun):
         return opened.attention(text, pronoun, candidates, antecedent=antecedent, by=by)

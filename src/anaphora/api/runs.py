@@ -185,7 +185,7 @@ class OpenRun:
         self, text: str, pronoun: str | None, candidates: Sequence[str], antecedent: str | None = None
     ) -> Example | None:
         if pronoun is None:
-            if candidates:
+            if candidates or antecedent:
                 raise UserError("candidates need a pronoun")
             return None
         return example_from_query(text, pronoun, candidates, antecedent)

@@ -7,6 +7,9 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from anaphora.analysis.evidence.headline import Progress
 from anaphora.analysis.evidence.measurement import current_evidence, items_digest
 from anaphora.analysis.evidence.schema.evidence import Evidence, Provenance
@@ -30,6 +33,7 @@ from anaphora.settings.commands.atlas import Atlas
 from anaphora.settings.data import CoreferenceCorpus, Gap
 
 Model = OpenRun | TransformersModel
+Heads = dict[str, NDArray[np.float64]]
 
 
 def draw_atlas(settings: Atlas) -> list[AtlasEntry]:
@@ -80,16 +84,17 @@ def atlas_entry(
         scores = score_on(
             model, splits, causal_items=settings.causal_items, untrained=settings.untrained, progress=progress
         )
-        stored = replace(scores.evidence, provenance=provenance), folder
-        write_measurement(scores.measurement, folder, stored[0])
-    evidence, place = stored
+        write_measurement(scores.measurement, folder, replace(scores.evidence, provenance=provenance))
+        stored = _read_evidence(folder, splits, provenance)
+        assert stored is not None  # it has just been written
+    evidence, heads = stored
     return AtlasEntry(
         model=name,
         kind="run" if isinstance(model, OpenRun) else model.family,
         is_decoder=isinstance(model, TransformersModel) and model.is_decoder,
         corpus=corpus,
         evidence=evidence,
-        heads=read_heads(place),
+        heads=heads,
         untested=why_untested(model) if settings.causal_items and evidence.causal is None else None,
     )
 
@@ -157,9 +162,18 @@ def _provenance(model: Model, splits: EvaluationSplits, settings: Atlas) -> Prov
 
 def _stored_evidence(
     model: Model, folder: Path, splits: EvaluationSplits, provenance: Provenance
-) -> tuple[Evidence, Path] | None:
-    """Evidence that is about these weights and items, by the present code, and the folder that holds it."""
-    if isinstance(model, OpenRun) and (own := current_evidence(model.run, splits)):
-        return own, model.run.directory
+) -> tuple[Evidence, Heads] | None:
+    """Evidence that is about these weights and items, by the present code, and the accuracy of every head with it."""
+    if isinstance(model, OpenRun):
+        own = current_evidence(model.run, splits)
+        if own is not None and (heads := read_heads(model.run.directory, own)) is not None:
+            return own, heads
+    return _read_evidence(folder, splits, provenance)
+
+
+def _read_evidence(folder: Path, splits: EvaluationSplits, provenance: Provenance) -> tuple[Evidence, Heads] | None:
+    """The same from what an earlier atlas wrote."""
     earlier = evidence_to_replace(folder, splits.split)
-    return (earlier, folder) if earlier and earlier.provenance == provenance else None
+    if earlier is None or earlier.provenance != provenance or (heads := read_heads(folder, earlier)) is None:
+        return None
+    return earlier, heads

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -136,7 +137,7 @@ def _with_interval(row: Mapping[str, Any], name: str) -> str:
 
 
 def accuracy_rows(examples: Sequence[Example], correct: Any) -> list[dict[str, Any]]:
-    """Task accuracy of every cell of language, kind, type and stratum."""
+    """Task accuracy of every cell of language, kind, type and stratum; None for a model that gives no answers."""
     cells: dict[tuple[str, ...], list[int]] = {}
     for number, example in enumerate(examples):
         key = (example.language, *(example.factors.get(name, "") for name in ("kind", "type", "stratum")))
@@ -147,8 +148,9 @@ def accuracy_rows(examples: Sequence[Example], correct: Any) -> list[dict[str, A
         for item in items:
             by_template.setdefault(examples[item].factors.get("template", ""), []).append(float(correct[item]))
         worst, hits = min(by_template.items(), key=lambda entry: sum(entry[1]) / len(entry[1]))
-        worst_template = f"{worst} {sum(hits) / len(hits):.2f}" if worst else ""
         accuracy = float(sum(correct[item] for item in items) / len(items))
+        is_answered = not math.isnan(accuracy)
+        worst_template = f"{worst} {sum(hits) / len(hits):.2f}" if worst and is_answered else ""
         rows.append(
             {
                 "language": language,
@@ -156,7 +158,7 @@ def accuracy_rows(examples: Sequence[Example], correct: Any) -> list[dict[str, A
                 "type": cue,
                 "stratum": stratum,
                 "items": len(items),
-                "accuracy": accuracy,
+                "accuracy": accuracy if is_answered else None,
                 "worst_template": worst_template,
             }
         )

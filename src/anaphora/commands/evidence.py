@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from anaphora.analysis.evidence import controls
+from anaphora.analysis.evidence.measurement import measured_on
 from anaphora.analysis.evidence.schema.evidence import Control
 from anaphora.base.console import say, working
 from anaphora.base.device import Device
@@ -39,7 +40,8 @@ def _train_controls(run: Run, settings: TrainedControls) -> dict[str, Control | 
         say(f"control {number} of {len(settings.controls)}: {name}")
         trained = _trained_control(run, name, settings.trainer.device)
         with working(f"measuring {name}"):
-            by_name[name] = controls.measure_control(name, trained, splits.development, splits.measured)
+            shown = controls.measure_control(name, trained, splits.development, splits.measured)
+            by_name[name] = replace(shown, measured_on=measured_on(run, splits))
         # After each, so that an interrupted command keeps what is done.
         controls.write(run.directory, settings.split, by_name)
     measured = {name: control for name in settings.controls if (control := by_name[name]) is not None}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -23,16 +23,18 @@ from anaphora.analysis.evidence.storage import metrics_path
 from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.analysis.scores.cells import KINDS
 from anaphora.analysis.scores.heads import mean_chance
+from anaphora.base.checks import FIGURE_FORMATS
 from anaphora.base.console import console, say, working
 from anaphora.base.errors import UserError
 from anaphora.base.files import check_writable, locked_directory, write_csv, write_json
 from anaphora.base.messages.translation import interface_language
 from anaphora.data.example import Example
-from anaphora.report.evidence_tables import divergence_rows, evidence_tables
+from anaphora.report.evidence_tables import divergence_rows, every_table
 from anaphora.report.figures import pictures
 from anaphora.report.figures.files import save_figure
 from anaphora.report.page.elements import ReportRun
 from anaphora.report.page.explorer import explorer_data
+from anaphora.report.page.sections.all import FIGURES
 from anaphora.report.page.translations import other_pages, page_names, page_suffixes, remove_translation
 from anaphora.report.page.write import write_report
 from anaphora.report.terminal import print_phrase, print_verdict
@@ -96,12 +98,13 @@ def page_folder(runs: Sequence[Run], settings: Report) -> Path:
 def write_pages(evidence: Sequence[RunEvidence], settings: Report) -> list[Path]:
     """A page a language on runs whose evidence is known, figures as files, and each run's tables; the caller holds all.
 
+    Tables and figures of an earlier report that the new one has not are removed.
+
     Returns:
         The pages, each of which links to the others.
     """
     for of_run in evidence:
-        for name, rows in evidence_tables(of_run.evidence).items():
-            write_csv(of_run.folder / "tables" / f"{name}_{settings.split}.csv", rows)
+        _write_tables(of_run.folder, of_run.evidence, settings.split)
     first = evidence[0].headline
     folder = page_folder([of_run.headline.run for of_run in evidence], settings)
     suffixes = page_suffixes(settings.interface_language)
@@ -129,8 +132,8 @@ def write_pages(evidence: Sequence[RunEvidence], settings: Report) -> list[Path]
                 drawn.add(inside / figure_name)
     if len(pages) == 1:
         remove_translation(folder, stem, drawn)
-    if apart:
-        write_csv(folder / "tables" / f"divergence_{settings.split}.csv", divergence_rows(apart))
+    _remove_outdated_figures(folder, pages.values(), drawn)
+    _write_or_remove(folder / "tables" / f"divergence_{settings.split}.csv", divergence_rows(apart))
     return [folder / page for page in pages.values()]
 
 
@@ -202,8 +205,37 @@ def _write_records_report(
         phrase("page", "title", names=name),
     )
     write_json(folder / "metrics.json", evidence.to_json())
-    for table, cells in evidence_tables(evidence).items():
-        write_csv(folder / "tables" / f"{table}_{split}.csv", cells)
+    _write_tables(folder, evidence, split)
+
+
+def _write_tables(folder: Path, evidence: Evidence, split: str) -> None:
+    """Each part of the evidence as a table; an earlier report's table of a part that is missing now is removed."""
+    for name, rows in every_table(evidence).items():
+        _write_or_remove(folder / "tables" / f"{name}_{split}.csv", rows)
+
+
+def _write_or_remove(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
+    if rows:
+        write_csv(path, rows)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _remove_outdated_figures(folder: Path, pages: Collection[str], drawn: Collection[Path]) -> None:
+    """Remove the figures of an earlier report that the new one has not; where a page on another split is, all stay.
+
+    Args:
+        folder: of the pages.
+        pages: the names of the new ones.
+        drawn: the new figures, without the ends of their names.
+    """
+    if any(other.name not in pages for other in folder.glob("report*.html")):
+        return
+    for inside in {figure.parent for figure in drawn}:
+        for name in FIGURES:
+            if inside / name not in drawn:
+                for end in (f"{suffix}.{form}" for suffix in ("", ".zh") for form in FIGURE_FORMATS):
+                    (inside / f"{name}{end}").unlink(missing_ok=True)
 
 
 def report_run(name: str, measurement: Measurement, evidence: Evidence, training: Mapping[str, Any]) -> ReportRun:

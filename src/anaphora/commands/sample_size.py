@@ -46,11 +46,17 @@ def print_sample_sizes(settings: SampleSize) -> list[Row]:
         The rows of both tables; which of them a row belongs to stands under "needed": "items" or "seeds".
 
     Raises:
-        UserError: a run is not scored, scored on other items than its own, or of other data; the study is missing.
+        UserError: a run is not scored, scored on other items than its own, or of other data; no run gives answers; the
+            study is missing.
     """
     table = TableFile.checked(settings.output)
     runs = run_directories(settings.runs)
     of_items = list(_item_rows(runs, settings)) if runs else []
+    if runs and not of_items:
+        raise UserError(
+            f"runs ({', '.join(runs)}): no item has {settings.measure}; "
+            "name runs that answer, or choose measure=candidate_accuracy"
+        )
     of_seeds = [*_seed_rows(runs, settings)] if len(runs) > 1 else []
     if settings.study_folder is not None:
         of_seeds += _study_rows(settings)

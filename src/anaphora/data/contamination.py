@@ -2,7 +2,8 @@
 
 Words are compared in lower case and without punctuation; a Chinese character is a word. Evaluation data need no reader
 of their own: every line counts as one text, or every string of JSON and Parquet, or what stands in one element below
-the root of XML. A text of fewer than eight words is never contaminated.
+the root of XML, or the words of a sentence in CoNLL-2012 and CoNLL-U. A text of fewer than eight words is never
+contaminated.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from numpy.typing import NDArray
 
 from anaphora.base.errors import UserError
 from anaphora.base.language import CHINESE_RANGES
+from anaphora.data.corpora import conll2012, conllu
 from anaphora.data.corpora.division import read_lines
 from anaphora.data.corpora.reading import parquet_rows, xml_root
 
@@ -27,7 +29,8 @@ NGRAM_LENGTH = 8
 """Words in a row that two texts must not share."""
 
 _WORD = re.compile(rf"[{CHINESE_RANGES}]|[^\W_{CHINESE_RANGES}]+")
-_SUFFIXES = (".txt", ".tsv", ".csv", ".json", ".jsonl", ".conllu", ".tokens", ".xml", ".parquet")
+_CONLL = ".conll"
+_SUFFIXES = (".txt", ".tsv", ".csv", ".json", ".jsonl", _CONLL, ".conllu", ".tokens", ".xml", ".parquet")
 _BASE = np.uint64(0x9E3779B97F4A7C15)
 _PARAGRAPHS_PER_CALL = 20_000  # paragraphs
 _FIRST_BITS = 24
@@ -44,6 +47,9 @@ class EvaluationNgrams:
     """Every eight words in a row of some evaluation files, as 64-bit hashes.
 
     Two different runs of words have the same hash with probability 2 ** -64: none of ten million against a million.
+
+    Raises:
+        UserError: nothing is at a path, or a file is not what its suffix says, or a path has no eight words in a row.
     """
 
     def __init__(self, paths: Sequence[str]) -> None:
@@ -54,6 +60,9 @@ class EvaluationNgrams:
             self._hashes([text for file in evaluation_files([path]) for text in evaluation_texts(file)])[0]
             for path in paths
         ]
+        for path, found in zip(paths, hashes, strict=True):
+            if not len(found):  # it would protect nothing
+                raise UserError(f"data.without ({path}): it has no {NGRAM_LENGTH} words in a row that could be shared")
         every = np.concatenate([np.empty(0, np.uint64), *hashes])
         source = np.repeat(np.arange(len(hashes)), [len(each) for each in hashes])
         self._known, first = np.unique(every, return_index=True)
@@ -125,7 +134,7 @@ def evaluation_files(paths: Sequence[str]) -> list[Path]:
         path = Path(name).expanduser()
         if not path.exists():
             raise UserError(f"data.without ({name}): there is no such file or folder")
-        inside = sorted(one for one in path.rglob("*") if _suffix(one) in _SUFFIXES) if path.is_dir() else [path]
+        inside = sorted(one for one in path.rglob("*") if _suffix(one) and one.is_file()) if path.is_dir() else [path]
         if not inside:
             raise UserError(f"data.without ({name}): the folder has no file of {', '.join(_SUFFIXES)}")
         files += inside
@@ -146,14 +155,17 @@ def evaluation_texts(path: Path) -> Iterator[str]:
         case ".xml":
             yield from (" ".join(element.itertext()) for element in xml_root(path))
         case ".conllu":
-            yield from (line.removeprefix("# text =") for line in read_lines(path) if line.startswith("# text ="))
+            yield from conllu.sentences_of(path)
+        case ".conll":
+            yield from conll2012.sentences_of(path)
         case _:
             yield from read_lines(path)
 
 
 def _suffix(path: Path) -> str:
     """The last ending of a name that says how the text stands there; more may follow, as in .txt.gz or .txt.dev."""
-    return next((one for one in reversed(path.suffixes) if one.lower() in _SUFFIXES), "").lower()
+    endings = Path(path.name.lower().replace("_conll", _CONLL)).suffixes  # CoNLL-2012 has .v4_gold_conll
+    return next((one for one in reversed(endings) if one in _SUFFIXES), "")
 
 
 def _json(path: Path) -> list[Any]:

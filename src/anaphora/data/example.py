@@ -142,7 +142,7 @@ def in_text_order(
 
 
 def sample_quads(examples: Sequence[Example], most: int) -> list[Example]:
-    """About so many examples, taken as whole quads at equal distances: of every cell of a design about its share."""
+    """About so many examples, as whole quads at equal distances; a cell of the design may differ from its share."""
     return [examples[number] for number in sample_groups([example.group for example in examples], most)]
 
 
@@ -206,7 +206,7 @@ def from_record(record: Mapping[str, Any]) -> Example:
     if not isinstance(factors, Mapping):
         raise UserError(f"factors: {factors!r} must map names to words, e.g. {{'type': 'gender'}}")
     ordered, in_order, new_indices = in_text_order(spans, tuple(antecedents))
-    factors = {str(name): str(value) for name, value in factors.items()}
+    factors = {str(name): str(value) for name, value in factors.items() if value is not None}
     if "focal" in factors:
         factors["focal"] = _reindexed("factors.focal", factors["focal"], new_indices)
     if "subject" in factors:

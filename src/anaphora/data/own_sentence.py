@@ -27,12 +27,14 @@ def example_from_query(
         language: "en" or "zh"; by default `language_of` decides.
 
     Raises:
-        UserError: a word is not in the text, a span is outside it, a candidate overlaps the pronoun, or the pronoun
-            stands there several times and no number says which one.
+        UserError: a word is not in the text, a span is outside it, a candidate overlaps the pronoun, the antecedent is
+            no candidate, or the pronoun stands there several times and no number says which one.
     """
     if isinstance(candidates, str):
         raise UserError(f"candidates ({candidates!r}) must be a list of words of the text")
     candidates = split_names(candidates)
+    if antecedent is not None and antecedent not in candidates:
+        raise UserError(f"antecedent ({antecedent!r}) must be one of candidates ({list(candidates)})")
     spans = tuple((find_span(text, name, "candidates"),) for name in candidates)
     right = () if antecedent is None else (candidates.index(antecedent),)
     ordered, antecedents, _ = in_text_order(spans, right)

@@ -16,7 +16,12 @@ Row = dict[str, Any]
 
 def evidence_tables(evidence: Evidence) -> dict[str, list[Row]]:
     """Every part of the evidence as rows of plain values, by the name of the table; parts not measured are left out."""
-    tables = {
+    return {name: rows for name, rows in every_table(evidence).items() if rows}
+
+
+def every_table(evidence: Evidence) -> dict[str, list[Row]]:
+    """The same with the tables of parts that were not measured, which have no rows."""
+    return {
         "significance": list(_group_rows(evidence.significance)),
         "effects": [
             {**row, "effect": name, **_flatten(effect)}
@@ -62,7 +67,6 @@ def evidence_tables(evidence: Evidence) -> dict[str, list[Row]]:
         },
         **_causal_tables(evidence.causal_cells),
     }
-    return {name: rows for name, rows in tables.items() if rows}
 
 
 def divergence_rows(divergences: Sequence[RowDivergence]) -> list[Row]:

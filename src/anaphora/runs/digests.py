@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import json
+from collections.abc import Iterable
 
 import torch
 
 from anaphora.base.code import code_digest
 from anaphora.base.tensors import arrays_digest, file_digest
+from anaphora.data.example import Example, to_record
 from anaphora.runs.directory import Run, RunFiles, distinct_tensors
 
 
@@ -28,3 +31,11 @@ def weights_digest(run: Run) -> str:
 def model_digest(run: Run) -> str:
     """A digest of the numbers of a run's weights, wherever they were read from."""
     return arrays_digest({name: tensor.numpy() for name, tensor in distinct_tensors(run.model).items()})[:16]
+
+
+def examples_digest(examples: Iterable[Example]) -> str:
+    """A digest of items, whatever file they were read from."""
+    items = hashlib.sha256()
+    for example in examples:
+        items.update(json.dumps(to_record(example), sort_keys=True).encode())
+    return items.hexdigest()[:16]

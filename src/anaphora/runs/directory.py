@@ -332,9 +332,15 @@ def objective(directory: Path, name: str) -> float:
         name: validation_loss, or best_head for 1 less the candidate accuracy of the best head.
 
     Raises:
-        UserError: no head was measured.
+        UserError: no head was measured, or the run has no history: a job that fails is the worst for a sampler, and NaN
+            would end the sweep.
     """
     record = training_record(directory)
+    if "best_validation" not in record or not record["validations"]:
+        raise UserError(
+            f"objective ({name}): {RunFiles(directory).training} is missing or has no best validation; "
+            f"delete {directory} to train it again"
+        )
     kept = record["validations"][record["best_validation"]]
     if name == "validation_loss":
         return float(kept.get("validation/loss", float("nan")))

@@ -18,6 +18,7 @@ from typing import Any
 from hydra._internal.hydra import Hydra
 from hydra.core.config_store import ConfigStore
 from hydra.core.hydra_config import HydraConfig
+from hydra.core.override_parser.types import QuotedString, Sweep
 from hydra.types import RunMode
 from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
@@ -44,6 +45,10 @@ _TEXT_LISTS = ("candidates",)
 _PLACES = ("run", "name", "output", "resume", "start", "data.path", "matrices", "study_folder")
 """Settings that hold the name of a file or a folder."""
 _QUOTES = ("'", '"')
+_TEXT = (str, QuotedString, type(None))
+"""What Hydra may read as the value of a text as it is typed."""
+_PLACE = (*_TEXT, list, dict, Sweep)
+"""The same of a file or folder: several of them are a list, or the jobs of a sweep."""
 
 
 def register_configs(schemas: Mapping[str, type[Any]]) -> None:
@@ -88,46 +93,46 @@ def composed_once(arguments: Sequence[str]) -> Iterator[None]:
 def with_quoted_texts(arguments: Sequence[str], schema: type[Any]) -> list[str]:
     """The arguments of a command line, with texts and paths in quotes where their signs mean something to Hydra.
 
-    To Hydra a comma makes two jobs of a sentence, and Chinese is no value at all. What it reads as one text, as null or
-    as a list of texts stays as it is, and so does what is in quotes, and a path in ASCII.
+    To Hydra a comma makes two jobs of a sentence, 2024_10_05 is a number, and Chinese is no value at all. What it reads
+    as one text, as null or as a list of texts stays as it is, and so does what is in quotes, and of paths a list, a
+    choice of a sweep or a reference. In a sweep, whose values Hydra takes apart, only numbers become texts.
 
     Args:
         arguments: of the command line, the command's name aside.
         schema: the settings of the command.
     """
     names = {field.name for field in fields(schema)}
-    if {"-m", "--multirun"} & set(arguments):
-        return list(arguments)
+    sweeps = bool({"-m", "--multirun"} & set(arguments))
     quoted: list[str] = []
     for argument in arguments:
         key, equals, value = argument.partition("=")
-        is_text = key in _TEXTS or (key in _PLACES and not value.isascii() and "${" not in value)
-        if (
-            equals
-            and is_text
-            and key.split(".")[0] in names
-            and not value.startswith(_QUOTES)
-            and not _is_read(argument, str)
+        if not equals or key.split(".")[0] not in names or value.startswith(_QUOTES):
+            pass
+        elif key in _PLACES and _is_read(argument, (int, float)):
+            argument = f"{key}={_in_quotes(value)}"
+        elif sweeps:
+            pass
+        elif (key in _TEXTS and not _is_read(argument, _TEXT)) or (
+            key in _PLACES and "${" not in value and not _is_read(argument, _PLACE)
         ):
             argument = f"{key}={_in_quotes(value)}"
-        elif key in names and key in _TEXT_LISTS and value[:1] + value[-1:] == "[]" and not _is_read(argument, list):
+        elif key in _TEXT_LISTS and value[:1] + value[-1:] == "[]" and not _is_read(argument, (list, type(None))):
             entries = [entry.strip() for entry in value[1:-1].split(",")]
             argument = f"{key}=[{','.join(one if one.startswith(_QUOTES) else _in_quotes(one) for one in entries)}]"
         quoted.append(argument)
     return quoted
 
 
-def _is_read(argument: str, kind: type[Any]) -> bool:
-    """Whether Hydra reads the value of an argument as one of a kind, or as nothing."""
+def _is_read(argument: str, kinds: tuple[type[Any], ...]) -> bool:
+    """Whether Hydra reads the value of an argument as one of these kinds."""
     from hydra.core.override_parser.overrides_parser import OverridesParser
-    from hydra.core.override_parser.types import QuotedString
     from hydra.errors import HydraException
 
     try:
         value: Any = OverridesParser.create().parse_override(argument).value()
     except HydraException:
         return False
-    return value is None or isinstance(value, kind | QuotedString)
+    return isinstance(value, kinds)
 
 
 def _in_quotes(text: str) -> str:

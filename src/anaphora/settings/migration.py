@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from typing import Any
 
 RENAMED = {
@@ -35,8 +35,9 @@ def with_present_keys(stored: Mapping[str, Any]) -> tuple[dict[str, Any], list[s
             changes.append(f"{old} -> {new}")
     for old, (new, values) in REPLACED.items():
         group, name = _group_and_name(settings, old)
-        if group is not None and group.get(name) in values:
-            older = group.pop(name)
+        older = None if group is None else group.get(name)
+        if group is not None and isinstance(older, Hashable) and older in values:
+            del group[name]
             group[new.rpartition(".")[2]] = values[older]
             if older:  # what was off needs no line in every run
                 changes.append(f"{old} -> {new}={values[older]}")

@@ -12,13 +12,15 @@ import pytest
 from pyarrow import parquet
 
 from anaphora.analysis.evidence import controls
+from anaphora.analysis.evidence.exhibits import development_accuracy
 from anaphora.analysis.evidence.headline import Headline, measure_headline
-from anaphora.analysis.evidence.schema.evidence import Evidence, Verdict
+from anaphora.analysis.evidence.schema.evidence import Evidence, Provenance, Verdict
 from anaphora.analysis.evidence.storage import (
     chosen_head,
     find_head,
     metrics_path,
     read_evidence,
+    read_heads,
     stored_head,
     write_evidence,
 )
@@ -31,6 +33,7 @@ from anaphora.data.example import Example
 from anaphora.runs.directory import load, training_record
 from anaphora.runs.items import evaluation_splits
 from anaphora.runs.reuse import same_settings
+from anaphora.settings.stored import read
 from anaphora.training.run import train
 
 
@@ -63,14 +66,18 @@ def test_levels_are_those_of_the_latest_scores(headline: Headline, tmp_path: Pat
 
 
 def stored(folder: Path) -> Evidence:
+    """What was handed over to be written; which table of heads was written with it is not part of that."""
     evidence = read_evidence(folder, "test")
     assert evidence is not None
-    return evidence
+    return replace(evidence, heads_table=None)
 
 
 def with_verdict(headline: Headline) -> Evidence:
-    """The scores with a part that scoring alone does not measure."""
-    return replace(headline.evidence(), verdict={"en": {"all": Verdict(verdict="supported", rows=())}})
+    """The scores with parts that scoring alone does not measure."""
+    about = Provenance(items=8, untrained=0, weights="w", data=headline.data, code="c")
+    return replace(
+        headline.evidence(), verdict={"en": {"all": Verdict(verdict="supported", rows=())}}, provenance=about
+    )
 
 
 def test_evidence_stays_with_the_head_and_items_that_it_is_about(headline: Headline, tmp_path: Path) -> None:
@@ -80,13 +87,8 @@ def test_evidence_stays_with_the_head_and_items_that_it_is_about(headline: Headl
     write_evidence(replace(headline, head=Head(0, 1)), tmp_path)
     assert (stored(tmp_path).head.layer, stored(tmp_path).verdict) == (0, None)
     write_evidence(headline, tmp_path, with_verdict(headline))
-    fewer = np.arange(len(headline.measured.examples) - 2)
-    baselines = {name: right[fewer] for name, right in headline.baselines.items()}
-    part = replace(
-        headline, measured=headline.measured.select(fewer), baselines=baselines, untrained=headline.untrained[:, fewer]
-    )
-    write_evidence(part, tmp_path)
-    assert stored(tmp_path).verdict is None
+    write_evidence(replace(headline, data="as many other items"), tmp_path)
+    assert (stored(tmp_path).verdict, stored(tmp_path).provenance) == (None, None)
 
 
 def test_each_split_has_its_own_file(headline: Headline, tmp_path: Path) -> None:
@@ -100,6 +102,42 @@ def test_each_split_has_its_own_file(headline: Headline, tmp_path: Path) -> None
     assert chosen_head(replace(headline.run, directory=tmp_path)) == headline.head
     assert [metrics_path(tmp_path, split).name for split in ("test", "dev")] == ["metrics.json", "metrics_dev.json"]
     assert (tmp_path / "tables" / "heads_dev.csv").stat().st_size
+
+
+def test_the_heads_on_development_are_read_only_beside_the_scores_that_they_were_written_with(
+    headline: Headline, tmp_path: Path
+) -> None:
+    write_evidence(headline, tmp_path)
+    evidence = read_evidence(tmp_path, "test")
+    assert evidence is not None
+    heads = read_heads(tmp_path, evidence)
+    assert heads is not None
+    for language, grid in development_accuracy(headline, evidence.languages).items():
+        np.testing.assert_array_equal(heads[language], grid)
+    fewer = headline.development.select(np.arange(2))
+    write_evidence(replace(headline, split="dev", development=fewer), tmp_path)
+    assert read_heads(tmp_path, evidence) is None
+    dev = read_evidence(tmp_path, "dev")
+    assert dev is not None and read_heads(tmp_path, dev) is not None
+    older = replace(evidence, heads_table=None)  # of a version that kept no digest
+    assert read_heads(tmp_path, older) is not None
+    for content in ("", "language,layer,head\nen,0,0\n", "language,layer,head,macro_candidate_accuracy\nen,0,0,x\n"):
+        (tmp_path / "tables" / "heads_dev.csv").write_text(content)
+        assert read_heads(tmp_path, older) is None
+    (tmp_path / "tables" / "heads_dev.csv").unlink()
+    assert read_heads(tmp_path, older) is None
+
+
+def test_scores_are_written_after_their_tables(
+    headline: Headline, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("anaphora.analysis.evidence.storage.write_parquet", killed)
+    with pytest.raises(KeyboardInterrupt):
+        write_evidence(headline, tmp_path)
+    assert read_evidence(tmp_path, "test") is None
 
 
 def test_the_scores_of_single_items_are_a_data_set_with_documented_columns(headline: Headline, tmp_path: Path) -> None:
@@ -154,7 +192,24 @@ def test_runs_are_alike_wherever_and_on_whatever_they_run(headline: Headline) ->
     assert same_settings(config, moved)
     assert not same_settings(config, replace(config, seed=1))
     assert not same_settings(config, replace(config, trainer=replace(config.trainer, limit_steps=1)))
+    assert not same_settings(config, replace(config, trainer=replace(config.trainer, precision="bf16-mixed")))
     assert not same_settings(config, replace(config, optimizer=replace(config.optimizer, steps=9)))
+
+
+@pytest.mark.parametrize(("device", "default", "other"), [("auto", "32", "bf16-mixed"), ("cuda", "bf16-mixed", "32")])
+def test_a_run_whose_file_names_no_precision_has_the_default_of_its_device(
+    device: str, default: str, other: str, own_run: Path
+) -> None:
+    path = own_run / "config.yaml"
+    config = read(path)
+    text = path.read_text(encoding="utf-8")
+    path.write_text(
+        text.replace("  precision: '32'\n", "").replace(f"device: {config.trainer.device}", f"device: {device}")
+    )
+    assert "precision" not in path.read_text(encoding="utf-8")
+    older = read(path)
+    assert same_settings(older, replace(config, trainer=replace(config.trainer, precision=default)))
+    assert not same_settings(older, replace(config, trainer=replace(config.trainer, precision=other)))
 
 
 def test_accuracy_is_reported_by_cell_with_its_worst_template() -> None:
@@ -170,6 +225,8 @@ def test_accuracy_is_reported_by_cell_with_its_worst_template() -> None:
         ("x", 3, pytest.approx(2 / 3), "t2 0.50"),
         ("y", 1, 0, "t1 0.00"),
     ]
+    silent = accuracy_rows(examples, np.full(4, np.nan))  # of a model that gives no answers
+    assert [(row["accuracy"], row["worst_template"]) for row in silent] == [(None, ""), (None, "")]
 
 
 def test_a_split_without_items_is_reported(headline: Headline, monkeypatch: pytest.MonkeyPatch) -> None:

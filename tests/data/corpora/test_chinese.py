@@ -222,6 +222,11 @@ def test_the_tail_of_because_is_no_pronoun_and_other_languages_are_left_out(tmp_
     [
         ("zh\t", "", "rows.tsv, line 1: 6 cells; language, source"),
         (", true]", ", false]", "line 1, candidates: 0 of .* are right; one must be"),
+        (
+            json.dumps(["小周", [0, 1], ["小周"], False]),
+            "[]",
+            r"line 1, candidates: \[\] must be \[text, \[start, end\]",
+        ),
         ("[5, 6]", "[5, 9]", r"line 1, pronoun: \[5, 9\] must be tokens from 0 to 7"),
         ("[5, 6]", "5", r"line 1, pronoun: .* must be \[text, \[start, end\], tokens\]"),
         ("小周帮", "小周，帮过", "line 1, tokens: '帮了' does not follow in"),

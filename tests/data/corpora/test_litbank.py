@@ -182,10 +182,10 @@ def test_books_of_a_pre_training_text_are_distinguished_by_number_or_title(tmp_p
     lists = {
         "numbers.txt": "77\n",
         "titles.txt": "The Mill on the Hill\n",
-        "rows.jsonl": json.dumps({"id": 77, "title": "another one", "text": "x"}) + "\n",
+        "rows.jsonl": "\ufeff" + json.dumps({"id": 77, "title": "another one", "text": "x"}) + "\n",
     }
     for name, content in lists.items():
-        (tmp_path / name).write_text(content)
+        (tmp_path / name).write_text(content, encoding="utf-8")
     with gzip.open(tmp_path / "rows.jsonl.gz", "wt") as file:
         file.write(json.dumps({"title": "The Mill, on the hill", "text": "x"}))
     for name in (*lists, "rows.jsonl.gz"):
@@ -225,6 +225,8 @@ def test_a_book_is_never_divided_and_stored_examples_are_those_read(tmp_path: Pa
         ("\t2\t0\t2\t0\tHe", "\t9\t0\t9\t0\tHe", "line 9, place: .* sentence 9 has 0 words"),
         ("\t2\t0\t2\t0\tHe", "\t2\tx\t2\t0\tHe", "line 9, place: .* must be four whole numbers"),
         ("PER\tPRON\nCOREF\tT0", "PER\tPRO\nCOREF\tT0", "line 9, category: 'PRO' must be one of PRON, PROP, NOM"),
+        ("MENTION\tT7", "MENTION\tT6", "line 8, id: 'T6' names a mention above too"),
+        ("COREF\tT8", "COREF\tT7", "line 18, id: 'T7' is in entity tom-1 here and in entity anna-1 above"),
         ("COREF\tT8", "COREF\tT88", "COREF names mentions that have no MENTION row: T88"),
         ("COREF\tT8", "LINK\tT8", r"line 18: 'LINK\\tT8.*must be a MENTION row \(9 cells\)"),
     ],
@@ -249,6 +251,10 @@ def test_missing_files_and_wrong_settings_are_named(tmp_path: Path) -> None:
     (tmp_path / "bad.jsonl").write_text('{"id": "77"}\n{"id": \n')
     with pytest.raises(UserError, match=r"bad\.jsonl, row 2: not JSON"):
         litbank.read(LitBank(path=str(folder), seen_in=str(tmp_path / "bad.jsonl")))
+    half = tmp_path / "half.jsonl.gz"
+    half.write_bytes(gzip.compress(b'{"id": "77"}\n')[:-9])
+    with pytest.raises(UserError, match=r"half\.jsonl\.gz: not a whole gzip file"):
+        litbank.read(LitBank(path=str(folder), seen_in=str(half)))
     (folder / "77_the_mill_on_the_hill_brat.txt").unlink()
     with pytest.raises(UserError, match=r"its text 77_the_mill_on_the_hill_brat\.txt is missing"):
         litbank.read(LitBank(path=str(folder)))

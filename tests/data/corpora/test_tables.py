@@ -222,6 +222,13 @@ def test_all_three_kinds_of_table_give_the_same_examples(tmp_path: Path, write: 
 
 
 @pytest.mark.parametrize("write", [as_jsonl, as_csv, as_parquet])
+def test_a_factor_without_a_value_is_left_out(tmp_path: Path, write: Any) -> None:
+    rows = [{**ITEM, "factors": {"cue": "free", "type": None}, "split": "train"}]
+    (example,) = tables.read(OwnExamples(path=str(write(tmp_path, rows))))[0]["train"]
+    assert example.factors == {"cue": "free"}
+
+
+@pytest.mark.parametrize("write", [as_jsonl, as_csv, as_parquet])
 def test_the_older_column_minimal_pair_is_read_as_minimal_pair(tmp_path: Path, write: Any) -> None:
     path = write(tmp_path, [{**ITEM, "twin": "m1", "split": "train"}])
     splits, _ = tables.read(OwnExamples(path=str(path)))
@@ -237,6 +244,21 @@ def test_a_table_without_splits_is_divided_by_group_and_the_seed_decides(tmp_pat
     assert sum(map(len, groups)) == len(set.union(*groups))
     assert tables.read(OwnExamples(path=path, dev_share=0.1, test_share=0.2))[0] == splits
     assert tables.read(OwnExamples(path=path, dev_share=0.1, test_share=0.2, seed=1))[0] != splits
+
+
+@pytest.mark.parametrize("groups", [("a", "b"), ("a", ""), ("", "a")])
+def test_groups_that_would_divide_a_minimal_pair_are_refused(groups: tuple[str, str], tmp_path: Path) -> None:
+    pair = [{**ITEM, "minimal_pair": "one", "group": group} for group in groups]
+    message = (
+        rf"items.jsonl, line 3, minimal_pair: 'one' is in group '{groups[1]}' here and in group '{groups[0]}' at "
+        r".*items.jsonl, line 2; the rows of a minimal pair must have one group"
+    )
+    with pytest.raises(UserError, match=message):
+        tables.read(OwnExamples(path=str(as_jsonl(tmp_path, [ITEM, *pair]))))
+    path = str(as_jsonl(tmp_path, [{**row, "split": "train"} for row in (ITEM, *pair)]))
+    assert len(tables.read(OwnExamples(path=path))[0]["train"]) == 3
+    with pytest.raises(UserError, match=message):
+        tables.read(OwnExamples(path=path, folds=2))
 
 
 @pytest.mark.parametrize(
@@ -281,6 +303,24 @@ def test_a_line_break_inside_a_cell_stays_as_it_is_written(tmp_path: Path, endin
     (by_table,) = tables.read(OwnExamples(path=str(path)))[0]["train"]
     (by_lines,) = tables.read(OwnExamples(path=str(as_jsonl(tmp_path, rows))))[0]["train"]
     assert by_table == by_lines and by_table.text == text
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line"),
+    [
+        ('"a, b 1"', '"a, b 1', 3),  # up to the quote of a later row
+        ("no quote 2", '"no quote 2', 4),  # up to the end
+        ('"a, b 1"', '"a, "b" 1"', 3),
+        ("number", '"number', 1),
+    ],
+)
+def test_a_cell_whose_quotes_do_not_match_is_named_by_its_row(tmp_path: Path, old: str, new: str, line: int) -> None:
+    path = tmp_path / "items.csv"
+    path.write_text('number,text\n0,no quote 0\n1,"a, b 1"\n2,no quote 2\n3,"a, b 3"\n4,no quote 4\n')
+    assert len(list(tables.rows(path))) == 5
+    path.write_text(path.read_text().replace(old, new))
+    with pytest.raises(UserError, match=f"items.csv, line {line}: a cell that begins with a quote must end with one"):
+        list(tables.rows(path))
 
 
 def test_a_damaged_table_is_reported_in_one_line(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -146,6 +147,7 @@ def test_a_cut_off_gzip_file_is_reported(tmp_path: Path) -> None:
 
 
 EIGHT = "the grey cat slept under the old table"
+NONE_OF_IT = "eight words that are found in no other"
 
 
 @pytest.mark.parametrize(
@@ -172,7 +174,8 @@ def test_eight_words_in_a_row_are_found_whatever_their_case_and_punctuation(
 
 
 def test_words_of_two_texts_do_not_make_a_row(tmp_path: Path) -> None:
-    known = EvaluationNgrams([str(write(tmp_path / "eval.txt", EIGHT.replace(" under", "\nunder")))])
+    apart = EIGHT.replace(" under", "\nunder")
+    known = EvaluationNgrams([str(write(tmp_path / "eval.txt", f"{apart}\n{NONE_OF_IT}"))])
     assert known.shared_with([EIGHT]) == [None]
     known = EvaluationNgrams([str(write(tmp_path / "eval.txt", EIGHT))])
     assert known.shared_with(EIGHT.split(" under")) == [None, None]
@@ -200,13 +203,72 @@ def test_evaluation_data_of_every_format_are_read(name: str, content: str, tmp_p
     ]
 
 
+def conll2012(words: list[str]) -> str:
+    rows = "".join(f"a/b 0 {number} {word} NN * - - - sp * -\n" for number, word in enumerate(words))
+    return f"#begin document (a/b); part 000\n{rows}#end document\n"
+
+
+def conllu(words: list[str], more: str = "_") -> str:
+    rows = [f"{number}\t{word}\t_\t_\t_\t_\t0\t_\t_\t{more}\n" for number, word in enumerate(words, start=1)]
+    return "".join(["# newdoc id = d\n", *rows])
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.v4_gold_conll", conll2012(EIGHT.split())),
+        ("a_gold_conll.gz", conll2012(EIGHT.split())),
+        ("a.conll", conll2012(["She", "saw", "it", ".", *EIGHT.split()])),
+        ("a.conllu", conllu(EIGHT.split())),
+        ("a.conllu", conllu(list("他说今天下午三点"), "SpaceAfter=No")),
+        ("a.conllu", f"#text = {EIGHT}\n{conllu(['not', 'this'])}"),
+        (
+            "a.conllu",
+            conllu(EIGHT.split())
+            .replace("4\tslept", "4-5\tslept\t_\t_\t_\t_\t_\t_\t_\t_\n4\tslep")
+            .replace("5\tunder", "5\tt\t_\t_\t_\t_\t0\t_\t_\t_\n5.1\tempty\t_\t_\t_\t_\t0\t_\t_\t_\n6\tunder"),
+        ),
+    ],
+)
+def test_evaluation_data_in_columns_are_read_by_their_words(name: str, content: str, tmp_path: Path) -> None:
+    write(tmp_path / "eval" / name, content)
+    write(tmp_path / "eval" / "README.txt", "how the files of this folder were made")
+    known = EvaluationNgrams([str(tmp_path / "eval")])
+    assert sorted(map(str, known.shared_with([f"So {EIGHT}.", "他说：今天下午三点。"]))) == ["None", "eval"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        (
+            "a.v4_gold_conll",
+            conll2012(["[WORD]"] * 9),
+            r"a.v4_gold_conll, line 2, word: \[WORD\] takes the place of a word",
+        ),
+        ("a.conll", "1\tthe\tDT\n", "a.conll, line 1: 3 columns; CoNLL-2012 has 12 or more"),
+        ("a.conllu", "1\tthe\tDT\n", "a.conllu, line 1: 3 cells; CoNLL-U has 10"),
+        ("a.conllu", conllu(["_"] * 9), "it has no 8 words in a row that could be shared"),
+        (
+            "a.txt",
+            EIGHT.replace(" under", "\nunder"),
+            r"data.without \(.*a.txt\): it has no 8 words in a row that could",
+        ),
+    ],
+)
+def test_evaluation_data_that_would_protect_nothing_are_refused(
+    name: str, content: str, message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(UserError, match=message):
+        EvaluationNgrams([str(write(tmp_path / "full.txt", EIGHT)), str(write(tmp_path / name, content))])
+
+
 def test_evaluation_data_in_parquet_are_read(tmp_path: Path) -> None:
     parquet.write_table(pyarrow.table({"text": [f"So {EIGHT}"], "number": [1]}), tmp_path / "a.parquet")
     assert EvaluationNgrams([str(tmp_path)]).shared_with([EIGHT, "none"]) == [tmp_path.name, None]
 
 
 def test_evaluation_data_of_one_name_are_distinguished(tmp_path: Path) -> None:
-    paths = [str(write(tmp_path / folder / "dev.tsv", text)) for folder, text in (("a", EIGHT), ("b", "nothing"))]
+    paths = [str(write(tmp_path / folder / "dev.tsv", text)) for folder, text in (("a", EIGHT), ("b", NONE_OF_IT))]
     assert EvaluationNgrams(paths).shared_with([EIGHT]) == [paths[0]]
 
 
@@ -228,6 +290,12 @@ def test_contaminated_paragraphs_are_dropped_and_counted_and_the_rest_of_the_doc
         ("", "", "there is no such file"),
         ("a.json", '{"a"\n}', "a.json: not JSON"),
         ("a.xml", "<a>", "a.xml: not XML"),
+        (
+            "a.xml",
+            '<?xml version="1.0" encoding="GB2312"?><a/>',
+            "a.xml, line 1: .*GB2312.* names an encoding that cannot",
+        ),
+        ("a.xml", '<?xml version="1.0" encoding="none"?><a/>', "save the file as UTF-8, and write encoding"),
         ("a.parquet", "x", "a.parquet: not a Parquet file"),
         ("b/c.md", "x", "the folder has no file"),
     ],
@@ -240,7 +308,7 @@ def test_wrong_evaluation_data_are_reported(name: str, content: str, message: st
 
 def test_what_is_left_out_decides_what_the_cache_holds(tmp_path: Path) -> None:
     path = write(tmp_path / "a.txt", f"Good.\n\n{EIGHT}\n\nBetter.")
-    evaluation = write(tmp_path / "eval.txt", "nothing")
+    evaluation = write(tmp_path / "eval.txt", NONE_OF_IT)
     settings = PlainText(path=str(path), without=[str(evaluation)], dev_share=0.0, test_share=0.0)
     assert len(store.load(settings).texts("train")) == 3
     write(evaluation, EIGHT)
@@ -432,8 +500,28 @@ def test_a_file_without_texts_beside_others_is_reported(tmp_path: Path) -> None:
             labelled_text.read(RottenTomatoes(path=str(tmp_path)))
 
 
-@pytest.mark.parametrize("header", ["text\tclass", "label\ttext\tlabel", "label\tlabel"])
+@pytest.mark.parametrize(
+    "header", ["text\tclass", "label\ttext\tlabel", "label\tlabel", "Text\tLabel", "Review \tclass"]
+)
 def test_a_header_of_other_columns_is_no_text(header: str, tmp_path: Path) -> None:
     path = write(tmp_path / "items.tsv", f"{header}\na\tb\n")
-    with pytest.raises(UserError, match=r"items.tsv, line 1: columns .* must be some of .*, each once"):
+    with pytest.raises(
+        UserError, match=r"items.tsv, line 1: columns .* must be some of .*, in lower case and each once"
+    ):
+        labelled_text.read(LabelledText(path=str(path)))
+
+
+@pytest.mark.parametrize("missing", ["NaN", '" "', '""', "null"])
+def test_labels_have_no_blanks_at_their_ends_and_a_missing_one_is_no_class(missing: str, tmp_path: Path) -> None:
+    labels = ('"a"', '"a "', "1", '" 1"', missing)
+    rows = [f'{{"text": "text {number}", "label": {labels[number % 5]}}}' for number in range(20)]
+    splits, report = labelled_text.read(LabelledText(path=str(write(tmp_path / "own.jsonl", "\n".join(rows)))))
+    assert Counter(one.label for texts in splits.values() for one in texts) == {"a": 8, "1": 8}
+    assert report.reasons == {"the row has no label": 4}
+
+
+@pytest.mark.parametrize("label", ['["a"]', '{"a": 1}'])
+def test_a_list_and_an_object_are_no_labels(label: str, tmp_path: Path) -> None:
+    path = write(tmp_path / "own.jsonl", f'{{"text": "one", "label": "a"}}\n{{"text": "two", "label": {label}}}\n')
+    with pytest.raises(UserError, match=r"own.jsonl, line 2, label: .*a.* must be text or a number"):
         labelled_text.read(LabelledText(path=str(path)))

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections import Counter
+
 from anaphora.data.tokens.dropout import DroppingTokenizer
 from anaphora.data.tokens.tokenizer import Tokenizer
 from anaphora.data.tokens.vocabulary import word_vocabulary
@@ -24,6 +26,17 @@ def test_rarer_words_are_cut_now_and_then_and_frequent_ones_never() -> None:
         cut += text.split()[1] not in pieces
     assert 0.15 < cut / len(TEXTS) < 0.35
     assert dropping.size == tokenizer.size
+
+
+def test_special_tokens_are_no_part_of_the_words_that_stay_whole() -> None:
+    texts = [f"she saw the {word}" for word in WORDS] * 30
+    tokenizer = word_vocabulary(texts, only_seen=True)
+    read = DroppingTokenizer(tokenizer, 1.0, seed=0).encode_batch(texts)
+    whole = Counter(
+        text[start:end] for text, tokens in zip(texts, read, strict=True) for start, end in tokens.spans[1:]
+    )
+    assert whole["she"] == whole["saw"] == whole["the"] == len(texts)  # they are three quarters of the words
+    assert not whole.keys() & set(WORDS)
 
 
 def test_the_same_seed_cuts_the_same_words() -> None:

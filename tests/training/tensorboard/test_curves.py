@@ -5,6 +5,7 @@ import json
 import re
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from anaphora.runs.directory import RunFiles
 from anaphora.settings.data import OwnExamples
 from anaphora.settings.run import Config
 from anaphora.training.callbacks import ValidationCheckpoint
+from anaphora.training.controls import replace_labels
 from anaphora.training.module import TrainingModule
 from anaphora.training.run import train
 from anaphora.training.tensorboard import layout as shown
@@ -308,3 +310,21 @@ def test_answers_stand_in_a_table_wrong_ones_first(examples: list[Any]) -> None:
         wrong.words(0),
     ]
     assert "第 1 层第 0 头权重最大的候选" in tables["answers/chinese"]
+
+
+@pytest.mark.parametrize("labels", ["shuffled", "nearest"])
+def test_where_labels_are_replaced_the_table_shows_those_by_which_an_answer_is_right(
+    examples: list[Any], labels: str
+) -> None:
+    # Another type of cue than gender, so that all candidates are compatible.
+    data = encoded([replace(one, factors={**one.factors, "type": "other"}) for one in examples])
+    replace_labels(data, labels, (0,))
+    chosen = data.gold.argmax(axis=1)
+    assert any(one.antecedents != (label,) for one, label in zip(examples, chosen.tolist(), strict=True))
+    predictions = shown.ValidationPredictions(chosen, np.full(len(examples), 0.75, np.float32), None)
+    for language, heading in (("english", "label"), ("chinese", "标签")):
+        _, _, columns, _, *rows = shown.prediction_tables(predictions, data, None)[f"answers/{language}"].split("\n")
+        assert columns.split(" | ")[2] == heading
+        for row in rows:
+            sign, _, label, answer, _ = row.strip("|").split(" | ")
+            assert (sign.strip(), label) == ("✓", answer)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from anaphora.analysis.evidence.schema.evidence import Control
+from anaphora.analysis.evidence.schema.evidence import Control, MeasuredOn
 from anaphora.analysis.evidence.schema.migration import control_with_present_keys
 from anaphora.analysis.evidence.schema.scores import AccuracyCell, Groups
 from anaphora.analysis.evidence.schema.typed_json import Interval, from_json, to_json
@@ -205,6 +205,29 @@ def read(directory: Path, split: str) -> dict[str, Control | None]:
         return {name: _read_control(name, stored.get(name)) for name in (*CONTROLS, *further)}
     except UserError as error:
         raise UserError(f"{path}: {error}; {way_out}") from None
+
+
+def current(
+    directory: Path, split: str, stored: Mapping[str, Control | None], about: MeasuredOn
+) -> dict[str, Control | None]:
+    """The stored controls that were measured on the present weights and items; the others count as not trained.
+
+    Controls of an earlier version do not say what they were measured on; they count, as they did then.
+
+    Args:
+        directory: of the run.
+        split: on which they were measured.
+        stored: as `read` gives them.
+        about: the present weights, items and code.
+    """
+    outdated = [name for name, one in stored.items() if one and one.measured_on not in (None, about)]
+    if outdated:
+        say(
+            f"{controls_path(directory, split)}: measured on other weights or items, or by other code; "
+            f"scripts/evidence.py run={directory} split={split} 'controls=[{','.join(outdated)}]' measures again"
+        )
+    kept = [name for name in stored if name in CONTROLS or name not in outdated]
+    return {name: None if name in outdated else stored[name] for name in kept}
 
 
 def read_to_replace(directory: Path, split: str) -> dict[str, Control | None]:

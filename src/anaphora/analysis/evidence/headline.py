@@ -21,6 +21,7 @@ from anaphora.analysis.scores.strata import summarise
 from anaphora.base.errors import UserError
 from anaphora.data.batches.encoded import EncodedSplit
 from anaphora.data.example import Example, sample_quads
+from anaphora.runs.digests import examples_digest
 from anaphora.runs.directory import Run, training_record
 from anaphora.settings.batching import Batching
 from anaphora.settings.model.prediction import Prediction, reads_candidates
@@ -98,9 +99,15 @@ class Measurement:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Headline(Measurement):
-    """What a run's heads and answers are worth on one split."""
+    """What a run's heads and answers are worth on one split.
+
+    Attributes:
+        run: whose heads and answers.
+        data: a digest of the items on which heads are chosen and of those that are measured.
+    """
 
     run: Run
+    data: str
 
     def evidence(self) -> Evidence:
         """The scores with what is known of the run."""
@@ -169,6 +176,7 @@ def measure_headline(
     control = (_untrained_scores(run, seed, *encoded) for seed in untrained_seeds(untrained, progress))
     return Headline(
         run=run,
+        data=examples_digest((*development, *measured)),
         split=split,
         head=head,
         development=dev_scores,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -11,11 +9,10 @@ from anaphora.analysis.evidence import controls
 from anaphora.analysis.evidence.examination import measure_evidence
 from anaphora.analysis.evidence.headline import Headline, Progress, measure_headline
 from anaphora.analysis.evidence.protocol import protocol
-from anaphora.analysis.evidence.schema.evidence import Evidence, Provenance
+from anaphora.analysis.evidence.schema.evidence import Evidence, MeasuredOn, Provenance
 from anaphora.analysis.evidence.storage import evidence_to_replace, write_evidence
 from anaphora.analysis.evidence.verdict import verdict, verdict_at_head
-from anaphora.data.example import to_record
-from anaphora.runs.digests import analysis_code_digest, weights_digest
+from anaphora.runs.digests import analysis_code_digest, examples_digest, weights_digest
 from anaphora.runs.directory import Run
 from anaphora.runs.items import EvaluationSplits, evaluation_splits
 from anaphora.settings.commands.analysis import Report
@@ -49,8 +46,9 @@ def gather_evidence(run: Run, settings: Report, progress: Progress, folder: Path
         UserError: the stored controls are damaged, or the data cannot be read.
     """
     folder = folder or run.directory
-    trained_controls = controls.read(run.directory, settings.split)  # before the work, for they may be damaged
+    stored_controls = controls.read(run.directory, settings.split)  # before the work, for they may be damaged
     splits = evaluation_splits(run, settings.split)
+    trained_controls = controls.current(run.directory, settings.split, stored_controls, measured_on(run, splits))
     provenance = _provenance(settings, run, splits)
     stored = _stored_evidence(run, folder, settings, provenance)
     headline = measure_headline(
@@ -88,16 +86,19 @@ def current_evidence(run: Run, splits: EvaluationSplits) -> Evidence | None:
     stored = evidence_to_replace(run.directory, splits.split)
     if stored is None or stored.provenance is None:
         return None
-    about = (stored.provenance.weights, stored.provenance.data, stored.provenance.code)
-    return stored if about == (weights_digest(run), items_digest(splits), analysis_code_digest()) else None
+    provenance = stored.provenance
+    about = MeasuredOn(weights=provenance.weights, data=provenance.data, code=provenance.code)
+    return stored if about == measured_on(run, splits) else None
+
+
+def measured_on(run: Run, splits: EvaluationSplits) -> MeasuredOn:
+    """What is measured on these items: with which weights, and by which code."""
+    return MeasuredOn(weights=weights_digest(run), data=items_digest(splits), code=analysis_code_digest())
 
 
 def items_digest(splits: EvaluationSplits) -> str:
     """A digest of the items on which heads are chosen and of those that are measured."""
-    items = hashlib.sha256()
-    for example in (*splits.development, *splits.measured):
-        items.update(json.dumps(to_record(example), sort_keys=True).encode())
-    return items.hexdigest()[:16]
+    return examples_digest((*splits.development, *splits.measured))
 
 
 def _provenance(settings: Report, run: Run, splits: EvaluationSplits) -> Provenance:

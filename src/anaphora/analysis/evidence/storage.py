@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +17,7 @@ from anaphora.analysis.scores.strata import SCORE_COLUMNS, heads_frame, scores_t
 from anaphora.base.console import say
 from anaphora.base.errors import UserError
 from anaphora.base.files import read_json, write_csv, write_json, write_text
+from anaphora.base.tensors import file_digest
 from anaphora.data.parquet import write_parquet
 from anaphora.runs.directory import Run
 from anaphora.settings.data import SPLITS
@@ -27,7 +27,7 @@ _SCORE_PARTS = (
     *("seed", "split", "head", "languages", "strata", "dropped", "untrained_models"),
     *("train_seconds", "reads_candidates", "levels", "encoder"),
 )
-"""What `Headline.evidence` measures anew each time; the other parts are kept as long as they are about the same."""
+"""What `Headline.evidence` measures anew each time; the other parts stay as long as they are about the same items."""
 
 
 def find_head(directory: Path, split: str = "test") -> Head | None:
@@ -109,52 +109,82 @@ def write_evidence(headline: Headline, folder: Path, evidence: Evidence | None =
         headline: the scores of every head and item.
         folder: where to.
         evidence: what the file will hold; by default the scores, with the other parts that stand in the file already
-            if these are about the same head and as many items.
+            if these are about the same head and the same items.
     """
     if evidence is None:
         evidence, stored = headline.evidence(), evidence_to_replace(folder, headline.split)
-        if stored is not None and _identity(stored) == _identity(evidence):
+        if stored is not None and _is_about(stored, evidence, headline.data):
             evidence = replace(stored, **{name: getattr(evidence, name) for name in _SCORE_PARTS})
     write_measurement(headline, folder, evidence)
 
 
 def write_measurement(measurement: Measurement, folder: Path, evidence: Evidence) -> None:
-    """Write `metrics.json` and the tables of heads, templates and single items; the caller holds the folder."""
+    """Write the tables of heads, templates and single items, and `metrics.json`; the caller holds the folder.
+
+    `metrics.json` comes last: where it is, the tables are those that were written with it.
+    """
     tables, split = folder / "tables", measurement.split
-    write_json(metrics_path(folder, split), evidence.to_json())
     write_csv(
         tables / f"templates_{split}.csv",
         template_rows(measurement.measured, measurement.head, measurement.task_correct),
     )
     write_text(tables / f"heads_{split}.csv", heads_frame(measurement.measured).to_csv(index=False))
-    write_text(tables / "heads_dev.csv", heads_frame(measurement.development).to_csv(index=False))
+    development = _development_table(folder)
+    write_text(development, heads_frame(measurement.development).to_csv(index=False))
     scores = scores_table(measurement.measured, measurement.task_correct)
     write_parquet(tables / f"scores_{split}.parquet", scores, SCORE_COLUMNS)
+    evidence = replace(evidence, heads_table=_digest(development))
+    write_json(metrics_path(folder, split), evidence.to_json())
 
 
-def read_heads(folder: Path) -> dict[str, NDArray[np.float64]]:
+def read_heads(folder: Path, evidence: Evidence) -> dict[str, NDArray[np.float64]] | None:
     """Every head's candidate accuracy on the development split by which heads are chosen, (L, H) by language.
 
-    Raises:
-        UserError: an earlier version wrote the file.
+    Args:
+        folder: where the tables are.
+        evidence: what `metrics.json` holds there.
+
+    Returns:
+        None where the table is missing, damaged or of an earlier version, or is not the one that was written with the
+        evidence.
     """
-    path = folder / "tables" / "heads_dev.csv"
-    with path.open(encoding="utf-8", newline="") as lines:
-        rows = list(csv.DictReader(lines))
-    if any("macro_candidate_accuracy" not in row for row in rows):
-        raise UserError(f"{path}: of an earlier version; delete {folder}, or measure it again")
-    shape = tuple(max(int(row[name]) for row in rows) + 1 for name in ("layer", "head"))
-    grids: dict[str, NDArray[np.float64]] = {}
-    for row in rows:
-        grid = grids.setdefault(row["language"], np.zeros(shape))
-        grid[int(row["layer"]), int(row["head"])] = float(row["macro_candidate_accuracy"])
-    return grids
+    path, grids = _development_table(folder), dict[str, NDArray[np.float64]]()
+    try:
+        if evidence.heads_table not in (None, _digest(path)):
+            return None
+        with path.open(encoding="utf-8", newline="") as lines:
+            rows = list(csv.DictReader(lines))
+        shape = tuple(max(int(row[name]) for row in rows) + 1 for name in ("layer", "head"))
+        for row in rows:
+            grid = grids.setdefault(row["language"], np.full(shape, np.nan))
+            grid[int(row["layer"]), int(row["head"])] = float(row["macro_candidate_accuracy"])
+        existing_head(evidence.head.position, *shape)
+    except (OSError, LookupError, TypeError, ValueError, UserError):
+        return None
+    return None if any(np.isnan(grid).any() for grid in grids.values()) else grids
 
 
-def _identity(evidence: Evidence) -> Any:
-    """What evidence must be about to stay: the same head, as many items and as many untrained models."""
-    items = {language: whole.items for language, whole in evidence.languages.items()}
-    return evidence.head, items, evidence.untrained_models
+def _development_table(folder: Path) -> Path:
+    return folder / "tables" / "heads_dev.csv"
+
+
+def _digest(path: Path) -> str:
+    return file_digest(path)[:16]
+
+
+def _is_about(stored: Evidence, scores: Evidence, data: str) -> bool:
+    """Whether evidence may stay beside new scores: of the same head, items and number of untrained models.
+
+    That as many items were measured does not say that they are the same: scores of other data may go to the same file.
+
+    Args:
+        stored: the evidence.
+        scores: the new ones.
+        data: the digest of the items that these are of.
+    """
+    if stored.provenance is None or stored.provenance.data != data:
+        return False
+    return (stored.head, stored.untrained_models) == (scores.head, scores.untrained_models)
 
 
 def _way_out(directory: Path) -> str:

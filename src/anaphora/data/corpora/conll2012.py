@@ -83,6 +83,22 @@ def files(settings: Conll2012) -> dict[str, Path]:
     return {name: path for name, path in named.items() if "gold" in _words(name)} or named
 
 
+def sentences_of(path: Path) -> Iterator[str]:
+    """The sentences of a file, a blank between words, whatever the numbers and brackets beside them.
+
+    Raises:
+        UserError: a line has too few columns, or holds no word of its text.
+    """
+    words: list[str] = []
+    for number, line in enumerate([*read_lines(path), ""], start=1):
+        cells = line.split()
+        if cells and not _is_comment(line):
+            words.append(_written_word(f"{path}, line {number}", cells))
+        elif words:
+            yield " ".join(words)
+            words = []
+
+
 def _words(name: str) -> set[str]:
     """The words in the name of a file and of its folders."""
     return set(re.split(r"[^a-z]+", name.lower()))
@@ -108,7 +124,7 @@ def _documents(path: Path, language: str) -> Iterator[tuple[Document, Lost]]:
                 raise UserError(f"{where}: '#end document' without its '#begin document'")
             yield current.document()
             current = None
-        elif line.startswith("#") and len(line.split()) < _FEWEST_COLUMNS:
+        elif _is_comment(line):
             continue
         elif line.strip():
             if current is None:
@@ -118,6 +134,21 @@ def _documents(path: Path, language: str) -> Iterator[tuple[Document, Lost]]:
             current.end_sentence()
     if current is not None:
         raise UserError(f"{path}: '#end document' of {current.name} is missing; the file is not whole")
+
+
+def _is_comment(line: str) -> bool:
+    """Whether a line is no word: a document may be named with a #."""
+    return line.startswith("#") and len(line.split()) < _FEWEST_COLUMNS
+
+
+def _written_word(where: str, cells: list[str]) -> str:
+    if len(cells) < _FEWEST_COLUMNS:
+        raise UserError(f"{where}: {len(cells)} columns; CoNLL-2012 has {_FEWEST_COLUMNS} or more")
+    if cells[3] == _REMOVED_WORD:
+        raise UserError(
+            f"{where}, word: {_REMOVED_WORD} takes the place of a word; put the words of OntoNotes into the skeleton"
+        )
+    return _as_written(cells[3])
 
 
 class _DocumentBuilder:
@@ -137,19 +168,13 @@ class _DocumentBuilder:
 
     def word(self, where: str, cells: list[str]) -> None:
         number = len(self.words) - self.sentences[-1]
-        if len(cells) < _FEWEST_COLUMNS:
-            raise UserError(f"{where}: {len(cells)} columns; CoNLL-2012 has {_FEWEST_COLUMNS} or more")
+        written = _written_word(where, cells)
         if number and len(cells) != self.columns:
             raise UserError(f"{where}: {len(cells)} columns; the sentence began with {self.columns}")
         self.columns = len(cells)
         if cells[2] != str(number):
             raise UserError(f"{where}, word number: {cells[2]!r} must be {number}")
-        if cells[3] == _REMOVED_WORD:
-            raise UserError(
-                f"{where}, word: {_REMOVED_WORD} takes the place of a word; put the words of OntoNotes into the "
-                "skeleton"
-            )
-        self.words.append(_as_written(cells[3]))
+        self.words.append(written)
         self.tags.append(cells[4])
         if cells[-1] in ("-", "_"):
             return

@@ -23,6 +23,7 @@ EMPTY_NODE = "it is an empty node: a word that is not written, such as a dropped
 DISCONTINUOUS = "it is in several parts"
 _MULTIWORD_ID = re.compile(r"\d+-\d+")
 _EMPTY_ID = re.compile(r"\d+\.\d+")
+_TEXT = re.compile(r"# *text *=(.*)")
 _BRACKET = re.compile(r"\([^()]+\)?|[^()]+\)")
 _PART = re.compile(r"(.*)\[(\d+)/(\d+)\]")
 _FORMS = {"PRON": "pronoun", "PROPN": "proper"}
@@ -86,6 +87,36 @@ def documents_of(path: Path, corpus: str, language: str = "en") -> Iterator[tupl
     yield current.document(corpus, language)
 
 
+def sentences_of(path: Path) -> Iterator[str]:
+    """The sentences of a file as they are written: their lines `# text =`, else their words.
+
+    Raises:
+        UserError: a line of words is not in ten cells.
+    """
+    text = words = last_part = ""
+    for number, line in enumerate([*read_lines(path), ""], start=1):
+        if written := _TEXT.match(line):
+            text = written[1].strip()
+        elif not line.strip():
+            yield text or words
+            text = words = last_part = ""
+        elif not line.startswith("#") and not text:
+            identity, word, *_, more = _cells(f"{path}, line {number}", line)
+            if _MULTIWORD_ID.fullmatch(identity):
+                last_part = identity.partition("-")[2]
+            elif last_part or _EMPTY_ID.fullmatch(identity):  # part of a word that is written already, or no such word
+                last_part = "" if identity == last_part else last_part
+                continue
+            words += word if "SpaceAfter=No" in more.split("|") else f"{word} "
+
+
+def _cells(where: str, line: str) -> list[str]:
+    cells = line.split("\t")
+    if len(cells) != 10:
+        raise UserError(f"{where}: {len(cells)} cells; CoNLL-U has 10, separated by tabs")
+    return cells
+
+
 def _entity_field(where: str, written: str) -> int:
     """Which part of an opening bracket names the entity, counted from 0."""
     fields = written.split("-")
@@ -112,9 +143,7 @@ class _DocumentBuilder:
         self.blank_after_glued = True
 
     def line(self, where: str, line: str) -> None:
-        cells = line.split("\t")
-        if len(cells) != 10:
-            raise UserError(f"{where}: {len(cells)} cells; CoNLL-U has 10, separated by tabs")
+        cells = _cells(where, line)
         identity, more = cells[0], cells[9].split("|")
         if _MULTIWORD_ID.fullmatch(identity):
             self.glued_until = self.sentences[-1] + int(identity.partition("-")[2])

@@ -6,6 +6,7 @@ ChnSentiCorp repeats a quarter of its development texts there.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -188,7 +189,7 @@ def _hub_rows(where: str, split: Any, names: tuple[str, ...]) -> Iterator[_Row]:
     numbered = getattr(split.features.get(_LABEL), "names", None) or names
     for at, cells in enumerate(split):
         label = cells.get(_LABEL)
-        known = {**cells, _LABEL: None if label in (None, -1) else str(label)}
+        known = {**cells, _LABEL: None if label in (None, -1) else label}
         yield _row(f"{where}, row {at}", known, names or tuple(numbered))
 
 
@@ -206,9 +207,11 @@ def _cells(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
             header = cells if set(cells) <= _HEADER else ["text", _LABEL]
             if header is cells and len(set(cells)) == len(cells):
                 continue
-            if header is cells or set(cells) & _HEADER:
+            if {cell.strip().lower() for cell in cells} & _HEADER:
                 known = ", ".join(sorted(_HEADER))
-                raise UserError(f"{where}: columns {', '.join(cells)} must be some of {known}, each once")
+                raise UserError(
+                    f"{where}: columns {', '.join(cells)} must be some of {known}, in lower case and each once"
+                )
         if len(cells) != len(header):
             raise UserError(f"{where}: {len(cells)} cells; {len(header)} are needed: {', '.join(header)}")
         yield where, dict(zip(header, cells, strict=True))
@@ -222,9 +225,11 @@ def _row(where: str, cells: dict[str, Any], names: tuple[str, ...]) -> _Row:
         )
     split, group = cells.get(_SPLIT) or None, cells.get(_GROUP)
     label = cells.get(_LABEL)
-    if label is None or label == "":
+    if isinstance(label, list | dict):
+        raise UserError(f"{where}, label: {repr(label)[:80]} must be text or a number")
+    label = "" if label is None or (isinstance(label, float) and math.isnan(label)) else str(label).strip()
+    if not label:
         return _Row(where, text, None, split, "" if group is None else f"{group}")
-    label = str(label)
     if names and label.isdecimal() and int(label) < len(names):
         label = names[int(label)]
     if names and label not in names:

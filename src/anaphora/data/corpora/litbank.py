@@ -7,7 +7,6 @@ PRON, PROP or NOM; and COREF, mention, entity. Head words are not annotated: `he
 
 from __future__ import annotations
 
-import gzip
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -89,9 +88,17 @@ def _document(path: Path, seen: frozenset[str] | None, dropped: list[tuple[str, 
                     raise UserError(f"{where}, words: {written!r} is not what the text has there: {words[first:end]}")
                 if category not in _FORMS:
                     raise UserError(f"{where}, category: {category!r} must be one of {', '.join(_FORMS)}")
+                if name in mentions:
+                    raise UserError(
+                        f"{where}, id: {name!r} names a mention above too; every mention must have an id of its own"
+                    )
                 mentions[name] = (first, end, _FORMS[category])
             case ["COREF", name, entity]:
-                entities[name] = entity
+                if entities.setdefault(name, entity) != entity:
+                    raise UserError(
+                        f"{where}, id: {name!r} is in entity {entity} here and in entity {entities[name]} above; a "
+                        "mention must have one entity"
+                    )
             case ["COP" | "APPOS", _, _] | [""]:
                 pass
             case _:
@@ -142,11 +149,7 @@ def _titles(path: Path) -> frozenset[str]:
     """What books a text holds, by Gutenberg number and by title: rows with "id" or "title", or a line each."""
     if path.suffix == ".txt":
         return frozenset(each for line in read_lines(path) for each in (line.strip(), _normalised_title(line)) if each)
-    try:
-        with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as file:
-            lines = [line for line in file if line.strip()]
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"data.seen_in ({path}): cannot be read ({error})") from None
+    lines = [line for line in read_lines(path) if line.strip()]
     rows = [parse_json(line, f"{path}, row {number}") for number, line in enumerate(lines, start=1)]
     titles = set()
     for number, row in enumerate(rows, start=1):

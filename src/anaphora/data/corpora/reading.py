@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 BLANK = "_"
 """The pronoun's substitute where a corpus leaves a gap, as WinoGrande writes it."""
 
+_QUOTE_ERRORS = ("',' expected after '\"'", "unexpected end of data")
+"""What Python says where a quote is missing, or stands alone inside a cell."""
+
 Row = Mapping[str, Any]
 Converted = TypeVar("Converted")
 
@@ -118,12 +121,19 @@ def xml_root(path: Path) -> ElementTree.Element:
     """The root of an XML file, in the encoding that it declares.
 
     Raises:
-        UserError: it is none.
+        UserError: it is none, or in an encoding that the library cannot read, such as GB2312.
     """
+    content = path.read_bytes()
     try:
-        return ElementTree.fromstring(path.read_bytes())
+        return ElementTree.fromstring(content)
     except ElementTree.ParseError as error:
         raise UserError(f"{path}: not XML ({error})") from None
+    except (ValueError, LookupError):
+        declaration = content.partition(b">")[0].decode("utf-8", "replace")
+        raise UserError(
+            f"{path}, line 1: {declaration[:80]!r} names an encoding that cannot be read; save the file as UTF-8, and "
+            'write encoding="UTF-8" there'
+        ) from None
 
 
 def _plain_dictionaries(value: Any) -> Any:
@@ -135,16 +145,23 @@ def _plain_dictionaries(value: Any) -> Any:
     return value
 
 
-def checked_csv(path: Path, rows: csv.DictReader[str]) -> Iterator[dict[str, Any]]:
-    """The rows of a table.
+@contextmanager
+def csv_errors(path: Path, rows: csv.DictReader[str]) -> Iterator[None]:
+    """A block that reads a table: a row that cannot be read is named by its first line.
 
     Raises:
-        UserError: one cannot be read, such as one with a cell of more characters than the reader takes.
+        UserError: a quote is not where the format wants it, or a cell has more characters than the reader takes.
     """
     try:
-        yield from rows
+        yield
     except csv.Error as error:
-        raise UserError(f"{path}, line {rows.line_num + 1}: {error}") from None
+        where = f"{path}, line {rows.line_num + 1}"
+        if str(error) in _QUOTE_ERRORS:
+            raise UserError(
+                f"{where}: a cell that begins with a quote must end with one, right before a comma or the end of the "
+                'line; a quote inside it is written twice ("")'
+            ) from None
+        raise UserError(f"{where}: {error}") from None
 
 
 def tab_separated(path: Path, columns: Sequence[str]) -> Iterator[tuple[str, dict[str, str]]]:
@@ -154,18 +171,19 @@ def tab_separated(path: Path, columns: Sequence[str]) -> Iterator[tuple[str, dic
         UserError: a column is missing, a row has other cells than the header, or there is no row.
     """
     rows = csv.DictReader(read_lines(path), delimiter="\t", quoting=csv.QUOTE_NONE)
-    missing = [column for column in columns if column not in (rows.fieldnames or ())]
-    if missing:
-        raise UserError(f"{path}, line 1: columns {', '.join(missing)} are missing")
-    if len(set(rows.fieldnames or ())) < len(rows.fieldnames or ()):
-        raise UserError(f"{path}, line 1: two columns have the same name ({', '.join(rows.fieldnames or ())})")
-    width = len(rows.fieldnames or ())
-    row = None
-    for row in checked_csv(path, rows):
-        where = f"{path}, line {rows.line_num}"
-        if None in row or None in row.values():
-            raise UserError(f"{where}: the number of cells differs from the header's {width}")
-        yield where, row
+    with csv_errors(path, rows):
+        missing = [column for column in columns if column not in (rows.fieldnames or ())]
+        if missing:
+            raise UserError(f"{path}, line 1: columns {', '.join(missing)} are missing")
+        if len(set(rows.fieldnames or ())) < len(rows.fieldnames or ()):
+            raise UserError(f"{path}, line 1: two columns have the same name ({', '.join(rows.fieldnames or ())})")
+        width = len(rows.fieldnames or ())
+        row = None
+        for row in rows:
+            where = f"{path}, line {rows.line_num}"
+            if None in row or None in row.values():
+                raise UserError(f"{where}: the number of cells differs from the header's {width}")
+            yield where, row
     if row is None:
         raise UserError(f"{path}: it has no row below the header")
 

@@ -23,7 +23,7 @@ from anaphora.data.corpora.division import (
     read_text,
     split_by_group,
 )
-from anaphora.data.corpora.reading import checked_csv, json_lines, parquet_rows
+from anaphora.data.corpora.reading import csv_errors, json_lines, parquet_rows
 from anaphora.data.example import Example, from_record
 from anaphora.settings.data import SPLITS, OwnExamples
 
@@ -42,6 +42,7 @@ def read(settings: OwnExamples) -> tuple[dict[str, list[Example]], ReadingReport
     examples: list[Example] = []
     splits: list[str | None] = []
     first_of: dict[tuple[str, str], tuple[str, str | None]] = {}
+    group_of: dict[str, tuple[str, str]] = {}
     for where, row in rows(path):
         split = row.pop("split", None)
         if split is not None and split not in SPLITS:
@@ -58,6 +59,13 @@ def read(settings: OwnExamples) -> tuple[dict[str, list[Example]], ReadingReport
             earlier, its_split = first_of.setdefault((name, value), (where, split))
             if value and split != its_split:
                 raise UserError(in_two_splits(where, name, value, split, earlier, its_split))
+        pair, group = examples[-1].minimal_pair, examples[-1].group
+        earlier, its_group = group_of.setdefault(pair, (where, group))
+        if pair and group != its_group and (split is None or settings.folds):  # groups decide what goes together
+            raise UserError(
+                f"{where}, minimal_pair: {pair[:60]!r} is in group {group[:60]!r} here and in group {its_group[:60]!r} "
+                f"at {earlier}; the rows of a minimal pair must have one group"
+            )
     if not examples:
         raise UserError(f"{path}: it has no rows")
     report = ReadingReport(rows=len(examples))
@@ -89,15 +97,16 @@ def rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _csv(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    reader = csv.DictReader(io.StringIO(read_text(path), newline=""))
-    width = len(reader.fieldnames or ())
-    if len(set(reader.fieldnames or ())) < width:
-        raise UserError(f"{path}, line 1: two columns have the same name ({', '.join(reader.fieldnames or ())})")
-    for row in checked_csv(path, reader):
-        where = f"{path}, line {reader.line_num}"
-        if None in row or None in row.values():
-            raise UserError(f"{where}: the number of cells differs from the header's {width}")
-        yield where, {name: _cell(where, name, value) for name, value in row.items() if value}
+    reader = csv.DictReader(io.StringIO(read_text(path), newline=""), strict=True)
+    with csv_errors(path, reader):
+        width = len(reader.fieldnames or ())
+        if len(set(reader.fieldnames or ())) < width:
+            raise UserError(f"{path}, line 1: two columns have the same name ({', '.join(reader.fieldnames or ())})")
+        for row in reader:
+            where = f"{path}, line {reader.line_num}"
+            if None in row or None in row.values():
+                raise UserError(f"{where}: the number of cells differs from the header's {width}")
+            yield where, {name: _cell(where, name, value) for name, value in row.items() if value}
 
 
 def _cell(where: str, name: str, value: Any) -> Any:

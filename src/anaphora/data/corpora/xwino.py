@@ -82,7 +82,7 @@ def _example(row: Row) -> Example:
     listed = row["candidates"]
     if not isinstance(listed, list) or len(listed) != 2 or not all(isinstance(each, list) for each in listed):
         raise UserError(f"candidates: {listed!r} must be two")
-    right = [index for index, each in enumerate(listed) if each[-1] is True]
+    right = [index for index, each in enumerate(listed) if each and each[-1] is True]
     if len(right) != 1:
         raise UserError(f"candidates: {len(right)} of {listed!r} are right; one must be")
     spans = tuple((_character_span("candidates", each, tokens),) for each in listed)

@@ -167,11 +167,13 @@ def _stretch_counts(texts: Iterable[str]) -> Counter[str]:
 
 
 def _token_counts(tokenizer: Tokenizer, stretches: Counter[str]) -> Counter[str]:
-    """How often each token stands in the texts that have these stretches."""
+    """How often each token stands in the texts that have these stretches; special tokens are no part of them."""
     counts: Counter[str] = Counter()
     for tokens, count in zip(tokenizer.encode_batch(list(stretches)), stretches.values(), strict=True):
         for number in tokens.ids:
             counts[tokenizer.token(number)] += count
+    for token in SPECIAL_TOKENS:  # each stretch is encoded alone, with a [CLS] of its own
+        del counts[token]
     return counts
 
 

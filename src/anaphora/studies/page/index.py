@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,8 +31,8 @@ INDEX = "index"
 _WAY_OUT = "run that study again to write it, or move its folder away"
 
 
-def read_studies(folder: Path, without: str | None = None) -> list[Study]:
-    """Each study in a folder, from its `study.json`.
+def read_studies(folder: Path, without: str | None = None) -> dict[str, Study]:
+    """Each study in a folder, from its `study.json`, by the name of its own folder: two may hold studies of one name.
 
     Args:
         folder: of the studies.
@@ -41,7 +42,7 @@ def read_studies(folder: Path, without: str | None = None) -> list[Study]:
         UserError: a file is damaged.
     """
     paths = [path for path in sorted(folder.glob("*/study.json")) if path.parent.name != without]
-    return [read_study(path, _WAY_OUT) for path in paths]
+    return {path.parent.name: read_study(path, _WAY_OUT) for path in paths}
 
 
 def write_study_index(folder: Path, names: Mapping[str, str] | None = None) -> Path:
@@ -56,9 +57,9 @@ def write_study_index(folder: Path, names: Mapping[str, str] | None = None) -> P
     """
     names = names or {spoken_language(): f"{INDEX}.html"}
     path = folder / names[spoken_language()]
-    studies = read_studies(folder)
-    figures = {study.name: verdict_figures(study) for study in studies}
-    verdicts = [study.verdict.verdict for study in studies]
+    studies = {_page_name(name): study for name, study in read_studies(folder).items()}
+    figures = {name: verdict_figures(study) for name, study in studies.items()}
+    verdicts = [study.verdict.verdict for study in studies.values()]
     html = template_environment().get_template("study.html.j2").render(
         title=phrase("study_index", "title"),
         translations=other_pages(names, spoken_language()),
@@ -68,10 +69,10 @@ def write_study_index(folder: Path, names: Mapping[str, str] | None = None) -> P
             (phrase("study_index", "studies"), str(len(studies))),
             *((name, str(verdicts.count(verdict))) for verdict, name in labels("study_counts").items()),
         ],
-        sections=[_study_section(study, figures[study.name]) for study in studies],
+        sections=[_study_section(own, study, figures[own]) for own, study in studies.items()],
         pictures={
-            (0, f"{study}_{name}"): inline_svg(figure, f"{study}-{name}-")
-            for study, of_study in figures.items()
+            (0, f"{own}_{name}"): inline_svg(figure, f"{own}-{name}-")
+            for own, of_study in figures.items()
             for name, figure in of_study.items()
         },
         style=read_asset("report.css"),
@@ -98,15 +99,20 @@ def verdict_figures(study: Study) -> dict[str, Figure]:
     return {name: figure for name, figure in figures.items() if figure is not None}
 
 
-def _study_section(study: Study, figures: Mapping[str, Figure]) -> Section:
+def _page_name(folder: str) -> str:
+    """A study's folder as ids of the page hold it: as it is, but for what the name of a study cannot have."""
+    return re.sub(r"[^\w.-]", lambda other: f"_{ord(other[0]):x}_", folder)
+
+
+def _study_section(own: str, study: Study, figures: Mapping[str, Figure]) -> Section:
     runs = [run for cell in study.cells for run in cell.runs]
     finished = sum(run.status == "finished" for run in runs)
     pictures: list[PageElement] = [
-        FigureElement(name=f"{study.name}_{name}", figure=figure, alt=figure_alt(study, name))
+        FigureElement(name=f"{own}_{name}", figure=figure, alt=figure_alt(study, name))
         for name, figure in figures.items()
     ]
     return Section(
-        name=study.name,
+        name=own,
         title=question_of(study),
         explanation=phrase(
             "study_index",

@@ -35,6 +35,7 @@ from anaphora.studies.page.words import (
     cell_label,
     condition_text,
     items_label,
+    judged_digits,
     measure_label,
     measure_text,
     names_of,
@@ -232,7 +233,7 @@ def verdict_elements(study: Study) -> Iterator[PageElement]:
         RuleResult(
             rule=_rule_cells(row, names),
             question=own_words(row.statement, row.statement_zh),
-            value=clauses([value_in(language, _seed_values(spread)) for language, spread in row.spreads.items()])
+            value=clauses([value_in(language, _seed_values(row, spread)) for language, spread in row.spreads.items()])
             or NOT_MEASURED,
             needed=condition_text(row.needed),
             passed=row.passed,
@@ -257,8 +258,9 @@ def _rule_cells(row: RuleOutcome, names: Mapping[str, str]) -> str:
     return phrase("study", "difference_of_cells", cell=cell, baseline=cell_label(baseline, names))
 
 
-def _seed_values(spread: Spread | None) -> str:
-    return spread_text(spread, lambda value: format_number(value, 3))
+def _seed_values(row: RuleOutcome, spread: Spread | None) -> str:
+    digits = 3 if spread is None else judged_digits(row, spread, "f")
+    return spread_text(spread, lambda value: format_number(value, digits))
 
 
 def _cell_tables(study: Study) -> Iterator[PageElement]:

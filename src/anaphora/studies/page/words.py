@@ -12,7 +12,7 @@ from anaphora.base.messages.translation import in_language
 from anaphora.report.numbers import NOT_MEASURED, format_number, format_spread, with_minus
 from anaphora.report.wording import label, labels, language_name, phrase, spoken_language, translated
 from anaphora.settings.commands.study import ALIGNMENT_MEASURES, BASE_CELL, is_share
-from anaphora.studies.schema import GroupSummary, Study
+from anaphora.studies.schema import GroupSummary, RuleOutcome, Study
 
 _GROUP_SECTIONS = ("study_groups", "kinds", "mention_types", "level_names")
 
@@ -116,6 +116,25 @@ def spread_text(spread: Spread | None, number_text: Callable[[float], str]) -> s
         return NOT_MEASURED
     median, low, high = map(number_text, (spread.median, spread.lowest, spread.highest))
     return phrase("study", "spread", median=median, low=low, high=high)
+
+
+def judged_digits(row: RuleOutcome, spread: Spread, kind: str) -> int:
+    """With how many digits a rule's values are written: three, or more where three would be on another side of a bound.
+
+    A value of 0.4686 that misses a bound of 0.469 is not written as 0.469.
+
+    Args:
+        row: the rule.
+        spread: its values over seeds in one language.
+        kind: "f" for decimals, "g" for digits that count.
+    """
+    value = getattr(spread, row.seed_statistic)
+
+    def sides(number: float) -> list[bool]:
+        least = [number >= row.at_least] if row.at_least is not None else []
+        return least + ([number <= row.at_most] if row.at_most is not None else [])
+
+    return next((digits for digits in range(3, 17) if sides(float(f"{value:.{digits}{kind}}")) == sides(value)), 17)
 
 
 def condition_text(needed: str) -> str:

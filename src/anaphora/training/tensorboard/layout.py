@@ -176,6 +176,8 @@ def prediction_tables(
 ) -> dict[str, str]:
     """Tag -> a Markdown table of the first wrong and the first right answers in each language.
 
+    In a control whose labels are others than the antecedents, an answer is right by its label, and that is shown.
+
     Args:
         predictions: of the model.
         data: the items.
@@ -195,7 +197,8 @@ def prediction_tables(
         right = is_right[items]
         table_head = head if predictions.head_choices is not None and not labelled else None
         phrases = _PHRASES[language]
-        item_columns = ("text", "label") if labelled else ("pronoun", "antecedent")
+        shown = "label" if labelled or _labels_are_replaced(data) else "antecedent"
+        item_columns = ("text" if labelled else "pronoun", shown)
         columns = ["", *(phrases[column] for column in (*item_columns, "prediction", "probability"))]
         if table_head is not None:
             columns.append(phrases["head choice"].format(layer=table_head[0], head=table_head[1]))
@@ -238,9 +241,19 @@ _PHRASES = {
 }
 
 
+def _labels_are_replaced(data: EncodedSplit) -> bool:
+    """Whether some item's labels are others than its antecedents, as in a control; texts have none."""
+    return any(
+        set(np.flatnonzero(data.gold[number]).tolist()) != set(example.antecedents)
+        for number, example in enumerate(data.examples)
+    )
+
+
 def _candidate_row(
     predictions: ValidationPredictions, data: EncodedSplit, phrases: dict[str, str], head: tuple[int, int] | None
 ) -> Callable[[int], list[str]]:
+    replaced = _labels_are_replaced(data)
+
     def line(item: int) -> list[str]:
         example = data.examples[item]
         start, end = example.pronoun
@@ -251,10 +264,10 @@ def _candidate_row(
             text = f"… {text}"
         if len(example.text) - end > _MAX_TEXT_CHARACTERS:
             text = f"{text} …"
-        antecedents = " / ".join(escape_markdown(example.words(number)) for number in example.antecedents)
+        labels = np.flatnonzero(data.gold[item]).tolist() if replaced else example.antecedents
         row = [
             text,
-            antecedents or phrases["none"],
+            " / ".join(escape_markdown(example.words(number)) for number in labels) or phrases["none"],
             _candidate_text(int(predictions.predicted[item]), example, phrases),
             f"{predictions.probability[item]:.2f}",
         ]

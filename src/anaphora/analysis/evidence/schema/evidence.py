@@ -92,8 +92,20 @@ class Provenance:
 
 
 @dataclass(frozen=True, kw_only=True)
+class MeasuredOn:
+    """What a control was measured on: digests of the weights of the run that it belongs to, of items and of code."""
+
+    weights: str
+    data: str
+    code: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Control:
-    """A trained control: what its own head and answers are worth, what was expected and what was observed."""
+    """A trained control: what its own head and answers are worth, what was expected and what was observed.
+
+    `measured_on` is None in files of earlier versions, which did not record it.
+    """
 
     run: str
     seed: int
@@ -101,6 +113,7 @@ class Control:
     as_expected: bool | None
     expected: str
     observed: str
+    measured_on: MeasuredOn | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,7 +138,11 @@ class Verdict:
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """All that is known of a run: its scores, and the evidence for and against the head that they name."""
+    """All that is known of a run: its scores, and the evidence for and against the head that they name.
+
+    `heads_table` is a digest of tables/heads_dev.csv as it was written with these scores; those of another split write
+    that file too. None in files of earlier versions.
+    """
 
     version: int = VERSION
     seed: int | None = None
@@ -135,6 +152,7 @@ class Evidence:
     languages: dict[str, LanguageScores]
     strata: Groups[Cell]
     levels: dict[str, dict[str, Level]] | None = None
+    heads_table: str | None = None
     dropped: dict[str, int]
     untrained_models: int
     train_seconds: float | None = None

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from anaphora.analysis.scores.cells import KINDS
+from anaphora.base.language import LANGUAGES
 from anaphora.report.page.elements import ReportRun, Section, SentenceEntry
 from anaphora.report.page.sections.causal import (
     ablation_section,
@@ -28,6 +30,14 @@ from anaphora.report.page.sections.scores import (
     scoreboard_section,
 )
 from anaphora.report.page.sections.verdict import verdict_section
+
+FIGURES = (
+    *("scoreboard", *(f"heads_{language}" for language in LANGUAGES)),
+    *(f"quad_{language}_{kind}" for language in LANGUAGES for kind in KINDS),
+    *("effects", "knockout", "ablation", "pattern_patching", "dose_response", "controls"),
+    *("alignment_through_training", "maps", "strata", "factors"),
+)
+"""The names of all figures that a report can have: by them those of an earlier one are known."""
 
 
 def run_sections(run: ReportRun, sentences: Sequence[SentenceEntry]) -> list[Section]:
