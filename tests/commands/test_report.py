@@ -181,13 +181,17 @@ def test_fewer_items_or_untrained_models_do_not_keep_the_evidence(
 
 
 def test_scores_of_other_data_are_not_taken_for_evidence_on_the_runs_own(
-    own_report: Path, table: Path, tmp_path: Path, done: Done, monkeypatch: pytest.MonkeyPatch
+    own_report: Path, table: Path, tmp_path: Path, done: Done, script: Script, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = tmp_path / "other.jsonl"
     lines = table.read_text(encoding="utf-8").splitlines()
     other.write_text("\n".join(line.replace("shop", "bank") if '"test"' in line else line for line in lines))
     before = metrics(own_report)
-    done("score_attention", f"run={own_report}", "untrained=1", "data=jsonl", f"data.path={other}")
+    scoring = ("score_attention", f"run={own_report}", "untrained=1", "data=jsonl", f"data.path={other}")
+    status, _, err = script(*scoring)
+    assert (status, metrics(own_report)) == (2, before)
+    assert f"output: it is missing; scores on {other} need a folder of their own" in err
+    done(*scoring, f"output={own_report}")
     scored = metrics(own_report)
     items = [{name: whole["items"] for name, whole in one["languages"].items()} for one in (before, scored)]
     assert (scored["head"], items[1]) == (before["head"], items[0])  # by head and numbers alone, they are the same
