@@ -40,8 +40,8 @@ def _train_controls(run: Run, settings: TrainedControls) -> dict[str, Control | 
         say(f"control {number} of {len(settings.controls)}: {name}")
         trained = _trained_control(run, name, settings.trainer.device)
         with working(f"measuring {name}"):
-            shown = controls.measure_control(name, trained, splits.development, splits.measured)
-            by_name[name] = replace(shown, measured_on=measured_on(run, splits))
+            trained_control = controls.measure_control(name, trained, splits.development, splits.measured)
+            by_name[name] = replace(trained_control, measured_on=measured_on(run, splits))
         # After each, so that an interrupted command keeps what is done.
         controls.write(run.directory, settings.split, by_name)
     measured = {name: control for name in settings.controls if (control := by_name[name]) is not None}

@@ -60,8 +60,8 @@ class EvaluationNgrams:
             self._hashes([text for file in evaluation_files([path]) for text in evaluation_texts(file)])[0]
             for path in paths
         ]
-        for path, found in zip(paths, hashes, strict=True):
-            if not len(found):  # it would protect nothing
+        for path, of_path in zip(paths, hashes, strict=True):
+            if not len(of_path):  # it would protect nothing
                 raise UserError(f"data.without ({path}): it has no {NGRAM_LENGTH} words in a row that could be shared")
         every = np.concatenate([np.empty(0, np.uint64), *hashes])
         source = np.repeat(np.arange(len(hashes)), [len(each) for each in hashes])
