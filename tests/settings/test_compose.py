@@ -294,12 +294,11 @@ def test_what_cannot_be_frozen_is_reported(overrides: tuple[str, ...], message: 
             r"task.prediction=label needs texts with labels.*data=plain_text has",
         ),
         (("data=plain_text", "task=masked_lm", "task.supervision.weight=1"), "data=plain_text has no pronouns"),
-        (("data=plain_text", "task=masked_lm", "task.labels=shuffled"), "task.labels=shuffled needs labels"),
+        (("data=plain_text", "task=masked_lm", "task.labels=shuffled"), "task.prediction=none learns none without"),
+        (("task=masked_lm", "task.labels=shuffled"), "task.labels=shuffled replaces labels, and task.prediction=none"),
+        (("task=masked_lm", "task.labels=nearest"), "task.labels=nearest replaces labels, and task.prediction=none"),
         (("data=sst2", "task=classification", "task.labels=nearest"), "task.labels=nearest needs pronouns"),
-        (
-            ("data=sst2", "task=masked_lm", "task.labels=shuffled"),
-            "needs task.prediction=label: task.prediction=none learns",
-        ),
+        (("data=sst2", "task=masked_lm", "task.labels=shuffled"), "task.prediction=none learns none without"),
         (
             ("data=sst2", "task=classification", "task.exchanged_names=true"),
             "task.exchanged_names gives candidates other names, and data=sst2 has no candidates",

@@ -134,10 +134,5 @@ def _check_task_fits_data(data: data_settings.Data, task: training_settings.Task
     labelled = isinstance(data, data_settings.LabelledText)
     if isinstance(task.prediction, prediction_settings.Label) and not labelled:
         raise ValueError(f"{head} needs texts with labels, for instance data=sst2, and data={data.kind} has none")
-    if task.labels == "shuffled" and isinstance(data, data_settings.TextCorpus):
-        if not labelled:
-            raise ValueError(f"task.labels=shuffled needs labels, and data={data.kind} has none")
-        if not isinstance(task.prediction, prediction_settings.Label):
-            raise ValueError(f"task.labels=shuffled needs task.prediction=label: {head} learns no labels")
     if task.labels == "nearest" and isinstance(data, data_settings.TextCorpus):
         raise ValueError(f"task.labels=nearest needs pronouns with candidates, and data={data.kind} has none")

@@ -62,6 +62,16 @@ class Task:
             )
         if self.prediction.kind == "none" and not self.masked_lm:
             raise ValueError("task.prediction=none trains on masked tokens alone: task.masked_lm must be above 0")
+        if self.labels != "gold" and not self.learns_labels:
+            raise ValueError(
+                f"task.labels={self.labels} replaces labels, and task.prediction=none learns none without "
+                "task.supervision: leave it at gold"
+            )
+
+    @property
+    def learns_labels(self) -> bool:
+        """Whether a loss depends on the labels; masked tokens alone do not."""
+        return self.prediction.kind != "none" or self.supervision.weight > 0
 
 
 @dataclass(kw_only=True)

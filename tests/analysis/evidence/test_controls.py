@@ -65,6 +65,17 @@ def test_masked_tokens_alone_leave_no_other_loss_and_keep_the_runs_share(demo: C
         assert (alone.own_token, alone.minimal_pair_contrast, alone.supervision.weight) == (0, 0, 0)
 
 
+def test_where_nothing_learns_labels_other_labels_are_no_change_but_where_attention_learns_them_they_are(
+    demo: Config,
+) -> None:
+    alone = control_config(demo, "masked_tokens")
+    supervised = replace(alone, task=replace(alone.task, supervision=Supervision(weight=1.0)))
+    for control, labels in (("shuffled_labels", "shuffled"), ("nearest", "nearest")):
+        assert control_config(alone, control) == alone
+        assert control_config(supervised, control).task.labels == labels
+        assert control_config(control_config(demo, control), "masked_tokens") == alone
+
+
 def test_a_pairwise_scorer_of_another_kind_is_its_own_control(demo: Config) -> None:
     other = replace(demo, task=replace(demo.task, prediction=Pair()))
     assert control_config(other, "pairwise") == other

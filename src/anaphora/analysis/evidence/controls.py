@@ -100,8 +100,8 @@ _MEASURES = {"task_accuracy": "task", "candidate_accuracy": "candidate"}
 def control_config(config: Config, control: str) -> Config:
     """A run's settings with the one change that makes it a control.
 
-    Where the run has nothing to change, as one of uniform attention has no queries to freeze, the settings come back
-    as they are: the run is its own control.
+    Where the run has nothing to change, as one of uniform attention has no queries to freeze and one of masked tokens
+    alone learns no labels, the settings come back as they are: the run is its own control.
 
     Raises:
         UserError: there is no such control.
@@ -120,6 +120,8 @@ def control_config(config: Config, control: str) -> Config:
             present = [name for name in ("query", "key") if name in projections_of(config.model.attention)]
             frozen = [*known, *(name for name in present if name not in known)]
             return replace(config, optimizer=replace(config.optimizer, frozen=frozen))
+        case "shuffled_labels" | "nearest" if not config.task.learns_labels:
+            return config
         case "shuffled_labels":
             return replace(config, task=replace(config.task, labels="shuffled"))
         case "no_positions":
@@ -143,6 +145,7 @@ def _masked_tokens_alone(task: Task) -> Task:
         prediction=NoPrediction(),
         masked_lm=task.masked_lm or _MASKED_SHARE,
         own_token=0.0,
+        labels="gold",
         minimal_pair_contrast=0.0,
         supervision=replace(task.supervision, weight=0.0),
     )
