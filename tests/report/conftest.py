@@ -415,9 +415,9 @@ def evidence() -> Evidence:
 
 
 @pytest.fixture(scope="session")
-def explorer() -> dict[str, Any]:
-    """Sixty-four invented sentences."""
-    return {"sentences": [invented_sentence(number) for number in range(64)]}
+def sentences() -> list[dict[str, Any]]:
+    """Sixty-four invented entries of the explorer."""
+    return [invented_sentence(number) for number in range(64)]
 
 
 @pytest.fixture(scope="session")

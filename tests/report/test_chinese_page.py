@@ -81,7 +81,7 @@ def spoken(
     tmp_path_factory: pytest.TempPathFactory,
     evidence: Evidence,
     level: Level,
-    explorer: dict[str, Any],
+    sentences: list[dict[str, Any]],
     validations: list[dict[str, float]],
 ) -> tuple[ChineseText, dict[str, Figure]]:
     """The page on two runs, of which one has all that evidence can hold, and the figures of that one."""
@@ -122,13 +122,14 @@ def spoken(
             heads_chance={"en": 0.44, "zh": 0.44},
             chance=0.45,
             quads=[("zh", "role", [cell] * 4)],
+            sentences=sentences[:4],
         )
         bare = replace(evidence, strata={}, effects=None, factors=None, maps=None, causal=None, controls=None)
         runs = [run, ReportRun(name="乙", evidence=replace(bare, verdict=verdict(bare, 0.05)))]
         apart = [RowDivergence(run="甲", other="乙", language="zh", items=80, divergence=0.2, interval=None)]
         path = tmp_path_factory.mktemp("chinese") / "report.html"
         title, other = phrase("page", "title", names="甲、乙"), {"en": "report.en.html"}
-        figures = write_report(path, runs, {"sentences": explorer["sentences"][:4]}, title, (), apart, other)
+        figures = write_report(path, runs, title, (), apart, other)
     return ChineseText(path.read_text(encoding="utf-8")), figures["甲"]
 
 

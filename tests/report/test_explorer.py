@@ -14,7 +14,7 @@ from anaphora.analysis.maps.answers import NO_CANDIDATE
 from anaphora.analysis.maps.record import from_arrays
 from anaphora.analysis.maps.words import word_map, word_weights
 from anaphora.report.page.elements import ReportRun
-from anaphora.report.page.explorer import explorer_data
+from anaphora.report.page.explorer import explorer_entries
 from anaphora.report.page.packing import unpack_map
 from anaphora.report.page.write import write_report
 from anaphora.report.wording import spoken_in
@@ -46,9 +46,9 @@ def exhibit(
 
 
 def entries(*shown: ExampleSentence) -> list[dict[str, Any]]:
-    found = explorer_data(shown)
-    assert json.loads(json.dumps(found)) == found
-    return list(found["sentences"])
+    made = explorer_entries(shown)
+    assert json.loads(json.dumps(made)) == made
+    return made
 
 
 def test_spans_become_word_numbers_in_both_languages() -> None:
@@ -95,9 +95,12 @@ def test_an_answer_is_a_candidates_text_and_empty_for_none_of_them(
 
 
 def test_the_page_takes_the_entries_and_names_what_has_no_answer(tmp_path: Path, evidence: Evidence) -> None:
-    run = ReportRun(name="one", evidence=replace(evidence, head=ChosenHead(layer=1, head=2, chosen_on="dev")))
-    entries = explorer_data([exhibit(ENGLISH, 1, True), exhibit(CHINESE, None, None)])
-    write_report(tmp_path / "report.html", [run], entries, "A page")
+    run = ReportRun(
+        name="one",
+        evidence=replace(evidence, head=ChosenHead(layer=1, head=2, chosen_on="dev")),
+        sentences=explorer_entries([exhibit(ENGLISH, 1, True), exhibit(CHINESE, None, None)]),
+    )
+    write_report(tmp_path / "report.html", [run], "A page")
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "Right: the head picks the antecedent and the model answers rightly" in page
     assert "The head picks the antecedent; the model gives no answer" in page
@@ -108,10 +111,13 @@ def test_the_page_takes_the_entries_and_names_what_has_no_answer(tmp_path: Path,
 def test_each_page_says_none_of_them_in_its_own_language(
     language: str, words: str, tmp_path: Path, evidence: Evidence
 ) -> None:
-    run = ReportRun(name="one", evidence=replace(evidence, head=ChosenHead(layer=1, head=2, chosen_on="dev")))
-    sentences = explorer_data([exhibit(ENGLISH, NO_CANDIDATE, False)])
+    run = ReportRun(
+        name="one",
+        evidence=replace(evidence, head=ChosenHead(layer=1, head=2, chosen_on="dev")),
+        sentences=explorer_entries([exhibit(ENGLISH, NO_CANDIDATE, False)]),
+    )
     with spoken_in(language):
-        write_report(tmp_path / "report.html", [run], sentences, "A page")
+        write_report(tmp_path / "report.html", [run], "A page")
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert f"</span> {words} <span" in page  # below the shaded sentence
     assert f'"none_of_them":"{words}"' in page  # what the script shows

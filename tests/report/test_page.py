@@ -65,7 +65,7 @@ class Page(HTMLParser):
 def report(
     tmp_path_factory: pytest.TempPathFactory,
     evidence: Evidence,
-    explorer: dict[str, Any],
+    sentences: list[dict[str, Any]],
     validations: list[dict[str, float]],
 ) -> tuple[Path, dict[str, dict[str, Figure]]]:
     """A report of invented evidence, in which some of what comes from data is hostile; and its figures."""
@@ -99,9 +99,10 @@ def report(
         heads_chance={"en": 0.44, "zh": 0.44},
         chance=0.45,
         quads=[("en", "role", [cell] * 4)],
+        sentences=[bad, *sentences[1:]],
     )
     path = tmp_path_factory.mktemp("report") / "report.html"
-    drawn = write_report(path, [run], {"sentences": [bad, *explorer["sentences"][1:]]}, f"The report {HOSTILE}")
+    drawn = write_report(path, [run], f"The report {HOSTILE}")
     return path, drawn
 
 
@@ -147,11 +148,11 @@ def test_text_from_data_is_text(page: Page) -> None:
     assert page.text.count("document.title='owned'") > 5
 
 
-def test_the_explorers_data_are_read_back_as_they_were(page: Page, explorer: dict[str, Any]) -> None:
+def test_the_explorers_data_are_read_back_as_they_were(page: Page, sentences: list[dict[str, Any]]) -> None:
     assert not re.search("[<>&\u2028\u2029]", page.scripts[0])
     stored = json.loads(page.scripts[0])
     assert stored["sentences"][0]["words"][1] == HOSTILE
-    assert stored["sentences"][1:] == explorer["sentences"][1:]
+    assert stored["sentences"][1:] == sentences[1:]
     assert stored["head"] == {"layer": 2, "head": 2, "chosen_on": "dev"}
 
 
@@ -205,7 +206,7 @@ def test_in_a_browser_nothing_hostile_runs_and_nothing_fails(
 def test_no_figure_shows_a_name_that_was_to_be_filled_in(evidence: Evidence) -> None:
     heads = {language: np.full((3, 4), 0.5) for language in evidence.languages}
     sections = run_sections(
-        ReportRun(name="a", evidence=evidence, heads=heads, heads_chance=dict.fromkeys(heads, 0.44)), []
+        ReportRun(name="a", evidence=evidence, heads=heads, heads_chance=dict.fromkeys(heads, 0.44))
     )
     figures = [
         element.figure for section in sections for element in section.elements if isinstance(element, FigureElement)
@@ -219,7 +220,7 @@ def test_compositions_have_a_section_with_every_shortcut_where_there_are_levels(
     evidence: Evidence, level: Level
 ) -> None:
     whole = replace(evidence, levels={"en": {"L1": level, "unseen_names": level}})
-    (section,) = [each for each in run_sections(ReportRun(name="a", evidence=whole), []) if each.name == "levels"]
+    (section,) = [each for each in run_sections(ReportRun(name="a", evidence=whole)) if each.name == "levels"]
     scores, shortcuts = (element for element in section.elements if isinstance(element, TableElement))
     assert scores.rows[0] == [
         "English", "L1, one voice seen", "80", "90.0 [80.0, 95.0]", "85.0", "70.0", "60.0", "boosted trees 52.0", "45.0"
@@ -227,11 +228,11 @@ def test_compositions_have_a_section_with_every_shortcut_where_there_are_levels(
     assert [row[2:] for row in shortcuts.rows[:3]] == [
         ["table of wordings", "50.0"], ["boosted trees", "52.0"], ["model of the rule", "100.0"]
     ]  # fmt: skip
-    assert "levels" not in {each.name for each in run_sections(ReportRun(name="a", evidence=evidence), [])}
+    assert "levels" not in {each.name for each in run_sections(ReportRun(name="a", evidence=evidence))}
 
 
 def test_the_section_on_one_head_names_what_it_carries_and_the_best_other_word(evidence: Evidence) -> None:
-    (section,) = [each for each in run_sections(ReportRun(name="a", evidence=evidence), []) if each.name == "one-head"]
+    (section,) = [each for each in run_sections(ReportRun(name="a", evidence=evidence)) if each.name == "one-head"]
     table, specificity, doses, freed = (element for element in section.elements if isinstance(element, TableElement))
     assert table.rows[0] == [
         "English, set cues", "41.5 [33.1, 49.8]", "2.25 [−0.4, 4.6]", "62.0 [55.0, 70.0]", "180", "58.0 [50.0, 66.0]"
@@ -240,9 +241,7 @@ def test_the_section_on_one_head_names_what_it_carries_and_the_best_other_word(e
     assert doses.rows[0] == ["English, set cues", "10.0", "390", "7.5 [4, 11]", "−0.25 [−1, 0.5]"]
     assert freed.rows[0] == ["English, set cues", "40.0", "10.0", "5.0", "25.0", "20.0"]
     unmeasured = replace(evidence, pronoun_specificity=None)
-    (section,) = [
-        each for each in run_sections(ReportRun(name="a", evidence=unmeasured), []) if each.name == "one-head"
-    ]
+    (section,) = [each for each in run_sections(ReportRun(name="a", evidence=unmeasured)) if each.name == "one-head"]
     assert len([element for element in section.elements if isinstance(element, TableElement)]) == 3
 
 
@@ -251,9 +250,7 @@ OPTIONAL: dict[str, Any] = {each.name: None for each in fields(Evidence) if each
 
 
 def unmeasured(evidence: Evidence) -> set[str]:
-    return {
-        section.name for section in run_sections(ReportRun(name="a", evidence=evidence), []) if not section.elements
-    }
+    return {section.name for section in run_sections(ReportRun(name="a", evidence=evidence)) if not section.elements}
 
 
 def test_parts_that_were_not_measured_are_said_to_be_missing(evidence: Evidence) -> None:
@@ -279,7 +276,7 @@ def test_each_part_may_be_missing_alone(part: str, evidence: Evidence, least_unm
 
 def test_a_report_of_nothing_is_a_report(tmp_path: Path, evidence: Evidence) -> None:
     nothing = replace(evidence, languages={}, strata={}, **OPTIONAL)
-    write_report(tmp_path / "a.html", [ReportRun(name="empty", evidence=nothing)], {"sentences": []}, "Nothing")
+    write_report(tmp_path / "a.html", [ReportRun(name="empty", evidence=nothing)], "Nothing")
     text = Page((tmp_path / "a.html").read_text(encoding="utf-8")).text
     assert text.count("Not measured in this run.") > 10
     assert "No sentences were given." in text
@@ -289,7 +286,7 @@ def test_a_page_links_to_its_translations_and_is_otherwise_in_its_own_language(
     tmp_path: Path, evidence: Evidence
 ) -> None:
     run = ReportRun(name="empty", evidence=replace(evidence, languages={}, strata={}, **OPTIONAL))
-    write_report(tmp_path / "a.html", [run], {"sentences": []}, "Nothing", translations={"zh": "a.zh.html"})
+    write_report(tmp_path / "a.html", [run], "Nothing", translations={"zh": "a.zh.html"})
     page = Page((tmp_path / "a.html").read_text(encoding="utf-8"))
     assert [link for link in page.values("href") if not link.startswith("#")] == ["a.zh.html"]
     assert re.findall(r"[\u4e00-\u9fff]+", page.text) == ["中文"]
@@ -310,9 +307,26 @@ def test_several_runs_are_put_together_with_the_verdict_of_each(evidence: Eviden
     assert (spread_of_one.runs, spread_of_one.measures["task_accuracy"]) == (2, None)  # one number is no spread of two
 
 
+def test_each_of_several_runs_shows_its_own_weights_and_the_explorer_names_the_run_that_it_shows(
+    tmp_path: Path, evidence: Evidence, sentences: list[dict[str, Any]]
+) -> None:
+    def of_run(name: str, share: float) -> ReportRun:
+        entry = {**sentences[0], "antecedents": [[7]]}
+        words = len(entry["words"])
+        weights = np.full((3, 4, words, words), (1 - share) / (words - 1))
+        weights[..., 7] = share
+        return ReportRun(name=name, evidence=evidence, sentences=[{**entry, "maps": {"raw": pack_map(weights)}}])
+
+    write_report(tmp_path / "a.html", [of_run("first", 0.8), of_run("second", 0.4)], "Two runs")
+    html = (tmp_path / "a.html").read_text(encoding="utf-8")
+    assert re.findall(r'class="word antecedent"[^>]*title="[^"]*?(0\.\d\d)', html) == ["0.80", "0.40"]
+    assert html.count('href="#view&amp;s=en-0"') == 1  # the explorer has the first run's maps alone
+    assert "The maps and answers are those of first, the first run." in html
+
+
 def test_two_runs_of_one_name_are_refused(tmp_path: Path, evidence: Evidence) -> None:
     with pytest.raises(UserError, match="a name for each"):
-        write_report(tmp_path / "a.html", [ReportRun(name="a", evidence=evidence)] * 2, {"sentences": []}, "")
+        write_report(tmp_path / "a.html", [ReportRun(name="a", evidence=evidence)] * 2, "")
 
 
 def test_a_map_that_does_not_fit_its_sentence_is_refused(tmp_path: Path) -> None:

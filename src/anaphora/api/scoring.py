@@ -92,7 +92,7 @@ class Scores:
             heads_chance=pictures.development_chance(self.measurement.development, self.evidence.languages),
             chance=mean_chance(self.measurement.development),
         )
-        write_report(written, [run], {"sentences": []}, self.name)
+        write_report(written, [run], self.name)
         return AttentionPage(written)
 
     def _rows(self) -> Iterator[dict[str, Any]]:

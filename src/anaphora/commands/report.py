@@ -32,8 +32,8 @@ from anaphora.data.example import Example
 from anaphora.report.evidence_tables import divergence_rows, every_table
 from anaphora.report.figures import pictures
 from anaphora.report.figures.files import save_figure
-from anaphora.report.page.elements import ReportRun
-from anaphora.report.page.explorer import explorer_data
+from anaphora.report.page.elements import ReportRun, SentenceEntry
+from anaphora.report.page.explorer import explorer_entries
 from anaphora.report.page.sections.all import FIGURES
 from anaphora.report.page.translations import other_pages, page_names, page_suffixes, remove_translation
 from anaphora.report.page.write import write_report
@@ -105,12 +105,14 @@ def write_pages(evidence: Sequence[RunEvidence], settings: Report) -> list[Path]
     """
     for of_run in evidence:
         _write_tables(of_run.folder, of_run.evidence, settings.split)
-    first = evidence[0].headline
     folder = page_folder([of_run.headline.run for of_run in evidence], settings)
     suffixes = page_suffixes(settings.interface_language)
     stem = "report" if settings.split == "test" else f"report_{settings.split}"
     pages = page_names(stem, suffixes)
-    sentences = explorer_data(example_sentences(first, settings.sentences, maps_of_run(first)))
+    sentences = [
+        explorer_entries(example_sentences(headline, settings.sentences, maps_of_run(headline)))
+        for headline in (of_run.headline for of_run in evidence)
+    ]
     apart = _divergences(evidence)
     spreads = compare_runs([of_run.evidence for of_run in evidence]) if len(evidence) > 1 else []
     training = [training_record(of_run.headline.run.directory) for of_run in evidence]
@@ -120,11 +122,11 @@ def write_pages(evidence: Sequence[RunEvidence], settings: Report) -> list[Path]
         translations = other_pages(pages, language)
         with spoken_in(language):
             runs = [
-                report_run(of_run.headline.run.name, of_run.headline, of_run.evidence, record)
-                for of_run, record in zip(evidence, training, strict=True)
+                report_run(of_run.headline.run.name, of_run.headline, of_run.evidence, record, entries)
+                for of_run, record, entries in zip(evidence, training, sentences, strict=True)
             ]
             title = phrase("page", "title", names=names)
-            figures = write_report(folder / page, runs, sentences, title, spreads, apart, translations)
+            figures = write_report(folder / page, runs, title, spreads, apart, translations)
         for name, of_page in figures.items():
             inside = folder / "figures" / (name if len(runs) > 1 else "")
             for figure_name, figure in of_page.items():
@@ -200,8 +202,7 @@ def _write_records_report(
     examples = example_sentences(measurement, len(whole), lambda number: {"raw": whole[number]}, whole.keys())
     write_report(
         folder / "report.html",
-        [report_run(name, measurement, evidence, {})],
-        explorer_data(examples),
+        [report_run(name, measurement, evidence, {}, explorer_entries(examples))],
         phrase("page", "title", names=name),
     )
     write_json(folder / "metrics.json", evidence.to_json())
@@ -238,7 +239,13 @@ def _remove_outdated_figures(folder: Path, pages: Collection[str], drawn: Collec
                     (inside / f"{name}{end}").unlink(missing_ok=True)
 
 
-def report_run(name: str, measurement: Measurement, evidence: Evidence, training: Mapping[str, Any]) -> ReportRun:
+def report_run(
+    name: str,
+    measurement: Measurement,
+    evidence: Evidence,
+    training: Mapping[str, Any],
+    sentences: Sequence[SentenceEntry] = (),
+) -> ReportRun:
     """What the page shows of one run.
 
     Args:
@@ -246,6 +253,7 @@ def report_run(name: str, measurement: Measurement, evidence: Evidence, training
         measurement: every head's scores and rows.
         evidence: what is known of the chosen head.
         training: the run's training.json, for its validations.
+        sentences: the explorer's entries, with the maps of this run.
     """
     quads = [
         (language, kind, pictures.quad_cells(records, measurement.head))
@@ -261,6 +269,7 @@ def report_run(name: str, measurement: Measurement, evidence: Evidence, training
         heads_chance=pictures.development_chance(measurement.development, evidence.languages),
         chance=mean_chance(measurement.development),
         quads=quads,
+        sentences=sentences,
     )
 
 

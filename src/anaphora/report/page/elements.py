@@ -29,6 +29,7 @@ class ReportRun:
         heads_chance: language -> the mean share of candidates that are right there.
         chance: the same over all languages of the development split.
         quads: language, kind of cue and four cells of each quad to show.
+        sentences: entries of the explorer, with this run's maps and answers.
     """
 
     name: str
@@ -38,6 +39,7 @@ class ReportRun:
     heads_chance: Mapping[str, float] = field(default_factory=dict)
     chance: float | None = None
     quads: Sequence[tuple[str, str, Sequence[QuadCell]]] = ()
+    sentences: Sequence[SentenceEntry] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +50,6 @@ class FigureElement:
     name: str
     figure: Figure
     alt: str
-    caption: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,10 +112,10 @@ class ShadedWord:
 
 @dataclass(frozen=True)
 class ShadedSentence:
-    """A sentence with the pronoun's row of the chosen head."""
+    """A sentence with the pronoun's row of the chosen head; `identity` is its entry in the page's explorer, if any."""
 
     language: str
-    identity: str
+    identity: str | None
     words: Sequence[ShadedWord]
     factors: str
     answer: str

@@ -18,15 +18,22 @@ if TYPE_CHECKING:
     from anaphora.analysis.evidence.exhibits import ExampleSentence
 
 
-def explorer_data(examples: Sequence[ExampleSentence]) -> dict[str, Any]:
-    """What `page.write_report` takes as its explorer."""
+def explorer_entries(examples: Sequence[ExampleSentence]) -> list[dict[str, Any]]:
+    """The sentences of one run as the explorer shows them.
+
+    Returns:
+        An entry a sentence: {"id", "text", "language", "kind", "type", "words", "pronoun", "antecedents",
+        "distractors", "special", "answer", "right", "head_right", "maps": {name: {"shape": [L, H or 1, W, W], "data":
+        base64 of uint8}}}; W words, indices count words, a candidate is the list of its words. The answer is the
+        candidate's text, "" for none of them, or None where nothing was answered.
+    """
     counts: dict[str, int] = {}
     sentences = []
     for sentence in examples:
         language = sentence.record.example.language
         counts[language] = counts.get(language, 0) + 1
         sentences.append(_sentence_entry(sentence, f"{language}-{counts[language]}"))
-    return {"sentences": sentences}
+    return sentences
 
 
 def _sentence_entry(sentence: ExampleSentence, name: str) -> dict[str, Any]:

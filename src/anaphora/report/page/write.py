@@ -48,7 +48,6 @@ _COMPRESS_FROM_BYTES = 1_000_000
 def write_report(
     path: Path,
     runs: Sequence[ReportRun],
-    explorer: Mapping[str, Any],
     title: str,
     spreads: Sequence[GroupSpread] = (),
     divergences: Sequence[RowDivergence] = (),
@@ -58,11 +57,7 @@ def write_report(
 
     Args:
         path: of the file.
-        runs: the first is the one whose head the explorer opens with.
-        explorer: {"sentences": [{"id", "text", "language", "kind", "type", "words", "pronoun", "antecedents",
-            "distractors", "special", "answer", "right", "head_right", "maps": {name: {"shape": [L, H or 1, W, W],
-            "data": base64 of uint8}}}]}; W words, indices count words, a candidate is the list of its words. The answer
-            is the candidate's text, "" for none of them, or None where nothing was answered.
+        runs: the explorer shows the sentences of the first.
         title: of the page.
         spreads: of every measure over the runs.
         divergences: how far the runs' rows are apart.
@@ -77,10 +72,11 @@ def write_report(
     names = [run.name for run in runs]
     if not runs or len(set(names)) < len(names):
         raise UserError(f"a report needs at least one run and a name for each, got {names}")
-    sentences = explorer.get("sentences") or []
-    for sentence in sentences:
-        _check_sentence(sentence)
-    chapters = [run_sections(run, sentences) for run in runs]
+    for run in runs:
+        for sentence in run.sentences:
+            _check_sentence(sentence)
+    first = runs[0]
+    chapters = [run_sections(run, explored=run is first) for run in runs]
     figures = {run.name: figures_of(chapter) for run, chapter in zip(runs, chapters, strict=True)}
     pictures = {
         (number, name): inline_svg(figure, f"r{number}-{name}-")
@@ -97,11 +93,11 @@ def write_report(
         together=comparison_section(runs, spreads, divergences) if len(runs) > 1 else None,
         pictures=pictures,
         glossary=glossary(),
-        sentences=len(sentences),
+        sentences=len(first.sentences),
         explorer_phrases=labels("explorer"),
         kinds=labels("kinds"),
         explorer=script_json(
-            {"sentences": sentences, "head": to_json(runs[0].evidence.head), **explorer_words(), **weight_colours()}
+            {"sentences": first.sentences, "head": to_json(first.evidence.head), **explorer_words(), **weight_colours()}
         ),
         style=read_asset("report.css"),
         script=read_asset("report.js"),

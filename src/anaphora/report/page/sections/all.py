@@ -6,11 +6,9 @@ says that it was not measured.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from anaphora.analysis.scores.cells import KINDS
 from anaphora.base.language import LANGUAGES
-from anaphora.report.page.elements import ReportRun, Section, SentenceEntry
+from anaphora.report.page.elements import ReportRun, Section
 from anaphora.report.page.sections.causal import (
     ablation_section,
     controls_section,
@@ -40,12 +38,12 @@ FIGURES = (
 """The names of all figures that a report can have: by them those of an earlier one are known."""
 
 
-def run_sections(run: ReportRun, sentences: Sequence[SentenceEntry]) -> list[Section]:
+def run_sections(run: ReportRun, *, explored: bool = True) -> list[Section]:
     """The sections of one run in the order of the argument.
 
     Args:
         run: what is known of the run.
-        sentences: the explorer's; examples are taken from them.
+        explored: whether the page's explorer shows its sentences, so that examples lead there.
     """
     evidence = run.evidence
     return [
@@ -66,7 +64,7 @@ def run_sections(run: ReportRun, sentences: Sequence[SentenceEntry]) -> list[Sec
         roles_section(evidence),
         maps_section(evidence),
         factors_section(evidence),
-        examples_section(evidence, sentences),
+        examples_section(run, explored),
     ]
 
 

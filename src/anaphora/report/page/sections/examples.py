@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-import numpy as np
 from matplotlib.colors import to_hex
 
-from anaphora.analysis.evidence.schema.evidence import Evidence
 from anaphora.analysis.scores.heads import Head
 from anaphora.report.figures import style
 from anaphora.report.numbers import NOT_MEASURED
 from anaphora.report.page.elements import (
     PageElement,
+    ReportRun,
     Section,
     SentenceEntry,
     SentencesElement,
@@ -35,24 +32,24 @@ _MOST = 2
 """Sentences of each sort and language."""
 
 
-def examples_section(evidence: Evidence, sentences: Sequence[SentenceEntry]) -> Section:
-    """Sentences with the row of the chosen head, right and wrong in turn."""
+def examples_section(run: ReportRun, explored: bool) -> Section:
+    """Sentences with the row of the run's chosen head, right and wrong in turn; with links where they are explored."""
     elements: list[PageElement] = []
-    languages = dict.fromkeys(sentence["language"] for sentence in sentences)
+    languages = dict.fromkeys(sentence["language"] for sentence in run.sentences)
     for sort, (right, points) in _SORTS.items():
         chosen = [
             sentence
             for language in languages
             for sentence in [
                 entry
-                for entry in sentences
+                for entry in run.sentences
                 if entry["language"] == language
                 and entry.get("right") is right
                 and bool(entry.get("head_right")) == points
             ][:_MOST]
         ]
         if chosen:
-            shaded = [_shaded_sentence(sentence, evidence.head.position) for sentence in chosen]
+            shaded = [_shaded_sentence(sentence, run.evidence.head.position, explored) for sentence in chosen]
             elements.append(SentencesElement(title=phrase("examples", sort), sentences=shaded))
     return Section(
         name="examples",
@@ -63,14 +60,9 @@ def examples_section(evidence: Evidence, sentences: Sequence[SentenceEntry]) -> 
     )
 
 
-def _shaded_sentence(sentence: SentenceEntry, head: Head) -> ShadedSentence:
-    weights = unpack_map(sentence["maps"]["raw"]) if "raw" in sentence["maps"] else None
+def _shaded_sentence(sentence: SentenceEntry, head: Head, explored: bool) -> ShadedSentence:
     words, pronoun = sentence["words"], sentence["pronoun"]
-    row = (
-        np.zeros(len(words))
-        if weights is None
-        else weights[min(head.layer, len(weights) - 1)][head.head % weights.shape[1]][pronoun]
-    )
+    row = unpack_map(sentence["maps"]["raw"])[head.layer, head.head, pronoun]
     roles = {word: "other" for entry in sentence["distractors"] for word in entry}
     roles |= {word: "antecedent" for entry in sentence["antecedents"] for word in entry}
     roles[pronoun] = "pronoun"
@@ -82,7 +74,8 @@ def _shaded_sentence(sentence: SentenceEntry, head: Head) -> ShadedSentence:
         share = f"{weight:.2f}" if weight >= 0.015 else ""
         shaded.append(ShadedWord(word, to_hex(paint), style.text_colour_on(paint), roles.get(number, ""), share))
     factors = " · ".join(label("factor_values", str(sentence[name])) for name in ("kind", "type") if sentence.get(name))
-    return ShadedSentence(sentence["language"], sentence["id"], shaded, factors, _answer_text(sentence.get("answer")))
+    identity = sentence["id"] if explored else None
+    return ShadedSentence(sentence["language"], identity, shaded, factors, _answer_text(sentence.get("answer")))
 
 
 def _answer_text(answer: str | None) -> str:
