@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from html.parser import HTMLParser
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -210,13 +211,17 @@ def test_the_page_of_progress_is_in_the_language_of_the_interface(tmp_path: Path
     (jobs[1].directory / FAILURE_FILE).write_text('{"error": "split (test) holds no items"}')
     progress = StudyProgress(both, jobs, Query(("scores",), "test", None))
     progress.begin(jobs[0])
-    for over in (False, True):
-        progress.write_page(over)
+    for write, results in (
+        (progress.write_page, False),
+        (partial(progress.write_last_page, stopped=False), True),
+        (partial(progress.write_last_page, stopped=True), False),
+    ):
+        write()
         page = (root / "progress.zh.html").read_text(encoding="utf-8")
         text = "".join(PageText(page, "zh").texts)
         assert english_words([text]) == set()
-        assert ("study.zh.html" in text) is over
+        assert ("study.zh.html" in text) is results
     assert "单头，种子 1：split（test）里没有样例" in text
-    assert "one, seed 1: split (test) holds no items" in progress.page.read_text(encoding="utf-8")
+    assert "one, seed 1: split (test) holds no items" in (root / "progress.html").read_text(encoding="utf-8")
     StudyProgress(replace(both, interface_language="zh"), jobs, Query(("scores",), "test", None))
     assert [path.name for path in root.glob("progress*")] == ["progress.html"]

@@ -64,6 +64,10 @@ def finish(job: Job) -> None:
     (job.directory / MEASURED_FILE).write_text(json.dumps(content))
 
 
+def page_text(plan: StudyPlan) -> str:
+    return (Path(plan.output) / plan.name / "progress.html").read_text(encoding="utf-8")
+
+
 class QueuedJob:
     """A job that was submitted; it ends at the second look, having done what its run's seed stands for."""
 
@@ -127,7 +131,7 @@ def test_a_job_that_the_cluster_ends_is_a_failure_with_its_state_and_the_others_
     assert [record.status for record in records] == ["finished", "failed", "finished"]
     assert records[1].error == "job 7_1 (OUT_OF_MEMORY) left no result; logs/7_1.err"
     assert "2 of 3  base, seed 1: failed: job 7_1 (OUT_OF_MEMORY)" in capsys.readouterr().out
-    page = progress.page.read_text(encoding="utf-8")
+    page = page_text(plan)
     assert "base, seed 1: job 7_1 (OUT_OF_MEMORY) left no result" in page and "2 of 3" in page
 
 
@@ -227,16 +231,46 @@ def test_the_page_shows_what_runs_and_is_loaded_again_until_it_is_written_for_th
     progress = StudyProgress(plan, jobs, QUERY)
     progress.begin(jobs[0])
     progress.update_page()  # written a moment ago
-    assert "running for" not in progress.page.read_text(encoding="utf-8")
+    assert "running for" not in page_text(plan)
     monkeypatch.setattr(progress, "_page_written", -math.inf)
     progress.update_page()
-    page = progress.page.read_text(encoding="utf-8")
+    page = page_text(plan)
     assert "running for 0 s" in page and "0 of 120" in page and 'http-equiv="refresh"' in page
     finish(jobs[0])
     progress.end(jobs[0])
-    progress.write_page(over=True)
-    page = progress.page.read_text(encoding="utf-8")
+    progress.write_last_page(stopped=False)
+    page = page_text(plan)
     assert "running for" not in page and "120 of 120" in page and 'http-equiv="refresh"' not in page
+    assert "Results are in study.html" in page
+
+
+def test_the_page_of_a_study_that_was_stopped_shows_no_run_at_work_and_promises_no_results(
+    plan: StudyPlan, jobs: list[Job]
+) -> None:
+    progress = StudyProgress(plan, jobs, QUERY)
+    progress.begin(jobs[0])
+    progress.write_last_page(stopped=True)
+    page = page_text(plan)
+    assert "stopped before all runs had ended" in page and "study.html" not in page
+    assert "running for" not in page and 'http-equiv="refresh"' not in page
+
+
+def test_time_left_counts_no_more_processes_than_there_are_runs_and_what_checkpoints_hold_is_done(
+    plan: StudyPlan, jobs: list[Job], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seconds = [0.0]
+    monkeypatch.setattr("anaphora.studies.jobs.progress.time.perf_counter", lambda: seconds[0])
+    done = {jobs[2].directory: 30}
+    monkeypatch.setattr(
+        "anaphora.studies.jobs.progress.checkpoint_step", lambda files: done.get(files.weights.parent, 0)
+    )
+    progress = StudyProgress(replace(plan, side_by_side=64), jobs, QUERY)
+    assert progress.steps_left == 330
+    progress.begin(jobs[0])
+    seconds[0] = 120.0
+    finish(jobs[0])
+    progress.end(jobs[0])
+    assert progress._seconds_left() == pytest.approx(105)  # 210 steps at one a second, by two processes
 
 
 def test_every_setting_of_a_job_reaches_the_cluster(plan: StudyPlan) -> None:

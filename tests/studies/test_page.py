@@ -44,11 +44,23 @@ def test_the_page_needs_nothing_and_answers_question_verdict_and_runs(tmp_path: 
         "Does it?",
         "It does.",
         "It holds: 1 of 1 conditions",
+        '<span class="light yes">',
         "failed: it broke",
         "bilinear + one",
         "~30.0",
     ):
         assert sentence in page, sentence
+
+
+@pytest.mark.parametrize(("language", "words"), [("en", "Open"), ("zh", "未定")])
+def test_a_verdict_that_is_open_is_not_said_to_lack_controls(language: str, words: str, tmp_path: Path) -> None:
+    result = study(rules=[rule(measure="candidate_accuracy", cell="bilinear+one", at_least=0.1)])
+    with spoken_in(language):
+        write_study_page(tmp_path / "study.html", result, {})
+    page = (tmp_path / "study.html").read_text(encoding="utf-8")
+    (light,) = re.findall(r'<span class="light open">(.*?)</span>', page, re.DOTALL)
+    assert light.split()[-1] == words
+    assert not re.search("not yet controlled|尚无对照", page)
 
 
 def test_a_study_of_which_nothing_has_run_still_has_a_page(tmp_path: Path) -> None:

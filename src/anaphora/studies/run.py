@@ -109,8 +109,10 @@ def run_jobs(plan: StudyPlan, jobs: Sequence[Job], query: Query) -> None:
             run_in_processes(jobs, query, plan, logs, progress)
         else:
             _run_in_this_process(jobs, query, plan, progress)
-    finally:
-        progress.write_page(over=True)
+    except BaseException:
+        progress.write_last_page(stopped=True)
+        raise
+    progress.write_last_page(stopped=False)
 
 
 def _run_in_this_process(jobs: Sequence[Job], query: Query, plan: StudyPlan, progress: StudyProgress) -> None:

@@ -121,11 +121,11 @@ def verdict(plan: StudyPlan, groups_of: Mapping[str, Groups]) -> StudyVerdict:
     rows = []
     for rule in plan.rules:
         sides = _rule_sides(rule, groups_of)
-        spreads = {language: _spread(_rule_values(plan, rule, groups)) for language, groups in sides.items()}
-        checks = [
-            _is_satisfied(plan, rule, sides[language]) if language in sides else None
-            for language in rule.languages or sides
-        ]
+        languages = rule.languages or list(sides)
+        spreads = {
+            language: _spread(_rule_values(plan, rule, sides[language])) for language in languages if language in sides
+        }
+        checks = [_is_satisfied(plan, rule, sides[language]) if language in sides else None for language in languages]
         passed = False if False in checks else None if not checks or None in checks else True
         fields = asdict(rule) | {"languages": tuple(rule.languages)}
         rows.append(RuleOutcome(**fields, needed=rule_condition(rule), passed=passed, spreads=spreads))

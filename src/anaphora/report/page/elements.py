@@ -77,10 +77,11 @@ class RuleResult:
 
 @dataclass(frozen=True)
 class GroupVerdict:
-    """The verdict on one language and kind of cue."""
+    """A verdict in words and as a sign ("yes", "no", "open") on a language and kind of cue; on all with the label ""."""
 
     label: str
     verdict: str
+    sign: str
     numbers: Sequence[str]
     rules: Sequence[RuleResult]
 

@@ -42,10 +42,7 @@ class StudyProgress:
     The time left is that of the steps of training left, at the pace of the runs that were trained from their start.
 
     Attributes:
-        page: the file that shows every run: waiting, running, finished, or failed with its reason; of pages in both
-            languages the English one.
         ended: how many runs have ended, failed ones among them.
-        steps_left: of the runs that are still to be trained.
     """
 
     def __init__(self, plan: StudyPlan, jobs: Sequence[Job], query: Query) -> None:
@@ -53,14 +50,12 @@ class StudyProgress:
         self._folder = Path(plan.output) / plan.name
         self._suffixes = page_suffixes(plan.interface_language)
         self._pages = page_names(PAGE, self._suffixes)
-        self.page = self._folder / next(iter(self._pages.values()))
         self.ended = 0
         self.timed_steps, self.timed_seconds = 0, 0.0
         self.begun = time.perf_counter()
         self._records = {job.directory: self._read_record(job) for job in jobs}
         to_train = [job for job in jobs if self._is_to_train(job)]
-        self.steps_left = sum(job.config.steps for job in to_train)
-        self._to_train = {job.directory for job in to_train}
+        self._steps_left = {job.directory: job.config.steps - self._steps_done(job) for job in to_train}
         # Not asked when a run is seen to have begun: on a cluster it has then been at work for a while.
         self._from_start = {job.directory for job in to_train if not RunFiles(job.directory).config.exists()}
         self._running: dict[Path, float] = {}  # since when
@@ -73,6 +68,11 @@ class StudyProgress:
         self.write_page()
         if len(self._pages) == 1:
             remove_translation(self._folder, PAGE)
+
+    @property
+    def steps_left(self) -> int:
+        """Of the runs that are still to be trained, from their last checkpoints."""
+        return sum(self._steps_left.values())
 
     def begin(self, job: Job) -> None:
         """A run begins, or is seen to have begun."""
@@ -96,15 +96,14 @@ class StudyProgress:
             record = self._read_record(job)
         self._records[job.directory] = record
         self.ended += 1
-        if job.directory in self._to_train:
-            self.steps_left -= job.config.steps
+        self._steps_left.pop(job.directory, None)
         first = False
         if begun is not None and job.directory in self._from_start and record.status == "finished":
             first = not self.timed_steps
             self.timed_steps += job.config.steps
             self.timed_seconds += seconds
         left = self._seconds_left()
-        self._print_end(job, record, seconds, left if self.steps_left else None)
+        self._print_end(job, record, seconds, left if self._steps_left else None)
         self.write_page()
         if first and left is not None and self.plan.minutes is not None:
             self._stop_in_time(left)
@@ -114,18 +113,30 @@ class StudyProgress:
         if time.perf_counter() - self._page_written >= PAGE_SECONDS:
             self.write_page()
 
-    def write_page(self, over: bool = False) -> None:
-        """Write the page, in both languages where both are asked for.
+    def write_page(self) -> None:
+        """Write the page, in both languages where both are asked for."""
+        self._write_page(None)
+
+    def write_last_page(self, *, stopped: bool) -> None:
+        """Write the page for the last time, so that a browser need not load it again.
 
         Args:
-            over: for the last time, so that a browser need not load it again.
+            stopped: before every run had ended; runs on this machine then go on no longer.
         """
+        if stopped and self.plan.executor != "slurm":
+            self._records |= {
+                job.directory: self._read_record(job) for job in self.jobs if job.directory in self._running
+            }
+            self._running.clear()
+        self._write_page("stopped" if stopped else "over")
+
+    def _write_page(self, end: str | None) -> None:
         for language, name in self._pages.items():
             with spoken_in(language):
-                write_text(self._folder / name, self._html(over))
+                write_text(self._folder / name, self._html(end))
         self._page_written = time.perf_counter()
 
-    def _html(self, over: bool) -> str:
+    def _html(self, end: str | None) -> str:
         language = spoken_language()
         left = self._seconds_left()
         failed = [job for job in self.jobs if self._record(job).status == "failed"]
@@ -135,7 +146,7 @@ class StudyProgress:
             title=phrase("study_progress", "title", study=self.plan.name),
             translations=other_pages(self._pages, language),
             lead=own_words(self.plan.question, self.plan.question_zh),
-            opening=phrase("study_progress", "over", page=results) if over else None,
+            opening=phrase("study_progress", end, page=results) if end else None,
             facts=[
                 (phrase("study_progress", "finished"),
                  phrase("study", "count_of", count=finished, all=len(self.jobs))),
@@ -160,7 +171,7 @@ class StudyProgress:
                 ),
             ],
             pictures={},
-            refresh=None if over else round(PAGE_SECONDS),
+            refresh=None if end else round(PAGE_SECONDS),
             style=read_asset("report.css"),
             font_mark=font_placeholder(),  # stays empty: fonts are not worth their time on a page of minutes
         )  # fmt: skip
@@ -234,7 +245,8 @@ class StudyProgress:
     def _seconds_left(self) -> float | None:
         if not self.timed_steps:
             return None
-        return self.steps_left * self.timed_seconds / self.timed_steps / self.plan.side_by_side
+        at_a_time = max(min(self.plan.side_by_side, len(self._steps_left)), 1)
+        return self.steps_left * self.timed_seconds / self.timed_steps / at_a_time
 
     def _stop_in_time(self, left: float) -> None:
         whole = (time.perf_counter() - self.begun + left) / 60

@@ -54,8 +54,7 @@ from anaphora.studies.schema import GroupSummary, RuleOutcome, Study
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-VERDICT_SIGNS = {"holds": "supported", "not so": "not supported", "open": "not yet controlled"}
-"""The verdicts of a study, each with the sign of the report that it shares."""
+_SIGNS = {"holds": "yes", "not so": "no", "open": "open"}
 _ITEMS = ("set", "role", "all")
 """Groups whose interactions are shown."""
 
@@ -243,7 +242,7 @@ def verdict_elements(study: Study) -> Iterator[PageElement]:
     verdict = study.verdict.verdict
     yield VerdictElement(
         columns=[],
-        rows=[GroupVerdict(phrase("study_verdicts", verdict), VERDICT_SIGNS[verdict], [], rules)],
+        rows=[GroupVerdict("", phrase("study_verdicts", verdict), _SIGNS[verdict], [], rules)],
         rule_columns=[
             *(phrase("study_columns", name) for name in ("cell", "condition")),
             *(phrase("columns", name) for name in ("measured", "needed", "result")),

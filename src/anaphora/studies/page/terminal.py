@@ -43,7 +43,7 @@ def terminal_report(study: Study) -> Iterator[Table | str]:
         values = [value_in(language, _judged_value(row, spread)) for language, spread in row.spreads.items()]
         yield phrase(
             "study_terminal",
-            {True: "holds", False: "fails", None: "not_measured"}[row.passed],
+            {True: "holds", False: "fails", None: "not_checked"}[row.passed],
             statement=own_words(row.statement, row.statement_zh),
             measured=phrase("joined", "comma").join(values) or NOT_MEASURED,
             needed=condition_text(row.needed),

@@ -13,6 +13,7 @@ from anaphora.report.page.elements import GroupVerdict, NoteElement, PageElement
 from anaphora.report.wording import label, phrase, translated
 
 _COLUMNS = ("candidate", "chance", "knockout", "flipped")
+_SIGNS = {"supported": "yes", "not supported": "no", "not yet controlled": "open"}
 _HEAD_COLUMNS = ("candidate", "chance", "antecedent_edge", "flipped_by_head")
 
 
@@ -59,7 +60,8 @@ def _group_verdicts(
     return [
         GroupVerdict(
             phrase("joined", "of_group", group=group.label, text=scope),
-            group.cell.verdict,
+            label("verdicts", group.cell.verdict),
+            _SIGNS[group.cell.verdict],
             [
                 *_score_numbers(in_group(evidence.scores, group.language, group.kind)),
                 *causal_numbers(in_group(evidence.causal_cells, group.language, group.kind)),
