@@ -245,6 +245,23 @@ def test_the_section_on_one_head_names_what_it_carries_and_the_best_other_word(e
     assert len([element for element in section.elements if isinstance(element, TableElement)]) == 3
 
 
+def test_the_section_on_heads_claims_a_choice_on_other_sentences_only_where_there_was_one(evidence: Evidence) -> None:
+    def explanation(of: Evidence) -> str:
+        (section,) = [each for each in run_sections(ReportRun(name="a", evidence=of)) if each.name == "heads"]
+        return section.explanation
+
+    claim = "all other numbers come from sentences that had no part in the choice"
+    assert claim in explanation(evidence)
+    for other in (replace(evidence, split="dev"), replace(evidence, head=replace(evidence.head, chosen_on="named"))):
+        assert claim not in explanation(other) and "nothing here is a test of it" in explanation(other)
+
+
+def test_a_short_training_takes_a_part_of_a_minute(evidence: Evidence) -> None:
+    for seconds, text in ((20.0, "0.3 min"), (900.0, "15 min")):
+        facts = dict(run_facts(ReportRun(name="a", evidence=replace(evidence, train_seconds=seconds))))
+        assert facts["training"] == text
+
+
 OPTIONAL: dict[str, Any] = {each.name: None for each in fields(Evidence) if each.default is None}
 """The parts that need not have been measured."""
 

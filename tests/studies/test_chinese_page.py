@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from html.parser import HTMLParser
 from functools import partial
+from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest

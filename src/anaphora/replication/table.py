@@ -58,7 +58,7 @@ def build_metrics(
     tables = {
         which: {
             name: [
-                _cell_statistics(stacked[which, name][:, :, layer], templates)
+                _cell_statistics(stacked[which, name][:, :, layer], templates, (-1, 1))
                 for layer in range(stacked[which, name].shape[2])
             ]
             for name in MAPS
@@ -66,7 +66,7 @@ def build_metrics(
         for which in TOKEN_SETS
     }
     over_raw = {
-        name: _cell_statistics(stacked["all", name][:, :, -1] - stacked["all", "raw"][:, :, -1], templates)
+        name: _cell_statistics(stacked["all", name][:, :, -1] - stacked["all", "raw"][:, :, -1], templates, (-2, 2))
         for name in MAPS
         if name != "raw"
     }
@@ -89,9 +89,9 @@ def build_metrics(
     }
 
 
-def _cell_statistics(values: Floats, templates: Sequence[str]) -> dict[str, Any]:
-    """(seeds, items) -> mean, standard deviation, interval and each seed's mean."""
-    interval = cluster_interval(values.mean(axis=0), templates, bounds=(-1, 1))
+def _cell_statistics(values: Floats, templates: Sequence[str], bounds: tuple[float, float]) -> dict[str, Any]:
+    """(seeds, items) -> mean, standard deviation, interval within the bounds of the values, and each seed's mean."""
+    interval = cluster_interval(values.mean(axis=0), templates, bounds=bounds)
     return {
         "mean": _rounded(values.mean()),
         "deviation": _rounded(values.std()),

@@ -212,7 +212,8 @@ def _patching_of_head(alone: HeadLevel | None) -> VerdictRow:
     least = RULES["head"]["flipped_at_least"]
     return VerdictRow(
         rule="attention-pattern patching",
-        question="Does the answer follow when the head's row is replaced by that of the minimal pair's other sentence?",
+        question="Does the answer follow when the head's row is replaced by that of the minimal pair's other sentence, "
+        "aligned word by word?",
         value=flipped,
         interval=ends,
         needed=f"at least {100 * least:g} % of right answers",

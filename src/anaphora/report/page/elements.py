@@ -77,7 +77,7 @@ class RuleResult:
 
 @dataclass(frozen=True)
 class GroupVerdict:
-    """A verdict in words and as a sign ("yes", "no", "open") on a language and kind of cue; on all with the label ""."""
+    """The verdict on one language and kind of cue, or on all with the label ""; its sign is "yes", "no" or "open"."""
 
     label: str
     verdict: str

@@ -99,7 +99,7 @@ class PatternPatching:
     """The pronoun's rows replaced by those of the other sentence of its minimal pair.
 
     Attributes:
-        pairs: minimal pairs of equally many tokens that differ in one word.
+        pairs: items whose minimal pair has equally many tokens and differs in one word.
         skipped: the others.
         aligned: all of them, whatever their lengths.
     """
@@ -158,7 +158,7 @@ class HeadLevel:
     Attributes:
         antecedent_points: of task accuracy lost when nothing is taken along its edge from pronoun to antecedent.
         other_edges_points: lost when nothing is taken along all its other edges from the pronoun together.
-        pairs: minimal pairs of which both sentences are answered rightly, of any lengths.
+        pairs: items of minimal pairs, of any lengths, of which both sentences are answered rightly.
         patch_flips: the share of their answers that follow the other sentence's row.
         exchange_items: items that are answered rightly and have a distractor.
         exchange_flips: the share of their answers that become the distractor when it and the antecedent take each

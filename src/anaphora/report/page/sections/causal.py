@@ -157,7 +157,7 @@ def patching_section(cells: Groups[CausalCell]) -> Section:
             ]
         )
         flipped_by = [phrase("columns", "flipped_by", heads=heads) for heads in labels("patched").values()]
-        columns = ["", *column_names("pairs", "left_out"), *flipped_by]
+        columns = ["", *column_names("patched", "left_out"), *flipped_by]
         elements = [
             FigureElement(name="pattern_patching", figure=figure, alt=summary),
             TableElement(title=phrase("page", "numbers"), columns=columns, rows=rows, folded=True),

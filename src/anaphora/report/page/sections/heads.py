@@ -50,11 +50,12 @@ def heads_section(run: ReportRun) -> Section:
         elements.append(FigureElement(name=f"heads_{language}", figure=figure, alt=summary))
     if evidence.heads_on_development and evidence.protocol:
         p, alpha = evidence.heads_on_development.p, evidence.protocol.alpha
-        listed = [f"{layer}-{head}" for layer, row in enumerate(p) for head, value in enumerate(row) if value < alpha]
+        listed = [f"{layer}.{head}" for layer, row in enumerate(p) for head, value in enumerate(row) if value < alpha]
         names, count = ", ".join(listed) or phrase("heads", "none"), sum(map(len, p))
         elements.append(NoteElement(text=phrase("heads", "significant", alpha=alpha, count=count, heads=names)))
+    explanation = "explanation" if evidence.is_of_held_out_items else "explanation_not_held_out"
     return Section(
-        name="heads", title=phrase("heads", "title"), explanation=phrase("heads", "explanation"), elements=elements
+        name="heads", title=phrase("heads", "title"), explanation=phrase("heads", explanation), elements=elements
     )
 
 

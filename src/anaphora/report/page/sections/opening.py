@@ -79,6 +79,8 @@ def run_facts(run: ReportRun) -> list[tuple[str, str]]:
             choice=label("head_choices", evidence.head.chosen_on),
         ),
         "untrained_models": evidence.untrained_models,
-        "training": phrase("facts", "minutes", minutes=f"{seconds / 60:.0f}") if seconds else None,
+        "training": phrase("facts", "minutes", minutes=f"{seconds / 60:.{0 if seconds >= 600 else 1}f}")
+        if seconds
+        else None,
     }
     return [(phrase("facts", name), str(value)) for name, value in facts.items() if value is not None]
