@@ -37,7 +37,7 @@ def metrics(
 
 
 def printed(selections: Any) -> str:
-    console = Console(file=io.StringIO(), width=antecedents.TABLE_WIDTH)
+    console = Console(file=io.StringIO(), width=140)
     for line in terminal_tables(selections):
         console.print(line)
     assert isinstance(console.file, io.StringIO)

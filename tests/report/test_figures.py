@@ -69,10 +69,8 @@ GALLERY: dict[str, Callable[[], Figure]] = {
     "grid, 3 x 2": lambda: heads.head_grid_figure(
         grid(3, 2), 0.45, (2, 0), "Candidate accuracy of every head, development"
     ),
-    "grid, 6 x 12": lambda: heads.head_grid_figure(grid(6, 12), 0.02, (4, 7), "", label="准确率"),
-    "grid, 12 x 12 with intervals": lambda: heads.head_grid_figure(
-        grid(12, 12), 0.5, (11, 11), "", intervals=np.stack([grid(12, 12)] * 2, axis=-1)
-    ),
+    "grid, 6 x 12": lambda: heads.head_grid_figure(grid(6, 12), 0.02, (4, 7), ""),
+    "grid, 12 x 12": lambda: heads.head_grid_figure(grid(12, 12), 0.5, (11, 11), ""),
     "grid, 1 x 1": lambda: heads.head_grid_figure([[0.97]], 0.5, (0, 0), "One"),
     "quad": lambda: maps.quad_figure([cell(CHINESE, 3, 9, 3), cell(CHINESE, 9, 3, 9)] * 2, "因果"),
     "quad, 3 x 3": lambda: maps.quad_figure([cell(ENGLISH, 7, 10, 10)] * 9),

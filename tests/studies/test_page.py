@@ -35,6 +35,11 @@ def nothing_is_cut(figure: Figure) -> bool:
     return all(box.x0 >= -1 and box.y0 >= -1 and box.x1 <= edge.x1 + 1 and box.y1 <= edge.y1 + 1 for box in boxes)
 
 
+def index_text(folder: Path) -> str:
+    write_study_index(folder, {"en": "index.html"})
+    return (folder / "index.html").read_text(encoding="utf-8")
+
+
 def test_the_page_needs_nothing_and_answers_question_verdict_and_runs(tmp_path: Path) -> None:
     result = study(rules=[rule(measure="candidate_accuracy", at_least=0.9)])
     write_study_page(tmp_path / "study.html", result, draw_study_figures(result))
@@ -78,7 +83,7 @@ def test_the_index_has_every_study_with_its_verdict_and_the_figures_of_its_condi
     empty = summarise(plan(name="empty", question="Who knows?", seeds=[0]), cells(), not_begun())
     for result in (study(rules=[rule(at_least=0.9)]), curve, empty):
         write_json(tmp_path / result.name / "study.json", result.to_json())
-    page = write_study_index(tmp_path).read_text(encoding="utf-8")
+    page = index_text(tmp_path)
     assert page.index("Does it grow?") < page.index("Who knows?") < page.index("Does it?")
     for sentence in ("It holds: 1 of 1 conditions", "Not so: 0 of 1", "Nothing has been measured yet."):
         assert sentence in page, sentence
@@ -93,7 +98,7 @@ def test_studies_of_one_name_in_two_folders_have_their_own_figures_and_places(tm
     )
     for folder, result in (("invented", study(rules=[rule(at_least=0.9)])), ("invented (copy)", other)):
         write_json(tmp_path / folder / "study.json", result.to_json())
-    page = write_study_index(tmp_path).read_text(encoding="utf-8")
+    page = index_text(tmp_path)
     ids = re.findall(r' id="([^"]*)"', page)
     assert len(ids) == len(set(ids)) and {"r0-invented", "r0-invented_20__28_copy_29_"} <= set(ids)
     drawn = re.findall(r"<figure.*?</figure>", page, re.DOTALL)
@@ -243,7 +248,7 @@ def test_the_index_shows_a_condition_without_baseline_and_values(tmp_path: Path)
     result = study(rules=[rule(at_least=0.9)])
     result.verdict.rules[0].spreads["zh"] = None
     write_json(tmp_path / "invented" / "study.json", result.to_json())
-    page = write_study_index(tmp_path).read_text(encoding="utf-8")
+    page = index_text(tmp_path)
     assert "Chinese –" in page and "English 0.990 (0.990 to 0.990)" in page
 
 

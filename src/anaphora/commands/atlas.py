@@ -26,7 +26,7 @@ from anaphora.hf.reader import TransformersModel
 from anaphora.report.page.atlas.entry import AtlasEntry
 from anaphora.report.page.atlas.page import atlas_rows, write_atlas
 from anaphora.report.terminal import in_language_of_messages, print_phrase, print_rows
-from anaphora.report.wording import phrase, spoken_language
+from anaphora.report.wording import phrase, spoken_in
 from anaphora.runs.digests import analysis_code_digest, weights_digest
 from anaphora.runs.items import EvaluationSplits
 from anaphora.settings.commands.atlas import Atlas
@@ -54,10 +54,11 @@ def draw_atlas(settings: Atlas) -> list[AtlasEntry]:
                 entry = atlas_entry(model, name, corpus, items, settings, progress)
                 entries.append(with_tasks(entry, model, items, settings, progress))
         progress("drawing the atlas")
-        rows = atlas_rows(entries, settings.interface_language)
-        write_csv(folder / "atlas.csv", [dict(zip(rows.columns, row, strict=True)) for row in rows.rows])
         page = folder / "atlas.html"
-        write_atlas(page, entries, settings.split, settings.interface_language)
+        with spoken_in(settings.interface_language):
+            rows = atlas_rows(entries)
+            write_csv(folder / "atlas.csv", [dict(zip(rows.columns, row, strict=True)) for row in rows.rows])
+            write_atlas(page, entries, settings.split)
     print_models(entries)
     for entry in entries:
         if entry.untested:
@@ -69,7 +70,7 @@ def draw_atlas(settings: Atlas) -> list[AtlasEntry]:
 @in_language_of_messages
 def print_models(entries: Sequence[AtlasEntry]) -> None:
     """Print a row for each model."""
-    rows = atlas_rows(entries, spoken_language())
+    rows = atlas_rows(entries)
     print_rows(phrase("atlas", "table"), rows.columns, rows.rows, rows.texts)
 
 
@@ -90,7 +91,6 @@ def atlas_entry(
     evidence, heads = stored
     return AtlasEntry(
         model=name,
-        kind="run" if isinstance(model, OpenRun) else model.family,
         is_decoder=isinstance(model, TransformersModel) and model.is_decoder,
         corpus=corpus,
         evidence=evidence,

@@ -18,8 +18,6 @@ Row = Mapping[str, Any]
 
 CANDIDATE_SETS = {"words": "all words", "preceding": "words before", "mentions": "mentions before"}
 """Among what a head's heaviest word is looked for."""
-TABLE_WIDTH = 140
-"""Characters across that the table needs."""
 MENTION_TYPES = ("all", "pronoun", "proper", "nominal")
 RULES = ("nearest", "head match", "sieve")
 _HEADS = {"best head": "{}", "one head": "one_{}", "untrained": "untrained_{}"}

@@ -12,18 +12,18 @@ from anaphora.report.wording import group_label, phrase
 _COLUMNS = ("items", "task", "head_edge", "layer_edge", "layer_value", "layer_patch")
 
 
-def causal_columns(language: str | None = None) -> list[str]:
+def causal_columns() -> list[str]:
     """The heads of the columns of `causal_rows`, the first for language and kind."""
-    return ["", *(phrase("causal_summary", name, language) for name in _COLUMNS)]
+    return ["", *(phrase("causal_summary", name) for name in _COLUMNS)]
 
 
-def causal_rows(evidence: Evidence, language: str | None = None) -> Iterator[list[str]]:
+def causal_rows(evidence: Evidence) -> Iterator[list[str]]:
     """A row for each language and kind: answers right, and points lost by edits in the head or in its layer."""
     for code, kind, cell in every_group(evidence.causal_cells):
         layer = cell.knockout[VERDICT_SCOPE]
         flipped = cell.pattern_patching.of_layer
         yield [
-            group_label(code, kind, language),
+            group_label(code, kind),
             format_count(cell.items),
             format_percent(cell.task_accuracy),
             _lost(cell.knockout["head"], "gold"),

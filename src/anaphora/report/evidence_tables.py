@@ -14,13 +14,8 @@ from anaphora.analysis.evidence.schema.typed_json import to_json
 Row = dict[str, Any]
 
 
-def evidence_tables(evidence: Evidence) -> dict[str, list[Row]]:
-    """Every part of the evidence as rows of plain values, by the name of the table; parts not measured are left out."""
-    return {name: rows for name, rows in every_table(evidence).items() if rows}
-
-
 def every_table(evidence: Evidence) -> dict[str, list[Row]]:
-    """The same with the tables of parts that were not measured, which have no rows."""
+    """Every part of the evidence as rows of plain values, by the name of the table; parts not measured have no rows."""
     return {
         "significance": list(_group_rows(evidence.significance)),
         "effects": [

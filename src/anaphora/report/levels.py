@@ -10,24 +10,24 @@ from anaphora.report.numbers import format_count, format_percent
 from anaphora.report.wording import label, labels, language_name, phrase
 
 
-def level_columns(language: str | None = None) -> list[str]:
+def level_columns() -> list[str]:
     """The heads of the columns of `level_rows`, the first two for language and level."""
     names = ("language", "level", "items", "task", "candidate", "octads", "mass", "best_shortcut", "untrained")
-    return [phrase("levels", f"column_{name}", language) for name in names]
+    return [phrase("levels", f"column_{name}") for name in names]
 
 
-def level_rows(evidence: Evidence, language: str | None = None) -> Iterator[list[str]]:
+def level_rows(evidence: Evidence) -> Iterator[list[str]]:
     """A row for every language and level."""
     for code, levels in (evidence.levels or {}).items():
         for name, level in levels.items():
-            cells = _cells(level, language)
-            yield [language_name(code, language), label("level_names", name, language), *cells]
+            cells = _cells(level)
+            yield [language_name(code), label("level_names", name), *cells]
 
 
-def _cells(level: Level, language: str | None) -> list[str]:
+def _cells(level: Level) -> list[str]:
     best = level.best_shortcut
     # Compositions have shortcuts of their own; set cues, the baselines of every corpus.
-    names = labels("baselines", language) | labels("shortcuts", language)
+    names = labels("baselines") | labels("shortcuts")
     return [
         format_count(level.items),
         format_percent(level.task_accuracy, level.intervals.task_accuracy),

@@ -33,41 +33,30 @@ from anaphora.report.wording import head_name, phrase
 
 
 @figure_style()
-def head_grid_figure(
-    scores: ArrayLike,
-    chance: float,
-    chosen: tuple[int, int],
-    title: str,
-    label: str | None = None,
-    intervals: ArrayLike | None = None,
-    note: str = "",
-) -> Figure:
-    """The score of every head in per cent, coloured by its distance from chance; the chosen head is framed.
+def head_grid_figure(scores: ArrayLike, chance: float, chosen: tuple[int, int], title: str, note: str = "") -> Figure:
+    """The candidate accuracy of every head in %, coloured by its distance from chance; the chosen head is framed.
 
     Args:
         scores: (L, H), finite.
         chance: the score that is white; equal distances above and below it have equal depth of colour.
         chosen: (layer, head).
         title: stands above the grid, on as many lines as it needs.
-        label: what the scores are, in per cent; by default candidate accuracy.
-        intervals: (L, H, 2) low and high, printed under the score.
         note: stands under the grid, below the line that names the chosen head.
 
     Raises:
-        UserError: scores or intervals of another shape or not finite, a chosen head that is not in the grid.
+        UserError: scores of another shape or not finite, a chosen head that is not in the grid.
     """
     values = finite_array(scores, "scores", (None, None))
     layers, heads = values.shape
     layer, head = chosen
     if not (0 <= layer < layers and 0 <= head < heads):
         raise UserError(f"chosen head {chosen} is outside the grid of {layers} layers x {heads} heads")
-    spans = None if intervals is None else finite_array(intervals, "intervals", (layers, heads, 2))
     low, high = min(0.0, float(values.min())), max(1.0, float(values.max()))
     reach = max(high - chance, chance - low)
     norm = Normalize(chance - reach, chance + reach)
 
-    cell_width, cell_height = (0.46, 0.32) if spans is None else (0.6, 0.42)  # inches
-    label = label or phrase("figures", "candidate_axis")
+    cell_width, cell_height = 0.46, 0.32  # inches
+    label = phrase("figures", "candidate_axis")
     at_chance = f"{phrase('measures', 'chance')} {format_short_percent(chance)}"
     captions = [text for text in (phrase("figures", "framed", head=head_name(layer, head)), note) if text]
     left, right, bottom = 0.5, 0.66 + text_width(at_chance, style.SMALL), 0.46 + 0.16 * len(captions)
@@ -85,7 +74,7 @@ def head_grid_figure(
     axes.set_yticks(np.arange(layers) + 0.5, [str(number) for number in range(layers)])
     axes.set_xlabel(phrase("figures", "head_axis"))
     axes.set_ylabel(phrase("figures", "layer_axis"))
-    _print_scores(axes, values, spans, norm, chosen)
+    _print_scores(axes, values, norm, chosen)
     for line, text in enumerate(reversed(captions)):
         sheet.canvas.text(0.15, 0.1 + 0.16 * line, text, fontsize=style.SMALL, color=style.MUTED)
 
@@ -110,26 +99,15 @@ def _draw_grid(
     )
 
 
-def _print_scores(
-    axes: Axes,
-    scores: NDArray[np.float64],
-    spans: NDArray[np.float64] | None,
-    norm: Normalize,
-    chosen: tuple[int, int],
-) -> None:
-    """Each score in its cell in per cent, the chosen one in bold, and its interval below where there are `spans`."""
+def _print_scores(axes: Axes, scores: NDArray[np.float64], norm: Normalize, chosen: tuple[int, int]) -> None:
+    """Each score in its cell in per cent, the chosen one in bold."""
     for (row, column), score in np.ndenumerate(scores):
         colour = style.text_colour_on(style.DIVERGING(norm(float(score))))
         axes.text(
-            column + 0.5, row + (0.5 if spans is None else 0.38), format_short_percent(float(score)), ha="center",
+            column + 0.5, row + 0.5, format_short_percent(float(score)), ha="center",
             va="center", fontsize=style.SMALL + 0.5, color=colour,
             fontweight="bold" if (row, column) == chosen else "normal",
         )  # fmt: skip
-        if spans is not None:
-            axes.text(
-                column + 0.5, row + 0.74, "–".join(format_short_percent(bound) for bound in spans[row, column]),
-                ha="center", va="center", fontsize=style.TINY, color=colour,
-            )  # fmt: skip
 
 
 _WIDEST = 9.4

@@ -115,13 +115,13 @@ def strata_figure(part: Groups[Cell]) -> Figure | None:
 
 @figure_style()
 def factors_figure(
-    part: Mapping[str, Mapping[str, Sequence[FactorValue]]] | None, leave_out: Sequence[str] = ("template",)
+    part: Mapping[str, Mapping[str, Sequence[FactorValue]]] | None,
 ) -> Figure | None:
     """Task and candidate accuracy by each value of each factor; factors of many values are left to a table."""
     rows: list[tuple[str, bool]] = []
     marks: Marks = {}
     for factor, languages in (part or {}).items():
-        if factor in leave_out:
+        if factor == "template":
             continue
         values: dict[str, None] = {}
         for language, cells in languages.items():

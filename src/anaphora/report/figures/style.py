@@ -73,10 +73,6 @@ _MATPLOTLIB_SETTINGS: dict[str, Any] = {
     "text.color": INK,
     "text.parse_math": False,  # a price in a sentence is no formula
     "text.hinting": "none",
-    "axes.titlesize": TEXT + 1,
-    "axes.titleweight": "bold",
-    "axes.titlelocation": "left",
-    "axes.titlepad": 8.0,
     "axes.labelsize": TEXT,
     "axes.labelcolor": INK,
     "axes.edgecolor": MUTED,

@@ -142,11 +142,11 @@ class StudyProgress:
         failed = [job for job in self.jobs if self._record(job).status == "failed"]
         finished = sum(record.status == "finished" for record in self._records.values())
         results = f"study{self._suffixes[language]}.html"
-        return template_environment().get_template("study.html.j2").render(
+        return template_environment().get_template("single.html.j2").render(
             title=phrase("study_progress", "title", study=self.plan.name),
             translations=other_pages(self._pages, language),
             lead=own_words(self.plan.question, self.plan.question_zh),
-            opening=phrase("study_progress", end, page=results) if end else None,
+            openings=[phrase("study_progress", end, page=results)] if end else [],
             facts=[
                 (phrase("study_progress", "finished"),
                  phrase("study", "count_of", count=finished, all=len(self.jobs))),

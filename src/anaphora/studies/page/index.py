@@ -45,26 +45,22 @@ def read_studies(folder: Path, without: str | None = None) -> dict[str, Study]:
     return {path.parent.name: read_study(path, _WAY_OUT) for path in paths}
 
 
-def write_study_index(folder: Path, names: Mapping[str, str] | None = None) -> Path:
-    """Write the page on all studies into their folder, from the `study.json` of each.
+def write_study_index(folder: Path, names: Mapping[str, str]) -> None:
+    """Write the page on all studies, in the language of `wording.spoken_in`, from the `study.json` of each.
 
     Args:
         folder: of the studies.
-        names: what the page is called in each language that it is written in; by default `index.html` alone.
-
-    Returns:
-        The page in the language of the page.
+        names: what the page is called in each language that it is written in.
     """
-    names = names or {spoken_language(): f"{INDEX}.html"}
     path = folder / names[spoken_language()]
     studies = {_page_name(name): study for name, study in read_studies(folder).items()}
     figures = {name: verdict_figures(study) for name, study in studies.items()}
     verdicts = [study.verdict.verdict for study in studies.values()]
-    html = template_environment().get_template("study.html.j2").render(
+    html = template_environment().get_template("single.html.j2").render(
         title=phrase("study_index", "title"),
         translations=other_pages(names, spoken_language()),
         lead=phrase("study_index", "lead"),
-        opening=None,
+        openings=[],
         facts=[
             (phrase("study_index", "studies"), str(len(studies))),
             *((name, str(verdicts.count(verdict))) for verdict, name in labels("study_counts").items()),
@@ -79,7 +75,6 @@ def write_study_index(folder: Path, names: Mapping[str, str] | None = None) -> P
         font_mark=font_placeholder(),
     )  # fmt: skip
     write_text(path, with_fonts(html, html, (400, 700)))
-    return path
 
 
 def verdict_figures(study: Study) -> dict[str, Figure]:

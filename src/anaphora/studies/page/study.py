@@ -96,11 +96,11 @@ def write_study_page(
     runs = [run for cell in study.cells for run in cell.runs]
     done = sum(run.status == "finished" for run in runs)
     seconds = sum(run.seconds or 0.0 for run in runs)
-    html = template_environment().get_template("study.html.j2").render(
+    html = template_environment().get_template("single.html.j2").render(
         title=question_of(study),
         translations=translations or {},
         lead=phrase("study", "lead", study=study.name, prediction=prediction_of(study)),
-        opening=answer_sentence(study),
+        openings=[answer_sentence(study)],
         facts=[
             (phrase("study", "runs_finished"), phrase("study", "count_of", count=done, all=len(runs))),
             (phrase("study", "cells"), str(len(study.cells))),

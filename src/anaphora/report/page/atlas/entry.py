@@ -23,7 +23,6 @@ class AtlasEntry:
 
     Attributes:
         model: its name on the page.
-        kind: "run" for a run of ours, else the family of `transformers`.
         is_decoder: whether a pronoun sees only what stands before it.
         corpus: the name of the data.
         evidence: what was measured.
@@ -36,7 +35,6 @@ class AtlasEntry:
     """
 
     model: str
-    kind: str
     is_decoder: bool
     corpus: str
     evidence: Evidence
@@ -79,6 +77,6 @@ def row_of(rows: Rows, **wanted: str) -> Mapping[str, Any] | None:
     return next((row for row in rows if all(row[name] == value for name, value in wanted.items())), None)
 
 
-def interval_of(row: Mapping[str, Any], low: str = "low", high: str = "high") -> tuple[float, float] | None:
+def interval_of(row: Mapping[str, Any]) -> tuple[float, float] | None:
     """The ends of a row's interval; None where there is none."""
-    return None if row[low] is None or row[high] is None else (row[low], row[high])
+    return None if row["low"] is None or row["high"] is None else (row["low"], row["high"])

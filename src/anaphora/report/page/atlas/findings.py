@@ -13,15 +13,15 @@ from anaphora.report.page.atlas.tasks import RULE_POLICIES, RULE_SELECTORS, ment
 from anaphora.report.wording import label, language_name, phrase
 
 
-def findings(entries: Sequence[AtlasEntry], language: str) -> Iterator[str]:
+def findings(entries: Sequence[AtlasEntry]) -> Iterator[str]:
     """The findings on one corpus, all of whose models are given."""
     for code in dict.fromkeys(code for entry in entries for code in entry.evidence.languages):
-        yield from _head_findings(entries, code, language)
-    yield from _antecedent_findings(entries, language)
-    yield from _name_findings(entries, language)
+        yield from _head_findings(entries, code)
+    yield from _antecedent_findings(entries)
+    yield from _name_findings(entries)
 
 
-def _head_findings(entries: Sequence[AtlasEntry], code: str, language: str) -> Iterator[str]:
+def _head_findings(entries: Sequence[AtlasEntry], code: str) -> Iterator[str]:
     """Whose head attends to the antecedent most often, and beside what; and what the answer loses without the edge."""
     scored = [
         (whole.candidate_accuracy, entry, whole)
@@ -31,12 +31,12 @@ def _head_findings(entries: Sequence[AtlasEntry], code: str, language: str) -> I
     if not scored:
         return
     best, entry, whole = max(scored, key=lambda each: each[0])
-    shortcut = best_shortcut(whole)
     low, high = whole.intervals.candidate_accuracy or (None, None)
-    above = [other.model for _, other, cell in scored if _is_above_all(cell)]
-    where = {"corpus": label("corpora", entry.corpus, language), "spoken": language_name(code, language)}
+    compared = [(other.model, cell) for _, other, cell in scored if None not in _others(cell).values()]
+    above = [model for model, cell in compared if _is_above_all(cell)]
+    where = {"corpus": label("corpora", entry.corpus), "spoken": language_name(code)}
     yield phrase(
-        "atlas", "finding", language,
+        "atlas", "finding",
         **where,
         model=entry.model,
         head=entry.head,
@@ -44,11 +44,8 @@ def _head_findings(entries: Sequence[AtlasEntry], code: str, language: str) -> I
         low=format_percent(low),
         high=format_percent(high),
         items=format_count(whole.items),
-        chance=format_percent(whole.chance),
-        rule=label("baselines", shortcut[0], language) if shortcut else "",
-        shortcut=format_percent(shortcut[1] if shortcut else None),
-        untrained=format_percent(whole.baselines.get("random_init")),
-        above=phrase("atlas", "above" if above else "above_none", language, models=", ".join(above)),
+        others=_comparison(whole),
+        above=phrase("atlas", "above" if above else "above_none", models=", ".join(above)) if compared else "",
     )  # fmt: skip
     for entry in entries:
         cell = in_group(entry.evidence.causal_cells, code, ALL)
@@ -56,7 +53,7 @@ def _head_findings(entries: Sequence[AtlasEntry], code: str, language: str) -> I
         if cell is None or loss is None or loss.drop is None or loss.interval is None:
             continue
         yield phrase(
-            "atlas", "finding_causal", language,
+            "atlas", "finding_causal",
             **where,
             model=entry.model,
             task=format_percent(cell.task_accuracy),
@@ -68,16 +65,34 @@ def _head_findings(entries: Sequence[AtlasEntry], code: str, language: str) -> I
         )  # fmt: skip
 
 
-def _is_above_all(cell: Cell) -> bool:
-    """Whether the whole interval is above chance, every shortcut and the untrained models."""
-    if cell.intervals.candidate_accuracy is None:
-        return False
+def _others(cell: Cell) -> dict[str, float | None]:
+    """What a head is compared with, None where that was not measured."""
     shortcut = best_shortcut(cell)
-    others = (cell.chance, shortcut and shortcut[1], cell.baselines.get("random_init"))
-    return cell.intervals.candidate_accuracy[0] > max((one for one in others if one is not None), default=1.0)
+    return {
+        "chance": cell.chance,
+        "shortcut": None if shortcut is None else shortcut[1],
+        "untrained": cell.baselines.get("random_init"),
+    }
 
 
-def _antecedent_findings(entries: Sequence[AtlasEntry], language: str) -> Iterator[str]:
+def _comparison(cell: Cell) -> str:
+    """The same in words, without what was not measured."""
+    shortcut = best_shortcut(cell)
+    rule = "" if shortcut is None else label("baselines", shortcut[0])
+    return phrase("joined", "comma").join(
+        phrase("atlas", name, rule=rule, share=format_percent(share))
+        for name, share in _others(cell).items()
+        if share is not None
+    )
+
+
+def _is_above_all(cell: Cell) -> bool:
+    """Whether the whole interval is above all that the head is compared with."""
+    interval = cell.intervals.candidate_accuracy
+    return interval is not None and all(share is not None and interval[0] > share for share in _others(cell).values())
+
+
+def _antecedent_findings(entries: Sequence[AtlasEntry]) -> Iterator[str]:
     """Whose head is the best selector of pronouns' antecedents, beside the rules."""
     picked = []
     for entry in entries:
@@ -96,9 +111,9 @@ def _antecedent_findings(entries: Sequence[AtlasEntry], language: str) -> Iterat
     }
     best = max(rules, key=lambda name: rules[name])
     yield phrase(
-        "atlas", "finding_antecedents", language,
-        corpus=label("corpora", entry.corpus, language),
-        form=label("mention_types", column, language),
+        "atlas", "finding_antecedents",
+        corpus=label("corpora", entry.corpus),
+        form=label("mention_types", column),
         model=entry.model,
         head=numbered_head(any_word["layer"], any_word["head"]),
         share=format_percent(share),
@@ -108,12 +123,12 @@ def _antecedent_findings(entries: Sequence[AtlasEntry], language: str) -> Iterat
         mentions=format_percent(mention["accuracy"]),
         mentions_head=numbered_head(mention["layer"], mention["head"]),
         nearest=format_percent(rules["nearest"]),
-        rule=label("selectors", best.replace(" ", "_"), language),
+        rule=label("selectors", best.replace(" ", "_")),
         best=format_percent(rules[best]),
     )  # fmt: skip
 
 
-def _name_findings(entries: Sequence[AtlasEntry], language: str) -> Iterator[str]:
+def _name_findings(entries: Sequence[AtlasEntry]) -> Iterator[str]:
     """Whose head decides names best, beside the rules."""
     decided = [(row, entry) for entry in entries if (row := row_of(entry.names or (), policy="head")) is not None]
     if not decided:
@@ -122,14 +137,14 @@ def _name_findings(entries: Sequence[AtlasEntry], language: str) -> Iterator[str
     rules = {one["policy"]: one["f1"] for one in entry.names or () if one["policy"] in RULE_POLICIES}
     best = max(rules, key=lambda name: rules[name])
     yield phrase(
-        "atlas", "finding_names", language,
-        corpus=label("corpora", entry.corpus, language),
+        "atlas", "finding_names",
+        corpus=label("corpora", entry.corpus),
         head=entry.head,
         model=entry.model,
         f1=format_percent(row["f1"]),
         low=format_percent(row["low"]),
         high=format_percent(row["high"]),
         bias=format_number(row["bias"], 2),
-        rule=label("name_policies", best.replace(" ", "_"), language),
+        rule=label("name_policies", best.replace(" ", "_")),
         best=format_percent(rules[best]),
     )  # fmt: skip

@@ -25,19 +25,18 @@ from anaphora.report.page.atlas.tasks import antecedent_elements, name_elements
 from anaphora.report.page.elements import FigureElement, NoteElement, PageElement, Section, TableElement
 from anaphora.report.page.offline import font_placeholder, read_asset, template_environment, with_fonts
 from anaphora.report.page.write import inline_svg
-from anaphora.report.wording import DEFAULT, group_label, label, language_name, phrase
+from anaphora.report.wording import group_label, label, language_name, phrase
 
 _COLUMNS = ("items", "head", "candidate", "quad", "mass", "chance", "shortcut", "untrained", "p", "task")
 
 
-def write_atlas(path: Path, entries: Sequence[AtlasEntry], split: str, language: str = DEFAULT) -> dict[str, Figure]:
-    """Write the page on some models and corpora.
+def write_atlas(path: Path, entries: Sequence[AtlasEntry], split: str) -> dict[str, Figure]:
+    """Write the page on some models and corpora, in the language of `wording.spoken_in`.
 
     Args:
         path: of the file.
         entries: every model on every corpus, the corpus of the first one in front.
         split: what was measured.
-        language: of the page, "en" or "zh".
 
     Returns:
         The figures by name.
@@ -47,8 +46,8 @@ def write_atlas(path: Path, entries: Sequence[AtlasEntry], split: str, language:
         for name in dict.fromkeys(entry.corpus for entry in entries)
     }
     sections = [
-        *(section for of_corpus in corpora.values() for section in _corpus_sections(of_corpus, language)),
-        _reading_section(entries, language),
+        *(section for of_corpus in corpora.values() for section in _corpus_sections(of_corpus)),
+        _reading_section(entries),
     ]
     figures = {
         element.name: element.figure
@@ -57,16 +56,15 @@ def write_atlas(path: Path, entries: Sequence[AtlasEntry], split: str, language:
         if isinstance(element, FigureElement)
     }
     first = corpora[entries[0].corpus]
-    html = template_environment().get_template("atlas.html.j2").render(
-        language=language,
-        title=phrase("atlas", "title", language, count=len(first)),
-        lead=phrase("atlas", "lead", language),
-        findings=[one for of_corpus in corpora.values() for one in findings(of_corpus, language)],
+    html = template_environment().get_template("single.html.j2").render(
+        title=phrase("atlas", "title", count=len(first)),
+        lead=phrase("atlas", "lead"),
+        openings=[one for of_corpus in corpora.values() for one in findings(of_corpus)],
         facts=[
-            (phrase("atlas", "models", language), ", ".join(entry.model for entry in first)),
-            (phrase("atlas", "corpora", language), ", ".join(label("corpora", name, language) for name in corpora)),
-            (phrase("atlas", "split", language), split),
-            (phrase("atlas", "control", language), format_count(min(e.evidence.untrained_models for e in entries))),
+            (phrase("atlas", "models"), ", ".join(entry.model for entry in first)),
+            (phrase("atlas", "corpora"), ", ".join(label("corpora", name) for name in corpora)),
+            (phrase("atlas", "split"), label("splits", split)),
+            (phrase("atlas", "control"), format_count(min(e.evidence.untrained_models for e in entries))),
         ],
         sections=sections,
         pictures={(0, name): inline_svg(figure, f"{name}-") for name, figure in figures.items()},
@@ -77,18 +75,18 @@ def write_atlas(path: Path, entries: Sequence[AtlasEntry], split: str, language:
     return figures
 
 
-def atlas_rows(entries: Sequence[AtlasEntry], language: str = DEFAULT) -> TableElement:
+def atlas_rows(entries: Sequence[AtlasEntry]) -> TableElement:
     """A row for each model, corpus and language: the chosen head and what it is compared with."""
     return TableElement(
-        title=phrase("atlas", "table", language),
+        title=phrase("atlas", "table"),
         columns=[
-            *(phrase("atlas", name, language) for name in ("model", "corpus", "language")),
-            *(phrase("atlas", f"column_{name}", language) for name in _COLUMNS),
+            *(phrase("atlas", name) for name in ("model", "corpus", "language")),
+            *(phrase("atlas", f"column_{name}") for name in _COLUMNS),
         ],
         rows=[
             [
-                *(entry.model, label("corpora", entry.corpus, language), language_name(code, language)),
-                *_numbers(entry, code, ALL, cell, language),
+                *(entry.model, label("corpora", entry.corpus), language_name(code)),
+                *_numbers(entry, code, ALL, cell),
             ]
             for entry in entries
             for code, kind, cell in every_group(entry.evidence.scores)
@@ -112,64 +110,64 @@ def _without_empty_columns(table: TableElement) -> TableElement:
     )
 
 
-def _corpus_sections(entries: Sequence[AtlasEntry], language: str) -> Iterator[Section]:
+def _corpus_sections(entries: Sequence[AtlasEntry]) -> Iterator[Section]:
     """The sections on one corpus, all of whose models are given."""
     corpus = entries[0].corpus
-    yield _section("rows", corpus, language, _row_elements(entries, corpus, language))
-    if antecedents := antecedent_elements(entries, language):
-        yield _section("antecedents", corpus, language, antecedents)
-    if names := name_elements(entries, language):
-        yield _section("names", corpus, language, names)
-    yield _section("grids", corpus, language, _grid_elements(entries, corpus, language))
-    levels = [[entry.model, *row] for entry in entries for row in level_rows(entry.evidence, language)]
+    yield _section("rows", corpus, _row_elements(entries, corpus))
+    if antecedents := antecedent_elements(entries):
+        yield _section("antecedents", corpus, antecedents)
+    if names := name_elements(entries):
+        yield _section("names", corpus, names)
+    yield _section("grids", corpus, _grid_elements(entries, corpus))
+    levels = [[entry.model, *row] for entry in entries for row in level_rows(entry.evidence)]
     if levels:
-        columns = [phrase("atlas", "model", language), *level_columns(language)]
-        title = phrase("atlas", "levels_title", language, corpus=label("corpora", corpus, language))
+        columns = [phrase("atlas", "model"), *level_columns()]
+        title = phrase("atlas", "levels_title", corpus=label("corpora", corpus))
         table = TableElement(title=title, columns=columns, rows=levels, texts=3)
-        yield _section("levels", corpus, language, [table])
-    if causal := _causal_elements(entries, language):
-        yield _section("causal", corpus, language, causal)
+        yield _section("levels", corpus, [table])
+    if causal := _causal_elements(entries):
+        yield _section("causal", corpus, causal)
 
 
-def _section(name: str, corpus: str, language: str, elements: Sequence[PageElement]) -> Section:
+def _section(name: str, corpus: str, elements: Sequence[PageElement]) -> Section:
     return Section(
         name=f"{corpus}-{name}",
-        title=phrase("atlas", f"{name}_title", language, corpus=label("corpora", corpus, language)),
-        explanation=phrase("atlas", f"{name}_explanation", language),
+        title=phrase("atlas", f"{name}_title", corpus=label("corpora", corpus)),
+        explanation=phrase("atlas", f"{name}_explanation"),
         elements=elements,
-        missing=phrase("atlas", "missing", language),
+        missing=phrase("atlas", "missing"),
     )
 
 
-def _row_elements(entries: Sequence[AtlasEntry], corpus: str, language: str) -> list[PageElement]:
+def _row_elements(entries: Sequence[AtlasEntry], corpus: str) -> list[PageElement]:
     kinds = [
-        [entry.model, group_label(code, kind, language), *_numbers(entry, code, kind, cell, language)]
+        [entry.model, group_label(code, kind), *_numbers(entry, code, kind, cell)]
         for entry in entries
         for code, kind, cell in every_group(entry.evidence.scores)
         if kind != ALL
     ]
-    table = atlas_rows(entries, language)
+    table = atlas_rows(entries)
     columns = [table.columns[0], *table.columns[2:]]
     rows = [[row[0], *row[2:]] for row in table.rows]
-    figure = rows_figure(entries, language)
+    figure = rows_figure(entries)
     elements: list[PageElement] = [
-        FigureElement(name=f"rows-{corpus}", figure=figure, alt=" ".join(findings(entries, language))),
+        FigureElement(name=f"rows-{corpus}", figure=figure, alt=" ".join(findings(entries))),
         _without_empty_columns(TableElement(title=table.title, columns=columns, rows=rows, texts=2)),
     ]
     if kinds:
-        title = phrase("atlas", "by_kind", language)
+        title = phrase("atlas", "by_kind")
         by_kind = TableElement(title=title, columns=columns, rows=kinds, texts=2, folded=True)
         elements.append(_without_empty_columns(by_kind))
     return elements
 
 
 @figure_style()
-def rows_figure(entries: Sequence[AtlasEntry], language: str = DEFAULT) -> Figure:
+def rows_figure(entries: Sequence[AtlasEntry]) -> Figure:
     """A row a model, a panel a language: the chosen head's candidate accuracy beside chance and the best shortcut."""
     marks: Marks = {}
     for entry in entries:
         for code, whole in entry.evidence.languages.items():
-            of_language = marks.setdefault((entry.model, language_name(code, language)), [])
+            of_language = marks.setdefault((entry.model, language_name(code)), [])
             shortcut = best_shortcut(whole)
             for value, colour in ((whole.chance, style.MUTED), (shortcut and shortcut[1], style.DISTRACTOR)):
                 if value is not None:
@@ -181,23 +179,23 @@ def rows_figure(entries: Sequence[AtlasEntry], language: str = DEFAULT) -> Figur
                 of_language.append(Mark(task, None, style.INK, "o"))
     answered = any(mark.form == "o" for row_marks in marks.values() for mark in row_marks)
     return panel_figure(
-        phrase("atlas", "rows_figure", language),
+        phrase("atlas", "rows_figure"),
         [(entry.model, False) for entry in entries],
         list(dict.fromkeys(panel for _, panel in marks)),
         marks,
-        phrase("atlas", "rows_axis", language),
+        phrase("atlas", "rows_axis"),
         (0.0, 1.0),
         points=True,
         key=(
-            (phrase("atlas", "key_candidate", language), style.ANTECEDENT, "D"),
-            *([(phrase("atlas", "key_task", language), style.INK, "o")] if answered else []),
-            (phrase("atlas", "key_chance", language), style.MUTED, "tick"),
-            (phrase("atlas", "key_shortcut", language), style.DISTRACTOR, "tick"),
+            (phrase("atlas", "key_candidate"), style.ANTECEDENT, "D"),
+            *([(phrase("atlas", "key_task"), style.INK, "o")] if answered else []),
+            (phrase("atlas", "key_chance"), style.MUTED, "tick"),
+            (phrase("atlas", "key_shortcut"), style.DISTRACTOR, "tick"),
         ),
     )
 
 
-def _grid_elements(entries: Sequence[AtlasEntry], corpus: str, language: str) -> list[PageElement]:
+def _grid_elements(entries: Sequence[AtlasEntry], corpus: str) -> list[PageElement]:
     elements: list[PageElement] = []
     for code in dict.fromkeys(code for entry in entries for code in entry.evidence.languages):
         spoken = [entry for entry in entries if code in entry.heads]
@@ -206,54 +204,54 @@ def _grid_elements(entries: Sequence[AtlasEntry], corpus: str, language: str) ->
         grids = [
             HeadGrid(
                 entry.model,
-                phrase("atlas", "grid_note", language, head=entry.head, share=format_percent(_at_head(entry, code))),
+                phrase("atlas", "grid_note", head=entry.head, share=format_percent(_at_head(entry, code))),
                 entry.heads[code],
                 (entry.evidence.head.layer, entry.evidence.head.head),
             )
             for entry in spoken
         ]
         chance = next(e.evidence.languages[code].chance for e in entries if code in e.evidence.languages) or 0.5
-        name = language_name(code, language)
+        name = language_name(code)
         figure = head_grids_figure(
             grids,
             chance,
-            phrase("atlas", "grid_figure", language, spoken=name),
-            phrase("atlas", "grid_label", language),
-            (phrase("atlas", "layer", language), phrase("atlas", "head", language)),
+            phrase("atlas", "grid_figure", spoken=name),
+            phrase("atlas", "grid_label"),
+            (phrase("atlas", "layer"), phrase("atlas", "head")),
         )
         alt = "; ".join(f"{grid.name}: {grid.note}" for grid in grids)
         elements.append(FigureElement(name=f"grids-{corpus}-{code}", figure=figure, alt=f"{name}. {alt}"))
     return elements
 
 
-def _causal_elements(entries: Sequence[AtlasEntry], language: str) -> list[PageElement]:
-    rows = [[entry.model, *row] for entry in entries for row in causal_rows(entry.evidence, language)]
+def _causal_elements(entries: Sequence[AtlasEntry]) -> list[PageElement]:
+    rows = [[entry.model, *row] for entry in entries for row in causal_rows(entry.evidence)]
     elements: list[PageElement] = []
     if rows:
-        columns = [phrase("atlas", "model", language), *causal_columns(language)]
-        title = phrase("causal_summary", "table", language)
+        columns = [phrase("atlas", "model"), *causal_columns()]
+        title = phrase("causal_summary", "table")
         elements.append(TableElement(title=title, columns=columns, rows=rows, texts=2))
     untested = [entry.model for entry in entries if entry.untested]
     if untested:
-        elements.append(NoteElement(text=phrase("atlas", "untested", language, models=", ".join(untested))))
+        elements.append(NoteElement(text=phrase("atlas", "untested", models=", ".join(untested))))
     return elements
 
 
-def _reading_section(entries: Sequence[AtlasEntry], language: str) -> Section:
+def _reading_section(entries: Sequence[AtlasEntry]) -> Section:
     names = ["chosen", "control", "answers", "verdict"]
-    notes = [NoteElement(text=phrase("atlas", f"note_{name}", language)) for name in names]
+    notes = [NoteElement(text=phrase("atlas", f"note_{name}")) for name in names]
     decoders = list(dict.fromkeys(entry.model for entry in entries if entry.is_decoder))
     if decoders:
-        notes.append(NoteElement(text=phrase("atlas", "note_decoder", language, models=", ".join(decoders))))
+        notes.append(NoteElement(text=phrase("atlas", "note_decoder", models=", ".join(decoders))))
     return Section(
         name="reading",
-        title=phrase("atlas", "reading_title", language),
-        explanation=phrase("atlas", "reading_explanation", language),
+        title=phrase("atlas", "reading_title"),
+        explanation=phrase("atlas", "reading_explanation"),
         elements=notes,
     )
 
 
-def _numbers(entry: AtlasEntry, code: str, kind: str, cell: Cell, language: str) -> list[str]:
+def _numbers(entry: AtlasEntry, code: str, kind: str, cell: Cell) -> list[str]:
     shortcut = best_shortcut(cell)
     return [
         format_count(cell.items),
@@ -262,9 +260,7 @@ def _numbers(entry: AtlasEntry, code: str, kind: str, cell: Cell, language: str)
         format_percent(cell.quad_accuracy),
         format_percent(cell.antecedent_mass),
         format_percent(cell.chance),
-        NOT_MEASURED
-        if shortcut is None
-        else f"{format_percent(shortcut[1])} ({label('baselines', shortcut[0], language)})",
+        NOT_MEASURED if shortcut is None else f"{format_percent(shortcut[1])} ({label('baselines', shortcut[0])})",
         format_percent(cell.baselines.get("random_init")),
         format_p_value(_corrected_p(entry.evidence, code, kind)),
         format_percent(task_accuracy(entry.evidence, code, kind)),

@@ -33,7 +33,7 @@ def mention_type(rows: Rows) -> str:
     return "pronoun" if row_of(rows, subset="all", column="pronoun") else "all"
 
 
-def antecedent_elements(entries: Sequence[AtlasEntry], language: str) -> list[PageElement]:
+def antecedent_elements(entries: Sequence[AtlasEntry]) -> list[PageElement]:
     """Every model's best heads as antecedent selectors, beside the rules, which are the same for all models."""
     selected = [entry for entry in entries if entry.antecedents]
     elements: list[PageElement] = []
@@ -41,7 +41,7 @@ def antecedent_elements(entries: Sequence[AtlasEntry], language: str) -> list[Pa
         first = selected[0].antecedents or ()
         types = [name for name in _MENTION_TYPES if row_of(first, subset="all", column=name)]
         rows = [
-            [phrase("atlas", "rule", language), label("selectors", name.replace(" ", "_"), language)]
+            [phrase("atlas", "rule"), label("selectors", name.replace(" ", "_"))]
             + [_picked(row_of(first, subset="all", selector=name, column=column)) for column in types]
             for name in RULE_SELECTORS
         ]
@@ -52,16 +52,16 @@ def antecedent_elements(entries: Sequence[AtlasEntry], language: str) -> list[Pa
                     for column in types
                 ]
                 if any(cells):
-                    rows.append([entry.model, label("selectors", name, language), *map(_picked, cells)])
+                    rows.append([entry.model, label("selectors", name), *map(_picked, cells)])
         counts = [row_of(first, subset="all", column=column) for column in types]
         columns = [
-            f"{label('mention_types', name, language)} ({format_count(count['items'])})"
+            f"{label('mention_types', name)} ({format_count(count['items'])})"
             for name, count in zip(types, counts, strict=True)
             if count is not None
         ]
-        names = [phrase("atlas", name, language) for name in ("model", "selector")]
-        title = phrase("atlas", "antecedents_table", language)
-        figure = antecedents_figure(selected, types, language)
+        names = [phrase("atlas", name) for name in ("model", "selector")]
+        title = phrase("atlas", "antecedents_table")
+        figure = antecedents_figure(selected, types)
         alt = "; ".join(" ".join(row) for row in rows)
         elements = [
             FigureElement(name=f"antecedents-{selected[0].corpus}", figure=figure, alt=alt),
@@ -69,19 +69,19 @@ def antecedent_elements(entries: Sequence[AtlasEntry], language: str) -> list[Pa
         ]
     unselected = [entry.model for entry in entries if entry.unselected]
     if unselected:
-        elements.append(NoteElement(text=phrase("atlas", "unselected", language, models=", ".join(unselected))))
+        elements.append(NoteElement(text=phrase("atlas", "unselected", models=", ".join(unselected))))
     return elements
 
 
 @figure_style()
-def antecedents_figure(entries: Sequence[AtlasEntry], types: Sequence[str], language: str) -> Figure:
+def antecedents_figure(entries: Sequence[AtlasEntry], types: Sequence[str]) -> Figure:
     """A row a model, a panel a kind of mention: its best heads, with ticks for two rules and untrained models."""
     marks: Marks = {}
     forms = {"words": (style.ANTECEDENT, "D"), "mentions": (style.PRONOUN, "o")}
     for entry in entries:
         rows = entry.antecedents or ()
         for column in types:
-            cell = marks.setdefault((entry.model, label("mention_types", column, language)), [])
+            cell = marks.setdefault((entry.model, label("mention_types", column)), [])
             ticks = (("nearest", style.DISTRACTOR), ("sieve", style.INK), ("untrained", style.MUTED))
             for selector, colour in ticks:
                 if row := row_of(rows, subset="all", selector=selector, field="mentions", column=column):
@@ -90,64 +90,62 @@ def antecedents_figure(entries: Sequence[AtlasEntry], types: Sequence[str], lang
                 if row := row_of(rows, subset="all", selector="best head", field=field, column=column):
                     cell.append(Mark(row["accuracy"], interval_of(row), colour, form))
     return panel_figure(
-        phrase("atlas", "antecedents_figure", language),
+        phrase("atlas", "antecedents_figure"),
         [(entry.model, False) for entry in entries],
-        [label("mention_types", column, language) for column in types],
+        [label("mention_types", column) for column in types],
         marks,
-        phrase("atlas", "antecedents_axis", language),
+        phrase("atlas", "antecedents_axis"),
         (0.0, 1.0),
         points=True,
         key=(
-            *((phrase("atlas", f"key_{field}", language), colour, form) for field, (colour, form) in forms.items()),
-            (phrase("atlas", "key_nearest", language), style.DISTRACTOR, "tick"),
-            (phrase("atlas", "key_sieve", language), style.INK, "tick"),
-            (phrase("atlas", "key_untrained", language), style.MUTED, "tick"),
+            *((phrase("atlas", f"key_{field}"), colour, form) for field, (colour, form) in forms.items()),
+            (phrase("atlas", "key_nearest"), style.DISTRACTOR, "tick"),
+            (phrase("atlas", "key_sieve"), style.INK, "tick"),
+            (phrase("atlas", "key_untrained"), style.MUTED, "tick"),
         ),
     )
 
 
-def name_elements(entries: Sequence[AtlasEntry], language: str) -> list[PageElement]:
+def name_elements(entries: Sequence[AtlasEntry]) -> list[PageElement]:
     """The name decisions of every model's chosen head, beside the rules, which are the same for all models."""
     decided = [entry for entry in entries if entry.names]
     if not decided:
         return []
-    lines = [
-        (phrase("atlas", "rule", language), row) for row in decided[0].names or () if row["policy"] in RULE_POLICIES
-    ]
+    lines = [(phrase("atlas", "rule"), row) for row in decided[0].names or () if row["policy"] in RULE_POLICIES]
     lines += [(entry.model, row) for entry in decided for row in entry.names or () if row["policy"] in _HEAD_POLICIES]
     measures = ("f1", "precision", "recall", "masculine", "feminine", "bias", "weighted_bias")
     columns = [
-        *(phrase("atlas", name, language) for name in ("model", "policy")),
-        phrase("atlas", "column_items", language),
-        *(phrase("atlas", f"column_{name}", language) for name in measures),
+        *(phrase("atlas", name) for name in ("model", "policy")),
+        phrase("atlas", "column_items"),
+        *(phrase("atlas", f"column_{name}") for name in measures),
     ]
     rows = [
         [
-            *(model, label("name_policies", row["policy"].replace(" ", "_"), language), format_count(row["items"])),
+            *(model, label("name_policies", row["policy"].replace(" ", "_")), format_count(row["items"])),
             format_percent(row["f1"], interval_of(row)),
             *(format_percent(row[name]) for name in ("precision", "recall", "masculine", "feminine")),
             *(_ratio(row, name) for name in ("bias", "weighted_bias")),
         ]
         for model, row in lines
     ]
-    figure = names_figure(lines, language)
+    figure = names_figure(lines)
     alt = "; ".join(f"{row[0]} {row[1]}: {row[3]}" for row in rows)
     return [
         FigureElement(name=f"names-{decided[0].corpus}", figure=figure, alt=alt),
-        TableElement(title=phrase("atlas", "names_table", language), columns=columns, rows=rows, texts=2),
-        NoteElement(text=phrase("atlas", "names_note", language)),
+        TableElement(title=phrase("atlas", "names_table"), columns=columns, rows=rows, texts=2),
+        NoteElement(text=phrase("atlas", "names_note")),
     ]
 
 
 @figure_style()
-def names_figure(lines: Sequence[tuple[str, Mapping[str, Any]]], language: str) -> Figure:
+def names_figure(lines: Sequence[tuple[str, Mapping[str, Any]]]) -> Figure:
     """A row for every rule and every model's policies: F1 of all items, and of either gender."""
     marks: Marks = {}
     rows: list[tuple[str, bool]] = []
     for model, row in lines:
         if (model, True) not in rows:
             rows.append((model, True))
-        name = row_below(model, label("name_policies", row["policy"].replace(" ", "_"), language))
+        name = row_below(model, label("name_policies", row["policy"].replace(" ", "_")))
         rows.append((name, False))
         marks[name, ""] = [
             Mark(row["masculine"], None, style.DISTRACTOR, "tick"),
@@ -155,17 +153,17 @@ def names_figure(lines: Sequence[tuple[str, Mapping[str, Any]]], language: str) 
             Mark(row["f1"], interval_of(row), style.ANTECEDENT, "D"),
         ]
     return panel_figure(
-        phrase("atlas", "names_figure", language),
+        phrase("atlas", "names_figure"),
         rows,
         [""],
         marks,
-        phrase("atlas", "names_axis", language),
+        phrase("atlas", "names_axis"),
         (0.0, 1.0),
         points=True,
         key=(
-            (phrase("atlas", "key_f1", language), style.ANTECEDENT, "D"),
-            (phrase("atlas", "key_masculine", language), style.DISTRACTOR, "tick"),
-            (phrase("atlas", "key_feminine", language), style.PRONOUN, "tick"),
+            (phrase("atlas", "key_f1"), style.ANTECEDENT, "D"),
+            (phrase("atlas", "key_masculine"), style.DISTRACTOR, "tick"),
+            (phrase("atlas", "key_feminine"), style.PRONOUN, "tick"),
         ),
     )
 
