@@ -8,12 +8,19 @@ from rich.console import Console
 from rich.table import Table
 
 from anaphora.analysis.tasks import antecedent_rules, antecedent_selection
-from anaphora.report import antecedents
-from anaphora.report.antecedents import antecedent_figure, comparison_sentence, terminal_tables
+from anaphora.report.antecedents import (
+    CHOICE_SETS,
+    FORM_COLUMNS,
+    RULES,
+    antecedent_figure,
+    comparison_sentence,
+    terminal_tables,
+)
+from anaphora.report.wording import label, spoken_in
 
 
 def metrics(
-    head: float = 0.6, nearest: float = 0.3, width: float = 0.05, columns: tuple[str, ...] = antecedents.MENTION_TYPES
+    head: float = 0.6, nearest: float = 0.3, width: float = 0.05, columns: tuple[str, ...] = FORM_COLUMNS
 ) -> Any:
     rows: list[dict[str, Any]] = []
 
@@ -27,9 +34,9 @@ def metrics(
         )  # fmt: skip
 
     for column in columns:
-        for number, name in enumerate(antecedents.RULES):
+        for number, name in enumerate(RULES):
             row(name, "mentions", column, nearest + number / 10, None)
-        for field in antecedents.CANDIDATE_SETS:
+        for field in CHOICE_SETS:
             row("best head", field, column, head, 3)
             row("one head", field, column, head - 0.1, 11)
             row("untrained", field, column, 0.1, None)
@@ -45,9 +52,9 @@ def printed(selections: Any) -> str:
 
 
 def test_names_agree_with_the_measures() -> None:
-    assert tuple(antecedents.CANDIDATE_SETS) == antecedent_selection.CHOICE_SETS
-    assert antecedents.MENTION_TYPES == antecedent_selection.FORM_COLUMNS
-    assert tuple(antecedent_rules.RULES) == antecedents.RULES
+    assert antecedent_selection.CHOICE_SETS == CHOICE_SETS
+    assert antecedent_selection.FORM_COLUMNS == FORM_COLUMNS
+    assert tuple(antecedent_rules.RULES) == RULES
 
 
 def test_the_table_shows_every_row_in_full_and_the_papers_below() -> None:
@@ -65,7 +72,7 @@ def test_missing_columns_are_left_out() -> None:
     assert [str(column.header).split("\n")[0] for column in tables[0].columns] == ["", "all mentions", "pronouns"]
 
 
-@pytest.mark.parametrize("field", antecedents.CANDIDATE_SETS)
+@pytest.mark.parametrize("field", CHOICE_SETS)
 @pytest.mark.parametrize(
     ("head", "width", "sentence"),
     [
@@ -79,8 +86,16 @@ def test_the_sentence_says_what_the_intervals_say(head: float, width: float, sen
     assert sentence in comparison_sentence(metrics(head=head, width=width), field)
 
 
-def test_the_figure_names_heads_rules_and_columns() -> None:
-    figure = antecedent_figure(metrics())
+@pytest.mark.parametrize(
+    ("language", "names"),
+    [
+        ("en", {"nearest mention", "sieve of rules", "best untrained head", "best head, a word before it"}),
+        ("zh", {"最近的提及", "多层筛选规则", "最好的未训练的头", "最好的头，前文的任一词"}),
+    ],
+)
+def test_the_figure_names_heads_rules_and_columns_in_its_language(language: str, names: set[str]) -> None:
+    with spoken_in(language):
+        figure = antecedent_figure(metrics())
+        columns = {f"{label('mention_types', column)} (1,234)" for column in FORM_COLUMNS}
     written = {text.get_text() for axes in figure.axes for text in [*axes.texts, *axes.get_yticklabels()]}
-    assert {"nearest", "head match", "sieve", "best untrained head", "best head among words before"} <= written
-    assert {f"{column} (1,234)" for column in antecedents.MENTION_TYPES} <= written
+    assert names | columns <= written

@@ -97,8 +97,7 @@ class Scores:
 
     def _rows(self) -> Iterator[dict[str, Any]]:
         for language, kind, cell in every_group(self.evidence.scores):
-            shortcuts = {name: value for name, value in cell.baselines.items() if value is not None}
-            best = max(shortcuts, key=lambda name: shortcuts[name], default=None)
+            best = cell.best_shortcut
             low, high = cell.intervals.candidate_accuracy or (None, None)
             yield {
                 "language": language,
@@ -108,8 +107,8 @@ class Scores:
                 "low": low,
                 "high": high,
                 "chance": cell.chance,
-                "best_shortcut": best,
-                "best_shortcut_accuracy": None if best is None else shortcuts[best],
+                "best_shortcut": None if best is None else best.name,
+                "best_shortcut_accuracy": None if best is None else best.accuracy,
                 "antecedent_mass": cell.antecedent_mass,
                 "task_accuracy": cell.task_accuracy,
             }

@@ -23,7 +23,7 @@ from anaphora.data.store import load as load_corpus
 from anaphora.report.antecedents import antecedent_figure, terminal_tables
 from anaphora.report.figures.files import save_figure
 from anaphora.report.terminal import in_language_of_messages, print_phrase
-from anaphora.report.wording import phrase
+from anaphora.report.wording import phrase, spoken_in
 from anaphora.runs.directory import results_folder
 from anaphora.runs.items import corpus_of
 from anaphora.settings.commands.analysis import AntecedentSelection
@@ -85,7 +85,9 @@ def _measure_antecedents(
     write_csv(folder / "antecedents.csv", selected.rows)
     heads = [*heads_table(selected.development, "dev"), *heads_table(selected.measured, settings.split)]
     write_csv(folder / "heads.csv", heads)
-    save_figure(antecedent_figure(metrics), folder / "figures" / "antecedent_selection", settings.formats)
+    with spoken_in(interface_language()):
+        figure = antecedent_figure(metrics)
+    save_figure(figure, folder / "figures" / "antecedent_selection", settings.formats)
     print_selections(metrics)
     print_phrase("written", path=folder)
     return metrics

@@ -16,10 +16,11 @@ if TYPE_CHECKING:
 
 Row = Mapping[str, Any]
 
-CANDIDATE_SETS = {"words": "all words", "preceding": "words before", "mentions": "mentions before"}
-"""Among what a head's heaviest word is looked for."""
-MENTION_TYPES = ("all", "pronoun", "proper", "nominal")
+CHOICE_SETS = ("words", "preceding", "mentions")
+"""Among what a head's heaviest word is looked for: all words, those before the mention, mentions before it."""
+FORM_COLUMNS = ("all", "pronoun", "proper", "nominal")
 RULES = ("nearest", "head match", "sieve")
+
 _HEADS = {"best head": "{}", "one head": "one_{}", "untrained": "untrained_{}"}
 """The phrase of what picks, with the set that it picks from."""
 PAPER_ACCURACIES = {
@@ -39,7 +40,7 @@ def terminal_tables(metrics: Mapping[str, Any]) -> Iterator[Table | str]:
     rows: list[Row] = metrics["rows"]
     for subset in dict.fromkeys(row["subset"] for row in rows):
         subset_rows = [row for row in rows if row["subset"] == subset]
-        columns = [name for name in MENTION_TYPES if any(row["column"] == name for row in subset_rows)]
+        columns = [name for name in FORM_COLUMNS if any(row["column"] == name for row in subset_rows)]
         title = phrase("tables", "antecedents", run=metrics["run"], split=label("splits", metrics["split"]))
         table = Table(
             title=title if subset == "all" else subset, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1)
@@ -53,7 +54,7 @@ def terminal_tables(metrics: Mapping[str, Any]) -> Iterator[Table | str]:
         for name in RULES:
             cells = [_share_and_head(_find(subset_rows, name, "mentions", column)) for column in columns]
             table.add_row(_selector_name(name), *cells)
-        for field in CANDIDATE_SETS:
+        for field in CHOICE_SETS:
             table.add_section()
             for selector in ("best head", "one head", "untrained"):
                 found = [_find(subset_rows, selector, field, column) for column in columns]
@@ -66,12 +67,12 @@ def terminal_tables(metrics: Mapping[str, Any]) -> Iterator[Table | str]:
         if subset == "all":
             table.add_section()
             for name, printed in PAPER_ACCURACIES.items():
-                numbers = dict(zip(MENTION_TYPES, printed, strict=True))
+                numbers = dict(zip(FORM_COLUMNS, printed, strict=True))
                 table.add_row(f"{_selector_name(name)}*", *(str(numbers[one]) for one in columns), style="dim")
             table.caption = phrase("tables", "of_paper")
             table.caption_justify = "left"
         yield table
-    for field in CANDIDATE_SETS:
+    for field in CHOICE_SETS:
         yield comparison_sentence(metrics, field)
 
 
@@ -104,29 +105,27 @@ def antecedent_figure(metrics: Mapping[str, Any]) -> Figure:
     """The best head of each column in each field of choice, with intervals; rules and untrained heads as ticks."""
     subset_rows = [row for row in metrics["rows"] if row["subset"] == "all"]
     points = []
-    for column in MENTION_TYPES:
+    for column in FORM_COLUMNS:
         rules = {name: row for name in RULES if (row := _find(subset_rows, name, "mentions", column))}
-        for field, words in CANDIDATE_SETS.items():
+        for field in CHOICE_SETS:
             head = _find(subset_rows, "best head", field, column)
             if head is None:
                 continue
-            ticks = {name: float(row["accuracy"]) for name, row in rules.items()}
+            ticks = {_selector_name(name): float(row["accuracy"]) for name, row in rules.items()}
             chance = _find(subset_rows, "untrained", field, column)
             if chance is not None:
-                ticks["best untrained head"] = float(chance["accuracy"])
+                ticks[phrase("selection", "untrained")] = float(chance["accuracy"])
             points.append(
                 SharePoint(
-                    label=f"{column} ({head['items']:,})",
+                    label=f"{label('mention_types', column)} ({head['items']:,})",
                     value=head["accuracy"],
                     low=head["low"],
                     high=head["high"],
                     baselines=ticks,
-                    measure=f"best head among {words}",
+                    measure=label("selectors", field),
                 )
             )
-    return share_points_figure(
-        points, f"{metrics['run']}: does the mention's head word attend to an antecedent?", "share picked rightly (%)"
-    )
+    return share_points_figure(points, phrase("selection", "figure", run=metrics["run"]), phrase("selection", "axis"))
 
 
 def _selector_name(name: str) -> str:

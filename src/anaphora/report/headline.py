@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from anaphora.analysis.evidence.schema.evidence import Evidence
-from anaphora.analysis.evidence.schema.scores import Cell
+from anaphora.analysis.evidence.schema.scores import UNTRAINED, Cell
 from anaphora.analysis.evidence.schema.typed_json import Interval
 from anaphora.report.groups import Group, all_groups
 from anaphora.report.numbers import NOT_MEASURED, format_number, format_percent, format_short_percent
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 _LONGEST_NAME = 14
 """Columns of the terminal for a baseline's name; a Chinese character takes two."""
-_UNTRAINED = ("random_init", "random_init_95")
 
 
 def headline_table(evidence: Evidence) -> Table:
@@ -112,8 +111,8 @@ def group_name(group: Group[Cell]) -> str:
 
 
 def _row_cells(cell: Cell) -> list[str]:
-    best = _best_baseline(cell)
-    untrained = [format_percent(cell.baselines.get(name)) for name in _UNTRAINED]
+    best = cell.best_shortcut
+    untrained = [format_percent(cell.baselines.get(name)) for name in UNTRAINED]
     return [
         f"{cell.items}",
         format_percent(cell.task_accuracy),
@@ -122,7 +121,7 @@ def _row_cells(cell: Cell) -> list[str]:
         format_percent(cell.antecedent_mass),
         format_number(cell.lift, 1),
         format_percent(cell.chance),
-        f"{_shortened(best[0])} {format_percent(best[1])}" if best else NOT_MEASURED,
+        f"{_shortened(best.name)} {format_percent(best.accuracy)}" if best else NOT_MEASURED,
         " / ".join(untrained) if set(untrained) != {NOT_MEASURED} else NOT_MEASURED,
     ]
 
@@ -134,8 +133,8 @@ def _least_accuracy(chance: float) -> float:
 
 def _case(cell: Cell) -> str:
     task, chance = cell.task_accuracy, cell.chance or 0.0
-    best = _best_baseline(cell)
-    bar = max(chance, best[1]) if best else chance
+    best = cell.best_shortcut
+    bar = max(chance, best.accuracy) if best else chance
     if task is None or task < _least_accuracy(chance) or _lower_bound(task, cell.intervals.task_accuracy) <= bar:
         return "unsolved"
     if bars_not_beaten(cell):
@@ -158,12 +157,6 @@ def _bar_texts(bars: Mapping[str, float]) -> list[str]:
 def bar_text(name: str, value: float) -> str:
     """Chance or a baseline with its number, in a sentence."""
     return phrase("headline", "bar", rule=_bar_name(name), share=share_text(value))
-
-
-def _best_baseline(cell: Cell) -> tuple[str, float] | None:
-    known = {name: value for name, value in cell.baselines.items() if value is not None and name not in _UNTRAINED}
-    # A rule that gets no further than chance tells more than chance, whose number stands beside it already.
-    return max(known.items(), key=lambda pair: (pair[1], pair[0] != "chance")) if known else None
 
 
 def _lower_bound(value: float | None, ends: Interval | None) -> float:
@@ -197,7 +190,7 @@ def _accuracy_sentence(case: str, groups: Sequence[Group[Cell]], evidence: Evide
 
 
 def _unsolved_sentence(group: Group[Cell], items: str) -> str:
-    cell, best = group.cell, _best_baseline(group.cell)
+    cell, best = group.cell, group.cell.best_shortcut
     if cell.task_accuracy is None:
         return phrase("headline", "no_answers", group=group_name(group))
     values = {
@@ -209,8 +202,8 @@ def _unsolved_sentence(group: Group[Cell], items: str) -> str:
     if best is None:
         return phrase("headline", "unsolved_without_baseline", **values)
     answers_most = cell.task_accuracy >= _least_accuracy(cell.chance or 0.0)
-    name = "no_better_than_a_rule" if answers_most and cell.task_accuracy <= best[1] else "unsolved"
-    return phrase("headline", name, **values, rule=_bar_name(best[0]), best=share_text(best[1]))
+    name = "no_better_than_a_rule" if answers_most and cell.task_accuracy <= best.accuracy else "unsolved"
+    return phrase("headline", name, **values, rule=_bar_name(best.name), best=share_text(best.accuracy))
 
 
 def _bar_name(name: str) -> str:

@@ -32,8 +32,6 @@ from anaphora.report.headline import bar_text, bars_not_beaten, group_name, grou
 from anaphora.report.numbers import format_short_percent
 from anaphora.report.wording import group_label, head_name, label, language_name, listed, phrase
 
-UNTRAINED = ("random_init", "random_init_95")
-"""The baselines that are untrained models and no shortcuts."""
 _WIDEST_MENTION = 1.6
 """Inches that a mention may take in a title."""
 
@@ -88,9 +86,9 @@ def scores_figure(evidence: Evidence) -> Figure:
     points = []
     for group in all_groups(evidence.scores):
         cell = group.cell
+        shortcut = cell.best_shortcut
         ticks = {phrase("measures", "chance"): cell.chance}
-        shortcuts = [value for name, value in cell.baselines.items() if value is not None and name not in UNTRAINED]
-        ticks[phrase("figures", "best_shortcut")] = max(shortcuts, default=None)
+        ticks[phrase("figures", "best_shortcut")] = None if shortcut is None else shortcut.accuracy
         ticks[phrase("figures", "untrained_95")] = cell.baselines.get("random_init_95")
         for value, ends, measure in (
             (cell.task_accuracy, cell.intervals.task_accuracy, phrase("measures", "task_accuracy")),

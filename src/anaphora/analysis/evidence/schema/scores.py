@@ -17,6 +17,10 @@ Groups = dict[str, dict[str, T]]
 """A cell for each language and kind of cue: {language: {"all", "set" or "role": cell}}."""
 
 
+UNTRAINED = ("random_init", "random_init_95")
+"""The baselines that are untrained models and no shortcuts."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class HeadPosition:
     """A head of a layer; no head where a map has one row a layer."""
@@ -55,8 +59,8 @@ class Cell:
         lift: that weight over the antecedent's share of the tokens.
         chance: the mean share of candidates that are right.
         intervals: of the measures above.
-        baselines: the accuracy of each shortcut by name, with "random_init" and "random_init_95", the mean and the 95th
-            percentile of untrained models; empty where a cell is not compared with any.
+        baselines: the accuracy of each shortcut by name, with those of `UNTRAINED`, the mean and the 95th percentile of
+            untrained models; empty where a cell is not compared with any.
     """
 
     items: int
@@ -71,6 +75,17 @@ class Cell:
     chance: float | None
     intervals: ScoreIntervals
     baselines: dict[str, float | None] = field(default_factory=dict)
+
+    @property
+    def best_shortcut(self) -> Shortcut | None:
+        """The best baseline that is no untrained model; None where none was measured."""
+        known = [
+            Shortcut(name=name, accuracy=accuracy)
+            for name, accuracy in self.baselines.items()
+            if accuracy is not None and name not in UNTRAINED
+        ]
+        # A rule that gets no further than chance tells more than chance, whose number stands beside it already.
+        return max(known, key=lambda one: (one.accuracy, one.name != "chance"), default=None)
 
 
 @dataclass(frozen=True, kw_only=True)

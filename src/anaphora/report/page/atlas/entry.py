@@ -10,11 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.analysis.evidence.schema.evidence import Evidence, in_group
-from anaphora.analysis.evidence.schema.scores import Cell
 
 Rows = Sequence[Mapping[str, Any]]
-
-_NO_SHORTCUTS = ("chance", "random_init", "random_init_95")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,14 +50,6 @@ class AtlasEntry:
 def numbered_head(layer: int, head: int) -> str:
     """A head as the page writes it: layer.head, both counted from 0."""
     return f"{layer}.{head}"
-
-
-def best_shortcut(cell: Cell) -> tuple[str, float] | None:
-    """The name and accuracy of the best rule that reads no attention."""
-    shortcuts = {
-        name: value for name, value in cell.baselines.items() if value is not None and name not in _NO_SHORTCUTS
-    }
-    return max(shortcuts.items(), key=lambda each: each[1], default=None)
 
 
 def task_accuracy(evidence: Evidence, code: str, kind: str) -> float | None:

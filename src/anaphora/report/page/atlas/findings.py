@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 from anaphora.analysis.evidence.schema.evidence import VERDICT_SCOPE, in_group
 from anaphora.analysis.evidence.schema.scores import Cell
 from anaphora.analysis.scores.cells import ALL
+from anaphora.report.antecedents import RULES
 from anaphora.report.numbers import format_count, format_number, format_percent
-from anaphora.report.page.atlas.entry import AtlasEntry, best_shortcut, numbered_head, row_of
-from anaphora.report.page.atlas.tasks import RULE_POLICIES, RULE_SELECTORS, mention_type
+from anaphora.report.page.atlas.entry import AtlasEntry, numbered_head, row_of
+from anaphora.report.page.atlas.tasks import RULE_POLICIES, mention_type
 from anaphora.report.wording import label, language_name, phrase
 
 
@@ -67,18 +68,18 @@ def _head_findings(entries: Sequence[AtlasEntry], code: str) -> Iterator[str]:
 
 def _others(cell: Cell) -> dict[str, float | None]:
     """What a head is compared with, None where that was not measured."""
-    shortcut = best_shortcut(cell)
+    shortcut = cell.best_shortcut
     return {
         "chance": cell.chance,
-        "shortcut": None if shortcut is None else shortcut[1],
+        "shortcut": None if shortcut is None else shortcut.accuracy,
         "untrained": cell.baselines.get("random_init"),
     }
 
 
 def _comparison(cell: Cell) -> str:
     """The same in words, without what was not measured."""
-    shortcut = best_shortcut(cell)
-    rule = "" if shortcut is None else label("baselines", shortcut[0])
+    shortcut = cell.best_shortcut
+    rule = "" if shortcut is None else label("baselines", shortcut.name)
     return phrase("joined", "comma").join(
         phrase("atlas", name, rule=rule, share=format_percent(share))
         for name, share in _others(cell).items()
@@ -106,7 +107,7 @@ def _antecedent_findings(entries: Sequence[AtlasEntry]) -> Iterator[str]:
     share, entry, any_word, mention, column = max(picked, key=lambda each: each[0])
     rules = {
         name: row["accuracy"]
-        for name in RULE_SELECTORS
+        for name in RULES
         if (row := row_of(entry.antecedents or (), subset="all", selector=name, column=column)) is not None
     }
     best = max(rules, key=lambda name: rules[name])

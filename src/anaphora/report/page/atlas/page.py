@@ -19,7 +19,7 @@ from anaphora.report.figures.panels import Mark, Marks, panel_figure
 from anaphora.report.figures.style import figure_style
 from anaphora.report.levels import level_columns, level_rows
 from anaphora.report.numbers import NOT_MEASURED, format_count, format_p_value, format_percent
-from anaphora.report.page.atlas.entry import AtlasEntry, best_shortcut, task_accuracy
+from anaphora.report.page.atlas.entry import AtlasEntry, task_accuracy
 from anaphora.report.page.atlas.findings import findings
 from anaphora.report.page.atlas.tasks import antecedent_elements, name_elements
 from anaphora.report.page.elements import FigureElement, NoteElement, PageElement, Section, TableElement
@@ -168,8 +168,8 @@ def rows_figure(entries: Sequence[AtlasEntry]) -> Figure:
     for entry in entries:
         for code, whole in entry.evidence.languages.items():
             of_language = marks.setdefault((entry.model, language_name(code)), [])
-            shortcut = best_shortcut(whole)
-            for value, colour in ((whole.chance, style.MUTED), (shortcut and shortcut[1], style.DISTRACTOR)):
+            shortcut = whole.best_shortcut.accuracy if whole.best_shortcut else None
+            for value, colour in ((whole.chance, style.MUTED), (shortcut, style.DISTRACTOR)):
                 if value is not None:
                     of_language.append(Mark(value, None, colour, "tick"))
             if whole.candidate_accuracy is not None:
@@ -252,7 +252,7 @@ def _reading_section(entries: Sequence[AtlasEntry]) -> Section:
 
 
 def _numbers(entry: AtlasEntry, code: str, kind: str, cell: Cell) -> list[str]:
-    shortcut = best_shortcut(cell)
+    shortcut = cell.best_shortcut
     return [
         format_count(cell.items),
         entry.head,
@@ -260,7 +260,9 @@ def _numbers(entry: AtlasEntry, code: str, kind: str, cell: Cell) -> list[str]:
         format_percent(cell.quad_accuracy),
         format_percent(cell.antecedent_mass),
         format_percent(cell.chance),
-        NOT_MEASURED if shortcut is None else f"{format_percent(shortcut[1])} ({label('baselines', shortcut[0])})",
+        NOT_MEASURED
+        if shortcut is None
+        else f"{format_percent(shortcut.accuracy)} ({label('baselines', shortcut.name)})",
         format_percent(cell.baselines.get("random_init")),
         format_p_value(_corrected_p(entry.evidence, code, kind)),
         format_percent(task_accuracy(entry.evidence, code, kind)),

@@ -7,6 +7,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
+from anaphora.report.antecedents import FORM_COLUMNS, RULES
 from anaphora.report.figures import style
 from anaphora.report.figures.panels import Mark, Marks, panel_figure, row_below
 from anaphora.report.figures.style import figure_style
@@ -15,10 +16,8 @@ from anaphora.report.page.atlas.entry import AtlasEntry, Rows, interval_of, numb
 from anaphora.report.page.elements import FigureElement, NoteElement, PageElement, TableElement
 from anaphora.report.wording import label, phrase
 
-RULE_SELECTORS = ("nearest", "head match", "sieve")
 RULE_POLICIES = ("random", "nearest", "first", "parallel roles")
 _HEAD_POLICIES = ("head", "head with threshold", "untrained", "answers")
-_MENTION_TYPES = ("all", "pronoun", "proper", "nominal")
 _HEAD_SELECTORS = {
     "words": ("best head", "words"),
     "mentions": ("best head", "mentions"),
@@ -39,11 +38,11 @@ def antecedent_elements(entries: Sequence[AtlasEntry]) -> list[PageElement]:
     elements: list[PageElement] = []
     if selected:
         first = selected[0].antecedents or ()
-        types = [name for name in _MENTION_TYPES if row_of(first, subset="all", column=name)]
+        types = [name for name in FORM_COLUMNS if row_of(first, subset="all", column=name)]
         rows = [
             [phrase("atlas", "rule"), label("selectors", name.replace(" ", "_"))]
             + [_picked(row_of(first, subset="all", selector=name, column=column)) for column in types]
-            for name in RULE_SELECTORS
+            for name in RULES
         ]
         for entry in selected:
             for name, (selector, field) in _HEAD_SELECTORS.items():
