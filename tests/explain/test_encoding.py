@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,11 +10,14 @@ from typing import Any
 import encoders
 import numpy as np
 import pytest
+import tokenizers
 import torch
 
 from anaphora.base.errors import UserError
+from anaphora.base.special_tokens import CLS
 from anaphora.data.batches.batching import encode_plain_text, single_batch
 from anaphora.data.own_sentence import example_from_query
+from anaphora.data.tokens.tokenizer import Tokenizer
 from anaphora.explain.encoding import SentenceQuery, walk_through_run
 from anaphora.explain.phrases import Phrases
 from anaphora.explain.walk import Walkthrough
@@ -30,6 +34,7 @@ VARIANTS = [
     *({"position": each} for each in encoders.POSITIONS),
     *({"attention": each} for each in encoders.ATTENTIONS),
     *({"norm": each} for each in encoders.NORMS),
+    {"norm": model_settings.LayerNorm(placement="post", embedding=True), "position": encoders.POSITIONS[2]},
     {"feed_forward": model_settings.SwiGlu()},
     {"values": "token"},
     {"dropout": 0.3, "attention": attention_settings.MultiHead(heads=2, dropout=0.3)},
@@ -100,6 +105,21 @@ def test_the_stated_output_is_the_encoders_own_in_every_variant(changes: dict[st
         own = own_output(other, SentenceQuery(TEXT))
         np.testing.assert_allclose(walk.steps[-1].result.values, own, rtol=0, atol=1e-10)
         assert follows(walk) >= 5
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_norm_of_the_embedding_is_a_step_of_its_own_and_not_part_of_the_position(language: str, run: Run) -> None:
+    norm = model_settings.LayerNorm(placement="post", embedding=True)
+    learned, turned = (varied(run, {"norm": norm, "position": encoders.POSITIONS[kind]}) for kind in (2, 3))
+    walk = walk_of(learned, SentenceQuery(TEXT), language=language)
+    assert [step.name for step in walk.steps][:2] == ["embedding", "embedding_norm"]
+    table = learned.model.encoder.position.embed(torch.zeros(1, len(walk.queries), 16), torch.arange(len(walk.queries)))
+    np.testing.assert_allclose(walk.step("embedding").matrix("P").values, table[0].detach().numpy(), atol=1e-6)
+    np.testing.assert_allclose(walk.step("embedding_norm").result.values.mean(axis=1), 0, atol=1e-10)
+    # Rotary positions add nothing, so that no vector of a position may be shown.
+    shown = walk_of(turned, SentenceQuery(TEXT), language=language)
+    assert len(shown.step("embedding").parts) == 1
+    assert Phrases(language)("embedding", "added") not in shown.step("embedding").text
 
 
 @pytest.mark.parametrize("prediction", PREDICTION_HEADS, ids=lambda prediction: type(prediction).__name__)
@@ -179,6 +199,25 @@ def test_the_current_row_is_the_pronouns_the_last_words_or_the_named_one(run: Ru
             walk_through_run(run, SentenceQuery("Tom met Anna."), 0, 0, row, Phrases("en"))
     with pytest.raises(UserError, match=r"row \('met Anna'\) has several words; .* name one word"):
         walk_through_run(run, SentenceQuery("Tom met Anna."), 0, 0, "met Anna", Phrases("en"))
+
+
+def test_a_special_token_is_never_taken_for_the_last_word(run: Run) -> None:
+    settings = json.loads(run.tokenizer.dumps())
+    settings["added_tokens"].append(dict(settings["added_tokens"][0], id=run.tokenizer.size, content="[SEP]"))
+    backend = tokenizers.Tokenizer.from_str(json.dumps(settings))
+    backend.post_processor = tokenizers.processors.TemplateProcessing(
+        "[CLS] $A [SEP]", special_tokens=[("[CLS]", CLS), ("[SEP]", run.tokenizer.size)]
+    )
+    tokenizer = Tokenizer(backend)
+    model = randomly_initialised(run.config, tokenizer.size, seed=0)
+    ending = dataclasses.replace(run, tokenizer=tokenizer, model=model)
+    walk = walk_of(ending, SentenceQuery("Tom met Anna."))
+    assert walk.queries == ("[CLS]", "Tom", "met", "Anna", ".", "[SEP]")
+    assert walk.queries[walk.row] == "Anna"
+    marks_alone = walk_of(ending, SentenceQuery(" . "))
+    assert marks_alone.queries[marks_alone.row] == "."
+    with pytest.raises(UserError, match="has no word"):
+        walk_of(ending, SentenceQuery("   "))
 
 
 def test_a_prediction_head_that_compares_the_candidates_states_is_named(

@@ -111,6 +111,19 @@ def test_heads_split_the_features_and_an_output_projection_mixes_them(mine: Path
         walk_through_calculation(calculation, Phrases("en"), 2)
 
 
+@pytest.mark.parametrize("given", ["Q: {x}\nK: {x}\nV: {x}\n", "X: {x}\nW_V: {eye}\n", "X: {x}\n"])
+def test_the_values_of_every_head_stand_below_the_names_of_its_own_features(given: str, mine: Path) -> None:
+    names = "features" if "W_V" not in given and "X" in given else "value_features"
+    eye = [[float(row == column) for column in range(4)] for row in range(4)]
+    matrices = given.format(x=[[1, 0, 2, 1], [0, 1, 1, 3], [1, 1, 0, 0]], eye=eye)
+    mine.write_text(f"{matrices}heads: 2\n{names}: [a, b, c, d]\n", encoding="utf-8")
+    calculation = load_calculation(mine, "en")
+    for head, columns in enumerate((("a", "b"), ("c", "d"))):
+        walk = walk_through_calculation(calculation, Phrases("en"), head)
+        assert walk.step("weighted").matrix("V").columns == columns
+        assert walk.step("output").result.columns == columns
+
+
 def test_the_matrices_of_the_docs_are_explained(mine: Path) -> None:
     page = Path(__file__).parents[2] / "docs" / "explain.md"
     (block,) = re.findall(r"```yaml\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)

@@ -39,7 +39,7 @@ class MatrixLabels:
 
     Attributes:
         queries, tokens: the rows that attend and those attended to.
-        values: features of a value, empty for numbers.
+        values: features of the values that are shown, empty for numbers.
     """
 
     queries: tuple[str, ...]
@@ -83,7 +83,9 @@ def walk_through_calculation(
     )
     if calculation.x is not None and "W_V" not in calculation.projections and not labels.values:
         labels = replace(labels, values=calculation.features)
-    steps += attention_steps(words, labels, query, key, value, None, head, calculation.scaled)
+    size = value.shape[-1]
+    labels_of_head = replace(labels, values=labels.values[head * size : (head + 1) * size])
+    steps += attention_steps(words, labels_of_head, query, key, value, None, head, calculation.scaled)
     heads = attend(query, key, value, None, scale=_scale(calculation.scaled))
     if calculation.heads > 1:
         weights = masked_softmax(_scores(query, key, None, calculation.scaled))

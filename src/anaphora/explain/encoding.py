@@ -167,7 +167,7 @@ def _encode(run: Run, model: PronounModel, query: SentenceQuery) -> _EncodedSent
         row, tokens = encode_plain_text(query.text, run.tokenizer)
         sentence = _EncodedSentence(row, None, tokens)
     count = len(tokens.ids)
-    if count == 1:
+    if not any(start < end for start, end in tokens.spans):
         raise UserError(f"text ({query.text!r}) has no word")
     if count > MAX_TOKENS:
         raise UserError(f"text has {count} tokens; at most {MAX_TOKENS} can be shown")
@@ -185,8 +185,9 @@ def _followed_position(row: str | None, query: SentenceQuery, tokens: TokenizedT
         return tokens.covering((start, end))[0]  # of a word that the model splits, its first subword
     if query.example is not None:
         return tokens.covering(query.example.pronoun)[0]
-    with_letters = [position for position, label in enumerate(labels) if any(map(str.isalnum, label))]
-    return with_letters[-1]
+    visible = [position for position, (start, end) in enumerate(tokens.spans) if start < end]  # [SEP] is no word
+    with_letters = [position for position in visible if any(map(str.isalnum, labels[position]))]
+    return (with_letters or visible)[-1]
 
 
 def _steps(
@@ -203,7 +204,7 @@ def _steps(
     """All steps in order, and the model's answer, or None where the query names no candidates."""
     encoder = model.encoder
     context = encoder.make_context(sentence.row)
-    steps = [_embedding(encoder, sentence.row.ids, sentence.row.marks, context.embeddings, labels, words)]
+    steps = _embedding_steps(encoder, sentence.row, context.embeddings, labels, words)
     hidden = context.embeddings
     for lower in blocks[:layer]:
         hidden = LayerPass(lower, context, hidden).output()
@@ -241,25 +242,29 @@ def _token_matrix(name: str, values: Tensor, labels: tuple[str, ...]) -> Matrix:
     return labelled_matrix(name, values[0], labels)
 
 
-def _embedding(
-    encoder: Encoder, ids: Tensor, marks: Tensor | None, embedded: Tensor, labels: tuple[str, ...], words: Phrases
-) -> Step:
-    text, tokens = words("embedding", "text", features=embedded.shape[-1]), encoder.token_embeddings(ids)
+def _embedding_steps(
+    encoder: Encoder, tokens: EncoderInput, embedded: Tensor, labels: tuple[str, ...], words: Phrases
+) -> list[Step]:
+    """From tokens to what the first block reads, `embedded` (1, T, W), with the norm where the encoder has one here."""
+    text, vectors = words("embedding", "text", features=embedded.shape[-1]), encoder.token_embeddings(tokens.ids)
     if encoder.position.scale != 1:
         text = words.joined(text, words("embedding", "scaled", scale=f"{encoder.position.scale:.4g}"))
-    if marks is not None:
-        text, tokens = words.joined(text, words("embedding", "marked")), tokens + marks
-    title, added = words("embedding", "title"), embedded - tokens
-    if not bool(added.any()):
-        return Step("embedding", title, text, (_token_matrix("X", embedded, labels),))
-    parts = (
-        _token_matrix("E", tokens, labels),
-        "+",
-        _token_matrix("P", added, labels),
-        "=",
-        _token_matrix("X", embedded, labels),
-    )
-    return Step("embedding", title, words.joined(text, words("embedding", "added")), parts)
+    if tokens.marks is not None:
+        text, vectors = words.joined(text, words("embedding", "marked")), vectors + tokens.marks
+    summed = encoder.position.embed(vectors, tokens.positions)
+    normed = not isinstance(encoder.embedding_norm, nn.Identity)
+    parts: tuple[Matrix | str, ...] = (_token_matrix("X′" if normed else "X", summed, labels),)
+    if bool((summed - vectors).any()):
+        positions = _token_matrix("P", summed - vectors, labels)
+        text, parts = (
+            words.joined(text, words("embedding", "added")),
+            (_token_matrix("E", vectors, labels), "+", positions, "=", *parts),
+        )
+    steps = [Step("embedding", words("embedding", "title"), text, parts)]
+    if normed:
+        parts = (steps[0].result, words("signs", "norm"), "=", _token_matrix("X", embedded, labels))
+        steps.append(Step("embedding_norm", words("embedding_norm", "title"), words("embedding_norm", "text"), parts))
+    return steps
 
 
 class _BlockSteps:
