@@ -109,7 +109,7 @@ def test_a_second_report_asks_the_model_no_causal_test_again(
     cell = {"task_accuracy": 0.5, "candidate_accuracy": 0.5, "interval": None, "chance": 0.5}
     controls["uniform"] = {
         "run": "uniform", "seed": 0, "languages": {"en": {"set": cell}}, "as_expected": True, "expected": "a",
-        "observed": "b",
+        "observed": "b", "measured_on": {name: before["provenance"][name] for name in ("weights", "data", "code")},
     }  # fmt: skip
     (own_report / "controls").mkdir()
     (own_report / "controls" / "controls.json").write_text(json.dumps(controls), encoding="utf-8")
@@ -124,7 +124,7 @@ def test_a_second_report_asks_the_model_no_causal_test_again(
     assert trained[0]["value"] == 1
 
 
-def test_controls_that_were_measured_on_other_items_count_as_not_trained(
+def test_controls_that_were_measured_on_other_items_or_on_unknown_ones_count_as_not_trained(
     own_report: Path, done: Done, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     about = {name: metrics(own_report)["provenance"][name] for name in ("weights", "data", "code")}
@@ -133,7 +133,7 @@ def test_controls_that_were_measured_on_other_items_count_as_not_trained(
     }  # fmt: skip
     stored = {
         "uniform": {**control, "measured_on": about},
-        "no_positions": control,  # of an earlier version
+        "no_positions": control,  # of an earlier version, which did not say on what it was measured
         "shuffled_labels": {**control, "measured_on": {**about, "data": "other items"}},
         "nearest": {**control, "measured_on": {**about, "weights": "other weights"}},
     }
@@ -144,14 +144,14 @@ def test_controls_that_were_measured_on_other_items_count_as_not_trained(
     monkeypatch.setattr(report, "write_pages", lambda evidence, settings: [])
     assert (
         f"{path}: measured on other weights or items, or by other code; scripts/evidence.py run={own_report} "
-        "split=test 'controls=[shuffled_labels,nearest]' measures again"
+        "split=test 'controls=[shuffled_labels,no_positions,nearest]' measures again"
     ) in done("report", f"run={own_report}", *SMALL)
     after = metrics(own_report)
     assert after["controls"] == {
-        "uniform": stored["uniform"], "frozen_query_key": None, "shuffled_labels": None, "no_positions": control,
+        "uniform": stored["uniform"], "frozen_query_key": None, "shuffled_labels": None, "no_positions": None,
     }  # fmt: skip
     trained = [row for row in after["verdict"]["en"]["set"]["rows"] if row["rule"] == "trained controls"]
-    assert trained[0]["value"] == 2
+    assert trained[0]["value"] == 1
 
 
 @pytest.mark.parametrize("other", ["items=6", "untrained=0", "protocol.alpha=0.01", "split=dev"])

@@ -74,7 +74,8 @@ def stored(folder: Path) -> Evidence:
 
 def with_verdict(headline: Headline) -> Evidence:
     """The scores with parts that scoring alone does not measure."""
-    about = Provenance(items=8, untrained=0, weights="w", data=headline.data, code="c")
+    digests = headline.measured_on
+    about = Provenance(items=8, untrained=0, weights=digests.weights, data=digests.data, code=digests.code)
     return replace(
         headline.evidence(), verdict={"en": {"all": Verdict(verdict="supported", rows=())}}, provenance=about
     )
@@ -89,6 +90,18 @@ def test_evidence_stays_with_the_head_and_items_that_it_is_about(headline: Headl
     write_evidence(headline, tmp_path, with_verdict(headline))
     write_evidence(replace(headline, data="as many other items"), tmp_path)
     assert (stored(tmp_path).verdict, stored(tmp_path).provenance) == (None, None)
+
+
+@pytest.mark.parametrize("digest", ["weights", "data", "code"])
+def test_evidence_of_other_weights_items_or_code_does_not_stay_beside_new_scores(
+    digest: str, headline: Headline, tmp_path: Path
+) -> None:
+    evidence = with_verdict(headline)
+    assert evidence.provenance is not None
+    others: Any = {digest: "another"}
+    write_evidence(headline, tmp_path, replace(evidence, provenance=replace(evidence.provenance, **others)))
+    write_evidence(headline, tmp_path)
+    assert stored(tmp_path) == headline.evidence()
 
 
 def test_each_split_has_its_own_file(headline: Headline, tmp_path: Path) -> None:

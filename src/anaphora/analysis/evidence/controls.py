@@ -215,7 +215,7 @@ def current(
 ) -> dict[str, Control | None]:
     """The stored controls that were measured on the present weights and items; the others count as not trained.
 
-    Controls of an earlier version do not say what they were measured on; they count, as they did then.
+    So do those of earlier versions, which do not say what they were measured on.
 
     Args:
         directory: of the run.
@@ -223,7 +223,7 @@ def current(
         stored: as `read` gives them.
         about: the present weights, items and code.
     """
-    outdated = [name for name, one in stored.items() if one and one.measured_on not in (None, about)]
+    outdated = [name for name, one in stored.items() if one and one.measured_on != about]
     if outdated:
         say(
             f"{controls_path(directory, split)}: measured on other weights or items, or by other code; "

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.analysis.evidence.schema.evidence import DEVELOPMENT, NAMED, VERSION, EncoderFacts, Evidence
+from anaphora.analysis.evidence.schema.evidence import DEVELOPMENT, NAMED, VERSION, EncoderFacts, Evidence, MeasuredOn
 from anaphora.analysis.maps.answers import NO_CANDIDATE, Answers, CandidateNumbers
 from anaphora.analysis.maps.capture import Capture, answers_pronouns, capture_run, captured_batches
 from anaphora.analysis.maps.record import AttentionRecord
@@ -21,7 +21,7 @@ from anaphora.analysis.scores.strata import summarise
 from anaphora.base.errors import UserError
 from anaphora.data.batches.encoded import EncodedSplit
 from anaphora.data.example import Example, sample_quads
-from anaphora.runs.digests import examples_digest
+from anaphora.runs.digests import analysis_code_digest, examples_digest, weights_digest
 from anaphora.runs.directory import Run, training_record
 from anaphora.settings.batching import Batching
 from anaphora.settings.model.prediction import Prediction, reads_candidates
@@ -109,6 +109,11 @@ class Headline(Measurement):
     run: Run
     data: str
 
+    @property
+    def measured_on(self) -> MeasuredOn:
+        """What the scores are of: digests of weights, items and code."""
+        return MeasuredOn(weights=weights_digest(self.run), data=self.data, code=analysis_code_digest())
+
     def evidence(self) -> Evidence:
         """The scores with what is known of the run."""
         config = self.run.config
@@ -139,6 +144,7 @@ def measure_headline(
     chosen: Head | None = None,
     progress: Progress = no_progress,
     keep_rows: bool = True,
+    data: str | None = None,
 ) -> Headline:
     """Choose a head on the development items and measure it on others.
 
@@ -153,6 +159,7 @@ def measure_headline(
         progress: is called with the name of each stage.
         keep_rows: whether the rows of the measured items stay in the capture; of a long split they may not fit the
             memory, and without them each batch's are let go once they are scored.
+        data: the digest of the development and measured items, where the caller has computed it.
     """
     progress("development split")
     dev_scores, _ = _score_items(run, development)
@@ -176,7 +183,7 @@ def measure_headline(
     control = (_untrained_scores(run, seed, *encoded) for seed in untrained_seeds(untrained, progress))
     return Headline(
         run=run,
-        data=examples_digest((*development, *measured)),
+        data=data or examples_digest((*development, *measured)),
         split=split,
         head=head,
         development=dev_scores,

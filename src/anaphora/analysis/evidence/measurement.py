@@ -48,8 +48,8 @@ def gather_evidence(run: Run, settings: Report, progress: Progress, folder: Path
     folder = folder or run.directory
     stored_controls = controls.read(run.directory, settings.split)  # before the work, for they may be damaged
     splits = evaluation_splits(run, settings.split)
-    trained_controls = controls.current(run.directory, settings.split, stored_controls, measured_on(run, splits))
     provenance = _provenance(settings, run, splits)
+    trained_controls = controls.current(run.directory, settings.split, stored_controls, provenance.measured_on)
     stored = _stored_evidence(run, folder, settings, provenance)
     headline = measure_headline(
         run,
@@ -59,6 +59,7 @@ def gather_evidence(run: Run, settings: Report, progress: Progress, folder: Path
         settings.split,
         0 if stored else settings.untrained,
         progress=progress,
+        data=provenance.data,
     )
     evidence = stored or replace(
         measure_evidence(headline, splits.development, settings.items, settings.protocol, progress),
@@ -86,9 +87,7 @@ def current_evidence(run: Run, splits: EvaluationSplits) -> Evidence | None:
     stored = evidence_to_replace(run.directory, splits.split)
     if stored is None or stored.provenance is None:
         return None
-    provenance = stored.provenance
-    about = MeasuredOn(weights=provenance.weights, data=provenance.data, code=provenance.code)
-    return stored if about == measured_on(run, splits) else None
+    return stored if stored.provenance.measured_on == measured_on(run, splits) else None
 
 
 def measured_on(run: Run, splits: EvaluationSplits) -> MeasuredOn:
@@ -103,10 +102,4 @@ def items_digest(splits: EvaluationSplits) -> str:
 
 def _provenance(settings: Report, run: Run, splits: EvaluationSplits) -> Provenance:
     """What the evidence is about: how much of it, and which weights, items and measuring code, by their digests."""
-    return Provenance(
-        items=settings.items,
-        untrained=settings.untrained,
-        weights=weights_digest(run),
-        data=items_digest(splits),
-        code=analysis_code_digest(),
-    )
+    return Provenance(items=settings.items, untrained=settings.untrained, **vars(measured_on(run, splits)))

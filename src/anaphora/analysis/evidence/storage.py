@@ -27,7 +27,7 @@ _SCORE_PARTS = (
     *("seed", "split", "head", "languages", "strata", "dropped", "untrained_models"),
     *("train_seconds", "reads_candidates", "levels", "encoder"),
 )
-"""What `Headline.evidence` measures anew each time; the other parts stay as long as they are about the same items."""
+"""What `Headline.evidence` measures anew each time; the other parts stay as long as `_is_about` says so."""
 
 
 def find_head(directory: Path, split: str = "test") -> Head | None:
@@ -109,11 +109,11 @@ def write_evidence(headline: Headline, folder: Path, evidence: Evidence | None =
         headline: the scores of every head and item.
         folder: where to.
         evidence: what the file will hold; by default the scores, with the other parts that stand in the file already
-            if these are about the same head and the same items.
+            if these are about the same head and were measured with the same weights and code on the same items.
     """
     if evidence is None:
         evidence, stored = headline.evidence(), evidence_to_replace(folder, headline.split)
-        if stored is not None and _is_about(stored, evidence, headline.data):
+        if stored is not None and _is_about(stored, evidence, headline):
             evidence = replace(stored, **{name: getattr(evidence, name) for name in _SCORE_PARTS})
     write_measurement(headline, folder, evidence)
 
@@ -172,17 +172,17 @@ def _digest(path: Path) -> str:
     return file_digest(path)[:16]
 
 
-def _is_about(stored: Evidence, scores: Evidence, data: str) -> bool:
-    """Whether evidence may stay beside new scores: of the same head, items and number of untrained models.
+def _is_about(stored: Evidence, scores: Evidence, headline: Headline) -> bool:
+    """Whether evidence may stay beside new scores: of the same head, weights, items, code and untrained models.
 
     That as many items were measured does not say that they are the same: scores of other data may go to the same file.
 
     Args:
         stored: the evidence.
         scores: the new ones.
-        data: the digest of the items that these are of.
+        headline: from which these are made.
     """
-    if stored.provenance is None or stored.provenance.data != data:
+    if stored.provenance is None or stored.provenance.measured_on != headline.measured_on:
         return False
     return (stored.head, stored.untrained_models) == (scores.head, scores.untrained_models)
 

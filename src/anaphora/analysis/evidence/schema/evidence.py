@@ -81,6 +81,15 @@ class Protocol:
 
 
 @dataclass(frozen=True, kw_only=True)
+class MeasuredOn:
+    """What was measured: digests of the weights of a run (of a control, the run that it belongs to), items and code."""
+
+    weights: str
+    data: str
+    code: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Provenance:
     """What the evidence is about: how much of it, and digests of weights, items and measuring code."""
 
@@ -90,21 +99,17 @@ class Provenance:
     data: str
     code: str
 
-
-@dataclass(frozen=True, kw_only=True)
-class MeasuredOn:
-    """What a control was measured on: digests of the weights of the run that it belongs to, of items and of code."""
-
-    weights: str
-    data: str
-    code: str
+    @property
+    def measured_on(self) -> MeasuredOn:
+        """The digests alone."""
+        return MeasuredOn(weights=self.weights, data=self.data, code=self.code)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Control:
     """A trained control: what its own head and answers are worth, what was expected and what was observed.
 
-    `measured_on` is None in files of earlier versions, which did not record it.
+    `measured_on` is None in files of earlier versions, which did not record it; such a control counts as not trained.
     """
 
     run: str
