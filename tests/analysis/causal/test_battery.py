@@ -211,6 +211,13 @@ def test_there_is_no_matched_edge_where_fewer_tokens_are_free_than_the_anteceden
     assert not edges.edges("matched_distance", [COPIER], OTHERS)
 
 
+def test_no_edges_are_matched_in_other_heads_where_these_are_fewer_than_the_scope_has() -> None:
+    edges = sentence_edges(PAIRS[0], dict(Copier(PAIRS, [COPIER], [1.0]).maps())[0])
+    heads = [COPIER, *OTHERS]
+    assert len(heads) == 4
+    assert [len(edges.edges("matched_heads", heads[:count], heads[count:])) for count in (1, 2, 3)] == [1, 2, 0]
+
+
 def test_only_minimal_pairs_that_differ_in_one_word_are_patched() -> None:
     def pair_item(name: str, text: str, right: int) -> Example:
         return Example(

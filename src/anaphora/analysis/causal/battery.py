@@ -190,7 +190,7 @@ class CausalTests:
             self.progress(_KNOCKOUT_STAGES[name])
             others = [head for head in self.all_heads if head not in heads]
             knockouts[name] = {
-                kind: None if kind == "matched_heads" and not others else self._cut(kind, heads, others)
+                kind: None if kind == "matched_heads" and len(others) < len(heads) else self._cut(kind, heads, others)
                 for kind in ("gold", "distractor", "cue", *MATCHED_EDGES)
             }
             knockouts[name]["value_zeroing"] = self.zeroed("gold", heads)

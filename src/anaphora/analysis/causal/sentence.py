@@ -125,7 +125,7 @@ class SentenceEdges:
             case "matched_query":
                 return [self._elsewhere(head) for head in heads]
             case "matched_heads":
-                if len(self.free) < count:
+                if len(self.free) < count or len(others) < len(heads):
                     return []
                 row = self.rows.mean(axis=2)
                 cuts = []
