@@ -108,6 +108,18 @@ def test_the_users_model_is_left_as_it_was() -> None:
     assert torch.equal(model(torch.tensor([[2, 5, 6, 3]])).last_hidden_state, before)
 
 
+@pytest.mark.parametrize("family", ["bert", "mpnet", "bart"])
+def test_reading_ignores_dropout_and_leaves_every_part_of_a_model_in_its_mode(family: str) -> None:
+    model = tiny(family)
+    expected = anaphora.attention(model, TEXTS[0], tokenizer=tokenizer()).weights
+    model.train()
+    model.get_input_embeddings().eval()
+    before = [part.training for part in model.modules()]
+    assert True in before and False in before
+    np.testing.assert_array_equal(anaphora.attention(model, TEXTS[0], tokenizer=tokenizer()).weights, expected)
+    assert [part.training for part in model.modules()] == before
+
+
 def test_a_family_in_eager_mode_is_read_and_not_edited() -> None:
     opened = open_model(tiny("mpnet"), tokenizer())
     assert anaphora.attention(tiny("mpnet"), TEXTS[0], tokenizer=tokenizer()).weights.shape == (2, 4, 10, 10)

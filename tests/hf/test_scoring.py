@@ -60,6 +60,14 @@ def test_a_language_model_is_scored_with_its_causal_tests(family: str, items: Pa
     assert (tested.layer, tested.head) == (scores.head.layer, scores.head.head)
 
 
+def test_scoring_leaves_a_language_model_in_training_mode(items: Path) -> None:
+    model = tiny_language_model("bert").train()
+    scores = anaphora.score(model, "jsonl", items, tokenizer=tokenizer())
+    assert scores.untested is None and all(part.training for part in model.modules())
+    again = anaphora.score(model.eval(), "jsonl", items, tokenizer=tokenizer())
+    assert again.evidence == scores.evidence
+
+
 def test_where_there_is_no_answer_the_scores_stand_alone_and_say_why(items: Path) -> None:
     scores = anaphora.score(tiny("bert"), data="jsonl", path=items, tokenizer=tokenizer())
     assert scores.evidence.causal is None

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from anaphora.analysis.causal.interventions import Intervention
+from anaphora.analysis.maps.of_torch import evaluation_mode
 from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.base.errors import UserError
 from anaphora.base.hub import import_transformers
@@ -42,7 +43,7 @@ _MOST_TOKENS = 100_000
 
 @dataclass(frozen=True, eq=False)
 class TransformersModel:
-    """An encoder or decoder of `transformers`, in evaluation mode.
+    """An encoder or decoder of `transformers`; it is read in evaluation mode, whatever its own mode is.
 
     Attributes:
         name: as the user wrote it.
@@ -178,7 +179,7 @@ class TransformersModel:
             UserError: the model gives no weights, or the tap edits a model that is read in eager mode.
         """
         inputs = self.padded(tokens)
-        with torch.inference_mode():
+        with torch.inference_mode(), evaluation_mode(self.model):
             if self.through_interface:
                 with self._attention_by(interface.NAME), interface.tapped(tap):
                     self.model(**inputs)
@@ -203,8 +204,9 @@ class TransformersModel:
         """
         if self.language_model is None or not self.through_interface:
             raise UserError(f"{self.name}: it has no output layer over the vocabulary that could be read")
-        with torch.inference_mode(), self._attention_by(interface.NAME), interface.tapped(tap):
-            logits: Tensor = self.language_model(**self.padded(tokens)).logits
+        read = self.language_model
+        with torch.inference_mode(), evaluation_mode(read), self._attention_by(interface.NAME), interface.tapped(tap):
+            logits: Tensor = read(**self.padded(tokens)).logits
         return logits
 
     def untrained(self, seed: int) -> TransformersModel:
@@ -289,7 +291,6 @@ def open_model(
     text = config.get_text_config()
     family = str(config.model_type)
     interface.register()
-    loaded.eval()
     layers, heads = getattr(text, "num_hidden_layers", None), getattr(text, "num_attention_heads", None)
     if not layers or not heads:
         raise UserError(
@@ -305,14 +306,14 @@ def open_model(
         heads=int(heads),
         is_decoder=_sees_backwards_only(loaded),
         through_interface=family in interface.FAMILIES,
-        language_model=whole.eval() if has_output_layer(whole) else None,
+        language_model=whole if has_output_layer(whole) else None,
     )
 
 
 def _sees_backwards_only(model: PreTrainedModel) -> bool:
     """Whether a later token changes nothing of what an earlier one becomes."""
     ids = torch.tensor([[1, 2, 3, 4], [1, 2, 3, 5]], device=model.device)
-    with torch.inference_mode():
+    with torch.inference_mode(), evaluation_mode(model):
         states = model(input_ids=ids).last_hidden_state
     return bool(torch.allclose(states[0, :3], states[1, :3], atol=1e-5))
 

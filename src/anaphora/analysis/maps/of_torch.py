@@ -59,14 +59,21 @@ def encoder_maps(encoder: nn.TransformerEncoder, source: Tensor, **options: Any)
         L tensors of (B, H, T, T).
     """
     kept: list[Tensor] = []
-    training = encoder.training
-    encoder.eval()
-    try:
-        with torch.inference_mode(), _asking_for_weights(encoder, kept):
-            encoder(source, **options)
-    finally:
-        encoder.train(training)
+    with torch.inference_mode(), evaluation_mode(encoder), _asking_for_weights(encoder, kept):
+        encoder(source, **options)
     return kept
+
+
+@contextlib.contextmanager
+def evaluation_mode(module: nn.Module) -> Iterator[None]:
+    """Let a module compute as in evaluation, and afterwards each of its parts in the mode in which it was."""
+    training = [part for part in module.modules() if part.training]
+    module.eval()
+    try:
+        yield
+    finally:
+        for part in training:  # one by one: `train` would also set parts that their owner keeps in evaluation
+            part.training = True
 
 
 @contextlib.contextmanager
