@@ -6,7 +6,9 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,8 +19,10 @@ from matplotlib.text import Text
 import anaphora
 from anaphora.analysis.scores.heads import Head
 from anaphora.api import Attention, OpenRun
+from anaphora.api.row import positions_of
 from anaphora.base.errors import UserError
 from anaphora.report.figures.sheet import NotebookFigure
+from anaphora.settings.model.prediction import Label
 
 ROOT = Path(__file__).parent.parent
 NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
@@ -79,6 +83,31 @@ def test_a_row_is_found_by_word_position_or_characters(scored: OpenRun) -> None:
     np.testing.assert_array_equal(attention.row("Tom", head=1).weights, attention.weights[1, 1, 1])
     chinese = scored.attention("王芳碰到李强以后,她去了商店。")
     assert chinese.row("她").word == "她"
+
+
+@pytest.mark.parametrize(
+    ("mention", "text", "words", "positions"),
+    [
+        ("in", "Berlin in", ("[CLS]", "Berl", "in", "in"), [3]),
+        ("Berlin", "in Berlin", ("[CLS]", "in", "Berl", "in"), [2, 3]),
+        ("the", "The cat saw the dog", ("[CLS]", "The", "cat", "saw", "the", "dog"), [4]),
+        ("iPhone", "她有iPhone机", ("[CLS]", "她", "有", "iPhone", "机"), [3]),
+        ("s", "Anna's", ("[CLS]", "Anna", "'", "s"), [3]),
+        ("[CLS]", "in", ("[CLS]", "in"), [0]),
+        (np.int64(1), "in", ("[CLS]", "in"), [1]),
+    ],
+)
+def test_a_word_is_never_taken_for_the_subword_of_another(
+    mention: str | int, text: str, words: tuple[str, ...], positions: list[int]
+) -> None:
+    spans, start = [(0, 0)], 0
+    for word in words[1:]:
+        start = text.index(word, start)
+        spans.append((start, start + len(word)))
+        start += len(word)
+    assert positions_of(mention, text, words, spans) == positions
+    with pytest.raises(UserError, match=r"word \('erl'\) is not in the text"):
+        positions_of("erl", "Berlin", ("B", "erl", "in"), [(0, 1), (1, 4), (4, 6)])
 
 
 @pytest.mark.parametrize("unit", ["word", "token"])
@@ -214,6 +243,15 @@ def test_the_answer_and_the_walk_are_the_models_own(scored: OpenRun) -> None:
     assert f"The model answers: {answer}." in walk.about
     attention = scored.attention(TEXT, "she", ["Anna", "Tom"], by="token")
     np.testing.assert_allclose(walk.step("weights").result.values, attention.map(), atol=1e-5)
+
+
+def test_a_run_that_labels_texts_names_its_prediction_head_when_it_is_asked_for_an_answer(unscored: OpenRun) -> None:
+    config = unscored.run.config
+    task = SimpleNamespace(prediction=Label(labels=["good", "bad"]))
+    labelling: Any = SimpleNamespace(task=task, batching=config.batching, model=config.model)
+    run = OpenRun(replace(unscored.run, config=labelling))
+    with pytest.raises(UserError, match=r"this run answers no pronoun question \(task.prediction=label\)"):
+        run.answer(TEXT, "she", ["Anna", "Tom"])
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

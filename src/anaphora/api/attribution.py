@@ -106,10 +106,11 @@ def _question(run: Run, text: str, example: Example | None) -> tuple[Batch, list
         names = list(prediction.labels)
         data: EncodedSplit = encode_texts(run, [whole], names, cached=False)
     else:
+        from anaphora.analysis.maps.capture import no_pronoun_answers
         from anaphora.runs.items import encode
 
         if prediction.kind == "none":
-            raise UserError("this run was trained without a prediction head (task.prediction=none): it answers nothing")
+            raise UserError(no_pronoun_answers(run))
         if example is None or not example.candidates:
             raise UserError("an attribution needs the pronoun and its candidates, whose answer it explains")
         data, names = encode(run, [example]), [example.words(number) for number in range(len(example.candidates))]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from anaphora.analysis.scores.heads import Head
 from anaphora.api.html import weight_table
 from anaphora.base.errors import UserError
+from anaphora.base.language import CHINESE_RANGES
 from anaphora.data.example import Example, overlapping
 
 if TYPE_CHECKING:
@@ -92,18 +94,25 @@ class Row:
 
 def positions_of(mention: str | int, text: str, words: Sequence[str], spans: Sequence[tuple[int, int]]) -> list[int]:
     """The words of a mention by their positions, in text order."""
-    if isinstance(mention, int):
+    if isinstance(mention, int | np.integer):
         if not 0 <= mention < len(words):
             raise UserError(f"word ({mention}) must be a position from 0 to {len(words) - 1}")
-        return [mention]
-    if mention in words:
-        return [words.index(mention)]
+        return [int(mention)]
+    for position, (word, span) in enumerate(zip(words, spans, strict=True)):
+        if word == mention and not any(_is_inside_word(text, character) for character in span):
+            return [position]
     from anaphora.data.own_sentence import find_span
 
     positions = overlapping(spans, find_span(text, mention, "word"))
     if not positions:
         raise UserError(f"word ({mention}) covers no word of the text {text!r}")
     return positions
+
+
+def _is_inside_word(text: str, character: int) -> bool:
+    """Whether a word goes on here, as at "in" in "Berlin"; next to a Chinese character a word begins or ends."""
+    beside = text[max(character - 1, 0) : character + 1]
+    return re.fullmatch(rf"[^\W{CHINESE_RANGES}]{{2}}", beside) is not None
 
 
 def marked_words(

@@ -116,14 +116,14 @@ class OpenRun:
                 head that answers questions about pronouns.
         """
         from anaphora.analysis.maps.answers import NO_CANDIDATE
-        from anaphora.analysis.maps.capture import capture_run
+        from anaphora.analysis.maps.capture import capture_run, no_pronoun_answers
 
         example = self._example(text, pronoun, candidates)
         if example is None or not example.candidates:
             raise UserError("an answer needs a pronoun and its candidates")
         answers = capture_run(self.run, [example]).answers
         if answers is None:
-            raise UserError("this run was trained without a prediction head (task.prediction=none): it answers nothing")
+            raise UserError(no_pronoun_answers(self.run))
         named = int(answers.candidates[0])
         return None if named == NO_CANDIDATE else example.words(named)
 

@@ -24,7 +24,7 @@ from anaphora.analysis.causal.language_models.subject import LanguageModelSubjec
 from anaphora.analysis.causal.one_head import head_level_cell, one_head
 from anaphora.analysis.causal.outcomes import Progress
 from anaphora.analysis.causal.subjects import PackedSubject, Subject
-from anaphora.analysis.maps.capture import answers_pronouns
+from anaphora.analysis.maps.capture import answers_pronouns, no_pronoun_answers
 from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.analysis.scores.cells import Cells, by_language_and_kind, cells, rounded
 from anaphora.analysis.scores.heads import Head, HeadScores, is_main, macro_weights
@@ -109,10 +109,9 @@ def run_subject(run: Run, testable: Sequence[Example]) -> Subject:
 
 def why_unanswered(run: Run) -> str | None:
     """Why a run cannot be asked which candidate a pronoun means, in one line; None where it can."""
-    prediction = run.config.task.prediction
-    if answers_pronouns(prediction) or answers_by_masks(run):
+    if answers_pronouns(run.config.task.prediction) or answers_by_masks(run):
         return None
-    return f"{run.name}: this run answers no pronoun question (task.prediction={prediction.kind})"
+    return no_pronoun_answers(run)
 
 
 def testable_items(examples: Sequence[Example]) -> list[Example]:

@@ -134,6 +134,11 @@ def answers_pronouns(prediction: Prediction) -> bool:
     return not isinstance(prediction, NoPrediction | Label)
 
 
+def no_pronoun_answers(run: Run) -> str:
+    """The line about a run whose prediction head names no candidate."""
+    return f"{run.name}: this run answers no pronoun question (task.prediction={run.config.task.prediction.kind})"
+
+
 def log_probabilities(
     model: PronounModel, data: EncodedSplit, batching: Batching, prediction: Prediction
 ) -> NDArray[np.float64]:
