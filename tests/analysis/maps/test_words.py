@@ -9,7 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anaphora.analysis.maps.record import AttentionRecord
-from anaphora.analysis.maps.words import SPECIAL, mention_mass, word_labels, word_map, word_weights
+from anaphora.analysis.maps.words import (
+    SPECIAL,
+    mention_mass,
+    word_columns,
+    word_labels,
+    word_map,
+    word_tokens,
+    word_weights,
+)
 from anaphora.data.example import Example, Span
 
 TEXT = "The kitten's mother slept because she was tired."
@@ -32,6 +40,12 @@ def test_a_word_is_written_as_in_the_text_and_weighs_the_sum_of_its_pieces() -> 
     assert row.words == (SPECIAL, "The", "kitten", "mother", SPECIAL)
     assert row.spans == ((0, 0), (0, 3), (4, 10), (13, 19), (0, 0))
     np.testing.assert_allclose(row.weights[0, 0], [0.1, 0.2, 0.2, 0.4, 0.1], rtol=1e-6)
+
+
+def test_the_tokens_of_a_word_are_those_of_its_column_with_a_special_token_between_them() -> None:
+    words = [0, 1, 1, 2, 3, -1, 3, -1, 4]
+    assert word_columns(words) == [0, 1, 1, 2, 3, 4, 3, 5, 6]
+    assert word_tokens(words) == [[0], [1, 2], [3], [4, 6], [5], [7], [8]]
 
 
 def test_a_special_token_has_its_own_name_where_it_is_known() -> None:

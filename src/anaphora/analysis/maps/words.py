@@ -136,6 +136,15 @@ def word_columns(words: Sequence[int]) -> list[int]:
     ]
 
 
+def word_tokens(words: Sequence[int]) -> list[list[int]]:
+    """The tokens of every column of `word_columns`."""
+    columns = word_columns(words)
+    tokens: list[list[int]] = [[] for _ in range(max(columns, default=-1) + 1)]
+    for position, column in enumerate(columns):
+        tokens[column].append(position)
+    return tokens
+
+
 def _membership_matrix(columns: Sequence[int], like: NDArray[np.float32]) -> NDArray[np.float32]:
     belongs = np.zeros((len(columns), max(columns, default=-1) + 1), dtype=like.dtype)
     belongs[np.arange(len(columns)), columns] = 1

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from anaphora.analysis.causal.interventions import Intervention, intervene, knockout_edges, replace_head_outputs
 from anaphora.analysis.maps.capture import answers_pronouns, log_probabilities, text_maps, whole_maps
+from anaphora.analysis.maps.words import word_tokens
 from anaphora.analysis.scores.heads import Head
 from anaphora.api.maps import labelled_attention
 from anaphora.api.runs import OpenRun
@@ -95,7 +96,7 @@ def reply(model: OpenRun | TransformersModel, question: Question) -> dict[str, A
     """
     started = time.perf_counter()
     tokens = _tokens(model, question.text)
-    interventions = _interventions(question, _word_tokens(tokens), (model.layers, model.heads))
+    interventions = _interventions(question, word_tokens(tokens.words), (model.layers, model.heads))
     if isinstance(model, OpenRun):
         maps, answers = _run_reply(model, question, interventions)
     else:
@@ -165,18 +166,6 @@ def _interventions(question: Question, parts: Sequence[Sequence[int]], shape: tu
     if question.off:
         interventions.append(replace_head_outputs(dict.fromkeys(question.off, torch.zeros(()))))
     return interventions
-
-
-def _word_tokens(tokens: TokenizedText) -> list[list[int]]:
-    """The tokens of every word; each special token is a word of its own."""
-    parts: list[list[int]] = []
-    before = None
-    for position, word in enumerate(tokens.words):
-        if word < 0 or word != before:
-            parts.append([])
-        parts[-1].append(position)
-        before = word if word >= 0 else None
-    return parts
 
 
 def _numbers(message: Mapping[str, Any], name: str, count: int) -> list[list[int]]:
