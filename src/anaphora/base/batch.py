@@ -75,6 +75,11 @@ class Batch:
         """How many tokens are not padding."""
         return int((self.segments >= 0).sum())
 
+    @property
+    def item_starts(self) -> Tensor:
+        """The flat positions at which the items begin: (N,)."""
+        return ((self.positions == 0) & (self.segments >= 0)).flatten().nonzero().squeeze(1)
+
     def to(self, device: torch.device | str) -> Batch:
         """The same batch on another device."""
         return replace(self, **{name: value.to(device, non_blocking=True) for name, value in vars(self).items()})

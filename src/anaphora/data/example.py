@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -151,6 +151,12 @@ def sample_groups(groups: Sequence[str], most: int) -> list[int]:
     members = list(items_by_group(groups).values())
     kept = min(len(members), max(1, len(members) * most // max(1, len(groups))))
     return [item for number in range(kept) for item in members[number * len(members) // kept]]
+
+
+def codes_of(labels: Iterable[Hashable]) -> list[int]:
+    """Labels as numbers in the order in which they first appear."""
+    numbering: dict[Hashable, int] = {}
+    return [numbering.setdefault(label, len(numbering)) for label in labels]
 
 
 def items_by_group(groups: Sequence[str]) -> dict[str, list[int]]:

@@ -12,13 +12,13 @@ from copier import COPIER, CUE, OTHERS, PAIRS, PRONOUN, Copier, Maps, example, s
 
 from anaphora.analysis.causal import battery
 from anaphora.analysis.causal.battery import CausalTests
-from anaphora.analysis.causal.causal_tests import causal_tests, causal_tests_of_run, ranked_heads
+from anaphora.analysis.causal.causal_tests import causal_tests, causal_tests_of_run
 from anaphora.analysis.causal.outcomes import MATCHED_EDGES, Knockout
 from anaphora.analysis.causal.sentence import SentenceEdges
 from anaphora.analysis.causal.subjects import PackedSubject
 from anaphora.analysis.maps.capture import capture
 from anaphora.analysis.maps.record import AttentionRecord
-from anaphora.analysis.scores.heads import Head, choose_head, score_records
+from anaphora.analysis.scores.heads import Head, choose_head, ranked_heads, score_records
 from anaphora.base.errors import UserError
 from anaphora.data.batches.encoded import EncodedSplit
 from anaphora.data.example import Example

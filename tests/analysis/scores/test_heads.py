@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,11 +23,11 @@ from anaphora.analysis.scores.heads import (
     choose_head,
     head_accuracy,
     mean_chance,
-    mean_of_groups,
+    ranked_heads,
     score_records,
     strongest_candidates,
 )
-from anaphora.analysis.scores.quads import minimal_pair_accuracy, quads_of, set_products
+from anaphora.analysis.scores.quads import mean_of_groups, minimal_pair_accuracy, quads_of, set_products
 from anaphora.base.errors import UserError
 from anaphora.data.example import Example
 
@@ -304,6 +305,15 @@ def test_equal_heads_are_distinguished_by_mass_and_then_by_place() -> None:
     more = [0.9, 0.05, 0.05]
     assert choose_head(score_records([two_heads(RIGHT, more)])) == Head(0, 1)
     assert choose_head(score_records([two_heads(RIGHT, RIGHT)])) == Head(0, 0)
+
+
+def test_heads_that_differ_by_rounding_alone_are_ranked_by_mass() -> None:
+    scores = score_records([record([[RIGHT, [0.9, 0.05, 0.05], WRONG]]) for _ in range(2)])
+    accuracy = np.zeros((2, 1, 3), dtype=np.float32)
+    accuracy[..., :2] = 1 / 1024  # 0.0009765625, in the middle between two numbers of nine digits
+    accuracy[1, 0, 0] += 2**-33
+    ranked = ranked_heads(replace(scores, candidate_accuracy=accuracy))
+    assert ranked == [Head(0, 1), Head(0, 0), Head(0, 2)]
 
 
 def test_only_main_items_choose_the_head() -> None:

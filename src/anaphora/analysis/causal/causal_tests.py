@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from anaphora.analysis.causal.battery import (
     CausalTests,
     cumulative_cell,
@@ -27,7 +25,7 @@ from anaphora.analysis.causal.subjects import PackedSubject, Subject
 from anaphora.analysis.maps.capture import answers_pronouns, no_pronoun_answers
 from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.analysis.scores.cells import Cells, by_language_and_kind, cells, rounded
-from anaphora.analysis.scores.heads import Head, HeadScores, is_main, macro_weights
+from anaphora.analysis.scores.heads import Head, HeadScores, is_main, ranked_heads
 from anaphora.base.errors import UserError
 from anaphora.data.batches.encoded import EncodedSplit
 from anaphora.data.example import Example
@@ -175,13 +173,3 @@ def causal_tests(
         "head": {"layer": head.layer, "head": head.head},
         "languages": languages,
     }
-
-
-def ranked_heads(scores: HeadScores) -> list[Head]:
-    """All heads by candidate accuracy on the main items, best first, as `choose_head` weighs them."""
-    main = scores.select(is_main(scores.examples))
-    weights = macro_weights(main.examples)
-    accuracy = np.einsum("n,nlh->lh", weights, main.candidate_accuracy).round(9).ravel()
-    mass = np.einsum("n,nlh->lh", weights, main.antecedent_mass).ravel()
-    heads = scores.shape[1]
-    return [Head(*divmod(int(each), heads)) for each in np.lexsort((-mass, -accuracy))]

@@ -64,7 +64,6 @@ def _perturbed_scores(run: Run, records: Sequence[AttentionRecord], head: Head, 
     scores = score_records(captured.records)
     right = scores.candidate_accuracy[:, head.layer, head.head].astype(np.float64)
     task = captured.correct[scores.kept]
-    chance = scores.gold.sum(axis=1) / np.maximum(scores.present.sum(axis=1), 1)
     labels = clusters(scores.examples)
     return by_language_and_kind(
         (
@@ -77,7 +76,7 @@ def _perturbed_scores(run: Run, records: Sequence[AttentionRecord], head: Head, 
                 "interval": bootstrap_interval(
                     right[chosen], [labels[item] for item in np.flatnonzero(chosen)], (0, 1)
                 ),
-                "chance": rounded(chance[chosen].mean()),
+                "chance": rounded(scores.chance[chosen].mean()),
             },
         )
         for language, kind, chosen in cells(scores.examples)

@@ -114,9 +114,8 @@ class PackedSubject:
             int, tuple[int, int]
         ] = {}  # item -> its batch, and the flat position at which it begins
         for number, batch in enumerate(self._batches):
-            begins = batch.query_positions - batch.positions.flatten()[batch.query_positions]
-            for number_in_batch, begin in zip(batch.query_items.tolist(), begins.tolist(), strict=True):
-                self._batch_and_start[int(batch.items[number_in_batch])] = (number, begin)
+            for item, begin in zip(batch.items.tolist(), batch.item_starts.tolist(), strict=True):
+                self._batch_and_start[item] = (number, begin)
         self._means: dict[Head, Tensor] | None = None
 
     @property

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from anaphora.analysis.causal.causal_tests import causal_tests, ranked_heads
+from anaphora.analysis.causal.causal_tests import causal_tests
 from anaphora.analysis.causal.subjects import Subject
 from anaphora.analysis.evidence.examination import row_evidence
 from anaphora.analysis.evidence.headline import Measurement, Progress, no_progress, untrained_correctness
@@ -23,7 +23,7 @@ from anaphora.analysis.maps.capture import Capture
 from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.analysis.scores.baselines.accuracy import unfitted_correctness
 from anaphora.analysis.scores.baselines.stored import shortcut_correctness
-from anaphora.analysis.scores.heads import Head, choose_head, score_records
+from anaphora.analysis.scores.heads import Head, choose_head, ranked_heads, score_records
 from anaphora.base.errors import UserError
 from anaphora.data.example import Example
 from anaphora.settings.commands.analysis import CONTROLS, Protocol

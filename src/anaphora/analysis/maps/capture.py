@@ -81,7 +81,7 @@ def captured_batches(
     """Capture one batch after the other, sorted by length; what is held of a batch is the caller's choice."""
     for batch in evaluation_batches(data, batching, slots_of(prediction)):
         rows, named = _capture_batch(model, batch.to(model.device), prediction)
-        starts = _first_columns(batch)
+        starts = (batch.item_starts % batch.ids.shape[1]).tolist()
         records = []
         for place, item in enumerate(batch.items.tolist()):
             tokens, example = data.tokens[item], data.examples[item]
@@ -180,15 +180,6 @@ def _capture_batch(
 def _named_candidates(model: PronounModel, output: EncoderOutput, batch: Batch) -> CandidateNumbers:
     scores = model.prediction_head.scores(output, batch)
     return named_candidates(scores.argmax(dim=1).cpu().numpy(), scores.shape[1])
-
-
-def _first_columns(batch: Batch) -> list[int]:
-    """In which column of its row each item begins."""
-    length = batch.ids.shape[1]
-    in_item = batch.positions.flatten()[batch.query_positions]
-    starts = torch.zeros(len(batch.items), dtype=torch.long)
-    starts[batch.query_items] = batch.query_positions % length - in_item
-    return starts.tolist()
 
 
 def whole_maps(

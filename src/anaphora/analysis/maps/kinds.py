@@ -120,7 +120,7 @@ def pronoun_maps(
         rows = _batch_maps(model, on_device, names, longest)
         if "integrated_gradients" in names:
             rows["integrated_gradients"] = _attribution_shares(model, on_device, steps)
-        starts = _item_starts(batch)[:, 1].tolist()
+        starts = (batch.item_starts % batch.ids.shape[1]).tolist()
         for name, values in rows.items():
             arrays = values.float().cpu().numpy()
             for number, item in enumerate(batch.items.tolist()):
@@ -197,13 +197,9 @@ def _attribution_shares(model: PronounModel, batch: Batch, steps: int) -> Tensor
     """The share of each token among the absolute attributions of its text: (N, 1, 1, T)."""
     values = integrated_gradients(model, batch, steps).tokens.abs()
     numbers = torch.arange(len(batch.items), device=values.device)
-    inside = batch.segments[_item_starts(batch)[:, 0]] == numbers.unsqueeze(1)  # (N, T)
-    return normalise_rows(values[_item_starts(batch)[:, 0]] * inside)[:, None, None]
-
-
-def _item_starts(batch: Batch) -> Tensor:
-    """Row and column at which each item begins: (N, 2)."""
-    return torch.nonzero((batch.positions == 0) & (batch.segments >= 0))
+    rows = batch.item_starts // batch.ids.shape[1]
+    inside = batch.segments[rows] == numbers.unsqueeze(1)  # (N, T)
+    return normalise_rows(values[rows] * inside)[:, None, None]
 
 
 def _query_indices(batch: Batch, positions: Tensor) -> Queries:

@@ -47,7 +47,7 @@ class _ItemValues:
         self.task = task_correct.astype(np.float64)
         self.hits = scores.candidate_accuracy[:, head.layer, head.head].astype(np.float64)
         self.mass = scores.antecedent_mass[:, head.layer, head.head].astype(np.float64)
-        self.chance = scores.gold.sum(axis=1) / np.maximum(scores.present.sum(axis=1), 1)
+        self.chance = scores.chance
         self.templates = clusters(scores.examples)
         self.groups = [("group", example.group or str(item)) for item, example in enumerate(scores.examples)]
 

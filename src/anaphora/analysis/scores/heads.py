@@ -6,7 +6,7 @@ N items, L layers, H heads, M candidates at most. After Clark et al. 2019, secti
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import chain
 from typing import Any
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.analysis.maps.words import token_shares
 from anaphora.base.errors import UserError
-from anaphora.data.example import Example
+from anaphora.data.example import Example, codes_of
 
 TIE = 1e-6
 """Two weights whose relative difference is less are a tie: the rounding of a softmax is not an opinion."""
@@ -96,6 +96,11 @@ class HeadScores:
     present: NDArray[np.bool_]
     gold: NDArray[np.bool_]
     dropped: dict[str, int]
+
+    @property
+    def chance(self) -> Floats:
+        """The share of each item's candidates that are antecedents: (N,)."""
+        return np.asarray(self.gold.sum(axis=1) / np.maximum(self.present.sum(axis=1), 1))
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -180,43 +185,39 @@ def macro_weights(examples: Sequence[Example]) -> Floats:
 def choose_head(scores: HeadScores) -> Head:
     """The head with the best candidate accuracy on the main items of a development split.
 
-    The mean is taken over cells of language, kind and type, so that no large type dominates; ties go to the head with
-    more mass on the antecedent, then to the lower layer and head. The best of L * H heads is good partly by luck:
-    report it on another split.
+    The best of L * H heads is good partly by luck: report it on another split.
+    """
+    return ranked_heads(scores)[0]
+
+
+def ranked_heads(scores: HeadScores) -> list[Head]:
+    """All heads, the best candidate accuracy on the main items first, every type of cue counting the same.
+
+    What differs by less than 1e-9, by rounding alone, is a tie; ties go to the head with more mass on the antecedent,
+    then to the lower layer and head.
     """
     main = scores.select(is_main(scores.examples))
     if not main.examples:
         raise UserError("there is no item to choose a head on; expected at least one of stratum main")
     weights = macro_weights(main.examples)
-    accuracy = np.einsum("n,nlh->lh", weights, main.candidate_accuracy)
-    mass = np.einsum("n,nlh->lh", weights, main.antecedent_mass)
-    best = accuracy >= accuracy.max() - 1e-9
-    layer, head = np.unravel_index(int(np.argmax(np.where(best, mass, -1.0))), accuracy.shape)
-    return Head(int(layer), int(head))
+    accuracy = np.einsum("n,nlh->lh", weights, main.candidate_accuracy).ravel()
+    mass = np.einsum("n,nlh->lh", weights, main.antecedent_mass).ravel()
+    order = np.argsort(-accuracy, kind="stable")
+    rank = np.zeros(len(order), dtype=np.int64)
+    rank[order[1:]] = np.cumsum(-np.diff(accuracy[order]) > 1e-9)
+    return [Head(*divmod(int(each), scores.shape[1])) for each in np.lexsort((-mass, rank))]
 
 
 def head_accuracy(scores: HeadScores) -> Floats:
     """Every head's candidate accuracy on the main items, (L, H), every type of cue counting the same."""
     main = scores.select(is_main(scores.examples))
-    accuracy: Floats = np.einsum("n,nlh->lh", macro_weights(main.examples), main.candidate_accuracy)
-    return accuracy
+    return np.asarray(np.einsum("n,nlh->lh", macro_weights(main.examples), main.candidate_accuracy))
 
 
 def mean_chance(scores: HeadScores) -> float:
     """The mean share of candidates that are right, over the main items, every type of cue counting the same."""
     main = scores.select(is_main(scores.examples))
-    return float(macro_weights(main.examples) @ (main.gold.sum(axis=1) / main.present.sum(axis=1)))
-
-
-def mean_of_groups(values: Floats) -> Floats:
-    """The mean over groups; NaN where there are none: (G, ...) -> (...)."""
-    return np.asarray(values.mean(axis=0) if len(values) else np.full(values.shape[1:], np.nan))
-
-
-def codes_of(labels: Iterable[Hashable]) -> list[int]:
-    """Labels as numbers in the order in which they first appear."""
-    numbering: dict[Hashable, int] = {}
-    return [numbering.setdefault(label, len(numbering)) for label in labels]
+    return float(macro_weights(main.examples) @ main.chance)
 
 
 def _batches(records: Iterable[AttentionRecord]) -> Iterator[tuple[int, list[AttentionRecord]]]:

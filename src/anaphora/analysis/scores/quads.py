@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.analysis.scores.heads import Floats, codes_of, mean_of_groups
-from anaphora.data.example import Example
+from anaphora.analysis.scores.heads import Floats
+from anaphora.data.example import Example, codes_of
 
 
 def set_products(correct: NDArray[np.floating], sets: Sequence[str]) -> tuple[Floats, NDArray[np.int64]]:
@@ -34,6 +34,11 @@ def set_products(correct: NDArray[np.floating], sets: Sequence[str]) -> tuple[Fl
         return np.zeros((0, *correct.shape[1:])), np.zeros(0, np.int64)
     starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
     return np.multiply.reduceat(correct[order].astype(np.float64), starts, axis=0), order[starts]
+
+
+def mean_of_groups(values: Floats) -> Floats:
+    """The mean over groups; NaN where there are none: (G, ...) -> (...)."""
+    return np.asarray(values.mean(axis=0) if len(values) else np.full(values.shape[1:], np.nan))
 
 
 def minimal_pair_accuracy(correct: NDArray[np.floating], examples: Sequence[Example]) -> Floats:

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from anaphora.analysis.scores.heads import Head, HeadScores, codes_of, is_main, macro_weights, strongest_candidates
+from anaphora.analysis.scores.heads import Head, HeadScores, is_main, macro_weights, strongest_candidates
+from anaphora.data.example import codes_of
 
 Floats = NDArray[np.float64]
 

@@ -200,7 +200,7 @@ class _ItemValues:
             "quad_accuracy": _SetValues(*set_products(correct, quads_of(test.examples))),
             "minimal_pair_accuracy": _SetValues(*set_products(correct, minimal_pairs_of(test.examples))),
         }
-        self.chance = test.gold.sum(axis=1) / np.maximum(test.present.sum(axis=1), 1)
+        self.chance = test.chance
         self.baselines, self.random_init = baselines, random_init
 
     def cell(self, items: NDArray[np.bool_]) -> dict[str, Any]:

@@ -65,7 +65,7 @@ class Passages:
         device = next(encoder.parameters()).device
         for batch in evaluation_batches(self.encoded, batching, 0):
             length = batch.ids.shape[1]
-            starts = ((batch.positions == 0) & (batch.segments >= 0)).flatten().nonzero().squeeze(1).tolist()
+            starts = batch.item_starts.tolist()
             passages = batch.items.tolist()
             mentions = [
                 (start, tokens_of, item)

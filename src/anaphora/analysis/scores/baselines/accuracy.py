@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from anaphora.analysis.scores.baselines.learned import learned_answers
 from anaphora.analysis.scores.baselines.policies import POLICIES, Floats, focal_correctness, random_choice
+from anaphora.analysis.scores.cells import clusters
 from anaphora.analysis.scores.statistics import cluster_interval
 from anaphora.data.example import Example
 
@@ -55,14 +56,14 @@ def accuracy_by_kind(results: Mapping[str, Floats], test: Sequence[Example]) -> 
 
     A cell to which a shortcut does not apply is left out.
     """
-    clusters = [_cluster(item, example) for item, example in enumerate(test)]
+    labels = clusters(test)
     cells = _cells(test)
     rows = []
     for name, right in results.items():
         for (language, kind), items in cells.items():
             if np.isnan(right[items]).any():
                 continue
-            ends = cluster_interval(right[items], [clusters[item] for item in items], bounds=(0, 1))
+            ends = cluster_interval(right[items], [labels[item] for item in items], bounds=(0, 1))
             low, high = ends or (None, None)
             rows.append(
                 ShortcutAccuracy(
@@ -117,7 +118,3 @@ def _cells(examples: Sequence[Example]) -> dict[tuple[str, str], list[int]]:
     for item, example in enumerate(examples):
         cells.setdefault(_cell(example), []).append(item)
     return cells
-
-
-def _cluster(item: int, example: Example) -> Hashable:
-    return example.factors.get("template") or example.group or item

@@ -84,8 +84,8 @@ def order_shortcuts(
     says_second = dict(zip(begun, answers, strict=True))
     all_results = []
     for number, (known, items) in enumerate(read):
-        results = {TABLE_OF_WORDINGS: _table(known, items, RULE)}
-        results |= {name: _right(says_second[own, name], items) for own, name in learners if own == number}
+        results = {TABLE_OF_WORDINGS: _right(_table(known.examples, items.examples, RULE), items.second)}
+        results |= {name: _right(says_second[own, name], items.second) for own, name in learners if own == number}
         if all(factor in known.examples[0].factors for factor in RULE):
             results[RULE_MODEL] = _rule_model(known, items)
         all_results.append(results)
@@ -114,13 +114,9 @@ def wordings_seen(train: Sequence[Example], test: Sequence[Example]) -> Floats:
     right = np.full(len(test), np.nan)
     if not any("cue" in example.factors for example in filter(_is_role_of_two, train)):
         return right
-    counts: Counter[tuple[str, ...]] = Counter()
-    for example in filter(_is_role_of_two, train):
-        counts[_wording(example, ("language", *WORDING))] += 1 if _second_is_meant(example) else -1
-    for item, example in enumerate(test):
-        if _is_role_of_two(example):
-            lead = counts[_wording(example, ("language", *WORDING))]
-            right[item] = 0.5 if lead == 0 else float((lead > 0) == _second_is_meant(example))
+    role = [item for item, example in enumerate(test) if _is_role_of_two(example)]
+    known, items = list(filter(_is_role_of_two, train)), [test[item] for item in role]
+    right[role] = _right(_table(known, items, ("language", *WORDING)), _seconds(items))
     return right
 
 
@@ -154,7 +150,7 @@ def _order_items(examples: Sequence[Example], tokenizer: Tokenizer) -> OrderItem
     return OrderItems(
         words=[np.unique(words // _ZONES) for words in placed],
         placed_words=placed,
-        second=np.array([_second_is_meant(example) for example in examples]),
+        second=_seconds(examples),
         examples=examples,
     )
 
@@ -171,18 +167,22 @@ def _placed_words(example: Example, tokens: TokenizedText) -> Ints:
     return np.unique(np.fromiter(zones, dtype=np.int64))
 
 
-def _right(says_second: Floats, items: OrderItems) -> Floats:
+def _seconds(examples: Sequence[Example]) -> NDArray[np.bool_]:
+    return np.array([_second_is_meant(example) for example in examples], dtype=np.bool_)
+
+
+def _right(says_second: Floats, second: NDArray[np.bool_]) -> Floats:
     """How right answers are that are above 0 for the second name and below for the first."""
-    right = np.where(items.second, says_second > 0, says_second < 0).astype(np.float64)
+    right = np.where(second, says_second > 0, says_second < 0).astype(np.float64)
     return np.where(says_second == 0, 0.5, right)
 
 
-def _table(known: OrderItems, test: OrderItems, factors: Sequence[str]) -> Floats:
-    """What was meant most often in training with the same wording of the event and the cue."""
+def _table(known: Sequence[Example], test: Sequence[Example], factors: Sequence[str]) -> Floats:
+    """What was meant more often in training with the same wording: (N,), above 0 for the second name."""
     counts: Counter[tuple[str, ...]] = Counter()
-    for example, second in zip(known.examples, known.second.tolist(), strict=True):
-        counts[_wording(example, factors)] += 1 if second else -1
-    return _right(np.array([counts[_wording(example, factors)] for example in test.examples], dtype=np.float64), test)
+    for example in known:
+        counts[_wording(example, factors)] += 1 if _second_is_meant(example) else -1
+    return np.array([counts[_wording(example, factors)] for example in test], dtype=np.float64)
 
 
 def _wording(example: Example, factors: Sequence[str]) -> tuple[str, ...]:
@@ -278,4 +278,4 @@ def _rule_model(known: OrderItems, test: OrderItems) -> Floats:
         functional.binary_cross_entropy_with_logits(logits(columns), labels).backward()  # type: ignore[no-untyped-call]
         optimizer.step()
     with torch.no_grad():
-        return _right(logits(codes(test)).double().numpy(), test)
+        return _right(logits(codes(test)).double().numpy(), test.second)
