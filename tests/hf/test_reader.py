@@ -23,7 +23,7 @@ from anaphora.analysis.causal.interventions import (
 from anaphora.analysis.scores.heads import Head
 from anaphora.base.errors import UserError
 from anaphora.data.own_sentence import example_from_query
-from anaphora.hf import interface
+from anaphora.hf import interface, reader
 from anaphora.hf.reader import open_model
 
 DECODERS = {"bloom", "gemma2", "gpt2", "gpt_bigcode", "gpt_neox", "llama", "mistral", "opt", "phi", "qwen2", "qwen3"}
@@ -62,14 +62,15 @@ def test_maps_are_those_of_eager_attention(family: str) -> None:
         assert np.allclose(record.weights, rows.numpy(), atol=1e-5)
 
 
-def test_a_text_of_several_mentions_is_read_once() -> None:
+def test_a_text_of_several_mentions_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reader, "_ITEMS_AT_ONCE", 3)
     opened = open_model(tiny("bert"), tokenizer())
     examples = [
         example_from_query(text, pronoun, [])
         for text, pronoun in ((TEXTS[0], "she"), (TEXTS[1], "he"), (TEXTS[0], "Emma"), (TEXTS[2], "他"))
     ]
     passes: list[int] = []
-    together = dict(opened.numbered_records(examples, 3, passes.append))
+    together = dict(opened.numbered_records(examples, passes.append))
     assert sorted(together) == [0, 1, 2, 3] and sum(passes) == 3 and len(passes) == 2
     for number, example in enumerate(examples):
         (alone,) = opened.records([example])

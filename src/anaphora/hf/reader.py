@@ -39,6 +39,8 @@ _COUNTED_FROM_PADDING = ("camembert", "roberta", "xlm-roberta")
 """Families that count positions from the number of their padding token on."""
 _MOST_TOKENS = 100_000
 """A tokenizer that knows no limit states a far larger one."""
+_ITEMS_AT_ONCE = 32
+"""About so many items' texts are read in one pass."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,23 +120,22 @@ class TransformersModel:
         layers = self.run([tokens], interface.AttentionTap(edits=edits))
         return torch.stack([layer[0] for layer in layers]).float().cpu().numpy()
 
-    def records(self, examples: Sequence[Example], batch: int = 32) -> Iterator[AttentionRecord]:
+    def records(self, examples: Sequence[Example]) -> Iterator[AttentionRecord]:
         """The pronoun's rows of each example, in the order given; read in batches of like length.
 
         Raises:
             UserError: a text does not fit the model, or a pronoun has no token of its own.
         """
-        records = dict(self.numbered_records(examples, batch))
+        records = dict(self.numbered_records(examples))
         return iter([records[item] for item in range(len(examples))])
 
     def numbered_records(
-        self, examples: Sequence[Example], batch: int = 32, progress: Callable[[int], object] = lambda _: None
+        self, examples: Sequence[Example], progress: Callable[[int], object] = lambda _: None
     ) -> Iterator[tuple[int, AttentionRecord]]:
         """The number of each example and its pronoun's rows, in batches of texts of like length; a text is read once.
 
         Args:
             examples: in any order; those that share a text come from one pass over it.
-            batch: about so many examples at a time.
             progress: is called with the number of texts of each pass.
 
         Raises:
@@ -144,7 +145,7 @@ class TransformersModel:
         for item, example in enumerate(examples):
             items_of.setdefault(example.text, []).append(item)
         tokens = {text: self.tokenize(text) for text in items_of}
-        for texts in _by_size(sorted(items_of, key=lambda text: len(tokens[text].ids)), items_of, batch):
+        for texts in _by_size(sorted(items_of, key=lambda text: len(tokens[text].ids)), items_of, _ITEMS_AT_ONCE):
             items = [(item, row) for row, text in enumerate(texts) for item in items_of[text]]
             read = [tokens[text] for text in texts]
             rows = self._rows([examples[item] for item, _ in items], [row for _, row in items], read)

@@ -37,7 +37,7 @@ MAP_DEVELOPMENT_ITEMS = 400
 
 MAX_ATTRIBUTED_TOKENS = 20_000
 """Tokens at most of the items that integrated gradients explain, whole quads at equal distances: each token is passed
-`attribution.STEPS` times forward and back, and 800 texts of a hundred words would take as long as a training run."""
+`INTEGRATION_STEPS` times forward and back, and 800 texts of a hundred words would take as long as a training run."""
 
 
 def measure_evidence(

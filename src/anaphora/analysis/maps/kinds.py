@@ -1,7 +1,7 @@
 """All maps of the protocol, for every item of a split or for one sentence, and the weights the other way round.
 
-N items, L layers, H heads, T tokens, M candidates at most, Q query tokens. What each map means stands in `mixing` and
-`attribution`.
+N items, L layers, H heads, T tokens, M candidates at most, Q query tokens. What each map means stands in `norms`,
+`rollout`, `flow` and `gradients`.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def pronoun_maps(
 ) -> dict[str, MapRows]:
     """The pronoun's rows of chosen maps, from one pass over a split (and `steps` more for integrated gradients).
 
-    A row is the mean over the pronoun's own tokens; each sums to 1, so that `scores.score` takes them as they are.
+    A row is the mean over the pronoun's own tokens; each sums to 1, so that `score_records` takes them as they are.
     Integrated gradients have one row a text: the absolute values of what the tokens add to the answer.
 
     Args:
@@ -238,8 +238,9 @@ def candidates_to_pronoun(
     """The other direction: the raw weight that each candidate puts on the pronoun.
 
     Mean over the candidate's tokens (of all its mentions), sum over the pronoun's. The layout is that of
-    `HeadScores.candidate_mass`: take the items `HeadScores.kept`, put it into that field, and `scores.picks` says
-    which candidate attends to the pronoun most. Only the rows of the candidates' tokens are computed.
+    `HeadScores.candidate_mass`: take the items `HeadScores.kept`, put it into that field, and
+    `strongest_candidates` says which candidate attends to the pronoun most. Only the rows of the candidates' tokens are
+    computed.
 
     Returns:
         (N, L, H, M), 0 where there is no candidate.

@@ -114,8 +114,6 @@ def _agreement(
     The interval is the cluster bootstrap of kappa's linearisation, an item's influence on the observed and the expected
     agreement, since kappa itself is no mean.
     """
-    from sklearn.metrics import cohen_kappa_score
-
     if answers is None:
         return {"kappa": None, "interval": None}
     names, codes = np.unique(np.concatenate((attended, answers)), return_inverse=True)
@@ -125,8 +123,7 @@ def _agreement(
     share_head, share_model = (np.bincount(each, minlength=len(names)) / len(each) for each in (head, model))
     agree = (head == model).astype(np.float64)
     apart = 1 - share_head @ share_model
-    kappa = float(cohen_kappa_score(attended, answers))
+    kappa = float((agree.mean() - (1 - apart)) / apart)
     expected = share_model[head] + share_head[model] - 2 * (1 - apart)
     values = kappa + (agree - agree.mean()) / apart - (1 - agree.mean()) * expected / apart**2
-    ends = bootstrap_interval(values, item_clusters)
-    return {"kappa": rounded(kappa), "interval": None if ends is None else [max(ends[0], -1.0), min(ends[1], 1.0)]}
+    return {"kappa": rounded(kappa), "interval": bootstrap_interval(values, item_clusters)}

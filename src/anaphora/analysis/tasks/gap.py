@@ -17,9 +17,12 @@ from numpy.typing import NDArray
 from anaphora.analysis.scores.baselines.policies import Floats, first, nearest
 from anaphora.analysis.scores.cells import clusters
 from anaphora.base.errors import UserError
-from anaphora.data.example import Example, Span
+from anaphora.data.example import Example, Span, codes_of
 
 Decisions = NDArray[np.bool_]
+
+_BOOTSTRAP_SAMPLES = 2000
+_BLIND_CHOICES = 100  # of the rule "random"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +37,6 @@ class GapScore:
             weighted by how often its fifth, by number of names, stands in all items and how often in its gender.
         interval, bias_interval, weighted_bias_interval: 95 % percentile bootstrap over texts, the same texts for all
             models.
-        f1_by_model: the F1 of every model.
     """
 
     items: int
@@ -48,17 +50,14 @@ class GapScore:
     bias_interval: tuple[float, float]
     weighted_bias: float
     weighted_bias_interval: tuple[float, float]
-    f1_by_model: tuple[float, ...]
 
 
-def gap_score(decisions: Decisions, examples: Sequence[Example], draws: int = 2000, seed: int = 0) -> GapScore:
+def gap_score(decisions: Decisions, examples: Sequence[Example]) -> GapScore:
     """The scores of some models' decisions.
 
     Args:
         decisions: (S, N, M) whether each model takes each name for an antecedent; False where there is no candidate.
         examples: N items; the factor `gender` says "male" or "female".
-        draws: samples of the bootstrap.
-        seed: of the draws.
 
     Raises:
         ValueError: an item has no gender.
@@ -66,7 +65,7 @@ def gap_score(decisions: Decisions, examples: Sequence[Example], draws: int = 20
     genders = np.array([example.factors.get("gender", "") for example in examples])
     if not set(genders) <= {"male", "female"}:
         raise ValueError("every item must have the factor gender, male or female")
-    counts, weights = _confusion_counts(decisions, examples), _bootstrap_weights(examples, draws, seed)
+    counts, weights = _confusion_counts(decisions, examples), _bootstrap_weights(examples)
     overall = _f1(weights, counts)
     alike = _balancing_weights(genders, [_count_names(example.text) for example in examples])
     masculine, feminine = (_f1_of(genders == name, weights, counts) for name in ("male", "female"))
@@ -85,7 +84,6 @@ def gap_score(decisions: Decisions, examples: Sequence[Example], draws: int = 20
         bias_interval=_interval(bias[1:]),
         weighted_bias=float(weighted[0]),
         weighted_bias_interval=_interval(weighted[1:]),
-        f1_by_model=tuple(float(one) for one in overall[0]),
     )
 
 
@@ -122,9 +120,9 @@ def rule_scores(examples: Sequence[Example], seed: int = 0) -> dict[str, GapScor
     return scores
 
 
-def _random_decisions(items: int, seed: int, draws: int = 100) -> Decisions:
+def _random_decisions(items: int, seed: int) -> Decisions:
     """The decisions of many blind choices between two names: (S, N, 2)."""
-    choices = np.random.default_rng(seed).integers(2, size=(draws, items))
+    choices = np.random.default_rng(seed).integers(2, size=(_BLIND_CHOICES, items))
     decisions: Decisions = choices[:, :, None] == np.arange(2)
     return decisions
 
@@ -147,17 +145,15 @@ def require_two_names(examples: Sequence[Example]) -> list[Example]:
 
 
 def f1_difference(
-    decisions: Decisions, other: Decisions, examples: Sequence[Example], draws: int = 2000, seed: int = 0
+    decisions: Decisions, other: Decisions, examples: Sequence[Example]
 ) -> tuple[float, tuple[float, float]]:
     """By how much F1 of some decisions is above that of others on the same items, and its paired interval.
 
     Args:
         decisions, other: (S, N, M) as in `gap_score`; means over the models.
         examples: N items.
-        draws: samples of the bootstrap, over texts.
-        seed: of the draws.
     """
-    weights = _bootstrap_weights(examples, draws, seed)
+    weights = _bootstrap_weights(examples)
     first, second = (_f1(weights, _confusion_counts(each, examples)).mean(axis=1) for each in (decisions, other))
     return float(first[0] - second[0]), _interval(first[1:] - second[1:])
 
@@ -197,11 +193,11 @@ def _confusion_counts(decisions: Decisions, examples: Sequence[Example]) -> NDAr
     return counts
 
 
-def _bootstrap_weights(examples: Sequence[Example], draws: int, seed: int) -> Floats:
+def _bootstrap_weights(examples: Sequence[Example]) -> Floats:
     """How often each item stands in each sample of texts: (D + 1, N), the items as they are first."""
-    labels = {label: number for number, label in enumerate(dict.fromkeys(clusters(examples)))}
-    codes = np.array([labels[label] for label in clusters(examples)])
-    counts = np.random.default_rng(seed).multinomial(len(labels), np.full(len(labels), 1 / len(labels)), size=draws)
+    codes = np.array(codes_of(clusters(examples)))
+    texts = len(np.unique(codes))
+    counts = np.random.default_rng(0).multinomial(texts, np.full(texts, 1 / texts), size=_BOOTSTRAP_SAMPLES)
     return np.concatenate([np.ones((1, len(examples))), counts[:, codes]])
 
 

@@ -25,7 +25,7 @@ from anaphora.runs.directory import Run
 from anaphora.settings.model.encoder import check_length
 from anaphora.settings.model.prediction import Label
 
-CandidateIndices = NDArray[np.int64]
+LabelNumbers = NDArray[np.int64]
 
 INVERSE_PENALTIES = (0.1, 1.0, 10.0)
 """Inverse strengths of the bag's penalty; the one that is best on the development split is taken."""
@@ -37,7 +37,7 @@ def label_names(run: Run) -> list[str]:
     return run.config.task.prediction.labels
 
 
-def predict_labels(run: Run, texts: Sequence[Text]) -> CandidateIndices:
+def predict_labels(run: Run, texts: Sequence[Text]) -> LabelNumbers:
     """The label that a run gives each text: (N,), numbers in `label_names`."""
     data = encode_texts(run, texts, label_names(run))
     answers = np.zeros(len(data), dtype=np.int64)

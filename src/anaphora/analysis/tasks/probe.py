@@ -21,6 +21,8 @@ INVERSE_PENALTIES = tuple(10.0**power for power in range(-4, 0))
 def head_features(forth: NDArray[np.float32], back: NDArray[np.float32]) -> Floats:
     """Each candidate's row of features: log weights of every head, its own and the mean of the others'.
 
+    Every item has exactly M candidates: where one had fewer, the mean would count weights that are not there.
+
     Args:
         forth: (N, L, H, M) the weight that the pronoun puts on each candidate.
         back: (N, L, H, M) the weight that each candidate puts on the pronoun.

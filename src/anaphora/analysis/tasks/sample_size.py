@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import integrate, stats
 
+from anaphora.data.example import codes_of
+
 MOST_SEEDS = 10_000
 """Where more are needed the answer is None."""
 _SURELY_SEEN = 30.0
@@ -45,9 +47,8 @@ def clustered_mean(values: ArrayLike, clusters: Sequence[Hashable]) -> Clustered
     With s_k the sum of the deviations from the mean in cluster k, var(mean) = K / (K - 1) * sum(s_k ** 2) / N ** 2.
     """
     numbers = np.asarray(values, dtype=np.float64)
-    numbering: dict[Hashable, int] = {}
-    codes = np.array([numbering.setdefault(label, len(numbering)) for label in clusters], dtype=np.int64)
-    items, count, mean = len(numbers), len(numbering), float(numbers.mean())
+    codes = np.array(codes_of(clusters), dtype=np.int64)
+    items, count, mean = len(numbers), len(set(clusters)), float(numbers.mean())
     item_variance = float(numbers.var(ddof=1)) if items > 1 else 0.0
     sums = np.bincount(codes, weights=numbers - mean)
     known = count > 1 and item_variance > 0
@@ -95,12 +96,12 @@ def seeds_needed(deviation: float, difference: float, alpha: float, power: float
     return counts[place] if place < len(counts) else None
 
 
-def deviation_interval(values: ArrayLike, level: float = 0.95) -> tuple[float, float, float]:
-    """The standard deviation of two or more values, and the chi-square interval that it lies in, of normal values."""
+def deviation_interval(values: ArrayLike) -> tuple[float, float, float]:
+    """The standard deviation of two or more normal values, and the 95 % chi-square interval that it lies in."""
     numbers = np.asarray(values, dtype=np.float64)
     freedom = len(numbers) - 1
     deviation = float(numbers.std(ddof=1))
-    low, high = (math.sqrt(freedom / stats.chi2.ppf(tail, freedom)) for tail in ((1 + level) / 2, (1 - level) / 2))
+    low, high = (math.sqrt(freedom / stats.chi2.ppf(tail, freedom)) for tail in (0.975, 0.025))
     return deviation, deviation * low, deviation * high
 
 

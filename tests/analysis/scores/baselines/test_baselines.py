@@ -10,7 +10,7 @@ import pytest
 from anaphora.analysis.scores.baselines import accuracy, learned, policies
 from anaphora.analysis.scores.baselines.accuracy import accuracy_by_factor, accuracy_by_kind, shortcut_correctness
 from anaphora.analysis.scores.baselines.learned import LEARNED
-from anaphora.analysis.scores.baselines.policies import POLICIES, correctness, focal_correctness
+from anaphora.analysis.scores.baselines.policies import POLICIES, focal_correctness
 from anaphora.data.controlled import corpus
 from anaphora.data.example import Example, Span
 from anaphora.settings.data import ControlledCorpus
@@ -66,14 +66,14 @@ def test_a_tie_counts_its_share_and_several_or_no_antecedents_are_counted_so() -
     tie = example("Al met Bo and he left .", "he", [["Al"], ["Bo"]], antecedents=(1,))
     both = example("Al met Bo and he left .", "he", [["Al"], ["Bo"]], antecedents=(0, 1))
     none = example("Al met Bo and he left .", "he", [["Al"], ["Bo"]], antecedents=())
-    assert correctness(policies.longest, [tie, both, none]).tolist() == [0.5, 1.0, 0.0]
+    assert focal_correctness(policies.longest, [tie, both, none]).tolist() == [0.5, 1.0, 0.0]
 
 
 def test_fillers_are_not_chosen_among_the_focal_candidates() -> None:
     item = example("Al met Bo and Cy , he left .", "he", [["Al"], ["Bo"], ["Cy"]], antecedents=(1,), focal="0,1")
-    assert correctness(policies.nearest, [item]).tolist() == [0.0]
+    assert policies.nearest(item).argmax() == 2
     assert focal_correctness(policies.nearest, [item]).tolist() == [1.0]
-    assert policies.chance([item]).tolist() == [0.5]
+    assert focal_correctness(policies.random_choice, [item]).tolist() == [0.5]
 
 
 def test_policies_of_position_and_entity_score_exactly_chance_in_every_block(splits: dict[str, list[Example]]) -> None:
@@ -141,6 +141,19 @@ def test_many_examples_at_once_get_the_scores_of_each(splits: dict[str, list[Exa
     at_once = list(policies.scores_of_each(policy, test))
     assert isinstance(policy, policies.PolicyOfMany) and len(at_once) == len(test)
     assert all(np.array_equal(scores, policy(item)) for scores, item in zip(at_once, test, strict=True))
+
+
+def test_texts_at_once_get_the_ranks_of_each() -> None:
+    def natural_text(number: int, names: list[str]) -> Example:
+        text = f"{' met '.join(names)} {number} times and he {('ran', 'wept')[number % 2]} ."
+        return example(text, "he", [[name] for name in names], antecedents=(number % 2,))
+
+    policy = learned.words_and_pairs([natural_text(number, ["Al", "Bo"]) for number in range(60)])
+    test = [natural_text(number, ["Al", "Bo", "Cy"][: 2 + number % 3 // 2]) for number in range(70)]
+    at_once = list(policies.scores_of_each(policy, test))
+    assert isinstance(policy, policies.PolicyOfMany) and {len(scores) for scores in at_once} == {2, 3}
+    assert all(np.array_equal(scores, policy(item)) for scores, item in zip(at_once, test, strict=True))
+    assert {float(scores[2]) for scores in at_once if len(scores) == 3} == {0.0}
 
 
 def test_the_odd_one_out_is_found_where_training_has_the_habit() -> None:

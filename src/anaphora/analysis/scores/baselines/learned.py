@@ -283,8 +283,10 @@ def _order_classifier(train: Sequence[Example], longest: int) -> Policy:
         )
     model.fit(counted, ranks)
 
-    def scores(example: Example) -> Floats:
-        likely = dict(zip(known, model.predict_proba(counter.transform([example.text]))[0], strict=True))
-        return np.array([likely.get(rank, 0.0) for rank in range(len(example.candidates))])
+    def scores(examples: Sequence[Example]) -> Floats:
+        counts = [len(example.candidates) for example in examples]
+        likely = np.zeros((len(examples), max([*counts, *(rank + 1 for rank in known)])))
+        likely[:, known] = model.predict_proba(counter.transform(example.text for example in examples))
+        return np.concatenate([row[:count] for row, count in zip(likely, counts, strict=True)])
 
-    return scores
+    return PolicyOfMany(scores)

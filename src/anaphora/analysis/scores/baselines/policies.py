@@ -88,21 +88,10 @@ POLICIES: Mapping[str, Policy] = {
 """The policies that need no training split."""
 
 
-def correctness(policy: Policy, examples: Sequence[Example]) -> Floats:
-    """How right a policy is when it may choose any candidate: (N,) in [0, 1], a tie among k counting 1 / k."""
-    scored = zip(scores_of_each(policy, examples), examples, strict=True)
-    return np.array([_right(scores, example, range(len(example.candidates))) for scores, example in scored])
-
-
 def focal_correctness(policy: Policy, examples: Sequence[Example]) -> Floats:
-    """How right a policy is when it may choose among the focal candidates alone: (N,) in [0, 1]."""
+    """How right a policy is when it may choose among the focal candidates alone: (N,), a tie among k counting 1 / k."""
     scored = zip(scores_of_each(policy, examples), examples, strict=True)
-    return np.array([_right(scores, example, example.focal) for scores, example in scored])
-
-
-def chance(examples: Sequence[Example]) -> Floats:
-    """How right a blind choice among the focal candidates is: (N,)."""
-    return focal_correctness(random_choice, examples)
+    return np.array([_right(scores, example) for scores, example in scored])
 
 
 def random_choice(example: Example) -> Floats:
@@ -110,10 +99,10 @@ def random_choice(example: Example) -> Floats:
     return np.zeros(len(example.candidates))
 
 
-def _right(scores: Floats, example: Example, allowed: Sequence[int]) -> float:
-    """The share of the highest scores among the allowed candidates that are antecedents."""
-    best = max(scores[index] for index in allowed)
-    picked = [index for index in allowed if scores[index] == best]
+def _right(scores: Floats, example: Example) -> float:
+    """The share of the highest scores among the focal candidates that are antecedents."""
+    best = max(scores[index] for index in example.focal)
+    picked = [index for index in example.focal if scores[index] == best]
     return sum(index in example.antecedents for index in picked) / len(picked)
 
 
