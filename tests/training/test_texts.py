@@ -16,6 +16,7 @@ from anaphora.runs.directory import RunFiles, load, training_record
 from anaphora.settings.model.prediction import Label
 from anaphora.settings.run import Config
 from anaphora.training.module import TrainingModule
+from anaphora.training.reuse import finish_training
 from anaphora.training.run import train
 
 NAMES, VERBS, PLACES = ("Anna", "Tom", "Mary"), ("walked", "talked", "jumped"), ("in the garden", "on the bridge")
@@ -132,6 +133,18 @@ def test_labels_are_learned_and_the_run_knows_their_names(
     prediction = load(directory).config.task.prediction
     assert isinstance(prediction, Label)
     assert prediction.labels == ["good", "poor"]
+
+
+def test_a_repeated_job_finds_its_run_though_the_data_named_the_labels(
+    settings: Settings, reviews: Path, tmp_path: Path
+) -> None:
+    config = classifying(settings, reviews, tmp_path)
+    stages: list[str] = []
+    for _ in range(2):
+        finish_training(config, "choose another name=", stages.append)
+    assert [stage.rpartition(": ")[2] for stage in stages] == ["training", "finished; its weights are re-used"]
+    with pytest.raises(UserError, match="holds a run with other settings"):
+        finish_training(classifying(settings, reviews, tmp_path, "task.prediction.labels=[poor,good]"), "stop")
 
 
 def test_shuffled_labels_are_a_control_of_texts_too(settings: Settings, reviews: Path, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from anaphora.settings.model.prediction import Label
 from anaphora.settings.run import Config
 from anaphora.settings.training import DECIDE_RESULTS
 
@@ -11,11 +12,21 @@ from anaphora.settings.training import DECIDE_RESULTS
 def same_settings(stored: Config, wanted: Config) -> bool:
     """Whether two runs have the same settings, where they go and on what they run aside.
 
-    A run whose file names no precision was trained with the default of its device, as which it is read.
+    A run whose file names no precision was trained with the default of its device, as which it is read. Labels that
+    nobody named are those of the data, which training writes into the run's settings.
     """
+    stored = _without_labels_of_the_data(stored, wanted)
     here = wanted.trainer
     if any(getattr(stored.trainer, name) != getattr(here, name) for name in DECIDE_RESULTS):
         return False
     return replace(stored, name=None, output="", trainer=here, objective=wanted.objective) == replace(
         wanted, name=None, output=""
     )
+
+
+def _without_labels_of_the_data(stored: Config, wanted: Config) -> Config:
+    """The stored settings as they were before training filled in the labels, where the wanted ones name none."""
+    theirs, ours = stored.task.prediction, wanted.task.prediction
+    if not isinstance(theirs, Label) or not isinstance(ours, Label) or ours.labels:
+        return stored
+    return replace(stored, task=replace(stored.task, prediction=replace(theirs, labels=[])))
