@@ -71,6 +71,11 @@ def test_what_is_stored_and_read_back_gives_equal_answers(
         assert torch.equal(first, second)
 
 
+def test_the_run_in_the_working_folder_has_its_name(own_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(own_run)
+    assert load(".").name == own_run.name
+
+
 def test_a_tied_matrix_is_stored_once(finished: Path, tmp_path: Path, tiny: Callable[..., Config]) -> None:
     model = randomly_initialised(tiny(tmp_path, "model.tied_output=true"), 20, seed=0)
     save_weights(tmp_path / "w.safetensors", model)

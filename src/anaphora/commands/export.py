@@ -20,7 +20,7 @@ from anaphora.data.tokens.pretrained import SEPARATOR, TOKENIZER
 from anaphora.model.pretrained.families import CONFIG, WEIGHTS
 from anaphora.model.pretrained.weights import to_bert
 from anaphora.report.cards import CARD, CardFacts, model_card
-from anaphora.runs.directory import Run, RunFiles, distinct_tensors, load, training_record
+from anaphora.runs.directory import Run, distinct_tensors, load, training_record
 from anaphora.runs.published import config_json
 from anaphora.settings.commands.analysis import Export
 from anaphora.settings.model.attention import heads_of
@@ -32,7 +32,7 @@ def export(settings: Export) -> Path:
     Raises:
         UserError: the folder holds something already, or a part of the model has no counterpart in the format.
     """
-    folder = Path(settings.output).expanduser()
+    folder = Path(settings.output)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UserError(f"output ({settings.output}) is not empty; name a new folder")
     check_writable(folder / CONFIG)
@@ -68,7 +68,7 @@ def _write_run(run: Run, licence: str | None, folder: Path) -> None:
         write_text(draft / CARD, model_card(_card_facts(run, licence, evidence), evidence))
         if evidence is not None:
             shutil.copyfile(metrics_path(_measured(run), "test"), metrics_path(draft, "test"))
-        record = RunFiles(run.origin or run.directory).training
+        record = run.files.training
         if record.exists():
             shutil.copyfile(record, draft / record.name)
         write_json(draft / CONFIG, config_json(run.config, run.tokenizer.size))
@@ -87,12 +87,12 @@ def _evidence(run: Run) -> Evidence | None:
 def _measured(run: Run) -> Path:
     """Where the scores of a run stand: those that were taken here, else those that came with it."""
     here = run.directory
-    return here if run.origin is None or metrics_path(here, "test").exists() else run.origin
+    return here if metrics_path(here, "test").exists() else run.files.directory
 
 
 def _card_facts(run: Run, licence: str | None, evidence: Evidence | None) -> CardFacts:
     config, data = run.config, run.config.data
-    record = training_record(run.directory)
+    record = training_record(run.files.directory)
     languages = evidence.languages if evidence else getattr(data, "languages", ())
     terms = origin_of(data).licence
     training = {

@@ -41,7 +41,7 @@ def compare_labels(settings: LabelTable) -> list[dict[str, Any]]:
     first = runs[0]
     corpus = corpus_of(first)
     for run in runs[1:]:
-        check_training_items(run.origin or run.directory, run.config.data, corpus)
+        check_training_items(run.files.directory, run.config.data, corpus)
     training, development = corpus.texts("train"), corpus.texts("dev")
     texts = evenly_sampled(corpus.texts(settings.split), first.config.trainer.limit_items)
     if not texts:

@@ -60,7 +60,7 @@ def sentence_figures(run: Run, settings: Drawing) -> Callable[[], dict[str, Figu
 def score_figures(headline: Headline) -> dict[str, Figure]:
     """The figures that the report has too: scoreboard, heads on development, quads, and alignment through training."""
     run = headline.run
-    of_run = report_run(run.name, headline, headline.evidence(), training_record(run.directory))
+    of_run = report_run(run.name, headline, headline.evidence(), training_record(run.files.directory))
     return figures_of(score_sections(of_run))
 
 

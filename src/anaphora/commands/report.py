@@ -115,7 +115,7 @@ def write_pages(evidence: Sequence[RunEvidence], settings: Report) -> list[Path]
     ]
     apart = _divergences(evidence)
     spreads = compare_runs([of_run.evidence for of_run in evidence]) if len(evidence) > 1 else []
-    training = [training_record(of_run.headline.run.directory) for of_run in evidence]
+    training = [training_record(of_run.headline.run.files.directory) for of_run in evidence]
     names = ", ".join(of_run.headline.run.name for of_run in evidence)
     drawn: set[Path] = set()
     for language, page in pages.items():

@@ -24,7 +24,7 @@ from anaphora.analysis.tasks.sample_size import (
 from anaphora.base.console import console
 from anaphora.base.device import Device
 from anaphora.base.errors import UserError
-from anaphora.commands.shared import TableFile, scored_evidence, value_cell
+from anaphora.commands.shared import TableFile, measured_folder, scored_evidence, value_cell
 from anaphora.data.example import Example
 from anaphora.report.numbers import NOT_MEASURED, format_count, format_number, format_percent
 from anaphora.report.terminal import in_language_of_messages
@@ -96,7 +96,7 @@ def _item_rows(runs: Sequence[str], settings: SampleSize) -> Iterator[Row]:
 
 def _item_scores(name: str, settings: SampleSize) -> _ItemScores:
     evidence = scored_evidence(name, settings.split)
-    path = Path(name) / "tables" / f"scores_{settings.split}.parquet"
+    path = measured_folder(name) / "tables" / f"scores_{settings.split}.parquet"
     again = f"score the run again with scripts/score_attention.py run={name} split={settings.split}"
     column = "task_correct" if settings.measure == "task_accuracy" else "candidate_accuracy"
     try:

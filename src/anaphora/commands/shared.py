@@ -24,11 +24,12 @@ from anaphora.data.example import Example
 from anaphora.data.own_sentence import example_from_query
 from anaphora.report.numbers import NOT_MEASURED
 from anaphora.report.wording import label, labels, phrase
-from anaphora.runs.directory import Run, load, locked_run
+from anaphora.runs.directory import Run, load, locked_run, results_folder
 from anaphora.runs.items import evaluation_splits
 from anaphora.runs.presence import run_directories
 from anaphora.runs.warm_start import holds_run, is_pretrained
-from anaphora.settings.commands.analysis import Evaluation, SentenceOrItems
+from anaphora.settings.commands.analysis import Evaluation, RunItems, SentenceOrItems
+from anaphora.settings.data import NoData, TextCorpus
 from anaphora.settings.model.attention import heads_of
 
 if TYPE_CHECKING:
@@ -58,13 +59,19 @@ def scored_evidence(run: str, split: str) -> Evidence:
     Raises:
         UserError: it has not been scored.
     """
-    stored = read_evidence(Path(run), split)
+    folder = measured_folder(run)
+    stored = read_evidence(folder, split)
     if stored is None:
         raise UserError(
-            f"{metrics_path(Path(run), split)} is missing: score the run first with "
+            f"{metrics_path(folder, split)} is missing: score the run first with "
             f"scripts/score_attention.py run={run}" + (f" split={split}" if split != "test" else "")
         )
     return stored
+
+
+def measured_folder(run: str) -> Path:
+    """Where the scores of a run lie that a command names; of one on the hub, where they were taken here."""
+    return results_folder(run) if run.startswith(HUB_PREFIX) else Path(run)
 
 
 def head_of_settings(settings: Evaluation, run: Run) -> Head | None:

@@ -11,7 +11,7 @@ import torch
 from anaphora.base.code import code_digest
 from anaphora.base.tensors import arrays_digest, file_digest
 from anaphora.data.example import Example, to_record
-from anaphora.runs.directory import Run, RunFiles, distinct_tensors
+from anaphora.runs.directory import Run, distinct_tensors
 
 
 def analysis_code_digest(*more: str) -> str:
@@ -25,7 +25,7 @@ def analysis_code_digest(*more: str) -> str:
 
 def weights_digest(run: Run) -> str:
     """A digest of a run's weights."""
-    return file_digest(RunFiles(run.directory).weights)[:16]
+    return file_digest(run.files.weights)[:16]
 
 
 def model_digest(run: Run) -> str:

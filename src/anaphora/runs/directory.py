@@ -101,7 +101,12 @@ class Run:
 
     @property
     def name(self) -> str:
-        return self.directory.name
+        return self.directory.name or self.directory.resolve().name
+
+    @property
+    def files(self) -> RunFiles:
+        """What training and whoever published it left; what is measured here goes to `directory`."""
+        return RunFiles(self.origin or self.directory)
 
     def untrained_model(self, seed: int) -> PronounModel:
         """A model of the same settings at its random start."""

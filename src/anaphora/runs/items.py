@@ -33,7 +33,7 @@ def corpus_of(run: Run) -> Corpus:
     Raises:
         UserError: as `read_training_corpus`.
     """
-    return read_training_corpus(run.origin or run.directory, run.config.data)
+    return read_training_corpus(run.files.directory, run.config.data)
 
 
 def read_training_corpus(directory: Path, data: Data) -> Corpus:

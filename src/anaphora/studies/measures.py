@@ -95,7 +95,7 @@ def measure_run(run: Run, query: Query) -> None:
                 measured = _settings_measure(name, run.config)
         _merge(groups, measured)
     head = [evaluation.headline.head.layer, evaluation.headline.head.head] if evaluation.headline else None
-    seconds = training_record(run.directory).get("train_seconds")
+    seconds = training_record(run.files.directory).get("train_seconds")
     write_json(run.directory / MEASURED_FILE, {"query": key, "head": head, "train_seconds": seconds, "groups": groups})
 
 

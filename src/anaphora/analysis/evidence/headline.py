@@ -121,7 +121,7 @@ class Headline(Measurement):
             super().evidence(),
             seed=config.seed,
             encoder=EncoderFacts(values=config.model.values),
-            train_seconds=training_record(self.run.directory).get("train_seconds"),
+            train_seconds=training_record(self.run.files.directory).get("train_seconds"),
             reads_candidates=reads_candidates(config.task.prediction),
         )
 

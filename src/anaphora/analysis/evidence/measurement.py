@@ -75,7 +75,7 @@ def gather_evidence(run: Run, settings: Report, progress: Progress, folder: Path
 def _stored_evidence(run: Run, folder: Path, settings: Report, provenance: Provenance) -> Evidence | None:
     """What `metrics.json` holds of this very question; None where it is another one, or was never measured."""
     fixed = protocol(settings.protocol, settings.split, run.config)
-    for place in dict.fromkeys((folder, run.directory)):
+    for place in dict.fromkeys((folder, run.directory, run.files.directory)):
         stored = evidence_to_replace(place, settings.split)
         if stored and (stored.protocol, stored.provenance) == (fixed, provenance):
             return stored

@@ -1,0 +1,66 @@
+"""A run of the hub is measured like one of this machine: what was published is read, and results go to outputs."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from anaphora.analysis.evidence.measurement import measured_on
+from anaphora.analysis.evidence.schema.typed_json import to_json
+from anaphora.commands.export import export
+from anaphora.runs.directory import load, training_record
+from anaphora.runs.items import evaluation_splits
+from anaphora.settings.commands.analysis import Export
+
+Script = Callable[..., tuple[int, str, str]]
+NAME = "hf://owner/name"
+SMALL = ("items=6", "untrained=0", "sentences=1", "formats=[]")
+
+
+@pytest.fixture
+def hub(finished: Path, table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The downloaded folder of a published run; its data lie in the working folder."""
+    published = export(Export(run=str(finished), output=str(tmp_path / "hub"), format="anaphora"))
+    monkeypatch.setattr("anaphora.runs.warm_start._download", lambda name, setting: published)
+    shutil.copy(table, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    return published
+
+
+def test_a_run_of_the_hub_is_reported_with_its_training(hub: Path, script: Script) -> None:
+    before = {path: path.read_bytes() for path in hub.iterdir()}
+    status, _, err = script("report", f"run={NAME}", *SMALL)
+    assert status == 0, err
+    here = Path("outputs/owner--name")
+    run = load(NAME)
+    evidence = json.loads((here / "metrics.json").read_text(encoding="utf-8"))
+    assert evidence["provenance"]["weights"] == to_json(measured_on(run, evaluation_splits(run, "test")))["weights"]
+    assert evidence["train_seconds"] == training_record(hub)["train_seconds"]
+    assert {path: path.read_bytes() for path in hub.iterdir()} == before
+
+
+def test_a_run_of_the_hub_that_is_published_again_keeps_its_training_on_the_card(hub: Path, tmp_path: Path) -> None:
+    again = export(Export(run=NAME, output=str(tmp_path / "again"), format="anaphora"))
+    steps = next(line for line in (hub / "README.md").read_text(encoding="utf-8").splitlines() if "Steps" in line)
+    assert steps in (again / "README.md").read_text(encoding="utf-8").splitlines()
+
+
+@pytest.mark.usefixtures("hub")
+def test_the_control_of_a_run_of_the_hub_is_measured(script: Script) -> None:
+    status, _, err = script("evidence", f"run={NAME}", "controls=[uniform]", "trainer.device=cpu")
+    assert status == 0, err
+    controls = json.loads(Path("outputs/owner--name/controls/controls.json").read_text(encoding="utf-8"))
+    assert controls["uniform"]["measured_on"]["weights"]
+
+
+@pytest.mark.usefixtures("hub")
+@pytest.mark.parametrize("name", ["compare", "sample_size"])
+def test_scores_of_a_run_of_the_hub_are_looked_for_where_scoring_puts_them(name: str, script: Script) -> None:
+    status, _, err = script(name, f"runs=[{NAME},hf://owner/other]")
+    assert status == 2
+    assert f"{Path('outputs/owner--name/metrics.json')} is missing: score the run first" in err
+    assert f"scripts/score_attention.py run={NAME}" in err
