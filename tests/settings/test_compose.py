@@ -315,6 +315,14 @@ def test_what_cannot_be_frozen_is_reported(overrides: tuple[str, ...], message: 
             r"labels \(\['a', 'a'\]\) must name each",
         ),
         (("vocabulary=bpe", "vocabulary.size=9"), r"vocabulary.size \(9\) must be at least 16"),
+        (
+            ("data=plain_text", "task=masked_lm", "model.second_sequence=true"),
+            "model.second_sequence takes the pronoun out of the text, and data=plain_text has no pronouns",
+        ),
+        (
+            ("task=masked_lm", "validation.patience=3"),
+            r"validation.patience \(3\) waits for a lower validation loss, and task.prediction=none on data=controlled",
+        ),
     ],
 )
 def test_a_task_that_the_data_cannot_answer_is_reported(
@@ -323,6 +331,23 @@ def test_a_task_that_the_data_cannot_answer_is_reported(
     path = ("data.path=somewhere",) if overrides[0].startswith("data=") else ()
     with pytest.raises(UserError, match=message):
         resolve(compose(*overrides, *path), Config)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "reader"),
+    [
+        (("task/prediction=pointer",), "task.prediction"),
+        (("task.supervision.weight=1",), "task.supervision"),
+        (("task/prediction=pair", "task.prediction.attention=true"), "task.prediction.attention"),
+    ],
+)
+def test_an_encoder_whose_rows_are_read_is_not_compiled(
+    overrides: tuple[str, ...], reader: str, compose: Compose
+) -> None:
+    assert not resolve(compose(*overrides), Config).trainer.compile
+    with pytest.raises(UserError, match=f"attention rows, as {reader} does: set trainer.compile=false"):
+        resolve(compose(*overrides, "trainer.compile=true"), Config)
+    assert resolve(compose("trainer.compile=true"), Config).trainer.compile
 
 
 def test_a_task_chooses_its_prediction_head_and_the_command_has_the_last_word(compose: Compose) -> None:

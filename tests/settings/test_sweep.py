@@ -97,6 +97,20 @@ def test_an_objective_that_was_not_measured_is_refused(own_run: Path) -> None:
     (own_run / "training.json").write_text(json.dumps(record))
     with pytest.raises(UserError, match=r"objective \(best_head\): no head of .* is measured in training"):
         objective(own_run, "best_head")
+    for validation in record["validations"]:
+        del validation["validation/loss"]
+    (own_run / "training.json").write_text(json.dumps(record))
+    with pytest.raises(UserError, match=r"objective \(validation_loss\): .* has no validation loss; use best_head"):
+        objective(own_run, "validation_loss")
+
+
+def test_a_loss_that_no_validation_measures_is_refused_before_a_job_is_trained(
+    script: Script, table: Path, tiny_settings: tuple[str, ...], tmp_path: Path
+) -> None:
+    status, _, err = sweep(script, table, tiny_settings, tmp_path / "runs", "task=masked_lm", "seed=0,1")
+    assert status == 1
+    assert err.count("task.prediction=none on data=jsonl has no validation loss; use best_head") == 2
+    assert not (tmp_path / "runs").exists()
 
 
 def test_a_run_without_its_history_has_no_objective(own_run: Path) -> None:

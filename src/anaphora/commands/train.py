@@ -29,6 +29,7 @@ def train(config: Config) -> float | None:
             say(str(result.directory))
         return None
     started_processes().check_single("a job of a sweep")
+    config.check_objective()
     named = replace(config, name=config.name or job_name(job_overrides()))
     return objective(
         finish_training(named, "give the jobs of a sweep no name=, or a different one each"), config.objective

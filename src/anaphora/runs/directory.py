@@ -337,8 +337,8 @@ def objective(directory: Path, name: str) -> float:
         name: validation_loss, or best_head for 1 less the candidate accuracy of the best head.
 
     Raises:
-        UserError: no head was measured, or the run has no history: a job that fails is the worst for a sampler, and NaN
-            would end the sweep.
+        UserError: no loss or no head was measured, or the run has no history: a job that fails is the worst for a
+            sampler, and NaN would end the sweep.
     """
     record = training_record(directory)
     if "best_validation" not in record or not record["validations"]:
@@ -348,7 +348,9 @@ def objective(directory: Path, name: str) -> float:
         )
     kept = record["validations"][record["best_validation"]]
     if name == "validation_loss":
-        return float(kept.get("validation/loss", float("nan")))
+        if "validation/loss" not in kept:
+            raise UserError(f"objective (validation_loss): {directory} has no validation loss; use best_head")
+        return float(kept["validation/loss"])
     if "validation/best_head" not in kept:
         raise UserError(f"objective (best_head): no head of {directory} is measured in training; use validation_loss")
     return 1.0 - float(kept["validation/best_head"])

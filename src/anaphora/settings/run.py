@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from omegaconf import MISSING
 
 from anaphora.base import checks
+from anaphora.base.errors import UserError
 from anaphora.settings import batching as batching_settings
 from anaphora.settings import data as data_settings
 from anaphora.settings import training as training_settings
@@ -43,6 +44,15 @@ class Config:
             checks.directory_name("name", self.name)
         checks.one_of("objective", self.objective, ("validation_loss", "best_head"))
         _check_task_fits_data(self.data, self.task)
+        if self.validation.patience and not self.has_validation_loss:
+            raise ValueError(
+                f"validation.patience ({self.validation.patience}) waits for a lower validation loss, and "
+                f"task.prediction=none on data={self.data.kind} has none: leave it at 0"
+            )
+        if self.start is None and self.model.second_sequence and isinstance(self.data, data_settings.TextCorpus):
+            raise ValueError(
+                f"model.second_sequence takes the pronoun out of the text, and data={self.data.kind} has no pronouns"
+            )
         if self.start is None:  # else the model is that of what it starts from, known once that is read
             self.check_model()
 
@@ -50,6 +60,24 @@ class Config:
     def steps(self) -> int:
         """How many steps it trains."""
         return min(self.optimizer.steps, self.trainer.limit_steps or self.optimizer.steps)
+
+    @property
+    def has_validation_loss(self) -> bool:
+        """Whether its validations measure a loss; masked tokens alone have one on texts, not on items with pronouns."""
+        no_answers = isinstance(self.task.prediction, prediction_settings.NoPrediction)
+        return not no_answers or isinstance(self.data, data_settings.TextCorpus)
+
+    def check_objective(self) -> None:
+        """Refuse, before a job of a sweep is trained, an objective that it will not measure.
+
+        Raises:
+            UserError: naming it, and the one that is measured.
+        """
+        if self.objective == "validation_loss" and not self.has_validation_loss:
+            raise UserError(
+                f"objective ({self.objective}): task.prediction=none on data={self.data.kind} has no validation loss; "
+                "use best_head"
+            )
 
     def check_model(self) -> None:
         """Refuse a setting that names a part which the model has not.
@@ -87,6 +115,14 @@ class Config:
             raise ValueError(
                 f"{readers[0][0].rpartition('.')[0]} needs attention rows, and "
                 f"model.attention={self.model.attention.kind} has none"
+            )
+        rows_reader = readers[0][0].rpartition(".")[0] if readers else None
+        if isinstance(prediction, prediction_settings.Pair) and prediction.attention:
+            rows_reader = "task.prediction.attention"
+        if rows_reader and self.trainer.compile:
+            raise ValueError(
+                f"trainer.compile has no effect where each step reads attention rows, as {rows_reader} does: set "
+                "trainer.compile=false"
             )
         for of_layers, named_layers, of_heads, named_heads in readers:
             for layer in named_layers:

@@ -162,13 +162,16 @@ class Validation:
             )
 
 
-DECIDE_RESULTS = ("precision", "limit_steps", "limit_items")
+DECIDE_RESULTS = ("precision", "compile", "limit_steps", "limit_items")
 """The settings of `trainer` that a resumed run keeps; the others change no result beyond rounding."""
 
 
 @dataclass(kw_only=True)
 class Trainer:
-    """Where a run is trained. Only the precision and the limits change results beyond rounding."""
+    """Where a run is trained. Only the precision, compilation and the limits change results beyond rounding.
+
+    A compiled encoder draws other dropout masks.
+    """
 
     device: str = "auto"
     precision: str | None = None  # 32 or bf16-mixed; by default bf16-mixed if device=cuda, otherwise 32

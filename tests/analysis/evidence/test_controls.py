@@ -25,7 +25,7 @@ from anaphora.settings.model.position import NoPosition
 from anaphora.settings.model.prediction import Bilinear, NoPrediction, Pair
 from anaphora.settings.run import Config
 from anaphora.settings.stored import dumps
-from anaphora.settings.training import Supervision
+from anaphora.settings.training import Supervision, Validation, ValueCurriculum
 
 Settings = Callable[..., Config]
 
@@ -63,6 +63,9 @@ def test_masked_tokens_alone_leave_no_other_loss_and_keep_the_runs_share(demo: C
         alone = control_config(replace(demo, task=before), "masked_tokens").task
         assert (alone.prediction, alone.masked_lm) == (NoPrediction(), share)
         assert (alone.own_token, alone.minimal_pair_contrast, alone.supervision.weight) == (0, 0, 0)
+    without_curriculum = replace(demo.optimizer, value_curriculum=ValueCurriculum())
+    patient = replace(demo, optimizer=without_curriculum, validation=Validation(patience=3))
+    assert control_config(patient, "masked_tokens").validation.patience == 0  # it has no loss to wait for
 
 
 def test_where_nothing_learns_labels_other_labels_are_no_change_but_where_attention_learns_them_they_are(

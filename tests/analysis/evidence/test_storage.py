@@ -205,6 +205,7 @@ def test_runs_are_alike_wherever_and_on_whatever_they_run(headline: Headline) ->
     assert same_settings(config, moved)
     assert not same_settings(config, replace(config, seed=1))
     assert not same_settings(config, replace(config, trainer=replace(config.trainer, limit_steps=1)))
+    assert not same_settings(config, replace(config, trainer=replace(config.trainer, compile=True)))
     assert not same_settings(config, replace(config, trainer=replace(config.trainer, precision="bf16-mixed")))
     assert not same_settings(config, replace(config, optimizer=replace(config.optimizer, steps=9)))
 

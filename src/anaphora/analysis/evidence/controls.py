@@ -127,7 +127,9 @@ def control_config(config: Config, control: str) -> Config:
         case "no_positions":
             return replace(config, model=replace(config.model, position=NoPosition()))
         case "masked_tokens":
-            return replace(config, task=_masked_tokens_alone(config.task))
+            # It has no validation loss for which training could wait.
+            validation = replace(config.validation, patience=0)
+            return replace(config, task=_masked_tokens_alone(config.task), validation=validation)
         case "pairwise" if reads_candidates(config.task.prediction):
             return config
         case "pairwise":
