@@ -190,15 +190,16 @@ def test_scores_of_other_data_are_not_taken_for_evidence_on_the_runs_own(
     scoring = ("score_attention", f"run={own_report}", "untrained=1", "data=jsonl", f"data.path={other}")
     status, _, err = script(*scoring)
     assert (status, metrics(own_report)) == (2, before)
-    assert f"output: it is missing; scores on {other} need a folder of their own" in err
-    done(*scoring, f"output={own_report}")
-    scored = metrics(own_report)
+    assert f"output: it is missing; files on {other} need a folder of their own" in err
+    elsewhere = Path(shutil.copytree(own_report, tmp_path / "elsewhere"))  # with evidence on the run's own data
+    done(*scoring, f"output={elsewhere}")
+    scored = metrics(elsewhere)
     items = [{name: whole["items"] for name, whole in one["languages"].items()} for one in (before, scored)]
     assert (scored["head"], items[1]) == (before["head"], items[0])  # by head and numbers alone, they are the same
     assert not set(PARTS) & set(scored)
     monkeypatch.setattr(measurement, "measure_evidence", refuse)
     with pytest.raises(AskedError):
-        done("report", f"run={own_report}", *SMALL)
+        done("report", f"run={elsewhere}", *SMALL)
 
 
 def test_several_runs_share_a_page_that_compares_their_rows(

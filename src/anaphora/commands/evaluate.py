@@ -10,6 +10,7 @@ from typing import Any
 from rich.table import Table
 
 from anaphora.analysis.evidence.headline import score_split
+from anaphora.analysis.evidence.storage import chosen_head, stored_head
 from anaphora.analysis.maps.answers import correctness
 from anaphora.analysis.maps.capture import predict_answers
 from anaphora.analysis.scores.heads import Head
@@ -18,7 +19,13 @@ from anaphora.analysis.tasks import labels as classification
 from anaphora.base.console import console, working
 from anaphora.base.errors import UserError
 from anaphora.base.files import write_csv, write_json
-from anaphora.commands.shared import head_of_settings, held_output, value_cell
+from anaphora.commands.shared import (
+    asks_alike,
+    check_place_of_other_data,
+    head_of_settings,
+    held_output,
+    value_cell,
+)
 from anaphora.data.example import Example
 from anaphora.data.store import load as load_corpus
 from anaphora.data.text import evenly_sampled
@@ -30,10 +37,20 @@ from anaphora.settings.commands.analysis import Evaluation
 from anaphora.settings.data import LabelledText, TextCorpus
 from anaphora.settings.model.prediction import Label, NoPrediction
 
+_OF_A_HEAD = ("candidate_accuracy", "antecedent_mass")
+"""Columns of the table of templates that are about a head, and missing where none is named or chosen."""
+
 
 def evaluate(settings: Evaluation) -> None:
-    """Answer every item of a split: task accuracy by language, kind of cue and type, the worst template named."""
+    """Answer every item of a split: task accuracy by language, kind of cue and type, the worst template named.
+
+    Raises:
+        UserError: the items are of other data than the run's own, and `output` would put their answers among its own.
+    """
     run = load(settings.run, settings.trainer)
+    is_written = not isinstance(run.config.task.prediction, NoPrediction)  # else texts have a perplexity, printed alone
+    if is_written and asks_alike(run, settings):
+        check_place_of_other_data(run, settings)
     with held_output(settings.output, run.directory / "evaluation") as folder:
         of_texts = isinstance(settings.data or run.config.data, TextCorpus)
         (evaluate_texts if of_texts else evaluate_examples)(run, settings, folder)
@@ -41,14 +58,16 @@ def evaluate(settings: Evaluation) -> None:
 
 def evaluate_examples(run: Run, settings: Evaluation, folder: Path) -> None:
     """Answer every pronoun of a split, and report the accuracy by language, kind of cue and type."""
-    requested = head_of_settings(settings, run)
+    head = head_of_settings(settings, run) or (stored_head(run) if chosen_head(run) else None)
     material = evaluation_splits(run, settings.split, settings.data, settings.items)
     data, batching, prediction = encode(run, material.measured), run.config.batching, run.config.task.prediction
     rows: list[dict[str, Any]] = []
     if run.model.encoder.has_maps:
         scores, answers = score_split(run.model, data, batching, prediction)
         correct = correctness(answers, len(data))
-        rows = template_rows(scores, requested or Head(0, 0), correct[scores.kept])
+        rows = template_rows(scores, head or Head(0, 0), correct[scores.kept])
+        if head is None:
+            rows = [{name: value for name, value in row.items() if name not in _OF_A_HEAD} for row in rows]
     else:
         answers = predict_answers(run.model, data, batching, prediction)
         correct = correctness(answers, len(data))

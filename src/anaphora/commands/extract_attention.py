@@ -16,7 +16,7 @@ from anaphora.analysis.tasks.extraction import Extractor, Selection, select_item
 from anaphora.base.console import format_bytes, format_duration, say, working
 from anaphora.base.errors import UserError
 from anaphora.base.language import language_of
-from anaphora.commands.shared import held_output, sentence_of
+from anaphora.commands.shared import check_place_of_other_data, held_output, sentence_of
 from anaphora.data.parquet import parquet_about, parquet_parts
 from anaphora.data.store import load as load_corpus
 from anaphora.data.text import Text
@@ -31,10 +31,16 @@ _WEIGHT_BYTES = 4
 
 
 def extract(settings: Extraction) -> None:
-    """Write the rows of every layer and head as Parquet, those of pronouns with their scores, a batch at a time."""
+    """Write the rows of every layer and head as Parquet, those of pronouns with their scores, a batch at a time.
+
+    Raises:
+        UserError: the items are of other data than the run's own, and `output` would put their rows among its own.
+    """
     if settings.data is not None:
         _check_words(settings, settings.data)
     run = load(settings.run, settings.trainer)
+    if settings.text is None:
+        check_place_of_other_data(run, settings)
     progress = _Progress()
     number, count = settings.part
     place = Path(settings.output) if settings.output else run.directory / "attention"

@@ -14,7 +14,14 @@ from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.analysis.maps.words import word_map
 from anaphora.base.console import console, working
 from anaphora.commands.report import report_run
-from anaphora.commands.shared import head_of_settings, headline_of, held_output, sentence_of
+from anaphora.commands.shared import (
+    asks_alike,
+    check_place_of_other_data,
+    head_of_settings,
+    headline_of,
+    held_output,
+    sentence_of,
+)
 from anaphora.report.figures import pictures
 from anaphora.report.figures.files import save_in_languages
 from anaphora.report.page.elements import figures_of
@@ -29,8 +36,14 @@ if TYPE_CHECKING:
 
 
 def plot(settings: Drawing) -> None:
-    """Draw one sentence, or the figures of a run's scores, in each language that is wanted."""
+    """Draw one sentence, or the figures of a run's scores, in each language that is wanted.
+
+    Raises:
+        UserError: the items are of other data than the run's own, and `output` would put their figures among its own.
+    """
     run = load(settings.run, settings.trainer)
+    if settings.text is None and asks_alike(run, settings):
+        check_place_of_other_data(run, settings)
     suffixes = page_suffixes(settings.interface_language)
     with held_output(settings.output, run.directory / "figures") as folder:
         if settings.text is not None:

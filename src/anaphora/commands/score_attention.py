@@ -7,30 +7,31 @@ from anaphora.analysis.evidence.storage import write_evidence, write_measurement
 from anaphora.api.models import open_any
 from anaphora.api.scoring import CAUSAL_ITEMS, read_splits, score_on
 from anaphora.base.console import say, working
-from anaphora.base.errors import UserError
-from anaphora.commands.shared import headline_of, held_output, is_of_transformers, named_head
+from anaphora.commands.shared import (
+    asks_alike,
+    check_place_of_other_data,
+    headline_of,
+    held_output,
+    is_of_transformers,
+    named_head,
+)
 from anaphora.report.terminal import print_causal, print_headline
 from anaphora.runs.directory import load, results_folder
 from anaphora.settings.commands.analysis import Scoring
-from anaphora.settings.data import NoData, TextCorpus
+from anaphora.settings.data import NoData
 
 
 def score_heads(settings: Scoring) -> Measurement:
     """Choose a head on development, measure it on the split, write `metrics.json` and tables, print the headline.
 
     Raises:
-        UserError: the items are of other data than the run's own, and no folder is named for their scores.
+        UserError: the items are of other data than the run's own, and `output` would put their scores among its own.
     """
     if is_of_transformers(settings.run):
         return score_transformers(settings)
     run = load(settings.run, settings.trainer)
-    own, other = run.config.data, settings.data
-    asks_both = not isinstance(own, NoData | TextCorpus) and not isinstance(other, TextCorpus)  # about pronouns
-    if other not in (None, own) and settings.output is None and asks_both:
-        raise UserError(
-            f"output: it is missing; scores on {other.path_or_kind()} need a folder of their own beside those on the "
-            "run's data, e.g. output=outputs/scores"
-        )
+    if asks_alike(run, settings):
+        check_place_of_other_data(run, settings)
     with held_output(settings.output, run.directory) as folder:
         with working("reading the data") as progress:
             headline = headline_of(run, settings, settings.untrained, progress, keep_rows=False)

@@ -84,6 +84,37 @@ def head_of_settings(settings: Evaluation, run: Run) -> Head | None:
     return None if head is None else existing_head(head, run.config.model.layers, heads_of(run.config.model.attention))
 
 
+_OWN_FOLDERS = ("antecedents", "attention", "checkpoints", "controls", "curves", "evaluation", "figures", "tables")
+"""The folders in a run directory that hold what is measured on the run's own data, or the run itself."""
+
+
+def asks_alike(run: Run, settings: RunItems) -> bool:
+    """Whether the items of a command are texts or questions about pronouns as the run's own are.
+
+    Where they are not, a command that scores or answers has no files on the run's own data, or none on the others.
+    """
+    return isinstance(run.config.data, TextCorpus) == isinstance(settings.data or run.config.data, TextCorpus)
+
+
+def check_place_of_other_data(run: Run, settings: RunItems) -> None:
+    """Refuse to write what is measured on other data where the files on the run's own data lie.
+
+    Published weights have no data of their own.
+
+    Raises:
+        UserError: no output is named, or one among the run's own files.
+    """
+    other = settings.data
+    if other is None or other == run.config.data or isinstance(run.config.data, NoData):
+        return
+    what = f"files on {other.path_or_kind()} need a folder of their own beside those on the run's data"
+    if settings.output is None:
+        raise UserError(f"output: it is missing; {what}, e.g. output=outputs/other")
+    own, folder = run.directory.resolve(), Path(settings.output).resolve()
+    if folder == own or any(folder.is_relative_to(own / name) for name in _OWN_FOLDERS):
+        raise UserError(f"output ({settings.output}) holds the run's own files; {what}, e.g. output=outputs/other")
+
+
 @contextmanager
 def held_output(output: str | None, default: Path) -> Iterator[Path]:
     """Where a command's files go, held from before its work until they are written; the run that is read is not.

@@ -1,0 +1,87 @@
+"""What is measured on other data than a run's own goes beside its files, never over them."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from anaphora.runs.directory import RunFiles
+
+Script = Callable[..., tuple[int, str, str]]
+COMMANDS = {
+    "evaluate": ("evaluation", ()),
+    "extract_attention": ("attention", ()),
+    "plot_attention": ("figures", ("formats=[svg]",)),
+    "score_attention": ("tables", ("untrained=0",)),
+}
+"""The commands that take other data, where they put what is measured on a run's own, and what else they are given."""
+
+
+@pytest.fixture
+def other(table: Path, tmp_path: Path) -> Path:
+    """The table with other words in its texts."""
+    path = tmp_path / "other.jsonl"
+    path.write_text(table.read_text(encoding="utf-8").replace("shop", "bank"), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_other_data_do_not_replace_what_was_measured_on_the_runs_own(
+    name: str, own_run: Path, other: Path, tmp_path: Path, script: Script
+) -> None:
+    folder, more = COMMANDS[name]
+    before = {path: path.read_bytes() for path in own_run.rglob("*") if path.is_file()}
+    asked = (name, f"run={own_run}", "data=jsonl", f"data.path={other}", *more)
+    status, _, err = script(*asked)
+    assert (status, err.count("\n")) == (2, 1)
+    assert f"output: it is missing; files on {other} need a folder of their own beside those on the run's data" in err
+    for place in (own_run, own_run / folder, own_run / folder / "inner", own_run / ".." / own_run.name):
+        status, _, err = script(*asked, f"output={place}")
+        assert (status, err.count("\n")) == (2, 1) and f"output ({place}) holds the run's own files" in err
+    assert {path: path.read_bytes() for path in own_run.rglob("*") if path.is_file()} == before
+    assert script(*asked, f"output={own_run / 'other'}")[0] == 0  # none of its own folders
+    assert {path: path.read_bytes() for path in before} == before
+
+
+def test_the_runs_own_data_may_be_named(own_run: Path, table: Path, script: Script) -> None:
+    status, _, err = script("evaluate", f"run={own_run}", "data=jsonl", f"data.path={table}")
+    assert status == 0, err
+    assert (own_run / "evaluation" / "test_answers.json").exists()
+
+
+def test_texts_with_labels_do_not_replace_the_answers_to_the_runs_own(
+    labelled: Path, tmp_path: Path, script: Script
+) -> None:
+    other = tmp_path / "other.jsonl"
+    other.write_text(
+        "".join(json.dumps({"text": f"It went {number}", "label": "ab"[number % 2]}) + "\n" for number in range(40))
+    )
+    asked = ("evaluate", f"run={labelled}", "data=labelled_text", f"data.path={other}")
+    status, _, err = script(*asked)
+    assert status == 2 and "output: it is missing" in err
+    assert script(*asked, f"output={tmp_path / 'answers'}")[0] == 0
+
+
+def test_the_table_of_templates_is_about_the_chosen_head_or_about_none(
+    own_run: Path, tmp_path: Path, script: Script
+) -> None:
+    def templates(*more: str) -> list[dict[str, str]]:
+        status, _, err = script("evaluate", f"run={own_run}", *more)
+        assert status == 0, err
+        folder = next((Path(one.removeprefix("output=")) for one in more if one.startswith("output=")), None)
+        with ((folder or own_run / "evaluation") / "test_templates.csv").open(encoding="utf-8", newline="") as file:
+            return list(csv.DictReader(file))
+
+    of_none = templates()
+    assert list(of_none[0]) == ["language", "stratum", "template", "items", "task_accuracy"]
+    named = {
+        head: templates(f"layer={head[0]}", f"head={head[1]}", f"output={tmp_path / f'{head[0]}_{head[1]}'}")
+        for head in ((0, 0), (1, 0))
+    }
+    assert named[0, 0] != named[1, 0]
+    RunFiles(own_run).metrics.write_text('{"head": {"layer": 1, "head": 0}}')
+    assert templates() == named[1, 0]
