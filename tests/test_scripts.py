@@ -14,7 +14,10 @@ from pyarrow import parquet
 
 from anaphora.analysis.evidence import measurement
 from anaphora.analysis.maps.rows import COLUMNS
+from anaphora.base.errors import UserError
+from anaphora.commands.demo import demonstrate
 from anaphora.settings.commands.analysis import Report
+from anaphora.settings.run import Config
 
 Script = Callable[..., tuple[int, str, str]]
 SMALL = ("trainer=smoke", "model.width=16", "model.layers=2", "trainer.limit_items=24")
@@ -219,6 +222,17 @@ def test_the_demonstration_trains_then_reuses_and_resumes(
     assert "demo: unfinished; it is resumed" in done("demo", *arguments)
     assert (tmp_path / "demo" / "model.safetensors").read_bytes() == weights
     assert "its weights are re-used" in done("demo", *arguments)
+
+
+def test_the_demonstration_trains_nothing_that_it_cannot_measure(
+    tmp_path: Path, tiny: Callable[..., Config], settings: Callable[..., Config]
+) -> None:
+    texts = settings("experiment=pretrain", f"data.path={tmp_path / 'pages.txt'}", f"output={tmp_path / 'runs'}")
+    recurrent = tiny(tmp_path / "runs", "model/attention=gru")
+    for config, message in ((texts, "data=plain_text has no pronoun questions"), (recurrent, "no attention maps")):
+        with pytest.raises(UserError, match=message):
+            demonstrate(config)
+    assert not (tmp_path / "runs").exists()
 
 
 def test_the_demonstration_does_not_mix_settings(tmp_path: Path, own_run: Path, script: Script) -> None:

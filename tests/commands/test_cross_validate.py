@@ -79,6 +79,14 @@ def test_runs_that_are_not_the_folds_of_one_corpus_are_refused(
     assert "other settings" in message(folds[1], longer)
 
 
+def test_a_factor_that_the_items_lack_is_refused_before_the_runs_answer(
+    folds: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("anaphora.analysis.tasks.folds.predict_for_run", None)
+    with pytest.raises(UserError, match=r"by \('colour'\) must be one of the factors"):
+        cross_validate(CrossValidation(runs=[str(one) for one in folds], by=["colour"]))
+
+
 def test_seeds_of_a_recipe_of_two_stages_are_one_recipe(folds: list[Path], tmp_path: Path) -> None:
     def started(name: str) -> Run:
         """A run like the first fold's that started from another run, named so."""

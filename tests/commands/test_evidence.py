@@ -81,6 +81,17 @@ def test_a_run_of_uniform_attention_is_its_own_control(
     assert [path.name for path in (run / "controls").iterdir()] == ["controls.json"]
 
 
+def test_a_run_without_attention_gets_no_controls_that_nothing_could_measure(
+    tmp_path: Path, tiny: Callable[..., object], script: Script
+) -> None:
+    from anaphora.training.run import train
+
+    run = train(tiny(tmp_path, "model/attention=gru", "trainer.limit_steps=2")).directory  # type: ignore[arg-type]
+    status, out, err = script("evidence", f"run={run}", "controls=[shuffled_labels]")
+    assert status == 2 and "a recurrent network, which has no attention maps" in err
+    assert "training" not in out and not (run / "controls" / "shuffled_labels").exists()
+
+
 def test_a_control_of_other_settings_is_not_taken_for_this_runs(own_run: Path, script: Script) -> None:
     other = own_run / "controls" / "uniform"
     other.mkdir(parents=True)

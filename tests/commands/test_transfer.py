@@ -43,6 +43,15 @@ def test_items_that_the_runs_have_seen_are_left_out(
     assert {MODEL, "chance", "nearest", "bag_of_words", f"bag_of_words{OWN_FOLDS_SUFFIX}"} <= names
 
 
+def test_a_factor_that_the_items_lack_is_refused_before_the_runs_answer(
+    finished: Path, other: OwnExamples, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("anaphora.commands.transfer.answer_transfer", None)
+    for wrong in ({"by": ["colour"]}, {"contrast": "colour"}):
+        with pytest.raises(UserError, match=r"\('colour'\) must be one of the factors"):
+            transfer(Transfer(runs=[str(finished)], data=other, **wrong))
+
+
 def test_each_run_is_asked_and_shortcuts_learn_from_the_runs_data(finished: Path, other: OwnExamples) -> None:
     run = load(finished)
     corpus, items = load_corpus(run.config.data), load_corpus(other).examples("test")

@@ -8,7 +8,7 @@ from typing import Any
 from rich import box
 from rich.table import Table
 
-from anaphora.analysis.tasks.answered import MODEL, NONE_OF_THEM, accuracy_table, check_factors
+from anaphora.analysis.tasks.answered import MODEL, NONE_OF_THEM, accuracy_table
 from anaphora.analysis.tasks.folds import answer_folds, check_folds, fold_count
 from anaphora.base.console import print_table, working
 from anaphora.commands.shared import TableFile, load_runs, policy_name, value_cell
@@ -28,8 +28,7 @@ def cross_validate(settings: CrossValidation) -> list[dict[str, Any]]:
     runs = load_runs(settings.runs, settings.trainer)
     check_folds(runs)
     with working("reading the data") as progress:
-        items = answer_folds(runs, progress)
-    check_factors(items, settings.by)
+        items = answer_folds(runs, progress, settings.by)
     rows = accuracy_table(items, settings.by)
     source = runs[0].config.data
     print_answers(rows, "cross_validation", data=source.kind, folds=fold_count(runs[0]), runs=len(items.answers))

@@ -9,6 +9,8 @@ from anaphora.analysis.evidence.measurement import measured_on
 from anaphora.analysis.evidence.schema.evidence import Control
 from anaphora.base.console import say, working
 from anaphora.base.device import Device
+from anaphora.base.errors import UserError
+from anaphora.model.recurrent import NO_MAPS
 from anaphora.report.terminal import print_controls, print_phrase
 from anaphora.runs.directory import Run, load, locked_run
 from anaphora.runs.items import evaluation_splits
@@ -25,7 +27,7 @@ def train_controls(settings: TrainedControls) -> dict[str, Control | None]:
         What the file holds: the controls by name, None for one that was never trained.
 
     Raises:
-        UserError: the run is not finished, or a control's directory holds something else.
+        UserError: the run is not finished or has no attention, or a control's directory holds something else.
     """
     run = load(settings.run, Device(device="cuda" if settings.trainer.device == "cuda" else "cpu"))
     with locked_run(controls.controls_path(run.directory, settings.split).parent):
@@ -33,15 +35,18 @@ def train_controls(settings: TrainedControls) -> dict[str, Control | None]:
 
 
 def _train_controls(run: Run, settings: TrainedControls) -> dict[str, Control | None]:
+    if not run.model.encoder.has_maps:
+        raise UserError(NO_MAPS)
     with working("reading the data"):
         splits = evaluation_splits(run, settings.split)
+    about = measured_on(run, splits)  # before the work, for it reads the weights' file
     by_name = controls.read_to_replace(run.directory, settings.split)
     for number, name in enumerate(settings.controls, start=1):
         say(f"control {number} of {len(settings.controls)}: {name}")
         trained = _trained_control(run, name, settings.trainer.device)
         with working(f"measuring {name}"):
             trained_control = controls.measure_control(name, trained, splits.development, splits.measured)
-            by_name[name] = replace(trained_control, measured_on=measured_on(run, splits))
+            by_name[name] = replace(trained_control, measured_on=about)
         # After each, so that an interrupted command keeps what is done.
         controls.write(run.directory, settings.split, by_name)
     measured = {name: control for name in settings.controls if (control := by_name[name]) is not None}

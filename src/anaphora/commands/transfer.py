@@ -61,8 +61,8 @@ def transfer(settings: Transfer) -> list[dict[str, Any]]:
             raise UserError(
                 f"split ({settings.split}) of data={settings.data.kind} holds no item that the runs have not seen"
             )
+        check_factors(unseen, settings.by, settings.contrast)
         items = answer_transfer(runs, training, unseen, settings.folds, settings.data.seed, progress)
-    check_factors(items, settings.by, settings.contrast)
     rows = accuracy_table(items, settings.by, settings.contrast)
     source = runs[0].config.data.kind
     print_answers(rows, "transfer", data=settings.data.kind, runs=len(runs), source=source)

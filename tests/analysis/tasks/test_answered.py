@@ -98,10 +98,10 @@ def test_crossed_factors_tell_each_pair_of_values() -> None:
 def test_factors_that_the_items_lack_are_refused() -> None:
     answers = ItemAnswers(EIGHT, np.zeros((1, 8), np.int64), {})
     with pytest.raises(UserError, match=r"by \('colour'\) must be one of the factors of these data: gender, type"):
-        check_factors(answers, ["type+colour"])
+        check_factors(answers.examples, ["type+colour"])
     alone = ItemAnswers(EIGHT[:1], np.zeros((1, 1), np.int64), {})
     with pytest.raises(UserError, match="must be a factor of two values"):
-        check_factors(alone, [], "gender")
+        check_factors(alone.examples, [], "gender")
 
 
 def test_items_of_a_template_are_drawn_together() -> None:

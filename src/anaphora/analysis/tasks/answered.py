@@ -96,19 +96,19 @@ def require_pronoun_head(run: Run) -> None:
         raise UserError(f"runs ({run.directory}) answers no pronoun question (task.prediction={prediction.kind})")
 
 
-def check_factors(items: ItemAnswers, by: Sequence[str], contrast: str | None = None) -> None:
-    """Refuse factors that the items do not have.
+def check_factors(examples: Sequence[Example], by: Sequence[str], contrast: str | None = None) -> None:
+    """Refuse factors that the items do not have; they are checked before anything is answered.
 
     Raises:
         UserError: naming the factor and what is allowed.
     """
-    known = sorted({name for example in items.examples for name in example.factors})
+    known = sorted({name for example in examples for name in example.factors})
     single = [("by", name) for crossed in by for name in crossed.split("+")]
     for setting, factor in [*single, ("contrast", contrast)]:
         if factor is not None and factor not in known:
             raise UserError(f"{setting} ({factor!r}) must be one of the factors of these data: {', '.join(known)}")
     if contrast is not None:
-        values = sorted({example.factors.get(contrast, "") for example in items.examples})
+        values = sorted({example.factors.get(contrast, "") for example in examples})
         if len(values) != 2:
             raise UserError(f"contrast ({contrast!r}) must be a factor of two values; it has {', '.join(values)}")
 

@@ -11,7 +11,7 @@ import numpy as np
 from anaphora.analysis.evidence.headline import Progress, no_progress
 from anaphora.analysis.scores.baselines.policies import Floats
 from anaphora.analysis.scores.baselines.stored import shortcut_correctness
-from anaphora.analysis.tasks.answered import ItemAnswers, predict_for_run, require_pronoun_head
+from anaphora.analysis.tasks.answered import ItemAnswers, check_factors, predict_for_run, require_pronoun_head
 from anaphora.base.errors import UserError
 from anaphora.data.example import Example
 from anaphora.runs.directory import Run, RunFiles
@@ -21,19 +21,30 @@ from anaphora.settings.data import ExternalCorpus
 from anaphora.settings.run import Config
 
 
-def answer_folds(runs: Sequence[Run], progress: Progress = no_progress) -> ItemAnswers:
-    """Every fold's dev split, answered by its runs and by shortcuts fitted on its training split."""
+def answer_folds(runs: Sequence[Run], progress: Progress = no_progress, by: Sequence[str] = ()) -> ItemAnswers:
+    """Every fold's dev split, answered by its runs and by shortcuts fitted on its training split.
+
+    Args:
+        runs: of all folds.
+        progress: is called with the name of each stage.
+        by: factors that the items must have.
+
+    Raises:
+        UserError: they lack one of them, or a run was trained on other items.
+    """
     by_fold: dict[int, list[Run]] = {}
     for run in sorted(runs, key=lambda one: one.config.seed):
         by_fold.setdefault(fold_of(run), []).append(run)
+    corpora = {fold: corpus_of(fold_runs[0]) for fold, fold_runs in by_fold.items()}
+    check_factors([example for corpus in corpora.values() for example in corpus.examples("dev")], by)
     examples: list[Example] = []
     answers = []
     parts: list[Mapping[str, Floats]] = []
     for fold, fold_runs in sorted(by_fold.items()):
         progress(f"fold {fold + 1} of {len(by_fold)}")
-        corpus = corpus_of(fold_runs[0])
+        corpus = corpora[fold]
         for run in fold_runs[1:]:
-            check_training_items(run.origin or run.directory, run.config.data, corpus)
+            check_training_items(run.files.directory, run.config.data, corpus)
         training, items = corpus.examples("train"), corpus.examples("dev")
         examples += items
         answers.append(np.stack([predict_for_run(run, items) for run in fold_runs]))
@@ -102,7 +113,7 @@ def _without_fold_and_seed(config: Config) -> Config:
 
 def _starting_recipe(start: str | None) -> str | None:
     """What a run started from, the same for two seeds of one recipe."""
-    if start is None or not (written := RunFiles(Path(start).expanduser()).config).exists():
+    if start is None or not (written := RunFiles(Path(start)).config).exists():
         return start
     return repr(_without_fold_and_seed(stored.read(written)))
 
