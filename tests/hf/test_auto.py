@@ -22,7 +22,9 @@ from anaphora.base.errors import UserError
 from anaphora.commands.export import export
 from anaphora.data.batches.batching import encode_plain_text
 from anaphora.runs.directory import Run, RunFiles, load, randomly_initialised, save_settings, save_weights
+from anaphora.runs.published import config_json
 from anaphora.runs.warm_start import with_start_model
+from anaphora.settings import data as data_settings
 from anaphora.settings.commands.analysis import Export
 from anaphora.settings.model import encoder as model_settings
 from anaphora.settings.model import position as position_settings
@@ -215,6 +217,16 @@ def test_paths_of_the_machine_are_not_published(own_run: Path, tmp_path: Path) -
     for file in folder.iterdir():
         assert str(tmp_path.parent).encode() not in file.read_bytes(), file
     assert load(folder).config.data.path == "items.jsonl"  # type: ignore[attr-defined]
+
+
+def test_a_label_that_begins_like_a_path_is_published_as_it_is(finished: Path) -> None:
+    labels = ["/r/news/ask", "/r/tech/ask", "~"]
+    config = load(finished).config
+    data = data_settings.LabelledText(path="/home/anna/posts.jsonl")
+    task = replace(config.task, prediction=prediction_settings.Label(labels=labels))
+    run = config_json(replace(config, data=data, task=task, output="/home/anna/runs"), 100)["run"]
+    assert run["task"]["prediction"]["labels"] == labels
+    assert (run["data"]["path"], run["output"]) == ("posts.jsonl", "runs")
 
 
 def test_what_cannot_be_published_or_read_is_reported_in_one_line(

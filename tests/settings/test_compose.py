@@ -14,10 +14,11 @@ from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from anaphora.base.errors import UserError
-from anaphora.settings.commands.analysis import ALL_CONTROLS, CONTROLS, Scoring, TrainedControls
+from anaphora.settings.commands.analysis import ALL_CONTROLS, CONTROLS, RunComparison, Scoring, TrainedControls
 from anaphora.settings.commands.attention import AttentionQuery
 from anaphora.settings.commands.benchmark import Benchmark
 from anaphora.settings.compose import with_quoted_texts
+from anaphora.settings.data import PlainText
 from anaphora.settings.model import prediction as prediction_settings
 from anaphora.settings.run import Config
 from anaphora.settings.stored import dumps, read
@@ -348,6 +349,19 @@ def test_an_encoder_whose_rows_are_read_is_not_compiled(
     with pytest.raises(UserError, match=f"attention rows, as {reader} does: set trainer.compile=false"):
         resolve(compose(*overrides, "trainer.compile=true"), Config)
     assert resolve(compose("trainer.compile=true"), Config).trainer.compile
+
+
+def test_a_leading_tilde_is_the_home_in_every_setting_that_names_files(
+    compose: Compose, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", "/home/anna")
+    own = ("data=plain_text", "data.path='~/pages.txt'", "data.also=['~/more.txt',here.txt]", "task=masked_lm")
+    config = resolve(compose(*own, "output='~/runs'", "resume='~/tiny'", "name='~'"), Config)
+    assert isinstance(config.data, PlainText)
+    assert (config.data.path, config.data.also) == ("/home/anna/pages.txt", ["/home/anna/more.txt", "here.txt"])
+    assert (config.output, config.resume, config.name) == ("/home/anna/runs", "/home/anna/tiny", "~")
+    runs = ["~/ti*", "hf://owner/~", "~anna/run"]
+    assert construct(RunComparison, {"runs": runs}, "").runs == ["/home/anna/ti*", *runs[1:]]
 
 
 def test_a_task_chooses_its_prediction_head_and_the_command_has_the_last_word(compose: Compose) -> None:

@@ -159,7 +159,7 @@ def _seed_rows(runs: Sequence[str], settings: SampleSize) -> Iterator[Row]:
 
 
 def _study_rows(settings: SampleSize) -> list[Row]:
-    path = Path(str(settings.study_folder)).expanduser()
+    path = Path(str(settings.study_folder))
     path = path / "study.json" if path.suffix != ".json" else path
     try:
         study = read_study(path, "run that study again to write it")

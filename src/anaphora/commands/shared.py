@@ -191,7 +191,7 @@ def is_of_transformers(name: str) -> bool:
     """Whether the library reads it: any model that is no run of ours, where the library is installed."""
     if find_spec("transformers") is None or holds_run(name):
         return False
-    return name.startswith(HUB_PREFIX) or is_pretrained(Path(name).expanduser())
+    return name.startswith(HUB_PREFIX) or is_pretrained(Path(name))
 
 
 def open_run_or_model(name: str, device: Device) -> OpenRun | TransformersModel:

@@ -45,7 +45,7 @@ def _reads(settings: Any) -> bool:
 
 
 def _refuse_missing_run(name: str, any_model: bool) -> None:
-    folder = Path(name).expanduser()
+    folder = Path(name)
     if name.startswith(HUB_PREFIX) or any((folder / one).exists() for one in _OF_A_MODEL):
         return
     if any_model and not folder.is_dir():

@@ -17,6 +17,7 @@ from anaphora.settings import stored
 from anaphora.settings.model.attention import heads_of
 from anaphora.settings.model.position import Learned
 from anaphora.settings.run import Config
+from anaphora.settings.typed import PATHS
 
 MODEL_TYPE = "anaphora"
 """What config.json calls the model of a run."""
@@ -89,12 +90,12 @@ def _json_config(folder: Path) -> dict[str, Any]:
     return config
 
 
-def _without_own_folders(plain: Any) -> Any:
-    """Settings in which a path from the root or from a home is its last part alone."""
+def _without_own_folders(plain: Any, setting: str = "") -> Any:
+    """Settings in which a path from the root or from a home is its last part alone; a label may begin like one."""
     if isinstance(plain, dict):
-        return {name: _without_own_folders(value) for name, value in plain.items()}
+        return {name: _without_own_folders(value, f"{setting}.{name}".strip(".")) for name, value in plain.items()}
     if isinstance(plain, list):
-        return [_without_own_folders(value) for value in plain]
-    if isinstance(plain, str) and (plain.startswith("~") or PurePath(plain).is_absolute()):
+        return [_without_own_folders(value, setting) for value in plain]
+    if isinstance(plain, str) and setting in PATHS and (plain.startswith("~") or PurePath(plain).is_absolute()):
         return PurePath(plain).name
     return plain

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import math
+import os
 import typing
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar
@@ -20,6 +21,12 @@ from anaphora.base.errors import UserError, one_line
 from anaphora.settings.variants import GROUPS, VARIANTS
 
 Setting = TypeVar("Setting")
+
+PATHS = (
+    *("run", "runs", "weights", "start", "resume", "output", "matrices", "study_folder"),
+    *("data.path", "data.also", "data.without", "data.seen_in"),
+)
+"""The settings that name files or folders, one or a list of them."""
 
 
 def resolve(composed: DictConfig, as_a: type[Setting]) -> Setting:
@@ -63,7 +70,8 @@ def construct(settings: type[Setting], plain: Mapping[Any, Any], path: str) -> S
             raise UserError(f"unknown setting {inner}{meant} (allowed: {', '.join(names)})")
         if value == MISSING:
             raise UserError(f"{inner} is missing; give it a value, for instance {inner}=...")
-        values[name] = _checked_value(hints[name], value, inner)
+        checked = _checked_value(hints[name], value, inner)
+        values[name] = _from_home(checked) if inner in PATHS else checked
     required = [one.name for one in dataclasses.fields(chosen) if _is_required(one) and one.name not in values]
     if required:
         inner = f"{path}.{required[0]}" if path else required[0]
@@ -76,6 +84,17 @@ def construct(settings: type[Setting], plain: Mapping[Any, Any], path: str) -> S
     for name, value in values.items():
         _check_words(value, f"{path}.{name}" if path else name, blank_is_default=defaults[name] == value)
     return built
+
+
+def _from_home(value: Any) -> Any:
+    """A path, or a list of paths, with the user's home in place of a leading ~; the shell puts it there only at times.
+
+    Other users' homes (~name) stay as they are typed.
+    """
+    if isinstance(value, list):
+        return [_from_home(one) for one in value]
+    is_in_home = isinstance(value, str) and (value == "~" or value.startswith("~/"))
+    return os.path.expanduser(value) if is_in_home else value
 
 
 def _checked_value(hint: Any, value: Any, path: str) -> Any:
