@@ -15,6 +15,7 @@ import pytest
 
 from anaphora.analysis.evidence import examination, measurement
 from anaphora.analysis.evidence.measurement import RunEvidence, gather_evidence
+from anaphora.analysis.evidence.storage import metrics_path
 from anaphora.analysis.maps.record import AttentionRecord, from_arrays
 from anaphora.base.errors import UserError
 from anaphora.commands import report
@@ -363,6 +364,17 @@ def test_maps_of_any_library_go_all_the_way_to_a_page(tmp_path: Path) -> None:
     exhibits = explorer(tmp_path / "page" / "report.html")["sentences"]
     assert [one["text"] for one in exhibits] == [measured[0].example.text, measured[5].example.text]
     assert (tmp_path / "page" / "tables" / "verdict_test.csv").stat().st_size
+
+
+def test_a_report_on_records_of_another_split_leaves_that_on_test_alone(tmp_path: Path) -> None:
+    records = [
+        foreign(language, number, right, pointing) for language in NAMES for number in (0, 1) for right in (0, 1)
+    ]
+    for split in ("test", "dev"):
+        report_on_records(tmp_path, "theirs", records[:4], records[4:], split=split)
+        assert json.loads((tmp_path / metrics_path(Path(), split)).read_text())["split"] == split
+    assert metrics(tmp_path)["split"] == "test"
+    assert {path.name for path in tmp_path.glob("*.html")} == {"report.html", "report_dev.html"}
 
 
 def test_the_page_on_maps_of_other_libraries_runs_as_it_stands(

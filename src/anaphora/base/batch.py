@@ -80,6 +80,11 @@ class Batch:
         """The flat positions at which the items begin: (N,)."""
         return ((self.positions == 0) & (self.segments >= 0)).flatten().nonzero().squeeze(1)
 
+    @property
+    def right_answers(self) -> Tensor:
+        """(N, M + 1) which answers are right: the antecedents, or "none of them", the last one, where there is none."""
+        return torch.cat((self.gold, ~self.gold.any(dim=1, keepdim=True)), dim=1)
+
     def to(self, device: torch.device | str) -> Batch:
         """The same batch on another device."""
         return replace(self, **{name: value.to(device, non_blocking=True) for name, value in vars(self).items()})

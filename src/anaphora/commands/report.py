@@ -107,7 +107,7 @@ def write_pages(evidence: Sequence[RunEvidence], settings: Report) -> list[Path]
         _write_tables(of_run.folder, of_run.evidence, settings.split)
     folder = page_folder([of_run.headline.run for of_run in evidence], settings)
     suffixes = page_suffixes(settings.interface_language)
-    stem = "report" if settings.split == "test" else f"report_{settings.split}"
+    stem = _page_stem(settings.split)
     pages = page_names(stem, suffixes)
     sentences = [
         explorer_entries(example_sentences(headline, settings.sentences, maps_of_run(headline)))
@@ -154,6 +154,8 @@ def report_on_records(
 ) -> Evidence:
     """Write the report on a model from elsewhere: `report.html`, `metrics.json` and the tables, in a folder.
 
+    For another split than `test` they are `report_<split>.html` and `metrics_<split>.json`.
+
     Args:
         folder: it is made where it is missing.
         name: of the model.
@@ -191,6 +193,10 @@ def report_on_records(
     return evidence
 
 
+def _page_stem(split: str) -> str:
+    return "report" if split == "test" else f"report_{split}"
+
+
 def _write_records_report(
     folder: Path,
     name: str,
@@ -201,11 +207,11 @@ def _write_records_report(
 ) -> None:
     examples = example_sentences(measurement, len(whole), lambda number: {"raw": whole[number]}, whole.keys())
     write_report(
-        folder / "report.html",
+        folder / f"{_page_stem(split)}.html",
         [report_run(name, measurement, evidence, {}, explorer_entries(examples))],
         phrase("page", "title", names=name),
     )
-    write_json(folder / "metrics.json", evidence.to_json())
+    write_json(metrics_path(folder, split), evidence.to_json())
     _write_tables(folder, evidence, split)
 
 

@@ -118,8 +118,7 @@ class PredictionHead(nn.Module):
             scores: (N, M + 1) as `scores` gave them: once for all losses, for over a vocabulary they cost much.
             batch: the items.
         """
-        right = torch.cat((batch.gold, ~batch.gold.any(dim=1, keepdim=True)), dim=1)
-        return scores.logsumexp(dim=1) - scores.masked_fill(~right, -math.inf).logsumexp(dim=1)
+        return scores.logsumexp(dim=1) - scores.masked_fill(~batch.right_answers, -math.inf).logsumexp(dim=1)
 
     def _only_present(self, scores: Tensor, none: Tensor, batch: Batch) -> Tensor:
         if not self.none_of_them:
@@ -149,7 +148,7 @@ class Word(PredictionHead):
         return self._only_present(candidates, logits[:, NONE], batch)
 
     def loss(self, scores: Tensor, batch: Batch) -> Tensor:
-        right = torch.cat((batch.gold, ~batch.gold.any(dim=1, keepdim=True)), dim=1)
+        right = batch.right_answers
         # Scores are log-probabilities over the vocabulary already: nothing is normalised over the candidates.
         return -scores.masked_fill(~right, 0.0).sum(dim=1) / right.sum(dim=1)
 
@@ -197,9 +196,8 @@ class Pointer(PredictionHead):
         return self._only_present(masses.clamp(min=tiny).log(), none.clamp(min=tiny).log(), batch)
 
     def loss(self, scores: Tensor, batch: Batch) -> Tensor:
-        right = torch.cat((batch.gold, ~batch.gold.any(dim=1, keepdim=True)), dim=1)
         # The whole row sums to one already, so its mass on anything else is a wrong answer too.
-        return -scores.masked_fill(~right, -math.inf).logsumexp(dim=1)
+        return -scores.masked_fill(~batch.right_answers, -math.inf).logsumexp(dim=1)
 
 
 class Bilinear(PredictionHead):

@@ -152,10 +152,8 @@ class ValidationCheckpoint(lightning.Callback):
 
     def _record(self, trainer: lightning.Trainer, module: TrainingModule) -> None:
         """Keep what a validation measured, and write the weights and the checkpoint of its step."""
-        numbers = {
-            name: float(value) for name, value in trainer.callback_metrics.items() if not name.startswith("train/")
-        }
-        metrics = {name: value for name, value in numbers.items() if math.isfinite(value)}  # JSON has no others
+        numbers = validation_metrics(trainer).items()
+        metrics = {name: value for name, value in numbers if math.isfinite(value)}  # JSON has no others
         metrics = trainer.strategy.broadcast(metrics)
         self.validations.append({"step": trainer.global_step, **metrics})
         if self._since_best() == 0 and self._writes:
@@ -220,6 +218,11 @@ class ValidationCheckpoint(lightning.Callback):
 
     def _since_best(self) -> int:
         return len(self.validations) - 1 - self._best()
+
+
+def validation_metrics(trainer: lightning.Trainer) -> dict[str, float]:
+    """What the last validation measured, by name; what training logs for the progress bar stands beside it."""
+    return {name: float(value) for name, value in trainer.callback_metrics.items() if not name.startswith("train/")}
 
 
 def computed_with(trainer: lightning.Trainer, *, compiled: bool) -> dict[str, Any]:

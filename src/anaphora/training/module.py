@@ -63,7 +63,7 @@ class TrainingModule(lightning.LightningModule):
         self.step_metrics = {"loss": known.total.detach()}
         if len(known.parts) > 1:
             self.step_metrics |= {f"loss_{name}": value.detach() for name, value in known.parts.items()}
-        if self.global_step % LOG_LOSS_EVERY == 0:
+        if self.global_step % CURVES_EVERY == 0:
             self.log("train/loss", known.total, prog_bar=True, logger=False)
         return step_losses.total
 
@@ -119,9 +119,8 @@ class TrainingModule(lightning.LightningModule):
         self._add("items", torch.tensor(float(items)))
         if self.task.prediction.kind != "none":
             scores = self.model.prediction_head.scores(output, batch)
-            right = torch.cat((batch.gold, ~batch.gold.any(dim=1, keepdim=True)), dim=1)
             probability, predicted = scores.softmax(dim=1).max(dim=1)
-            self._add("accuracy", right.gather(1, predicted.unsqueeze(1)).float().sum())
+            self._add("accuracy", batch.right_answers.gather(1, predicted.unsqueeze(1)).float().sum())
             predicted = predicted.masked_fill(predicted == scores.shape[1] - 1, -1)
             self._collect(items=batch.items, predicted=predicted, probability=probability.float())
             self._add("loss", self.model.prediction_head.loss(scores, batch).sum())
@@ -194,7 +193,8 @@ class TrainingModule(lightning.LightningModule):
         self._sums[name] = self._sums[name] + value if name in self._sums else value
 
 
-LOG_LOSS_EVERY = 10  # steps
+CURVES_EVERY = 10
+"""Steps between two points of the curves of training, and between two losses on the progress bar."""
 HEAD_MEASURES = ("attention_candidate_accuracy", "attention_mass", "attention_special", "attention_entropy")
 
 

@@ -16,8 +16,8 @@ from anaphora.data.tokens.tokenizer import Tokenizer
 from anaphora.model.pronoun_model import PronounModel
 from anaphora.settings import stored
 from anaphora.settings.run import Config
-from anaphora.training.callbacks import ValidationCheckpoint
-from anaphora.training.module import TrainingModule
+from anaphora.training.callbacks import ValidationCheckpoint, validation_metrics
+from anaphora.training.module import CURVES_EVERY, TrainingModule
 from anaphora.training.tensorboard import layout
 from anaphora.training.tensorboard.board import RunTensorBoardLogger
 from anaphora.training.tensorboard.pictures import head_maps_image, pronoun_rows_image
@@ -78,7 +78,7 @@ class CurvesCallback(lightning.Callback):
         assert isinstance(module, TrainingModule)
         self._tokens += batch.real_tokens
         step = trainer.global_step
-        if step != 1 and step % SCALARS_EVERY:
+        if step != 1 and step % CURVES_EVERY:
             return
         with self._timed():
             values = {f"train/{name}": float(value) for name, value in module.step_metrics.items()}
@@ -92,9 +92,7 @@ class CurvesCallback(lightning.Callback):
         assert isinstance(module, TrainingModule)
         with self._timed():
             step, board = trainer.global_step, _tensorboard(trainer)
-            values = {
-                name: float(value) for name, value in trainer.callback_metrics.items() if not name.startswith("train/")
-            }
+            values = validation_metrics(trainer)
             _log(trainer, values, step)
             if step in self.image_steps and board is not None:
                 self._draw(board, module.model, step)
@@ -129,10 +127,6 @@ class CurvesCallback(lightning.Callback):
             yield
         finally:
             self.history.curves_seconds += time.perf_counter() - begin
-
-
-SCALARS_EVERY = 10
-"""Steps between two points of the curves of training."""
 
 
 def _log(trainer: lightning.Trainer, values: Mapping[str, float], step: int) -> None:
