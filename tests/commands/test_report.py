@@ -403,7 +403,7 @@ def test_maps_that_do_not_fit_the_records_are_reported(tmp_path: Path) -> None:
 def test_the_page_is_drawn_in_the_language_of_the_interface(own_report: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pages = []
 
-    def drawn(path: Path, runs: list[ReportRun], explorer: object, title: str, *_: object) -> dict[str, object]:
+    def drawn(path: Path, runs: list[ReportRun], title: str, *_: object) -> dict[str, object]:
         pages.append((path.name, spoken_language(), title, len(runs)))
         return {}
 
