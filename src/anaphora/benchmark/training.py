@@ -1,8 +1,8 @@
 """Training steps: forward, backward and AdamW on masked tokens, in real tokens a second.
 
 All variants draw from the same sentences, with the same share of masked tokens, optimizer and 32-bit numbers, and no
-dropout. Each takes batches spaced evenly over those of its own layout, so that they hold long and short sentences as the
-whole does, but not the same ones. Batches are made beforehand: only the steps are measured.
+dropout. Each takes batches spaced evenly over those of its own layout: they hold long and short sentences as the whole
+does, but not the same ones. Batches are made beforehand: only the steps are measured.
 """
 
 from __future__ import annotations
