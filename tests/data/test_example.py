@@ -51,6 +51,24 @@ def test_candidates_in_any_order_come_out_in_the_order_of_the_text() -> None:
     assert (example.factors["focal"], example.factors["subject"]) == ("1", "0")
 
 
+def test_whole_mentions_come_out_in_the_order_of_their_candidates() -> None:
+    factors = {"extent": "23:26", "extents": "9:14;23:35,0:4"}
+    example = from_record(record(candidates=[[9, 14], [[31, 35], [0, 4]]], factors=factors))
+    assert example.candidates == (((0, 4), (31, 35)), ((9, 14),))
+    assert example.factors["extents"] == "0:4,23:35;9:14"
+    assert from_record(to_record(example)) == example
+
+
+@pytest.mark.parametrize(
+    ("written", "distance"), [("12", 12), ("0", 0), ("far", None), ("-1", None), ("", None), ("9" * 5000, None)]
+)
+def test_a_distance_is_a_number_of_words_and_other_labels_of_that_name_are_none(
+    written: str, distance: int | None
+) -> None:
+    assert from_record(record(factors={"distance": written})).distance == distance
+    assert from_record(record()).distance is None
+
+
 def test_mentions_of_one_candidate_are_sorted() -> None:
     assert in_text_order((((9, 14), (0, 4)), ((5, 8),)), (1, 0)) == ((((0, 4), (9, 14)), ((5, 8),)), (0, 1), (0, 1))
 
@@ -90,6 +108,20 @@ def test_none_or_several_antecedents_are_allowed() -> None:
         ),
         ({"factors": {"subject": "0,1"}}, "factors.subject: '0,1' must be the index of a candidate"),
         ({"factors": {"subject": "7"}}, "factors.subject: '7' must be candidate indices from 0 to 1"),
+        (
+            {"factors": {"extent": "short"}},
+            "factors.extent: 'short' must be start:end with 0 <= start < end <= 36; give a",
+        ),
+        ({"factors": {"extent": "0:37", "extents": "0:4;9:14"}}, "factors.extent: '0:37' must be start:end"),
+        ({"factors": {"extents": "0:4;9:14"}}, "factors.extent: '' must be start:end"),
+        ({"factors": {"extent": "23:26"}}, "factors.extents: '' must have one start:end for each mention"),
+        ({"factors": {"extent": "23:26", "extents": "0:4,9:14"}}, "factors.extents: '0:4,9:14' must have one"),
+        (
+            {"factors": {"extent": "23:26", "extents": "0:4;9:" + "9" * 5000}},
+            "factors.extents: '0:4;9:9999.* must have",
+        ),
+        ({"factors": {"event_names": "picnic"}}, "factors.event_names: 'picnic' must be starts of mentions, as in"),
+        ({"factors": {"event_names": "0,8"}}, "factors.event_names: '0,8' must be starts of mentions"),
         ({"factors": {"voices": 0}}, "factors.voices: '0' must be a number from 1 to 9"),
         ({"pronom": [1, 2]}, "pronom: unknown field; allowed: text"),
     ],

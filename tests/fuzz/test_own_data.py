@@ -16,7 +16,9 @@ from hypothesis import example, given
 from hypothesis import strategies as draw
 from pyarrow import parquet
 
+from anaphora.data.controlled.describe import corpus_table
 from anaphora.data.corpora import labelled_text, plain_text, tables
+from anaphora.data.corpora.coreference import extents_of
 from anaphora.data.example import Example, from_record, to_record
 from anaphora.data.own_sentence import example_from_query, find_span
 from anaphora.settings.data import LabelledText, OwnExamples, PlainText
@@ -78,7 +80,10 @@ FIELDS: dict[str, draw.SearchStrategy[Any]] = {
     "pronoun": spans,
     "candidates": draw.lists(draw.one_of(spans, draw.lists(spans, max_size=3)), max_size=4),
     "antecedents": draw.lists(draw.integers(-2, 3), max_size=3),
-    "factors": draw.dictionaries(draw.sampled_from(["focal", "subject", "type"]), draw.text("0123,- x", max_size=4)),
+    "factors": draw.dictionaries(
+        draw.sampled_from(["focal", "subject", "type", "distance", "extent", "extents", "event_names"]),
+        draw.text("0123,:;- x", max_size=9),
+    ),
     "text": draw.text(max_size=30),
 }
 
@@ -103,6 +108,9 @@ def holds(one: Example) -> None:
     for start, end in [one.pronoun, *(span for mentions in one.candidates for span in mentions)]:
         assert one.text[start:end].strip()
     assert set(one.focal) <= set(range(len(one.candidates)))
+    own, entities = extents_of(one)
+    assert one.text[slice(*own)] and [*map(len, entities)] == [*map(len, one.candidates)]
+    assert corpus_table({"test": [one]})[0]["items"] == 1
     one.text.encode("utf-8")
 
 
@@ -115,6 +123,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @cases(share=0.05, quick=60)
 @given(rows=wrong_rows())
 @example(rows=[{**ROWS[0], "factors": {"focal": "-1"}}])
+@example(rows=[{**ROWS[0], "factors": {"distance": "far"}}])
+@example(rows=[{**ROWS[0], "factors": {"extent": "short"}}])
 @example(rows=[{**ROWS[0], "text": "\ud800"}])
 def test_a_table_with_a_wrong_field_gives_examples_that_hold_or_one_line(suffix: str, folder: Path, rows: Rows) -> None:
     path = folder / f"rows.{suffix}"

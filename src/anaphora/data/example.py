@@ -13,6 +13,7 @@ Span = tuple[int, int]
 """First and past-the-last character of a stretch of text, counted in code points from 0."""
 _OLDER_MINIMAL_PAIR = "twin"
 _COUNTS = tuple(str(count) for count in range(1, 10))
+_LONGEST_NUMBER = 9  # digits of a distance or a place in a text
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -96,6 +97,12 @@ class Example:
     def is_main(self) -> bool:
         """Whether it counts for headlines: it is of stratum "main" or of none."""
         return self.factors.get("stratum") in (None, "", "main")
+
+    @property
+    def distance(self) -> int | None:
+        """Words between antecedent and pronoun by the factor `distance`; None without it, or where it is no number."""
+        written = self.factors.get("distance", "")
+        return int(written) if written.isdecimal() and len(written) <= _LONGEST_NUMBER else None
 
     def words(self, index: int) -> str:
         """The candidate as its first mention writes it."""
@@ -228,6 +235,15 @@ def from_record(record: Mapping[str, Any]) -> Example:
                 f"factors.{name}: {factors[name][:80]!r} must be a number from 1 to {len(_COUNTS)}; give a label of "
                 "your own another name"
             )
+    if "extent" in factors or "extents" in factors:
+        factors |= _checked_extents(factors, len(str(record["text"])), spans, new_indices)
+    if "event_names" in factors:
+        starts = {str(start) for mentions in spans for start, _ in mentions}
+        if not set(factors["event_names"].split(",")) <= starts:
+            raise UserError(
+                f"factors.event_names: {factors['event_names'][:80]!r} must be starts of mentions, as in '0,13'; give "
+                "a label of your own another name"
+            )
     example = Example(
         text=_string("text", record["text"]),
         language=_string("language", record["language"]),
@@ -242,6 +258,53 @@ def from_record(record: Mapping[str, Any]) -> Example:
         if not example.text[slice(*span)].strip():
             raise UserError(f"{place}: {list(span)} covers nothing but blanks; it must cover words of the text")
     return example
+
+
+def parse_span(written: str) -> Span:
+    """The span that a factor writes as "start:end"; (0, 0) where it writes none."""
+    parts = written.split(":")
+    if len(parts) != 2 or not all(part.isdecimal() and len(part) <= _LONGEST_NUMBER for part in parts):
+        return 0, 0
+    return int(parts[0]), int(parts[1])
+
+
+def format_span(span: Span) -> str:
+    """A span as a factor writes it, "start:end"."""
+    return f"{span[0]}:{span[1]}"
+
+
+def _checked_extents(
+    factors: Mapping[str, str], length: int, candidates: Sequence[Sequence[Span]], new_indices: Sequence[int]
+) -> dict[str, str]:
+    """The factors `extent` and `extents`, the whole mentions of which an item holds the head words, in text order.
+
+    Args:
+        factors: of a record, in which at least one of them stands.
+        length: of the text.
+        candidates: the spans of the mentions of each candidate, in the record's order.
+        new_indices: of each candidate, that in the order of the text.
+    """
+
+    def is_span(written: str) -> bool:
+        start, end = parse_span(written)
+        return start < end <= length
+
+    own, listed = factors.get("extent", ""), factors.get("extents", "")
+    if not is_span(own):
+        raise UserError(
+            f"factors.extent: {own[:40]!r} must be start:end with 0 <= start < end <= {length}; give a label of your "
+            "own another name"
+        )
+    entities = [entity.split(",") for entity in listed.split(";")]
+    if [*map(len, entities)] != [*map(len, candidates)] or not all(is_span(one) for each in entities for one in each):
+        raise UserError(
+            f"factors.extents: {listed[:40]!r} must have one start:end for each mention, as in '0:5,9:14;20:24'; give "
+            "a label of your own another name"
+        )
+    ordered = [""] * len(candidates)
+    for new, entity, heads in zip(new_indices, entities, candidates, strict=True):
+        ordered[new] = ",".join(entity[mention] for mention in sorted(range(len(heads)), key=heads.__getitem__))
+    return {"extent": own, "extents": ";".join(ordered)}
 
 
 def _reindexed(name: str, listed: str, new_indices: tuple[int, ...]) -> str:

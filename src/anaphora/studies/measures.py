@@ -142,9 +142,9 @@ def scores_by_distance(evaluation: SplitEvaluation) -> GroupMeasures:
     """Task and candidate accuracy by the number of words between antecedent and pronoun: "distance 8" is 8 to 15."""
     items_by_group: dict[tuple[str, str], list[int]] = {}
     for item in np.flatnonzero(is_main(evaluation.examples)).tolist():
-        written = evaluation.examples[item].factors.get("distance", "")
-        if written.isdecimal():
-            begin = DISTANCE_BINS[int(np.searchsorted(DISTANCE_BINS, int(written), side="right")) - 1]
+        distance = evaluation.examples[item].distance
+        if distance is not None:
+            begin = DISTANCE_BINS[int(np.searchsorted(DISTANCE_BINS, distance, side="right")) - 1]
             items_by_group.setdefault((evaluation.examples[item].language, f"distance {begin}"), []).append(item)
     ordered = sorted(items_by_group, key=lambda key: (key[0], int(key[1].split()[1])))
     return _group_means(evaluation, [(*key, np.array(items_by_group[key])) for key in ordered])

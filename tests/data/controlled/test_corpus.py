@@ -439,13 +439,20 @@ def test_the_words_for_the_tokenizer_hold_every_candidate_and_pronoun(
                 assert example.text[slice(*example.pronoun)].lower() in known
 
 
-def test_the_table_counts_every_item_and_appends_what_was_measured(generated_splits: dict[str, list[Example]]) -> None:
-    measured: dict[str, str | int | float | None] = {"shortcut": "nearest", "accuracy": 0.5}
-    rows = corpus_table(generated_splits, [measured])
-    assert rows[-1] is measured
-    assert sum(int(str(row["items"])) for row in rows[:-1]) == sum(map(len, generated_splits.values()))
+def test_the_table_counts_every_item(generated_splits: dict[str, list[Example]]) -> None:
+    rows = corpus_table(generated_splits)
+    assert sum(int(str(row["items"])) for row in rows) == sum(map(len, generated_splits.values()))
     gender = next(row for row in rows if (row["language"], row["type"], row["split"]) == ("en", "gender", "test"))
     assert gender["chance"] == 0.5
+
+
+def test_the_table_leaves_a_distance_out_that_is_no_number() -> None:
+    items = [
+        Example(text="A, it", language="en", pronoun=(3, 5), candidates=(((0, 1),),), antecedents=(0,), factors=factors)
+        for factors in ({"distance": "far"}, {"distance": "4"}, {})
+    ]
+    (row,) = corpus_table({"test": items})
+    assert (row["items"], row["mean_distance"], row["largest_distance"]) == (3, 4, 4)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -14,7 +14,7 @@ from anaphora.base.errors import UserError
 from anaphora.base.language import LANGUAGES
 from anaphora.data.controlled import compositions, corpus
 from anaphora.data.controlled.lexicon import CONTENT_FOLDER
-from anaphora.data.example import Example
+from anaphora.data.example import Example, from_record, to_record
 from anaphora.settings.data import COMPOSITION, SHORT_TEXT, ControlledCorpus
 
 OTHERS = ["gender", "number", "animacy", "selection", "causality", "winograd", "binding", COMPOSITION]
@@ -46,6 +46,12 @@ def test_a_text_has_two_sentences_or_more_and_most_name_both_participants_again(
         assert min(sentences) >= 2
         again = sum(all(len(each.candidates[index]) > 1 for index in each.focal) for each in spoken)
         assert again > len(spoken) / 2
+
+
+def test_an_exported_text_is_read_back_as_it_is(generated: dict[str, list[Example]]) -> None:
+    for examples in generated.values():
+        assert [from_record(to_record(each)) for each in examples] == examples
+        assert any("event_names" in each.factors for each in examples)
 
 
 def test_groups_are_octads_and_those_of_one_voice_quads(generated: dict[str, list[Example]]) -> None:

@@ -20,7 +20,7 @@ from anaphora.data.corpora.coreference import (
 )
 from anaphora.data.corpora.head_words import head_word
 from anaphora.data.corpora.litbank import NO_CHAIN
-from anaphora.data.example import Example
+from anaphora.data.example import Example, from_record, to_record
 from anaphora.settings.data import LitBank
 
 SENTENCES = "Anna Bell saw the mill of her aunt .\nShe liked it , and Tom Reed liked her .\nHe waved .\n"
@@ -142,6 +142,11 @@ def test_too_long_sentences_are_cut_and_no_word_is_lost(
 ) -> None:
     document = Document(name="d", words=["w"] * 12, blank=[True] * 12, sentences=sentences, mentions=())
     assert list(passages(document, most)) == expected
+
+
+def test_an_exported_item_is_read_back_with_its_whole_mentions(tmp_path: Path) -> None:
+    items = everything(LitBank(path=str(book(tmp_path))))
+    assert items and [from_record(to_record(each)) for each in items] == items
 
 
 def test_a_mention_that_a_cut_runs_through_is_dropped(tmp_path: Path) -> None:

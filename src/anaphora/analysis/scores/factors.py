@@ -87,10 +87,9 @@ def _factor_reader(name: str) -> Callable[[Example], str | None]:
 
 
 def _distance(example: Example) -> str | None:
-    written = example.factors.get("distance", "")
-    if not written.isdecimal():
+    if example.distance is None:
         return None
-    number = int(np.searchsorted(DISTANCE_BINS, int(written), side="right")) - 1
+    number = int(np.searchsorted(DISTANCE_BINS, example.distance, side="right")) - 1
     begin = DISTANCE_BINS[number]
     return f"{begin}-{DISTANCE_BINS[number + 1] - 1}" if number + 1 < len(DISTANCE_BINS) else f"{begin} or more"
 

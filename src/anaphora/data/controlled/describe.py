@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from anaphora.data.example import Example
 
 Row = dict[str, str | int | float | None]
 
 
-def corpus_table(corpus: Mapping[str, Sequence[Example]], measured: Iterable[Row] = ()) -> list[Row]:
-    """Counts by split, language, kind, type and stratum, then whatever rows were measured on the corpus.
+def corpus_table(corpus: Mapping[str, Sequence[Example]]) -> list[Row]:
+    """Counts by split, language, kind, type and stratum.
 
     Args:
         corpus: examples by split.
-        measured: further rows, such as the accuracy of shortcuts, which the analysis measures; appended as they are.
 
     Returns:
         Of each cell: items, how many of them have no antecedent, groups, templates, chance (mean of 1 / focal
@@ -28,7 +27,7 @@ def corpus_table(corpus: Mapping[str, Sequence[Example]], measured: Iterable[Row
             cells.setdefault((split, example.language, *names), []).append(example)
     rows: list[Row] = []
     for (split, language, kind, cue_type, stratum), examples in cells.items():
-        distances = [int(each.factors["distance"]) for each in examples if "distance" in each.factors]
+        distances = [each.distance for each in examples if each.distance is not None]
         templates = {example.factors["template"] for example in examples if "template" in example.factors}
         rows.append(
             {
@@ -51,4 +50,4 @@ def corpus_table(corpus: Mapping[str, Sequence[Example]], measured: Iterable[Row
     rows.sort(
         key=lambda row: (order.index(str(row["split"])), *(str(row[name]) for name in ("language", "kind", "type")))
     )
-    return [*rows, *measured]
+    return rows

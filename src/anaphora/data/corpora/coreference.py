@@ -15,7 +15,7 @@ from typing import NamedTuple
 from anaphora.base.errors import UserError
 from anaphora.base.language import language_of
 from anaphora.data.corpora.division import ReadingReport, split_by_group
-from anaphora.data.example import Example, Span
+from anaphora.data.example import Example, Span, format_span, parse_span
 from anaphora.settings.data import SPLITS, CoreferenceCorpus
 
 FORMS = ("pronoun", "proper", "nominal")
@@ -204,8 +204,8 @@ def extents_of(example: Example) -> tuple[Span, tuple[tuple[Span, ...], ...]]:
     if "extent" not in example.factors:
         return example.pronoun, example.candidates
     entities = example.factors["extents"].split(";")
-    whole = tuple(tuple(_parse_span(each) for each in entity.split(",")) for entity in entities)
-    return _parse_span(example.factors["extent"]), whole
+    whole = tuple(tuple(parse_span(each) for each in entity.split(",")) for entity in entities)
+    return parse_span(example.factors["extent"]), whole
 
 
 class _Passage:
@@ -250,9 +250,9 @@ def _passage_examples(
                 **document.factors,
                 "document": document.name,
                 "form": mention.form,
-                "extent": _format_span(passage.extent(mention)),
+                "extent": format_span(passage.extent(mention)),
                 "extents": ";".join(
-                    ",".join(_format_span(passage.extent(each)) for each in mentions) for mentions in entities.values()
+                    ",".join(format_span(passage.extent(each)) for each in mentions) for mentions in entities.values()
                 ),
             },
         )
@@ -260,12 +260,3 @@ def _passage_examples(
 
 def _location(document: Document, mention: Mention) -> str:
     return f"{document.name}, {' '.join(document.words[mention.first : mention.end])[:60]!r}"
-
-
-def _format_span(span: Span) -> str:
-    return f"{span[0]}:{span[1]}"
-
-
-def _parse_span(written: str) -> Span:
-    start, _, end = written.partition(":")
-    return int(start), int(end)
