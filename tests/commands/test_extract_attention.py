@@ -21,7 +21,7 @@ from anaphora.data.store import load as load_corpus
 from anaphora.runs.directory import Run, load
 from anaphora.runs.items import evaluation_splits
 from anaphora.settings.commands.analysis import Extraction
-from anaphora.settings.data import OwnExamples, PlainText
+from anaphora.settings.data import Gap, OwnExamples, PlainText
 
 TEXT = "Anna met Tom before she went to the park. Tom met Anna before he went to the shop."
 
@@ -205,6 +205,12 @@ def test_a_sentence_without_a_pronoun_has_a_row_for_each_word(finished: Path, tm
         ({"memory": 0}, "memory (0) must be at least 1"),
         ({"text": "she left", "pronoun": "she", "words": ["left"]}, "words (['left']) is only for a text without"),
         ({"pronoun": "she"}, "pronoun ('she') needs text=..."),
+        ({"language": "en"}, "language ('en') needs text=..."),
+        ({"text": "she left", "language": "xx"}, "language ('xx') must be one of en, zh"),
+        ({"text": "she left", "candidates": ["Anna"]}, "candidates (['Anna']) need pronoun=..."),
+        ({"text": "she left", "split": "dev"}, "split ('dev') chooses items of data, but text is one sentence"),
+        ({"text": "she left", "items": 3}, "items (3) chooses items of data, but text is one sentence"),
+        ({"text": "she left", "data": Gap(path="x")}, "data=gap and text=... are both given: give one of them"),
         ({"words": [" "]}, "must name at least one word"),
     ],
 )

@@ -32,7 +32,7 @@ def explain(settings: Explanation) -> None:
     if settings.example == "list":
         console.print(example_table(settings.interface_language or environment_language()))
         return
-    form = settings.form or ("terminal" if settings.text is None else "short")
+    form = settings.shown_as
     if form in ("page", "json"):
         check_writable(Path(settings.output or f"{_DEFAULT_OUTPUT}/{form}"))
     walk = build_walkthrough(settings)

@@ -47,6 +47,8 @@ from anaphora.settings.data import Data, ExternalCorpus
 from anaphora.settings.model.encoder import check_length
 from anaphora.settings.model.prediction import NoPrediction
 
+DEFAULT_FOLDS = 10
+"""Of the development rows, for what is chosen or fitted on them."""
 BOTH_WAYS_SUFFIX = ", both ways"
 """The suffix of a row whose answers are the mean over the text as it is and with its names exchanged."""
 
@@ -82,20 +84,22 @@ def evaluate_name_decisions(settings: NameDecisions) -> list[dict[str, Any]]:
         pretrained = load(settings.weights, settings.trainer)
         corpus = load_corpus(settings.data)
         examples = require_two_names([*corpus.examples("train"), *corpus.examples("dev")])
-        scores = evaluate_without_fine_tuning(pretrained, examples, settings.folds, settings.data.seed)
-        title = phrase("tables", "names_without_tuning", spoken, items=len(examples), folds=settings.folds)
+        folds = settings.folds or DEFAULT_FOLDS
+        scores = evaluate_without_fine_tuning(pretrained, examples, folds, settings.data.seed)
+        title = phrase("tables", "names_without_tuning", spoken, items=len(examples), folds=folds)
     else:
         if settings.split == "folds":
             evaluation = evaluate_folds(runs, settings.data, settings.exchanged)
             title = phrase("tables", "names_of_folds", spoken)
         else:
-            examples = require_two_names(load_corpus(settings.data).examples(settings.split))
-            if settings.split == "dev":
+            split = settings.split or "test"
+            examples = require_two_names(load_corpus(settings.data).examples(split))
+            if split == "dev":
                 for run in runs:
                     _refuse_training_items(run, examples)
             evaluation = evaluate_runs(runs, examples, settings.exchanged)
-            split = label("splits", settings.split, spoken)
-            title = phrase("tables", "names_of_split", spoken, items=len(examples), split=split)
+            named = label("splits", split, spoken)
+            title = phrase("tables", "names_of_split", spoken, items=len(examples), split=named)
         scores = evaluation.scores
     rows = [{"policy": name, **score_columns(score)} for name, score in scores.items()]
     print_decisions(title, rows, [run.name for run in runs])

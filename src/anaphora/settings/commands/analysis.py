@@ -9,8 +9,9 @@ from omegaconf import MISSING
 
 from anaphora.base.checks import FIGURE_FORMATS, at_least, figure_formats, one_of
 from anaphora.base.device import Device, RunsDevice
-from anaphora.base.language import LANGUAGES, split_names
+from anaphora.base.language import LANGUAGES
 from anaphora.base.messages.translation import environment_language
+from anaphora.settings.commands.sentence import check_sentence
 from anaphora.settings.data import SPLITS, Data
 
 CONTROLS = ("uniform", "frozen_query_key", "shuffled_labels", "no_positions")
@@ -84,8 +85,14 @@ class SentenceOrItems(RunItems):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.antecedent is not None and self.antecedent not in split_names(self.candidates):
-            raise ValueError(f"antecedent ({self.antecedent!r}) must be one of candidates ({self.candidates})")
+        check_sentence(self.text, self.pronoun, self.candidates, self.antecedent, self.language)
+        if self.text is None:
+            return
+        if self.data is not None:
+            raise ValueError(f"data={self.data.kind} and text=... are both given: give one of them")
+        if self.split != "test" or self.items is not None:
+            given = f"items ({self.items})" if self.items is not None else f"split ({self.split!r})"
+            raise ValueError(f"{given} chooses items of data, but text is one sentence: give one of the two")
 
 
 @dataclass(kw_only=True)
@@ -98,7 +105,7 @@ class Drawing(Evaluation, SentenceOrItems):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if (self.text is None) != (self.pronoun is None):
+        if self.text is not None and self.pronoun is None:
             raise ValueError("text and pronoun go together: give both, or neither to use data")
         figure_formats(self.formats)
         if not self.formats:
@@ -128,10 +135,6 @@ class Extraction(SentenceOrItems):
                 raise ValueError(f"shard ({self.shard!r}) must be i/n with i from 1 to n, as in 2/8")
             if self.text is not None:
                 raise ValueError(f"shard ({self.shard}) takes a part of a split, but text is one sentence")
-        if self.pronoun is not None and self.text is None:
-            raise ValueError(f"pronoun ({self.pronoun!r}) needs text=...")
-        if self.candidates and self.pronoun is None:
-            raise ValueError(f"candidates ({self.candidates}) need pronoun=...")
         for name in ("words", "chunk_tokens"):
             if getattr(self, name) and self.pronoun is not None:
                 raise ValueError(f"{name} ({getattr(self, name)}) is only for a text without a pronoun")
@@ -217,19 +220,30 @@ class NameDecisions:
     runs: list[str] = field(default_factory=list)  # fine-tuned runs, one for each seed, such as `outputs/gap_*`
     weights: str | None = None  # pretrained weights, or a run, whose heads are read without fine-tuning
     data: Data = field(default=MISSING)
-    split: str = "test"  # test, dev, train, or folds: every run answers the fold that it was not trained on
-    folds: int = 10  # number of folds of the development rows, for what is chosen or fitted on them
+    # What the runs answer: test (the default), dev, train, or folds, that is, every run the fold that it was not
+    # trained on. Weights are measured on all development rows (train and dev).
+    split: str | None = None
+    # Number of folds of the development rows, for what is chosen or fitted on them without fine-tuning; by default 10.
+    folds: int | None = None
     exchanged: bool = False  # also ask the runs with the names exchanged, and take the mean of both answers
     output: str | None = None  # CSV file for the table
     trainer: Device = field(default_factory=Device)  # where it computes
 
     def __post_init__(self) -> None:
-        one_of("split", self.split, (*SPLITS, "folds"))
-        at_least("folds", self.folds, 2)
+        if self.split is not None:
+            one_of("split", self.split, (*SPLITS, "folds"))
+        if self.folds is not None:
+            at_least("folds", self.folds, 2)
         if bool(self.runs) == (self.weights is not None):
             raise ValueError("give either runs=[...] (fine-tuned) or weights=... (heads without fine-tuning)")
         if self.exchanged and not self.runs:
             raise ValueError("exchanged=true needs answers, which weights=... does not have; give runs=[...]")
+        if self.split is not None and not self.runs:
+            raise ValueError(
+                f"split ({self.split!r}) is what runs=[...] answer: weights=... is measured on all development rows"
+            )
+        if self.folds is not None and self.runs:
+            raise ValueError(f"folds ({self.folds}) is for weights=...; the folds of runs=[...] are data.folds")
 
 
 @dataclass(kw_only=True)

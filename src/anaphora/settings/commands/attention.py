@@ -9,8 +9,9 @@ from typing import ClassVar
 from omegaconf import MISSING
 
 from anaphora.base.checks import one_of
-from anaphora.base.language import LANGUAGES, split_names
+from anaphora.base.language import LANGUAGES
 from anaphora.base.messages.translation import environment_language
+from anaphora.settings.commands.sentence import check_sentence
 
 SUFFIXES = (".html", ".parquet")
 
@@ -35,7 +36,4 @@ class AttentionQuery:
         one_of("interface_language", self.interface_language, LANGUAGES)
         if PurePath(self.output).suffix not in SUFFIXES:
             raise ValueError(f"output ({self.output}) must end in one of {', '.join(SUFFIXES)}")
-        if self.candidates and self.pronoun is None:
-            raise ValueError("candidates need a pronoun")
-        if self.antecedent is not None and self.antecedent not in split_names(self.candidates):
-            raise ValueError(f"antecedent ({self.antecedent!r}) must be one of candidates ({self.candidates})")
+        check_sentence(self.text, self.pronoun, self.candidates, self.antecedent)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from anaphora.base.checks import at_least, one_of
 from anaphora.base.language import LANGUAGES
+from anaphora.settings.commands.sentence import check_sentence
 
 EXAMPLES = (
     "matrix_form",
@@ -62,9 +63,16 @@ class Explanation:
             raise ValueError("run works with a text or an example, not with matrices")
         if self.layer is not None and self.text is None and self.run is None:
             raise ValueError("layer needs a run: give run= or text=")
-        if self.pronoun is not None and self.text is None:
-            raise ValueError("pronoun needs text=...")
-        if self.candidates and self.pronoun is None:
-            raise ValueError("candidates need a pronoun")
+        check_sentence(self.text, self.pronoun, self.candidates)
+        if self.output is not None and self.shown_as in ("short", "terminal"):
+            raise ValueError(
+                f"output ({self.output}) is the file of a page or of JSON; form={self.shown_as} prints to the "
+                "terminal, so set form=page or form=json"
+            )
         if self.text is not None and self.run is None:
             self.run = "outputs/demo"
+
+    @property
+    def shown_as(self) -> str:
+        """The form in which it is shown."""
+        return self.form or ("terminal" if self.text is None else "short")
