@@ -301,8 +301,9 @@ SHAPE = {"a": int, "b?": [(float, None)], "c": {str: str}}
         ('{"a": 1, "b": [0, "x"], "c": {}}', "b.1: 'x' is not a number"),
         ('{"a": 1, "c": {"d": null}}', "c.d: None is not a text"),
         ('{"a": NaN, "c": {}}', "not JSON: NaN"),
-        ('{"a": 1, "c"', "not JSON: Expecting ':' delimiter at column 13"),
-        ("", "not JSON: Expecting value at column 1"),
+        ('{"a": 1, "c"', "line 1: not JSON: Expecting ':' delimiter at column 13"),
+        ('{"a": 1,\n\n"b": [],\n  "c" 2}', "line 4: not JSON: Expecting ':' delimiter at column 7"),
+        ("", "line 1: not JSON: Expecting value at column 1"),
         ("[" * 100_000, "the JSON is nested too deeply"),
     ],
 )
@@ -316,7 +317,8 @@ def test_json_of_another_shape_is_reported_with_its_place_and_the_way_out(
         return
     with pytest.raises(UserError) as error:
         read_json(path, SHAPE, "write it again")
-    assert str(error.value) == f"{path}: {problem}; write it again"
+    joined = ", " if problem.startswith("line ") else ": "
+    assert str(error.value) == f"{path}{joined}{problem}; write it again"
 
 
 def test_json_that_is_no_text_or_no_file_is_reported(tmp_path: Path) -> None:

@@ -201,7 +201,7 @@ def test_hub_names_alone_are_looked_up_and_quickly_given_up(monkeypatch: pytest.
     [
         (lambda folder: (folder / "config.json").unlink(), r"there is no config\.json"),
         (lambda folder: (folder / "model.safetensors").rename(folder / "pytorch_model.bin"), "is a pickle"),
-        (lambda folder: (folder / "config.json").write_text("{"), r"config\.json: not JSON: .* at column 2"),
+        (lambda folder: (folder / "config.json").write_text("{"), r"config\.json, line 1: not JSON: .* at column 2"),
         (lambda folder: [path.unlink() for path in folder.glob("tokenizer*")], "its tokenizer is missing"),
         (
             lambda folder: (folder / "config.json").write_text(

@@ -148,7 +148,7 @@ def read_json(path: Path, shape: Any = object, way_out: str = "") -> Any:
 
     advice = f"; {way_out}" if way_out else ""
     try:
-        content = parse_json(path.read_text(encoding="utf-8"), str(path), constant=refuse)
+        content = parse_json(path.read_text(encoding="utf-8"), str(path), of_file=True, constant=refuse)
     except FileNotFoundError:
         raise
     except UserError as error:

@@ -9,7 +9,6 @@ contaminated.
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections.abc import Iterator, Sequence
 from itertools import chain, count
@@ -20,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.base.errors import UserError
+from anaphora.base.files import parse_json
 from anaphora.base.language import CHINESE_RANGES
 from anaphora.data.corpora import conll2012, conllu
 from anaphora.data.corpora.division import read_lines
@@ -169,21 +169,28 @@ def _suffix(path: Path) -> str:
 
 
 def _json(path: Path) -> list[Any]:
-    """The values of a JSON file: one for all, or one a line."""
-    written = read_lines(path)
-    try:
-        return [json.loads("\n".join(written))]
-    except json.JSONDecodeError:
-        pass
-    try:
-        return [json.loads(line) for line in written if line.strip()]
-    except json.JSONDecodeError as error:
-        raise UserError(f"{path}: not JSON, neither as a whole nor line by line ({error.msg})") from None
+    """The values of a JSON file: one a line where the first line holds a whole one, else one for all."""
+    lines = read_lines(path)
+    values: list[Any] = []
+    for number, line in enumerate(lines, start=1):
+        if line.strip():
+            try:
+                values.append(parse_json(line, f"{path}, line {number}"))
+            except UserError:
+                if values:
+                    raise
+                return [parse_json("\n".join(lines), str(path), of_file=True)]
+    return values or [parse_json("", str(path), of_file=True)]
 
 
 def _strings(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict | list):
-        for each in value.values() if isinstance(value, dict) else value:
-            yield from _strings(each)
+    """Every text in a JSON value, however deep, in order."""
+    waiting = [value]
+    while waiting:
+        match waiting.pop():
+            case str(text):
+                yield text
+            case dict(entries):
+                waiting += reversed(entries.values())
+            case list(entries):
+                waiting += reversed(entries)

@@ -231,6 +231,8 @@ def test_the_tail_of_because_is_no_pronoun_and_other_languages_are_left_out(tmp_
         ("[5, 6]", "5", r"line 1, pronoun: .* must be \[text, \[start, end\], tokens\]"),
         ("小周帮", "小周，帮过", "line 1, tokens: '帮了' does not follow in"),
         ("\t[[", "\t[", "line 1, candidates: .* must be JSON"),
+        ("[5, 6]", "[" * 100_000, "line 1, pronoun: .* must be JSON"),
+        ("[5, 6]", "9" * 5000, "line 1, pronoun: .* must be JSON"),
     ],
 )
 def test_a_broken_xwino_row_is_named(tmp_path: Path, old: str, new: str, message: str) -> None:

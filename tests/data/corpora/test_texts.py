@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from pyarrow import parquet
 from anaphora.base.errors import UserError
 from anaphora.base.language import language_of
 from anaphora.data import records, store
-from anaphora.data.contamination import NGRAM_LENGTH, EvaluationNgrams
+from anaphora.data.contamination import NGRAM_LENGTH, EvaluationNgrams, evaluation_texts
 from anaphora.data.corpora import labelled_text, plain_text
 from anaphora.data.text import UNKNOWN_WORD, Text, evenly_sampled
 from anaphora.settings.data import AgNews, ChnSentiCorp, Dpr, LabelledText, PlainText, RottenTomatoes, Sst2
@@ -272,6 +273,12 @@ def test_evaluation_data_of_one_name_are_distinguished(tmp_path: Path) -> None:
     assert EvaluationNgrams(paths).shared_with([EIGHT]) == [paths[0]]
 
 
+def test_texts_are_found_however_deep_they_lie_in_json(tmp_path: Path) -> None:
+    depth = sys.getrecursionlimit() - 200  # which json reads, though little room is left on the stack
+    path = write(tmp_path / "a.json", f'{"[" * depth}"{EIGHT}", {{"a": ["{NONE_OF_IT}"], "b": "x"}}{"]" * depth}')
+    assert list(evaluation_texts(path)) == [EIGHT, NONE_OF_IT, "x"]
+
+
 def test_contaminated_paragraphs_are_dropped_and_counted_and_the_rest_of_the_document_stays(tmp_path: Path) -> None:
     rows = [{"text": f"Good.\nIt said {EIGHT}.\nBetter.", "title": "Cats"}, {"text": EIGHT}]
     path = write(tmp_path / "pages.jsonl", "\n".join(map(json.dumps, rows)))
@@ -288,7 +295,11 @@ def test_contaminated_paragraphs_are_dropped_and_counted_and_the_rest_of_the_doc
     ("name", "content", "message"),
     [
         ("", "", "there is no such file"),
-        ("a.json", '{"a"\n}', "a.json: not JSON"),
+        ("a.json", '{"a"\n}', "a.json, line 2: not JSON: Expecting ':' delimiter at column 1"),
+        ("a.jsonl", '{"a": "b"}\n\n{"a" "b"}\n', "a.jsonl, line 3: not JSON: Expecting ':' delimiter at column 6"),
+        ("a.json", "\n", "a.json, line 1: not JSON: Expecting value at column 1"),
+        ("a.json", "[" * 100_000, "a.json: the JSON is nested too deeply"),
+        ("a.json", "9" * 5000, "a.json: the JSON cannot be read"),
         ("a.xml", "<a>", "a.xml: not XML"),
         (
             "a.xml",

@@ -7,13 +7,13 @@ tokens are looked up in the sentence one after the other, which gives characters
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from anaphora.base.errors import UserError
+from anaphora.base.files import parse_json
 from anaphora.base.language import LANGUAGES
 from anaphora.data.corpora.division import Origin, ReadingReport, existing_path, read_lines, split_by_group
 from anaphora.data.corpora.reading import DroppedRowError, Row, RowReader, adjacent_groups, example_of
@@ -64,9 +64,9 @@ def _rows(path: Path) -> Iterator[tuple[str, Row]]:
             raise UserError(f"{where}: {len(cells)} cells; {', '.join(_COLUMNS)} are needed, separated by tabs")
         for place in range(4, 7):
             try:
-                cells[place] = json.loads(cells[place])
-            except json.JSONDecodeError:
-                raise UserError(f"{where}, {_COLUMNS[place]}: {cells[place]!r} must be JSON") from None
+                cells[place] = parse_json(cells[place], where)
+            except UserError:
+                raise UserError(f"{where}, {_COLUMNS[place]}: {cells[place][:80]!r} must be JSON") from None
         yield where, dict(zip(_COLUMNS, cells, strict=True))
 
 
