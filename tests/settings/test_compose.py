@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +15,14 @@ from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from anaphora.base.errors import UserError
-from anaphora.settings.commands.analysis import ALL_CONTROLS, CONTROLS, RunComparison, Scoring, TrainedControls
+from anaphora.settings.commands.analysis import (
+    ALL_CONTROLS,
+    CONTROLS,
+    NameDecisions,
+    RunComparison,
+    Scoring,
+    TrainedControls,
+)
 from anaphora.settings.commands.attention import AttentionQuery
 from anaphora.settings.commands.benchmark import Benchmark
 from anaphora.settings.compose import with_quoted_texts
@@ -396,11 +404,16 @@ def test_a_task_chooses_its_prediction_head_and_the_command_has_the_last_word(co
         ("output=true", "true"),
         ("output=~/runs=1 (old)", "~/runs=1 (old)"),
         ("run=null", None),
+        ("weights=2024_10_05", "2024_10_05"),
+        ("weights=模型", "模型"),
+        ("data.seen_in=书目.txt", "书目.txt"),
+        ("data.seen_in=1e5", "1e5"),
         ("run=[1e5,b]", [100000.0, "b"]),
     ],
 )
 def test_a_sentence_is_read_as_it_is_typed(typed: str, read: object) -> None:
-    (quoted,) = with_quoted_texts([typed], AttentionQuery)
+    schema = {"weights": NameDecisions, "data": NameDecisions}.get(re.split("[.=]", typed)[0], AttentionQuery)
+    (quoted,) = with_quoted_texts([typed], schema)
     value = OverridesParser.create().parse_override(quoted).value()
     assert getattr(value, "text", value) == read
 

@@ -42,7 +42,10 @@ _LONGEST_NAME = 60  # characters, the digest aside
 _TEXTS = ("text", "pronoun", "antecedent")
 """Settings that hold a sentence, or words of it."""
 _TEXT_LISTS = ("candidates",)
-_PLACES = ("run", "name", "output", "resume", "start", "data.path", "matrices", "study_folder")
+_PLACES = (
+    *("run", "name", "output", "resume", "start", "weights", "matrices", "study_folder"),
+    *("data.path", "data.seen_in"),
+)
 """Settings that hold the name of a file or a folder."""
 _QUOTES = ("'", '"')
 _TEXT = (str, QuotedString, type(None))
