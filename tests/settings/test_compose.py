@@ -323,6 +323,14 @@ def test_what_cannot_be_frozen_is_reported(overrides: tuple[str, ...], message: 
             ("data=sst2", "task=classification", "task.prediction.labels=[a,a]"),
             r"labels \(\['a', 'a'\]\) must name each",
         ),
+        (
+            ("task=masked_lm", "task.prediction.none_of_them=true"),
+            "none_of_them is an answer, and task.pred",
+        ),
+        (
+            ("data=sst2", "task=classification", "objective=best_head"),
+            r"objective \(best_head\) is measured on pronouns, and data=sst2 has none: use validation_loss",
+        ),
         (("vocabulary=bpe", "vocabulary.size=9"), r"vocabulary.size \(9\) must be at least 16"),
         (
             ("data=plain_text", "task=masked_lm", "model.second_sequence=true"),
@@ -347,7 +355,7 @@ def test_a_task_that_the_data_cannot_answer_is_reported(
     [
         (("task/prediction=pointer",), "task.prediction"),
         (("task.supervision.weight=1",), "task.supervision"),
-        (("task/prediction=pair", "task.prediction.attention=true"), "task.prediction.attention"),
+        (("task/prediction=pair", "task.prediction.attention=true"), "task.prediction.attention=true"),
     ],
 )
 def test_an_encoder_whose_rows_are_read_is_not_compiled(
@@ -370,6 +378,23 @@ def test_a_leading_tilde_is_the_home_in_every_setting_that_names_files(
     assert (config.output, config.resume, config.name) == ("/home/anna/runs", "/home/anna/tiny", "~")
     runs = ["~/ti*", "hf://owner/~", "~anna/run"]
     assert construct(RunComparison, {"runs": runs}, "").runs == ["/home/anna/ti*", *runs[1:]]
+
+
+@pytest.mark.parametrize("attention", ["gru", "lstm"])
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("task/prediction=pair_with_attention", "task.prediction.attention=true"),
+        ("objective=best_head", "objective=best_head"),
+        ("task.supervision.weight=1", "task.supervision"),
+        ("task/prediction=pointer", "task.prediction"),
+    ],
+)
+def test_what_reads_attention_is_refused_where_there_is_none(
+    attention: str, override: str, message: str, compose: Compose
+) -> None:
+    with pytest.raises(UserError, match=f"{message} needs attention rows, and model.attention={attention} has none"):
+        resolve(compose(f"model/attention={attention}", override), Config)
 
 
 def test_a_task_chooses_its_prediction_head_and_the_command_has_the_last_word(compose: Compose) -> None:

@@ -53,6 +53,11 @@ class Config:
             raise ValueError(
                 f"model.second_sequence takes the pronoun out of the text, and data={self.data.kind} has no pronouns"
             )
+        if self.objective == "best_head" and isinstance(self.data, data_settings.TextCorpus):
+            raise ValueError(
+                f"objective (best_head) is measured on pronouns, and data={self.data.kind} has none: use "
+                "validation_loss"
+            )
         if self.start is None:  # else the model is that of what it starts from, known once that is read
             self.check_model()
 
@@ -111,18 +116,19 @@ class Config:
             readers.append(("task.supervision.layers", supervision.layers, "task.supervision.heads", supervision.heads))
         if isinstance(prediction, prediction_settings.Pointer):
             readers.append(("task.prediction.layer", [prediction.layer], "task.prediction.head", [prediction.head]))
-        if readers and isinstance(self.model.attention, attention_settings.Recurrent):
-            raise ValueError(
-                f"{readers[0][0].rpartition('.')[0]} needs attention rows, and "
-                f"model.attention={self.model.attention.kind} has none"
-            )
-        rows_reader = readers[0][0].rpartition(".")[0] if readers else None
+        needing = [of_layers.rpartition(".")[0] for of_layers, *_ in readers]
         if isinstance(prediction, prediction_settings.Pair) and prediction.attention:
-            rows_reader = "task.prediction.attention"
-        if rows_reader and self.trainer.compile:
+            needing.append("task.prediction.attention=true")
+        if needing and self.trainer.compile:
             raise ValueError(
-                f"trainer.compile has no effect where each step reads attention rows, as {rows_reader} does: set "
+                f"trainer.compile has no effect where each step reads attention rows, as {needing[0]} does: set "
                 "trainer.compile=false"
+            )
+        if self.objective == "best_head":
+            needing.append("objective=best_head")
+        if needing and isinstance(self.model.attention, attention_settings.Recurrent):
+            raise ValueError(
+                f"{needing[0]} needs attention rows, and model.attention={self.model.attention.kind} has none"
             )
         for of_layers, named_layers, of_heads, named_heads in readers:
             for layer in named_layers:

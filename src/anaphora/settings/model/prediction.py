@@ -23,6 +23,10 @@ class NoPrediction(Prediction):
 
     kind: str = "none"
 
+    def __post_init__(self) -> None:
+        if self.none_of_them:
+            raise ValueError("task.prediction.none_of_them is an answer, and task.prediction=none gives none")
+
 
 @dataclass(kw_only=True)
 class Word(Prediction):
