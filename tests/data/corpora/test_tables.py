@@ -345,6 +345,12 @@ def test_a_wrong_kind_of_file_is_refused(tmp_path: Path) -> None:
     other.write_text("")
     with pytest.raises(UserError, match=r"'.xlsx' must be one of .jsonl, .csv, .parquet"):
         tables.read(OwnExamples(path=str(other)))
+    with pytest.raises(UserError, match=r"is a folder; name one file of .jsonl, .csv, .parquet \(it holds items.xlsx"):
+        tables.read(OwnExamples(path=str(tmp_path)))
+    plain = tmp_path / "items"
+    plain.write_text("")
+    with pytest.raises(UserError, match=r"items\): the file's name must end in one of .jsonl, .csv, .parquet$"):
+        tables.read(OwnExamples(path=str(plain)))
     broken = tmp_path / "items.parquet"
     broken.write_text("no")
     with pytest.raises(UserError, match="not a Parquet file"):

@@ -332,6 +332,28 @@ def glue(folder: Path, name: str, rows: list[str], header: str = "sentence\tlabe
     write(folder / f"{name}.tsv", "\n".join([*([header] if header else []), *rows]) + "\n")
 
 
+@pytest.mark.parametrize("settings", [Sst2, LabelledText])
+def test_a_text_file_of_labelled_texts_is_refused_with_the_formats_that_are_read(
+    settings: type[LabelledText], tmp_path: Path
+) -> None:
+    path = write(tmp_path / "a.txt", "so good\t1\n")
+    with pytest.raises(UserError, match=r"a.txt\): '.txt' must be one of .tsv, .csv, .jsonl, .parquet"):
+        labelled_text.read(settings(path=str(path)))
+
+
+def test_dev_and_test_share_no_texts(tmp_path: Path) -> None:
+    glue(tmp_path, "train", [f"text {number}\t1" for number in range(4)])
+    glue(tmp_path, "dev", ["in dev\t0", "in both \t0", "in both\t1"])
+    glue(tmp_path, "test", ["in both\t1", "in test\t0"])
+    splits, report = labelled_text.read(Sst2(path=str(tmp_path)))
+    assert {split: [one.text for one in texts] for split, texts in splits.items()} == {
+        "train": [f"text {number}" for number in range(4)],
+        "dev": ["in dev"],
+        "test": ["in both", "in test"],
+    }
+    assert report.reasons == {"a dev text stands in test too": 2}
+
+
 def test_sst2_keeps_official_splits_and_drops_repeated_training_texts(tmp_path: Path) -> None:
     glue(tmp_path, "train", ["so good \t1", "so bad \t0", "so good\t1", "in dev\t0", "in test\t1"])
     glue(tmp_path, "dev", ["in dev\t0", "in dev\t0"])

@@ -111,6 +111,17 @@ def read_text(path: Path) -> str:
     return text
 
 
+def unknown_format(path: Path, suffixes: Sequence[str]) -> UserError:
+    """The message that a path of the settings is no file of the formats that are read there."""
+    allowed = ", ".join(suffixes)
+    if path.is_dir():
+        inside = ", ".join(sorted(one.name for one in path.iterdir())[:5]) or "nothing"
+        return UserError(f"data.path ({path}) is a folder; name one file of {allowed} (it holds {inside:.60})")
+    if not path.suffix:
+        return UserError(f"data.path ({path}): the file's name must end in one of {allowed}")
+    return UserError(f"data.path ({path}): {path.suffix!r} must be one of {allowed}")
+
+
 def occurrences(words: str, text: str) -> list[Span]:
     """Where some words stand in a text, never inside another word."""
     return [match.span() for match in re.finditer(rf"(?<!\w){re.escape(words)}(?!\w)", text)]

@@ -1,7 +1,7 @@
 """Texts with a label each -> Texts: SST-2, rotten tomatoes, AG News, ChnSentiCorp, a file of one's own, or the hub.
 
 A row without a label is dropped. So is a training text that stands in dev or test too, or a second time in training:
-ChnSentiCorp repeats a quarter of its development texts there.
+ChnSentiCorp repeats a quarter of its development texts there. And so is a dev text that stands in test too.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from anaphora.data.corpora.division import (
     is_hub,
     read_lines,
     split_by_group,
+    unknown_format,
 )
 from anaphora.data.corpora.reading import hub_data
 from anaphora.data.text import Text
@@ -84,6 +85,10 @@ def read(settings: LabelledText) -> tuple[dict[str, list[Text]], ReadingReport]:
         texts["train"] = texts.pop("dev", [])
     if not texts.get("test"):
         texts["test"] = texts.pop("dev", [])
+    if texts.get("dev"):
+        tested = {one.text for _, one in texts["test"]}
+        dropped += [(where, "a dev text stands in test too") for where, one in texts["dev"] if one.text in tested]
+        texts["dev"] = [(where, one) for where, one in texts["dev"] if one.text not in tested]
     held_out = {text for split in ("dev", "test") for _, one in texts.get(split, []) for text in (one.text,)}
     training = _deduplicated(texts["train"], held_out, dropped)
     parts = split_by_group(
@@ -194,6 +199,8 @@ def _hub_rows(where: str, split: Any, names: tuple[str, ...]) -> Iterator[_Row]:
 
 
 def _cells(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    if path.suffix.lower() not in _SUFFIXES:
+        raise unknown_format(path, _SUFFIXES)
     if path.suffix.lower() != ".tsv":
         for where, row in tables.rows(path):
             yield where, row

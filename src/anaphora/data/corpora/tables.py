@@ -22,6 +22,7 @@ from anaphora.data.corpora.division import (
     in_two_splits,
     read_text,
     split_by_group,
+    unknown_format,
 )
 from anaphora.data.corpora.reading import csv_errors, json_lines, parquet_rows
 from anaphora.data.example import Example, from_record
@@ -29,6 +30,7 @@ from anaphora.settings.data import SPLITS, OwnExamples
 
 ORIGIN = Origin(files="a file .jsonl, .csv or .parquet")
 
+_SUFFIXES = (".jsonl", ".csv", ".parquet")
 _JSON_CELLS = ("pronoun", "candidates", "antecedents", "factors")
 
 
@@ -93,7 +95,7 @@ def rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
             for where, row in parquet_rows(path):
                 yield where, {name: _cell(where, name, value) for name, value in row.items()}
         case _:
-            raise UserError(f"data.path ({path}): {path.suffix or 'no suffix'!r} must be one of .jsonl, .csv, .parquet")
+            raise unknown_format(path, _SUFFIXES)
 
 
 def _csv(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
