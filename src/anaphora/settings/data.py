@@ -326,8 +326,8 @@ class TextCorpus(ExternalCorpus):
 class PlainText(TextCorpus):
     """Text to pre-train on: .txt, .jsonl (fields text, title) or wikitext's .tokens, also as .gz, a folder, or hf://.
 
-    A folder with wiki.train.tokens, wiki.valid.tokens and wiki.test.tokens keeps these splits. The hub's rows must have
-    text and may have title; its splits are kept where one of them is for validation.
+    wiki.train.tokens, wiki.valid.tokens and wiki.test.tokens keep these splits, where two of them are there. The hub's
+    rows must have text and may have title; its splits are kept where one of them is for validation.
     """
 
     kind: str = "plain_text"

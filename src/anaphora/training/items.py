@@ -23,7 +23,7 @@ from anaphora.data.text import evenly_sampled
 from anaphora.data.tokens import vocabulary
 from anaphora.data.tokens.dropout import DroppingTokenizer
 from anaphora.data.tokens.tokenizer import Tokenizer
-from anaphora.settings.data import Data, TextCorpus
+from anaphora.settings.data import Data, ExternalCorpus, TextCorpus
 from anaphora.settings.model.prediction import Label, NoPrediction, slots_of
 from anaphora.settings.run import Config
 from anaphora.settings.vocabulary import WordVocabulary
@@ -202,7 +202,7 @@ def check_antecedents(config: Config, examples: list[Example]) -> None:
 
 
 def _empty_split(data: Data, split: str) -> UserError:
-    return UserError(
-        f"data ({data.path_or_kind()}): the {split} split is empty; give more rows, or other shares "
-        "(data.dev_share, data.test_share)"
-    )
+    place = f"data ({data.path_or_kind()}): the {split} split is empty"
+    if isinstance(data, ExternalCorpus) and data.folds:
+        return UserError(f"{place}; give more rows, or fewer folds (data.folds), at most one for each group")
+    return UserError(f"{place}; give more rows, or other shares (data.dev_share, data.test_share)")

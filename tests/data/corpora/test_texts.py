@@ -103,6 +103,14 @@ def test_wikitext_has_titles_headings_joined_signs_and_unknown_words(tmp_path: P
     ]
 
 
+def test_one_file_of_wikitext_is_divided_by_the_shares(tmp_path: Path) -> None:
+    path = tmp_path / "wiki" / "wiki.train.tokens"
+    write(path, "".join(f"\n = {number} = \n\n Some text . \n" for number in range(5)))
+    for place in (path, path.parent):
+        splits, _ = plain_text.read(PlainText(path=str(place), dev_share=0.4, test_share=0.2))
+        assert {split: len(texts) for split, texts in splits.items()} == {"train": 2, "dev": 2, "test": 1}
+
+
 def test_wikitext_keeps_its_splits_and_other_folders_are_divided_by_document(tmp_path: Path) -> None:
     for name in ("train", "valid", "test"):
         write(tmp_path / "wiki" / f"wiki.{name}.tokens.gz", f"\n = {name} = \n\n Some text . \n")
@@ -113,6 +121,8 @@ def test_wikitext_keeps_its_splits_and_other_folders_are_divided_by_document(tmp
         "test": ["test"],
     }
     assert report.rows == 3
+    named = [str(tmp_path / "wiki" / f"wiki.{name}.tokens.gz") for name in ("train", "valid")]
+    assert plain_text.read(PlainText(path=named[0], also=named[1:]))[0] == {**splits, "test": []}
     rows = "\n".join(json.dumps({"text": f"a {number}\nb {number}"}) for number in range(20))
     settings = PlainText(path=str(write(tmp_path / "pages.jsonl", rows)), dev_share=0.1, test_share=0.2)
     splits, report = plain_text.read(settings)

@@ -73,13 +73,19 @@ def _files_of(name: str) -> list[Path]:
 
 
 def _text_sources(settings: PlainText) -> Iterator[tuple[str, str | None, list[Text]]]:
-    """Where each part comes from, the split that it is by its name, if any, and its documents."""
+    """Where each part comes from, the split that it is by its name, if any, and its documents.
+
+    A file's name says its split only beside a file of another split: one of them alone is divided like other files.
+    """
+    official = {path: split for path in files(settings).values() if (split := _official_split(path))}
+    if len(set(official.values())) < 2:
+        official = {}
     for name in (settings.path, *settings.also):
         if is_hub(name):
             yield from _hub(name)
         else:
             for path in _files_of(name):
-                yield str(path), _OFFICIAL_SPLITS.get(path.name.removesuffix(".gz")), list(_documents(path))
+                yield str(path), official.get(path), list(_documents(path))
 
 
 def _hub(name: str) -> Iterator[tuple[str, str | None, list[Text]]]:
@@ -93,6 +99,10 @@ def _hub(name: str) -> Iterator[tuple[str, str | None, list[Text]]]:
             for text in _document(f"{name}, {split} row {number}", row, f"{name}/{split}/{number}")
         ]
         yield f"{name}, {split}", _HUB_SPLITS.get(split) if divided else None, texts
+
+
+def _official_split(path: Path) -> str | None:
+    return _OFFICIAL_SPLITS.get(path.name.removesuffix(".gz"))
 
 
 def _format(path: Path) -> str:
