@@ -85,12 +85,15 @@ def files(settings: ControlledCorpus) -> dict[str, Path]:
 
 
 def known_words(settings: ControlledCorpus) -> list[str]:
-    """Every word that training sentences in the corpus's languages can hold, sorted."""
+    """The words that `words` lists in the corpus's languages, sorted."""
     return sorted({word for language in settings.languages for word in words(language, settings.types)})
 
 
 def words(language: str, types: Collection[str] = (), content: Path = CONTENT_FOLDER) -> list[str]:
     """Every word that training sentences can hold, as the content segments them: marks and invented names left out.
+
+    All nouns and names are among them, those too that a seed keeps for dev and test, which no training sentence may
+    have.
 
     Of the types of cue that are there when they are named, those of `types` count. Beside compositions no other type
     counts, and the syllables of invented names are words, which any such name is put together from.

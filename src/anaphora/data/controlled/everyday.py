@@ -84,7 +84,10 @@ class EverydayContent:
     frames: Mapping[str, tuple[str, ...]]  # by split: what stands around a clause
 
     def training_phrases(self) -> Iterator[str]:
-        """Everything that a training sentence can hold, in tokens; slots are among them."""
+        """What training sentences are made of, and every noun, in tokens; slots are among them.
+
+        A noun of a single scene that keeps it for dev or test occurs in no training sentence.
+        """
         for noun in (noun for nouns in self.nouns.values() for noun in nouns):
             yield noun.word
             yield noun.plural_or_classifier

@@ -256,7 +256,9 @@ class OctadGenerator:
         self._invented = {
             "test": in_no_training[::2],
             "dev": in_no_training[1::2],
-            "train": invented[len(invented) // 5 :],  # the first fifth holds those of the quads, and of dev and test
+            # The first fifth holds every name of dev and test, and of the quads' names for training all but the last
+            # eight, which serve octads too.
+            "train": invented[len(invented) // 5 :],
         }
 
     def octad(

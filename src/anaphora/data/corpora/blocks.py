@@ -1,6 +1,6 @@
 """Blocks of four lines, parted by empty ones: the form of DPR, PDP-60 and the common copy of WSC273.
 
-A block is the sentence, the pronoun, the candidates separated by commas them, and the right one.
+A block is the sentence, the pronoun, the candidates, separated by commas, and the right one.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def four_line_items(path: Path) -> Iterator[tuple[str, Row]]:
         raise UserError(f"{path}: it has no block of four lines")
 
 
-def masked_example(row: Row, corpus: str, group: str = "") -> Example:
+def masked_example(row: Row, corpus: str) -> Example:
     """The example of a block whose pronoun is written [MASK]; the form is lost, and a blank takes its place.
 
     Raises:
@@ -59,7 +59,6 @@ def masked_example(row: Row, corpus: str, group: str = "") -> Example:
         pronoun,
         find_mentions(row["names"], text, pronoun),
         (row["names"].index(row["answer"]),),
-        group=group,
     )
 
 

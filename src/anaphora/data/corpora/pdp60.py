@@ -21,7 +21,7 @@ def read(settings: Pdp60) -> tuple[dict[str, list[Example]], ReadingReport]:
     """The examples by split and the report.
 
     Raises:
-        UserError: the file is not converted of such blocks; file, line and value are named.
+        UserError: the file does not consist of such blocks; file, line and value are named.
     """
     reading = RowReader()
     rows = four_line_items(existing_path(settings.path, ORIGIN.files))
