@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import pytest
@@ -130,34 +130,57 @@ def test_reworded_scenes_are_worded_as_training_never_words_them(
     assert all(len(readings[split]) >= 30 for split in ("dev", "test"))
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_what_a_scene_withholds_is_made_of_words_that_others_show(language: str) -> None:
-    content = everyday.load(language, CONTENT_FOLDER)
+def generator_of(language: str) -> EverydayGenerator:
     lexicon = lexicons.load(language)
     quads = QuadGenerator(lexicon, splits.assign_cosets(lexicon, 0, 0.2), 3)
-    quads_of_scenes = EverydayGenerator(content, 0, quads)
-    shown, withheld = (
-        {scene.name: scene for scene in scenes}
-        for scenes in (
-            quads_of_scenes.scenes("train", EVERYDAY),
-            [*quads_of_scenes.scenes("dev", REWORDED), *quads_of_scenes.scenes("test", REWORDED)],
-        )
-    )
+    return EverydayGenerator(everyday.load(language, CONTENT_FOLDER), 0, quads)
+
+
+@pytest.mark.parametrize(("language", "alone", "in_own_scene"), [("en", 26, 13), ("zh", 36, 30)])
+def test_most_words_that_a_scene_withholds_stand_in_other_scenes_and_the_rest_in_it_or_as_nouns(
+    language: str, alone: int, in_own_scene: int
+) -> None:
+    everyday_quads = generator_of(language)
+    content = everyday_quads.content
+    shown = {scene.name: scene for scene in everyday_quads.scenes("train", EVERYDAY)}
+    withheld = [scene for split in ("dev", "test") for scene in everyday_quads.scenes(split, REWORDED)]
     assert set(shown) == {scene.name for scene in content.scenes}
     assert len(withheld) > len(shown) / 2
-    around = [*content.frames["train"], *(link for scene in content.scenes for link in scene.link)]
-    inside = [text for scene in shown.values() for text in texts(scene)]
-    words = {word for text in (*around, *inside) for word in text.split()}
-    words |= {
-        form for nouns in content.nouns.values() for noun in nouns for form in (noun.word, noun.plural_or_classifier)
+    nouns = {
+        form for each in content.nouns.values() for noun in each for form in (noun.word, noun.plural_or_classifier)
     }
-    for scene in withheld.values():
+    frames = words_of(content.frames["train"])
+    of_shown = {name: words_of([*texts(scene), *scene.link]) for name, scene in shown.items()}
+    lacking: set[str] = set()
+    in_it: set[str] = set()
+    for scene in withheld:
         assert not set(texts(scene)) & set(texts(shown[scene.name]))
-        assert {word for text in texts(scene) for word in text.split()} <= words
+        others = frames.union(*(words for name, words in of_shown.items() if name != scene.name))
+        lacking |= words_of(texts(scene)) - others
+        in_it |= (words_of(texts(scene)) - others) & of_shown[scene.name]
+    assert (len(lacking), len(in_it)) == (alone, in_own_scene)
+    assert lacking - in_it <= nouns
+
+
+@pytest.mark.parametrize(("language", "dev", "test"), [("en", 55, 50), ("zh", 85, 96)])
+def test_some_nouns_of_dev_and_test_are_held_out_by_every_scene_of_their_class(
+    language: str, dev: int, test: int
+) -> None:
+    everyday_quads = generator_of(language)
+    of_split: dict[str, set[str]] = {split: set() for split in ("train", "dev", "test")}
+    for split, words in of_split.items():
+        for scene in everyday_quads.content.scenes:
+            kinds = {kind for side in (0, 1) for kind in scene.classes[side]} - {everyday.NAME}
+            words |= {noun.word for kind in kinds for noun in everyday_quads.nouns(scene, kind, "", split)}
+    assert (len(of_split["dev"] - of_split["train"]), len(of_split["test"] - of_split["train"])) == (dev, test)
 
 
 def texts(scene: EverydayScene) -> list[str]:
     return [*scene.forward, *scene.backward, *scene.readings[0], *scene.readings[1]]
+
+
+def words_of(phrases: Iterable[str]) -> set[str]:
+    return {word for phrase in phrases for word in phrase.split()}
 
 
 def test_no_position_is_right_more_often_than_another(generated: dict[str, list[Example]]) -> None:

@@ -2,8 +2,11 @@
 
 In the stratum `everyday` dev and test ask whether the nouns of a scene may be new to it, in frames that are new too;
 its wordings and readings are those of training. In `everyday_reworded` they are new as well: of most scenes training
-never shows one wording of each order and one reading of each participant. What a scene holds out, nouns and words of
-texts, occurs in the training sentences of other scenes.
+never shows one wording of each order and one reading of each participant.
+
+What one scene holds out, others mostly show, but not always. Nouns are held out by each scene on its own, so one that
+all scenes of its class hold out occurs in no training sentence. Each word of a withheld text stands in two further
+phrases, which may be others of its own scene, or nouns. docs/corpus.md counts both.
 """
 
 from __future__ import annotations
@@ -36,7 +39,10 @@ LEAST_HELD_OUT = 2
 PLURAL_SHARE = 0.3
 """Of the quads of a scene whose participants can stand in either number."""
 _LEAST_SHOWN = 2
-"""Texts of training, at least, in which each word of a withheld text occurs, and wordings that a scene keeps."""
+"""Phrases, at least, in which each word of a withheld text occurs besides it, and wordings that a scene keeps.
+
+A phrase is a noun, a frame of training, or a text of any scene that training shows.
+"""
 _DETERMINERS = {
     ("en", "singular"): ("the", "the", "the", "the", "a", "this", "that", "our"),
     ("en", "plural"): ("the", "the", "the", "these", "those", "our", "some", "two"),
@@ -205,7 +211,12 @@ def _divided(content: EverydayContent, seed: int) -> tuple[list[EverydayScene], 
 
 
 def _dispensable(texts: Sequence[str], phrases: Counter[str]) -> tuple[str, ...]:
-    """The first text whose words stay in enough other phrases, which lose it; none where a scene cannot spare one."""
+    """The first text whose words stay in enough other phrases, which lose it; none where a scene cannot spare one.
+
+    Args:
+        texts: wordings of one order, or readings of one participant.
+        phrases: in how many phrases each word stands, the nouns and the scene's own texts among them.
+    """
     for text in texts if len(texts) > _LEAST_SHOWN else ():
         words = set(text.split())
         if all(phrases[word] > _LEAST_SHOWN for word in words):
