@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from anaphora.base.errors import UserError
-from anaphora.data.controlled.lexicon import FOLDERS, GENDERS, check_keys, read_toml, section, tables, words
+from anaphora.data.controlled.lexicon import FOLDERS, GENDERS, check_keys, noun_parts, read_toml, section, tables, words
 from anaphora.data.controlled.pronouns import PRONOUN_FORMS
 from anaphora.data.controlled.templates import POOLS
 from anaphora.settings.data import SPLITS
@@ -133,11 +133,7 @@ def load(language: str, folder: Path) -> EverydayContent:
 
 def _nouns(path: Path, language: str, kind: str, written: Any) -> Iterator[EverydayNoun]:
     for text in words(path, f"classes.{kind}", written, LEAST_NOUNS):
-        word, slash, second = text.partition("/")
-        if not slash or not word or "/" in second or " " in text or (language == "en" and not second):
-            form = "singular/plural" if language == "en" else "noun/classifier"
-            raise UserError(f"{path}, classes.{kind}: {text!r} must be written {form}")
-        yield EverydayNoun(word, second)
+        yield EverydayNoun(*noun_parts(path, language, f"classes.{kind}", text))
 
 
 def _scene(path: Path, written: Mapping[str, Any], classes: Collection[str]) -> EverydayScene:

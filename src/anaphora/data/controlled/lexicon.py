@@ -168,11 +168,21 @@ def check_keys(path: Path, entry: str, section: Mapping[str, Any], allowed: set[
             raise UserError(f"{path}, {entry}: unknown entry {name!r}; allowed: {', '.join(sorted(allowed))}")
 
 
-def _noun(path: Path, language: str, kind: str, written: str) -> Noun:
+def noun_parts(path: Path, language: str, entry: str, written: str) -> tuple[str, str]:
+    """A noun and its plural, or in Chinese its classifier, which may be "".
+
+    Raises:
+        UserError: naming file, entry, text and how it must be written.
+    """
     first, slash, second = written.partition("/")
     if not slash or not first or "/" in second or " " in written or (language == "en" and not second):
         form = "singular/plural" if language == "en" else "noun/classifier"
-        raise UserError(f"{path}, classes.{kind}.nouns: {written!r} must be written {form}")
+        raise UserError(f"{path}, {entry}: {written!r} must be written {form}")
+    return first, second
+
+
+def _noun(path: Path, language: str, kind: str, written: str) -> Noun:
+    first, second = noun_parts(path, language, f"classes.{kind}.nouns", written)
     if language == "en":
         return Noun(kind, first, second, "the", "the")
     # 爷爷 and its like need no determiner where one of them is meant.

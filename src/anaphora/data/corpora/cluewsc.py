@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from anaphora.base.errors import UserError
-from anaphora.data.corpora.division import Origin, ReadingReport, existing_path, is_hub, non_overlapping
+from anaphora.data.corpora.division import Origin, ReadingReport, non_overlapping
+from anaphora.data.corpora.parts import train_and_test_rows
 from anaphora.data.corpora.reading import (
     DroppedRowError,
     Row,
     RowReader,
     example_of,
-    hub_rows,
     json_lines,
     split_examples,
     text_of,
@@ -49,21 +49,12 @@ def read(settings: Cluewsc) -> tuple[dict[str, list[Example]], ReadingReport]:
         UserError: a file is missing, or a row is wrong; file, line, field, value and what is allowed are named.
     """
     reading = RowReader()
-    test: list[Example] | None = None
-    if is_hub(settings.path):
-        parts = hub_rows(settings.path, ORIGIN.files, needed="train")
-        train = _examples(parts["train"], reading)
-        if "validation" in parts:
-            test = _examples(parts["validation"], reading)
-    else:
-        path = existing_path(settings.path, ORIGIN.files)
-        file = path / TRAIN if path.is_dir() else path
-        if not file.exists():
-            raise UserError(f"data.path ({settings.path}): the folder has no {TRAIN}")
-        train = _examples(json_lines(file), reading)
-        if path.is_dir() and (path / DEVELOPMENT).exists():
-            test = _examples(json_lines(path / DEVELOPMENT), reading)
-    return split_examples(train, test, settings), reading.report()
+    train, test = train_and_test_rows(
+        settings.path, ORIGIN.files, lambda folder: folder / TRAIN, DEVELOPMENT, json_lines
+    )
+    first = _examples(train, reading)
+    second = None if test is None else _examples(test, reading)
+    return split_examples(first, second, settings), reading.report()
 
 
 def _examples(rows: Iterable[tuple[str, Row]], reading: RowReader) -> list[Example]:

@@ -14,7 +14,8 @@ from typing import NamedTuple
 
 from anaphora.base.errors import UserError
 from anaphora.base.language import language_of
-from anaphora.data.corpora.division import ReadingReport, split_by_group
+from anaphora.data.corpora.division import ReadingReport
+from anaphora.data.corpora.reading import split_examples
 from anaphora.data.example import Example, Span, format_span, parse_span
 from anaphora.settings.data import SPLITS, CoreferenceCorpus
 
@@ -145,7 +146,7 @@ def read_documents(
             examples = splits[official[path]] if official else unassigned
             examples += examples_of(document, settings.words, dropped)
     if not official:
-        splits = split_by_group(unassigned, settings.dev_share, settings.test_share, settings.seed)
+        splits = split_examples(unassigned, None, settings)
     return splits, ReadingReport(rows, tuple(dropped))
 
 

@@ -5,16 +5,14 @@ The column URL is never read: a name in the page's address gives the answer away
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from anaphora.base.errors import UserError
-from anaphora.data.corpora.division import Origin, ReadingReport, existing_path, is_hub, non_overlapping, occurrences
+from anaphora.data.corpora.division import Origin, ReadingReport, non_overlapping, occurrences
+from anaphora.data.corpora.parts import train_and_test_rows
 from anaphora.data.corpora.reading import (
     DroppedRowError,
     Row,
     RowReader,
     example_of,
-    hub_rows,
     split_examples,
     tab_separated,
     text_of,
@@ -36,18 +34,10 @@ def read(settings: Gap) -> tuple[dict[str, list[Example]], ReadingReport]:
     Raises:
         UserError: a file or column is missing, or a value does not fit; file, line, field and value are named.
     """
-    validation: Iterable[tuple[str, Row]] | None = None
-    if is_hub(settings.path):
-        parts = hub_rows(settings.path, ORIGIN.files, needed="train")
-        development: Iterable[tuple[str, Row]] = parts["train"]
-        validation = parts.get("validation")
-    else:
-        path = existing_path(settings.path, ORIGIN.files)
-        if path.is_dir() and not (path / DEVELOPMENT).exists():
-            raise UserError(f"data.path ({settings.path}): the folder has no {DEVELOPMENT}")
-        development = tab_separated(path / DEVELOPMENT if path.is_dir() else path, _COLUMNS)
-        if path.is_dir() and (path / VALIDATION).exists():
-            validation = tab_separated(path / VALIDATION, _COLUMNS)
+    development, validation = train_and_test_rows(
+        *(settings.path, ORIGIN.files, lambda folder: folder / DEVELOPMENT, VALIDATION),
+        lambda file: tab_separated(file, _COLUMNS),
+    )
     reading = RowReader()
     first = [example for _, example in reading.convert(development, _example)]
     second = None if validation is None else [example for _, example in reading.convert(validation, _example)]

@@ -12,13 +12,14 @@ from pathlib import Path
 
 from anaphora.base.errors import UserError
 from anaphora.base.files import parse_json
-from anaphora.data.corpora.division import Origin, ReadingReport, existing_path, read_lines, split_by_group
+from anaphora.data.corpora.division import Origin, ReadingReport, existing_path, read_lines
 from anaphora.data.corpora.reading import (
     DroppedRowError,
     Row,
     RowReader,
     example_of,
     find_mentions,
+    split_examples,
     text_of,
 )
 from anaphora.data.example import Example
@@ -37,7 +38,7 @@ def read(settings: Knowref) -> tuple[dict[str, list[Example]], ReadingReport]:
     """
     reading = RowReader()
     examples = [example for _, example in reading.convert(_items(existing_path(settings.path, ORIGIN.files)), _example)]
-    return split_by_group(examples, settings.dev_share, settings.test_share, settings.seed), reading.report()
+    return split_examples(examples, None, settings), reading.report()
 
 
 def _items(path: Path) -> Iterator[tuple[str, Row]]:

@@ -25,7 +25,7 @@ from anaphora.data.corpora.division import (
     split_by_group,
     unknown_format,
 )
-from anaphora.data.corpora.reading import hub_data
+from anaphora.data.corpora.parts import hub_data
 from anaphora.data.text import Text
 from anaphora.settings.data import LabelledText
 

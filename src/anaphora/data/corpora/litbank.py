@@ -14,8 +14,9 @@ from pathlib import Path
 from anaphora.base.errors import UserError
 from anaphora.base.files import parse_json
 from anaphora.data.corpora.coreference import Document, Mention, examples_of
-from anaphora.data.corpora.division import Origin, ReadingReport, existing_path, files_below, read_lines, split_by_group
+from anaphora.data.corpora.division import Origin, ReadingReport, existing_path, files_below, read_lines
 from anaphora.data.corpora.head_words import head_word
+from anaphora.data.corpora.reading import split_examples
 from anaphora.data.example import Example
 from anaphora.settings.data import LitBank
 
@@ -44,7 +45,7 @@ def read(settings: LitBank) -> tuple[dict[str, list[Example]], ReadingReport]:
         document, count = _document(path, seen, dropped)
         rows += count
         examples += examples_of(document, settings.words, dropped)
-    splits = split_by_group(examples, settings.dev_share, settings.test_share, settings.seed)
+    splits = split_examples(examples, None, settings)
     return splits, ReadingReport(rows, tuple(dropped))
 
 

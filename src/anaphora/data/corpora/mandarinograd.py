@@ -12,8 +12,8 @@ schemas have a zero pronoun or a paraphrased answer. In some the question is not
 
 from __future__ import annotations
 
-from anaphora.data.corpora.division import Origin, ReadingReport, existing_path, non_overlapping, split_by_group
-from anaphora.data.corpora.reading import DroppedRowError, Row, RowReader, example_of, tab_separated
+from anaphora.data.corpora.division import Origin, ReadingReport, existing_path, non_overlapping
+from anaphora.data.corpora.reading import DroppedRowError, Row, RowReader, example_of, split_examples, tab_separated
 from anaphora.data.example import Example, Span
 from anaphora.settings.data import Mandarinograd
 
@@ -34,7 +34,7 @@ def read(settings: Mandarinograd) -> tuple[dict[str, list[Example]], ReadingRepo
     reading = RowReader()
     rows = tab_separated(existing_path(settings.path, ORIGIN.files), _COLUMNS)
     examples = [example for _, example in reading.convert(rows, _example)]
-    return split_by_group(examples, settings.dev_share, settings.test_share, settings.seed), reading.report()
+    return split_examples(examples, None, settings), reading.report()
 
 
 def _example(row: Row) -> Example:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from anaphora.data.corpora.blocks import four_line_items, masked_example
-from anaphora.data.corpora.division import Origin, ReadingReport, existing_path, split_by_group
-from anaphora.data.corpora.reading import RowReader, adjacent_groups
+from anaphora.data.corpora.division import Origin, ReadingReport, existing_path
+from anaphora.data.corpora.reading import RowReader, adjacent_groups, split_examples
 from anaphora.data.example import Example
 from anaphora.settings.data import Pdp60
 
@@ -29,4 +29,4 @@ def read(settings: Pdp60) -> tuple[dict[str, list[Example]], ReadingReport]:
     names = adjacent_groups("pdp60", [(tuple(row["text"].split()[:4]), row["answer"]) for row, _ in converted])
     # Two questions about one passage are no minimal pair: they differ in more than a cue.
     examples = [replace(example, group=group) for (_, example), (group, _) in zip(converted, names, strict=True)]
-    return split_by_group(examples, settings.dev_share, settings.test_share, settings.seed), reading.report()
+    return split_examples(examples, None, settings), reading.report()

@@ -19,7 +19,8 @@ from anaphora.base.errors import UserError
 from anaphora.base.language import language_of
 from anaphora.data import contamination
 from anaphora.data.corpora.division import Origin, ReadingReport, existing_path, is_hub, read_lines, split_by_group
-from anaphora.data.corpora.reading import hub_data, json_lines
+from anaphora.data.corpora.parts import hub_data
+from anaphora.data.corpora.reading import json_lines
 from anaphora.data.text import UNKNOWN_WORD, Text
 from anaphora.settings.data import SPLITS, PlainText
 

@@ -8,14 +8,14 @@ from __future__ import annotations
 import csv
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 from xml.etree import ElementTree
 
 from anaphora.base.errors import UserError, one_line
 from anaphora.base.files import parse_json
-from anaphora.base.hub import HUB_PREFIX, is_reachable
 from anaphora.data.corpora.division import (
     ReadingReport,
     non_overlapping,
@@ -25,9 +25,6 @@ from anaphora.data.corpora.division import (
 )
 from anaphora.data.example import Example, Span, in_text_order
 from anaphora.settings.data import ExternalCorpus
-
-if TYPE_CHECKING:
-    import datasets
 
 BLANK = "_"
 """The pronoun's substitute where a corpus leaves a gap, as WinoGrande writes it."""
@@ -164,6 +161,33 @@ def csv_errors(path: Path, rows: csv.DictReader[str]) -> Iterator[None]:
         raise UserError(f"{where}: {error}") from None
 
 
+def rows_below_header(
+    path: Path, rows: csv.DictReader[str], columns: Sequence[str] = ()
+) -> Iterator[tuple[str, dict[str, str]]]:
+    """("file, line 3", cells by column) of a table.
+
+    Args:
+        path: of the file, for errors.
+        rows: of the table.
+        columns: those that must be there.
+
+    Raises:
+        UserError: a column is missing or there twice, or a row has other cells than the header.
+    """
+    with csv_errors(path, rows):
+        header = rows.fieldnames or ()
+        missing = [column for column in columns if column not in header]
+        if missing:
+            raise UserError(f"{path}, line 1: columns {', '.join(missing)} are missing")
+        if len(set(header)) < len(header):
+            raise UserError(f"{path}, line 1: two columns have the same name ({', '.join(header)})")
+        for row in rows:
+            where = f"{path}, line {rows.line_num}"
+            if None in row or None in row.values():
+                raise UserError(f"{where}: the number of cells differs from the header's {len(header)}")
+            yield where, row
+
+
 def tab_separated(path: Path, columns: Sequence[str]) -> Iterator[tuple[str, dict[str, str]]]:
     """("file, line 3", cells by column) of a file with a header; quotes are letters like others.
 
@@ -171,90 +195,11 @@ def tab_separated(path: Path, columns: Sequence[str]) -> Iterator[tuple[str, dic
         UserError: a column is missing, a row has other cells than the header, or there is no row.
     """
     rows = csv.DictReader(read_lines(path), delimiter="\t", quoting=csv.QUOTE_NONE)
-    with csv_errors(path, rows):
-        missing = [column for column in columns if column not in (rows.fieldnames or ())]
-        if missing:
-            raise UserError(f"{path}, line 1: columns {', '.join(missing)} are missing")
-        if len(set(rows.fieldnames or ())) < len(rows.fieldnames or ()):
-            raise UserError(f"{path}, line 1: two columns have the same name ({', '.join(rows.fieldnames or ())})")
-        width = len(rows.fieldnames or ())
-        row = None
-        for row in rows:
-            where = f"{path}, line {rows.line_num}"
-            if None in row or None in row.values():
-                raise UserError(f"{where}: the number of cells differs from the header's {width}")
-            yield where, row
-    if row is None:
+    where = ""
+    for where, row in rows_below_header(path, rows, columns):
+        yield where, row
+    if not where:
         raise UserError(f"{path}: it has no row below the header")
-
-
-def hub_data(path: str, instead: str) -> dict[str, datasets.Dataset]:
-    """Every split of a hub data set, hf://owner/name or hf://owner/name/config, by its own names.
-
-    Where the hub cannot be reached, what `datasets` holds in its own cache is taken.
-
-    Args:
-        path: of the settings.
-        instead: the file or folder that would do, for the error.
-
-    Raises:
-        UserError: the name is not one, or the data set cannot be had, as without a network.
-    """
-    from datasets import DatasetDict, load_dataset
-
-    owner, _, rest = path.removeprefix(HUB_PREFIX).partition("/")
-    name, _, configuration = rest.partition("/")
-    if not owner or not name or "/" in configuration:
-        raise UserError(f"data.path ({path}) must be hf://owner/name or hf://owner/name/config")
-    try:
-        with _offline_if_unreachable():
-            loaded = load_dataset(f"{owner}/{name}", configuration or None)
-    except Exception as error:  # the library lets those of its network and file layers through, which are unrelated
-        reason = next(iter(str(error).splitlines()), type(error).__name__)
-        raise UserError(
-            f"data.path ({path}): not available from the hub ({reason}); give data.path={instead}"
-        ) from None
-    assert isinstance(loaded, DatasetDict)
-    return {str(split): data for split, data in loaded.items()}
-
-
-@contextmanager
-def _offline_if_unreachable() -> Iterator[None]:
-    """Where the hub cannot be reached, `datasets` looks into its cache at once, as it does with HF_HUB_OFFLINE=1."""
-    from datasets import config
-
-    before = config.HF_HUB_OFFLINE
-    config.HF_HUB_OFFLINE = before or not is_reachable()
-    try:
-        yield
-    finally:
-        config.HF_HUB_OFFLINE = before
-
-
-def hub_rows(path: str, instead: str, needed: str) -> dict[str, list[tuple[str, dict[str, Any]]]]:
-    """The rows of a hub data set by its own split names, ("name, train row 1", row); class labels are their names.
-
-    Args:
-        path, instead: as in `hub_data`.
-        needed: the split that must be there.
-
-    Raises:
-        UserError: as `hub_data`, or the data set lacks the split.
-    """
-    from datasets import ClassLabel
-
-    by_split = {}
-    for split, data in hub_data(path, instead).items():
-        labels = {column: kind for column, kind in data.features.items() if isinstance(kind, ClassLabel)}
-        rows = []
-        for number, row in enumerate(data, start=1):
-            for column, kind in labels.items():
-                row[column] = None if row[column] in (None, -1) else kind.int2str(row[column])
-            rows.append((f"{path}, {split} row {number}", row))
-        by_split[split] = rows
-    if needed not in by_split:
-        raise UserError(f"data.path ({path}): it has no split {needed}; it has {', '.join(by_split)}")
-    return by_split
 
 
 def text_of(row: Row, field: str) -> str:
@@ -356,6 +301,17 @@ def adjacent_groups(corpus: str, questions: Sequence[tuple[Hashable, Hashable]])
             minimal_pair = f"{corpus}/{number}/{place // 2}" if len(set(pair)) == 2 else ""
             names.append((f"{corpus}/{number}", minimal_pair))
     return names
+
+
+def in_adjacent_groups(
+    corpus: str, examples: Sequence[Example], questions: Sequence[tuple[Hashable, Hashable]]
+) -> list[Example]:
+    """Examples that stand one after the other in a file, with the groups and minimal pairs of `adjacent_groups`."""
+    names = adjacent_groups(corpus, questions)
+    return [
+        replace(example, group=group, minimal_pair=minimal_pair)
+        for example, (group, minimal_pair) in zip(examples, names, strict=True)
+    ]
 
 
 def split_examples(

@@ -21,10 +21,9 @@ from anaphora.data.corpora.division import (
     existing_path,
     in_two_splits,
     read_text,
-    split_by_group,
     unknown_format,
 )
-from anaphora.data.corpora.reading import csv_errors, json_lines, parquet_rows
+from anaphora.data.corpora.reading import json_lines, parquet_rows, rows_below_header, split_examples
 from anaphora.data.example import Example, from_record
 from anaphora.settings.data import SPLITS, OwnExamples
 
@@ -72,7 +71,7 @@ def read(settings: OwnExamples) -> tuple[dict[str, list[Example]], ReadingReport
         raise UserError(f"{path}: it has no rows")
     report = ReadingReport(rows=len(examples))
     if splits[0] is None:
-        return split_by_group(examples, settings.dev_share, settings.test_share, settings.seed), report
+        return split_examples(examples, None, settings), report
     chosen = {
         name: [example for example, split in zip(examples, splits, strict=True) if split == name] for name in SPLITS
     }
@@ -100,15 +99,8 @@ def rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def _csv(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     reader = csv.DictReader(io.StringIO(read_text(path), newline=""), strict=True)
-    with csv_errors(path, reader):
-        width = len(reader.fieldnames or ())
-        if len(set(reader.fieldnames or ())) < width:
-            raise UserError(f"{path}, line 1: two columns have the same name ({', '.join(reader.fieldnames or ())})")
-        for row in reader:
-            where = f"{path}, line {reader.line_num}"
-            if None in row or None in row.values():
-                raise UserError(f"{where}: the number of cells differs from the header's {width}")
-            yield where, {name: _cell(where, name, value) for name, value in row.items() if value}
+    for where, row in rows_below_header(path, reader):
+        yield where, {name: _cell(where, name, value) for name, value in row.items() if value}
 
 
 def _cell(where: str, name: str, value: Any) -> Any:

@@ -14,8 +14,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from anaphora.base.errors import UserError
-from anaphora.data.corpora.division import Origin, ReadingReport, existing_path, read_lines, split_by_group
-from anaphora.data.corpora.reading import DroppedRowError, Row, RowReader, example_of
+from anaphora.data.corpora.division import Origin, ReadingReport, existing_path, read_lines
+from anaphora.data.corpora.reading import DroppedRowError, Row, RowReader, example_of, split_examples
 from anaphora.data.example import Example, Span
 from anaphora.settings.data import Winobias
 
@@ -49,7 +49,7 @@ def read(settings: Winobias) -> tuple[dict[str, list[Example]], ReadingReport]:
     if parts["dev"] and parts["test"]:
         return {"train": [], **parts}, reading.report()
     examples = parts["dev"] + parts["test"]
-    return split_by_group(examples, settings.dev_share, settings.test_share, settings.seed), reading.report()
+    return split_examples(examples, None, settings), reading.report()
 
 
 def _occupations(folder: Path) -> re.Pattern[str]:

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from anaphora.base.errors import UserError
-from anaphora.data.corpora.division import Origin, ReadingReport, existing_path, split_by_group
-from anaphora.data.corpora.reading import DroppedRowError, Row, RowReader, example_of, tab_separated
+from anaphora.data.corpora.division import Origin, ReadingReport, existing_path
+from anaphora.data.corpora.reading import DroppedRowError, Row, RowReader, example_of, split_examples, tab_separated
 from anaphora.data.example import Example
 from anaphora.settings.data import Winogender
 
@@ -42,7 +42,7 @@ def read(settings: Winogender) -> tuple[dict[str, list[Example]], ReadingReport]
     reading = RowReader()
     rows = tab_separated(folder / SENTENCES, ("sentid", "sentence"))
     examples = [example for _, example in reading.convert(rows, lambda row: _example(row, templates))]
-    return split_by_group(examples, settings.dev_share, settings.test_share, settings.seed), reading.report()
+    return split_examples(examples, None, settings), reading.report()
 
 
 def _templates(path: Path) -> Templates:

@@ -5,11 +5,11 @@ The blank is a slot for a noun phrase, not a pronoun; it takes the place of one,
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 
 from anaphora.base.errors import UserError
-from anaphora.data.corpora.division import Origin, ReadingReport, existing_path, is_hub
+from anaphora.data.corpora.division import Origin, ReadingReport
+from anaphora.data.corpora.parts import train_and_test_rows
 from anaphora.data.corpora.reading import (
     BLANK,
     DroppedRowError,
@@ -17,7 +17,6 @@ from anaphora.data.corpora.reading import (
     RowReader,
     example_of,
     find_mentions,
-    hub_rows,
     json_lines,
     split_examples,
     text_of,
@@ -39,16 +38,9 @@ def read(settings: Winogrande) -> tuple[dict[str, list[Example]], ReadingReport]
         UserError: a file is missing, or a row is wrong; file, line, field, value and what is allowed are named.
     """
     reading = RowReader()
-    development: Iterable[tuple[str, Row]] | None = None
-    if is_hub(settings.path):
-        parts = hub_rows(settings.path, ORIGIN.files, needed="train")
-        train: Iterable[tuple[str, Row]] = parts["train"]
-        development = parts.get("validation")
-    else:
-        path = existing_path(settings.path, ORIGIN.files)
-        train = json_lines(_train_file(path, settings) if path.is_dir() else path)
-        if path.is_dir() and (path / DEVELOPMENT).exists():
-            development = json_lines(path / DEVELOPMENT)
+    train, development = train_and_test_rows(
+        settings.path, ORIGIN.files, lambda folder: _train_file(folder, settings), DEVELOPMENT, json_lines
+    )
     first = [example for _, example in reading.convert(train, _example)]
     second = None if development is None else [example for _, example in reading.convert(development, _example)]
     return split_examples(first, second, settings), reading.report()

@@ -9,20 +9,20 @@ candidates are put in the order of the text, so that their order is no cue.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
 from anaphora.base.errors import UserError
 from anaphora.data.corpora.blocks import four_line_items, masked_example
-from anaphora.data.corpora.division import Origin, ReadingReport, existing_path, split_by_group
+from anaphora.data.corpora.division import Origin, ReadingReport, existing_path
 from anaphora.data.corpora.reading import (
     DroppedRowError,
     Row,
     RowReader,
-    adjacent_groups,
     example_of,
     find_mentions,
+    in_adjacent_groups,
+    split_examples,
     text_of,
     xml_root,
 )
@@ -45,14 +45,9 @@ def read(settings: Wsc273) -> tuple[dict[str, list[Example]], ReadingReport]:
     rows = _schemas(path) if path.suffix.lower() == ".xml" else four_line_items(path)
     reading = RowReader()
     converted = [each for _, each in reading.convert(rows, lambda row: (row, _example(row)))]
-    names = adjacent_groups(
-        "wsc273", [(frozenset(map(str.lower, row["names"])), row["answer"].lower()) for row, _ in converted]
-    )
-    examples = [
-        replace(example, group=group, minimal_pair=minimal_pair)
-        for (_, example), (group, minimal_pair) in zip(converted, names, strict=True)
-    ]
-    return split_by_group(examples, settings.dev_share, settings.test_share, settings.seed), reading.report()
+    questions = [(frozenset(map(str.lower, row["names"])), row["answer"].lower()) for row, _ in converted]
+    examples = in_adjacent_groups("wsc273", [example for _, example in converted], questions)
+    return split_examples(examples, None, settings), reading.report()
 
 
 def _schemas(path: Path) -> Iterator[tuple[str, Row]]:

@@ -8,15 +8,21 @@ tokens are looked up in the sentence one after the other, which gives characters
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from anaphora.base.errors import UserError
 from anaphora.base.files import parse_json
 from anaphora.base.language import LANGUAGES
-from anaphora.data.corpora.division import Origin, ReadingReport, existing_path, read_lines, split_by_group
-from anaphora.data.corpora.reading import DroppedRowError, Row, RowReader, adjacent_groups, example_of
+from anaphora.data.corpora.division import Origin, ReadingReport, existing_path, read_lines
+from anaphora.data.corpora.reading import (
+    DroppedRowError,
+    Row,
+    RowReader,
+    example_of,
+    in_adjacent_groups,
+    split_examples,
+)
 from anaphora.data.example import Example, Span
 from anaphora.settings.data import Xwino
 
@@ -46,12 +52,8 @@ def read(settings: Xwino) -> tuple[dict[str, list[Example]], ReadingReport]:
             (frozenset(one.words(index).lower() for index in range(2)), one.words(one.antecedents[0]).lower())
             for one in converted
         ]
-        names = adjacent_groups(f"xwino/{file.stem}", questions)
-        examples += [
-            replace(one, group=group, minimal_pair=minimal_pair)
-            for one, (group, minimal_pair) in zip(converted, names, strict=True)
-        ]
-    return split_by_group(examples, settings.dev_share, settings.test_share, settings.seed), reading.report()
+        examples += in_adjacent_groups(f"xwino/{file.stem}", converted, questions)
+    return split_examples(examples, None, settings), reading.report()
 
 
 def _rows(path: Path) -> Iterator[tuple[str, Row]]:
