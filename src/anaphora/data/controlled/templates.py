@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from anaphora.base.errors import UserError
-from anaphora.data.controlled.lexicon import FOLDERS, read_toml, words
+from anaphora.data.controlled.lexicon import FOLDERS, check_keys, read_toml, tables, words
 from anaphora.data.controlled.pronouns import FORM_WORDS, POSSESSIVE, PRONOUN_FORMS, SUBJECT
 from anaphora.data.example import Span
 from anaphora.settings.data import SPLITS, role_cue_types
@@ -85,19 +85,18 @@ def load(language: str, kind: str, folder: Path) -> CueTypeContent:
     """
     path = folder / FOLDERS[language] / f"{kind}.toml"
     table = read_toml(path)
-    for name in table:
-        if name not in ("template", "scenario"):
-            raise UserError(f"{path}: unknown entry {name!r}; allowed: template, scenario")
-    scenarios = tuple(
-        _scenario(path, index, written) for index, written in enumerate(_entries(path, "scenario", table))
-    )
+    check_keys(path, "the file", table, {"template", "scenario"})
+    listed = tables(path, table, "scenario") if "scenario" in table else []
+    scenarios = tuple(_scenario(path, index, written) for index, written in enumerate(listed))
     role = kind in role_cue_types(language)
     if role != bool(scenarios):
         raise UserError(f"{path}: a {kind} file must {'have' if role else 'not have'} scenarios")
     patterns = _slot_patterns(scenarios)
     templates = []
-    for index, written in enumerate(_entries(path, "template", table)):
-        place = f"{path}, template {index} ({written.get('text', '')!r})"
+    for index, written in enumerate(tables(path, table, "template")):
+        entry = f"template {index} ({written.get('text', '')!r})"
+        check_keys(path, entry, written, {"split", "text", "cataphora"})
+        place = f"{path}, {entry}"
         template = _template(place, f"{language}/{kind}/{index}", written)
         if role:
             _check_role_template(place, template, patterns)
@@ -111,17 +110,7 @@ def load(language: str, kind: str, folder: Path) -> CueTypeContent:
     return content
 
 
-def _entries(path: Path, entry: str, table: Mapping[str, Any]) -> list[dict[str, Any]]:
-    entries = table.get(entry, [])
-    if not isinstance(entries, list) or not all(isinstance(entry_table, dict) for entry_table in entries):
-        raise UserError(f"{path}, {entry}: must be written [[{entry}]]")
-    return entries
-
-
 def _template(place: str, name: str, written: Mapping[str, Any]) -> Template:
-    for key in written:
-        if key not in ("split", "text", "cataphora"):
-            raise UserError(f"{place}: unknown entry {key!r}; allowed: split, text, cataphora")
     text, split, cataphora = written.get("text"), written.get("split"), written.get("cataphora", False)
     if not isinstance(text, str) or not text or " ".join(text.split()) != text:
         raise UserError(f"{place}: text must be tokens separated by single spaces")
