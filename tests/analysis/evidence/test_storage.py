@@ -287,7 +287,7 @@ def test_damaged_scores_are_refused_by_who_reads_them_and_no_matter_to_who_write
     run = replace(headline.run, directory=tmp_path)
     for reader in (lambda: find_head(tmp_path), lambda: read_evidence(tmp_path, "test"), lambda: stored_head(run)):
         with pytest.raises(
-            UserError, match=r"metrics.json: .*; delete the file, or write it again with .*run="
+            UserError, match=r"metrics.json.*: .*; delete the file, or write it again with .*run="
         ) as error:
             reader()
         assert "\n" not in str(error.value)
@@ -311,6 +311,6 @@ def test_damaged_controls_are_refused_by_the_report_and_written_anew_by_who_trai
     path = controls.controls_path(tmp_path, "test")
     path.parent.mkdir()
     path.write_text(content)
-    with pytest.raises(UserError, match=r"controls.json: .*; delete the file"):
+    with pytest.raises(UserError, match=r"controls.json.*: .*; delete the file"):
         controls.read(tmp_path, "test")
     assert set(controls.read_to_replace(tmp_path, "test").values()) == {None}
