@@ -37,9 +37,9 @@ _REFERENCE = "查"
 _ENGLISH_ONLY = {
     "settings.md": "设置（英文）",
     "python.md": "Python 接口（英文）",
-    "contributing.md": "参与开发（英文）",
+    "contributing.md": "参与贡献（英文）",
     "security.md": "安全（英文）",
-    "changes.md": "更新记录（英文）",
+    "changes.md": "变更记录（英文）",
 }
 """Pages that have no Chinese twin, and what the Chinese section of reference calls them."""
 _SUFFIX = re.compile(r"(\.zh)?\.md$")

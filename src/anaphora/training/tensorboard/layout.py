@@ -24,7 +24,7 @@ LANGUAGE_TAGS = {"en": "english", "zh": "chinese"}
 HEAD_CHARTS = {
     "heads_candidate_accuracy": "Candidate accuracy of each head · 各头的候选准确率",
     "heads_mass": "Mass on the antecedent · 落在先行词上的注意力",
-    "heads_special": "Mass on special tokens · 落在特殊标记上的注意力",
+    "heads_special": "Mass on special tokens · 落在特殊词元上的注意力",
     "heads_entropy": "Entropy of the pronoun's row, in nats · 代词行的熵（奈特）",
 }
 """The groups of tags of what is measured of each layer and head, and the titles of their charts."""
@@ -77,11 +77,11 @@ def scalar_layout(config: Config, heads: bool) -> dict[str, dict[str, list[str]]
     if texts and not answers:
         progress["Perplexity · 困惑度"] = r"curves/validation_perplexity$"
     if answers or heads:
-        progress["Accuracy and the best head · 准确率与最佳注意力头"] = r"curves/validation_(accuracy|best_head)$"
+        progress["Accuracy and the best head · 准确率与最好的头"] = r"curves/validation_(accuracy|best_head)$"
     progress |= {
         "Gradient norm before clipping · 裁剪前的梯度范数": r"curves/gradient_norm$",
         "Learning rate · 学习率": r"curves/learning_rate$",
-        "Real tokens a second · 每秒实际词元数": r"curves/tokens_per_second$",
+        "Real tokens a second · 每秒真实词元数": r"curves/tokens_per_second$",
     }
     categories = {"Training · 训练": {title: [tags] for title, tags in progress.items()}}
     for measure, title in HEAD_CHARTS.items() if heads else ():
