@@ -23,7 +23,11 @@ ALL_CONTROLS = (*CONTROLS, *FURTHER_CONTROLS)
 
 @dataclass(kw_only=True)
 class Protocol:
-    """What is fixed before anything is measured; the report shows a hash of this and of metric, map and direction."""
+    """What is fixed before anything is measured: the level of significance.
+
+    The report shows a hash of this, of metric, map, direction and split, of the verdict's thresholds and of the run's
+    settings.
+    """
 
     alpha: float = 0.05  # largest corrected p-value that counts as significant
 
