@@ -121,6 +121,8 @@ def test_a_message_becomes_its_own_chinese_with_its_values(value: str) -> None:
     [
         ("data.csv, line 3, antecedents: 4 is not a candidate; allowed: 0 to 1",
          "data.csv 第 3 行，antecedents：4 不是候选；应为 0 到 1"),
+        ("data.csv, line 2: pronoun ('26-29') must be JSON, e.g. [0, 3]",
+         "data.csv 第 2 行：pronoun（'26-29'）必须是 JSON，如 [0, 3]"),
         ("2 of 3 runs failed: study a, cell b: data: there is no item; x.json: cannot be read (Permission denied)",
          "3 次运行中有 2 次失败：研究 a 的单元 b：data：没有样例；x.json：无法读取（没有权限）"),
         ("no message of ours: 'model.width is missing', or so", "no message of ours: 'model.width is missing', or so"),

@@ -101,6 +101,7 @@ def test_none_or_several_antecedents_are_allowed() -> None:
         ({"antecedents": 0}, "antecedents: 0 must be a list"),
         ({"factors": "x"}, "factors: 'x' must map"),
         ({"factors": {"focal": "7"}}, "factors.focal: '7' must be candidate indices from 0 to 1"),
+        ({"factors": {"kind": "Role"}}, "factors.kind: 'Role' must be set or role; give a label of your own another"),
         ({"factors": {"pronouns": "she"}}, "factors.pronouns: 'she' must be a number from 1 to 9; give a label of"),
         (
             {"factors": {"subject": "teacher"}},

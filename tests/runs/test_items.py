@@ -63,6 +63,12 @@ def test_a_file_with_other_answers_is_refused(run: Run, tmp_path: Path) -> None:
         evaluation_splits(reading(run, flipped, tmp_path / "flipped.jsonl"), "test")
 
 
+def test_a_file_with_other_spans_is_refused(run: Run, tmp_path: Path) -> None:
+    shorter = [{**row, "candidates": [[one[0] + 1, one[1]] for one in row["candidates"]]} for row in rows_of(run)]  # type: ignore[attr-defined]
+    with pytest.raises(UserError, match="no longer gives the training items of run"):
+        evaluation_splits(reading(run, shorter, tmp_path / "shorter.jsonl"), "test")
+
+
 def test_a_finished_run_is_not_used_again_for_a_file_that_has_changed(finished: Path, tmp_path: Path) -> None:
     shutil.copytree(finished, tmp_path / "run")
     run = load(tmp_path / "run")
@@ -80,7 +86,7 @@ def test_a_finished_run_is_not_used_again_for_a_file_that_has_changed(finished: 
 
 def test_a_run_of_before_that_recorded_no_texts_is_measured_as_ever(own_run: Path, tmp_path: Path) -> None:
     record = json.loads((own_run / "training.json").read_text(encoding="utf-8"))
-    del record["training_items"]
+    del record["training_examples"]
     (own_run / "training.json").write_text(json.dumps(record), encoding="utf-8")
     old = load(own_run)
     assert evaluation_splits(reading(old, rows_of(old)[8:], tmp_path / "changed.jsonl"), "test").measured

@@ -229,6 +229,10 @@ def from_record(record: Mapping[str, Any]) -> Example:
                 "own another name"
             )
         factors["subject"] = _reindexed("factors.subject", factors["subject"], new_indices)
+    if factors.get("kind", "") not in ("", "set", "role"):  # it decides which shortcuts and rules apply
+        raise UserError(
+            f"factors.kind: {factors['kind'][:80]!r} must be set or role; give a label of your own another name"
+        )
     for name in ("pronouns", "voices"):  # they say how many items of a quad share their cue and order
         if name in factors and factors[name] not in _COUNTS:
             raise UserError(

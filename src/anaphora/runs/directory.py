@@ -317,7 +317,7 @@ _RECORD = {
     "train_seconds?": float,
     "curves_seconds?": float,
     "computed_with?": dict,
-    "training_items?": str,
+    "training_examples?": str,
     "diverged?": bool,
     "best_validation?": int,
     "validations": [{str: float}],

@@ -65,7 +65,7 @@ def check_training_items(directory: Path, data: Data, corpus: Corpus) -> None:
     Raises:
         UserError: the file has changed, or another one lies where the command runs.
     """
-    recorded = training_record(directory).get("training_items")
+    recorded = training_record(directory).get("training_examples")
     if recorded is not None and recorded != corpus.training_digest():
         raise UserError(other_training_items(data, directory.name))
 

@@ -123,13 +123,13 @@ class ValidationCheckpoint(lightning.Callback):
             "validations": self.validations,
             "seconds": self.seconds,
             "curves_seconds": self.curves_seconds,
-            "training_items": self.training_items,
+            "training_examples": self.training_items,
         }
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         self.validations = state_dict["validations"]
         self.seconds, self.curves_seconds = state_dict["seconds"], state_dict["curves_seconds"]
-        recorded = state_dict.get("training_items")
+        recorded = state_dict.get("training_examples")
         if recorded is not None and recorded != self.training_items:
             raise UserError(other_training_items(self.data, self.layout.directory.name))
         self.training_items = recorded  # a checkpoint of before does not say what its steps were trained on
@@ -180,7 +180,7 @@ class ValidationCheckpoint(lightning.Callback):
             "validations": self.validations,
         }
         if self.training_items:
-            record["training_items"] = self.training_items
+            record["training_examples"] = self.training_items
         if diverged:
             record["diverged"] = True
         write_json(self.layout.training, record)

@@ -50,7 +50,7 @@ def finish_training(config: Config, advice: str, report: Callable[[str], None] |
         if training_record(directory).get("diverged"):
             raise UserError(f"{directory}: its training diverged; delete the run to train it again, or {advice}")
         # A built-in corpus is what its settings say.
-        if isinstance(config.data, ExternalCorpus) and training_record(directory).get("training_items"):
+        if isinstance(config.data, ExternalCorpus) and training_record(directory).get("training_examples"):
             from anaphora.runs.items import read_training_corpus
 
             read_training_corpus(directory, config.data)

@@ -251,7 +251,7 @@ def test_a_split_without_items_is_reported(headline: Headline, monkeypatch: pyte
             return []
 
         def training_digest(self) -> str:
-            return str(training_record(run.directory)["training_items"])
+            return str(training_record(run.directory)["training_examples"])
 
     monkeypatch.setattr("anaphora.runs.items.load_corpus", lambda source: Empty())
     with pytest.raises(UserError, match=r"split \(test\) holds no items"):

@@ -46,6 +46,7 @@ def test_items_are_those_of_the_textbook_times_the_design_effect() -> None:
     alone = ClusteredMean(0.5, 100, 100, 0.25, 1.0)
     assert items_needed(alone, 0.05, 0.05, 0.8) == 785
     assert items_needed(alone, 0.05, 0.05, 0.8, samples=2) == 1570
+    assert items_needed(ClusteredMean(0.5, 100, 10, 0.25, 0.0), 0.05, 0.05, 0.8) is None
     assert items_needed(ClusteredMean(0.5, 100, 10, 0.25, 4.0), 0.05, 0.05, 0.8) == 3140
 
 

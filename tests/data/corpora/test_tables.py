@@ -285,7 +285,7 @@ def test_a_broken_line_is_named_with_file_line_field_and_value(tmp_path: Path, l
 def test_a_broken_cell_is_named(tmp_path: Path) -> None:
     path = as_csv(tmp_path, [ITEM])
     path.write_text(path.read_text(encoding="utf-8-sig").replace('"[23, 26]"', "she"))
-    with pytest.raises(UserError, match="line 2, pronoun: 'she' must be JSON"):
+    with pytest.raises(UserError, match=r"line 2: pronoun \('she'\) must be JSON"):
         tables.read(OwnExamples(path=str(path)))
 
 

@@ -419,6 +419,14 @@ def test_a_file_of_ones_own_has_labels_of_its_own(tmp_path: Path) -> None:
     assert {split: len(texts) for split, texts in splits.items()} == {"train": 7, "dev": 1, "test": 2}
 
 
+@pytest.mark.parametrize("name", ["dev", "validation", "valid", "val"])
+def test_a_folder_s_development_file_may_have_any_of_its_names(tmp_path: Path, name: str) -> None:
+    for split in ("train", name, "test"):
+        write(tmp_path / "own" / f"{split}.tsv", f"text\tlabel\nGood, says {split}.\t1\nBad, says {split}.\t0\n")
+    read = labelled(LabelledText(path=str(tmp_path / "own")))
+    assert [text for text, _ in read["dev"]] == [f"Good, says {name}.", f"Bad, says {name}."]
+
+
 @pytest.mark.parametrize("suffix", ["csv", "jsonl"])
 def test_a_file_of_ones_own_may_say_its_splits_and_what_stays_together(suffix: str, tmp_path: Path) -> None:
     splits = ("train", "validation", "test", "train")
@@ -445,7 +453,7 @@ def test_a_file_of_ones_own_may_say_its_splits_and_what_stays_together(suffix: s
     [
         (
             ("train", "held out"),
-            r"own.jsonl, line 2, split: 'held out' must be one of train, dev, validation, valid, test",
+            r"own.jsonl, line 2, split: 'held out' must be one of train, dev, validation, valid, val, test",
         ),
         (("train", None), r"line 2, split: some rows have a split and some have none"),
     ],

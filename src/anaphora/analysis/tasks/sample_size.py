@@ -70,9 +70,9 @@ def items_needed(spread: ClusteredMean, difference: float, alpha: float, power: 
         samples: 1 against a fixed value, or of differences of pairs; 2 where two means of different items are compared.
 
     Returns:
-        None where nothing tells how clusters vary.
+        None where nothing tells how clusters vary, or they do not vary at all.
     """
-    if spread.design_effect is None:
+    if not spread.design_effect:
         return None
     quantiles = stats.norm.ppf(1 - alpha / 2) + stats.norm.ppf(power)
     return math.ceil(samples * spread.design_effect * spread.item_variance * (quantiles / difference) ** 2)

@@ -40,7 +40,7 @@ LABELS = {
 
 _SPLIT_NAMES = {
     "train": ("train",),
-    "dev": ("dev", "validation", "valid"),
+    "dev": ("dev", "validation", "valid", "val"),
     "test": ("test",),
 }
 _SUFFIXES = (".tsv", ".csv", ".jsonl", ".parquet")

@@ -110,4 +110,4 @@ def _cell(where: str, name: str, value: Any) -> Any:
     try:
         return parse_json(value, where)
     except UserError:
-        raise UserError(f"{where}, {name}: {value[:80]!r} must be JSON, e.g. [0, 3]") from None
+        raise UserError(f"{where}: {name} ({value[:80]!r}) must be JSON, e.g. [0, 3]") from None

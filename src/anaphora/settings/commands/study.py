@@ -48,6 +48,12 @@ class VerdictRule:
     def __post_init__(self) -> None:
         if self.at_least is None and self.at_most is None:
             raise UserError(f"rules ({self.statement!r}) must have at_least, at_most or both")
+        for name, bound in (("at_least", self.at_least), ("at_most", self.at_most)):
+            if bound is not None and is_share(self.measure) and abs(bound) > 1:
+                raise UserError(
+                    f"rules ({self.statement!r}): {name} ({bound:g}) must be from -1 to 1; {self.measure} is a share, "
+                    "so 60 % is 0.6"
+                )
         one_of(f"rules ({self.statement!r}): seed_statistic", self.seed_statistic, ("median", "lowest", "highest"))
 
 
