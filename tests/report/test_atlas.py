@@ -29,6 +29,30 @@ def test_findings_give_the_numbers_that_they_rest_on(evidence: Evidence, languag
     assert all(one.startswith("GAP") and "{" not in one for one in sentences)
 
 
+@pytest.mark.parametrize(
+    ("drop", "ends", "said"),
+    [
+        (0.25, (0.1, 0.4), "and 25.0 points fewer (95 % interval 10.0 to 40.0) once"),
+        (-0.1, (-0.445, 0.245), "and 10.0 points more (95 % interval −24.5 to 44.5) once"),
+        (0.0, (0.0, 0.0), "and as many (95 % interval of the difference: 0.0 to 0.0 points) once"),
+    ],
+)
+def test_answers_that_are_gained_or_kept_are_not_called_fewer(
+    drop: float, ends: tuple[float, float], said: str, evidence: Evidence
+) -> None:
+    assert evidence.causal is not None
+    cell = evidence.causal_cells["en"]["all"]
+    edges = cell.knockout["layer"].edges
+    edges = edges | {"gold": replace(edges["gold"], drop=drop, interval=Interval(*ends))}
+    knockout = {**cell.knockout, "layer": replace(cell.knockout["layer"], edges=edges)}
+    languages = {"en": {"all": replace(cell, knockout=knockout)}}
+    changed = replace(evidence, causal=replace(evidence.causal, languages=languages))
+    entry = AtlasEntry(model="mine", is_decoder=False, corpus="gap", evidence=changed, heads={})
+    assert any(said in one for one in findings([entry]))
+    with spoken_in("zh"):
+        assert not any(re.search(r"少答对 −|\d–", one) for one in findings([entry]))
+
+
 def test_a_head_is_above_all_only_where_all_was_measured_and_what_was_not_is_left_out(evidence: Evidence) -> None:
     whole = evidence.languages["en"]
     best = replace(whole.intervals, candidate_accuracy=Interval(0.98, 1.0))

@@ -11,7 +11,7 @@ from matplotlib.text import Text
 
 from anaphora.analysis.evidence.schema.causal import AlignedPatching, CausalCell, Flipped, KnockoutLoss
 from anaphora.analysis.evidence.schema.evidence import Evidence
-from anaphora.analysis.evidence.schema.scores import Effect, Effects
+from anaphora.analysis.evidence.schema.scores import Effect, Effects, FactorValue
 from anaphora.analysis.evidence.schema.typed_json import Interval
 from anaphora.report.figures import causal, heads, measures
 from anaphora.report.figures.panels import Mark, panel_figure, row_below
@@ -131,6 +131,27 @@ def test_every_scope_and_matched_edge_is_named(evidence: Evidence) -> None:
     assert figure is not None
     edges = {label("edges", edge).replace("’", "'") for edge in causal.EDGES}
     assert {*labels("scopes").values(), *edges} <= words_of(figure)
+
+
+def test_values_of_a_factor_are_in_order_where_no_language_has_them_all() -> None:
+    def one(value: str) -> FactorValue:
+        return FactorValue(value=value, items=9, antecedent_mass=0.5, task_accuracy=0.9, candidate_accuracy=0.8,
+                           interval=None, chance=0.5)  # fmt: skip
+
+    cells = {
+        language: tuple(map(one, values))
+        for language, values in {"en": ("6-8", "12 or more"), "zh": ("0-2", "3-5", "9-11")}.items()
+    }
+    figure = measures.factors_figure({"distance": cells})
+    assert figure is not None
+    rows = [text.get_text() for text in texts(figure)]
+    ranges = [row for row in rows if row in {"0–2", "3–5", "6–8", "9–11", "12 or more"}]
+    assert ranges == ["0–2", "3–5", "6–8", "9–11", "12 or more"]
+
+
+def test_a_head_that_somebody_named_is_not_called_chosen() -> None:
+    named = heads.contoured_head_grid(np.full((2, 2), 0.5), 0.4, None, (1, 0), "", "named")
+    assert "framed: layer 1 head 0, named, not chosen on dev" in words_of(named)
 
 
 def test_the_broken_line_surrounds_the_heads_above_untrained_models() -> None:

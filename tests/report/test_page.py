@@ -235,10 +235,10 @@ def test_the_section_on_one_head_names_what_it_carries_and_the_best_other_word(e
     (section,) = [each for each in run_sections(ReportRun(name="a", evidence=evidence)) if each.name == "one-head"]
     table, specificity, doses, freed = (element for element in section.elements if isinstance(element, TableElement))
     assert table.rows[0] == [
-        "English, set cues", "41.5 [33.1, 49.8]", "2.25 [−0.4, 4.6]", "62.0 [55.0, 70.0]", "180", "58.0 [50.0, 66.0]"
+        "English, set cues", "41.5 [33.1, 49.8]", "2.2 [−0.4, 4.6]", "62.0 [55.0, 70.0]", "180", "58.0 [50.0, 66.0]"
     ]  # fmt: skip
     assert specificity.rows[0] == ["English, set cues", "81.0", "36.0", "2.25"]
-    assert doses.rows[0] == ["English, set cues", "10.0", "390", "7.5 [4, 11]", "−0.25 [−1, 0.5]"]
+    assert doses.rows[0] == ["English, set cues", "10.0", "390", "7.5 [4.0, 11.0]", "−0.2 [−1.0, 0.5]"]
     assert freed.rows[0] == ["English, set cues", "40.0", "10.0", "5.0", "25.0", "20.0"]
     unmeasured = replace(evidence, pronoun_specificity=None)
     (section,) = [each for each in run_sections(ReportRun(name="a", evidence=unmeasured)) if each.name == "one-head"]
@@ -316,9 +316,14 @@ def test_several_runs_are_put_together_with_the_verdict_of_each(evidence: Eviden
     verdicts, spread = comparison_section(runs, compare_runs([evidence, other])).elements
     assert isinstance(verdicts, TableElement)
     assert isinstance(spread, TableElement)
-    assert verdicts.columns == ["", "first", "second"]
+    assert verdicts.columns == ["language, cue", "first", "second"]
     assert [row[0] for row in spread.rows[:3]] == ["English", "English, set cues", "English, role cues"]
     assert spread.rows[0][1] == "93.0 (90.0 to 96.0)"
+    one_recipe = [replace(run, recipe="steps=9") for run in runs]
+    other_recipe = [one_recipe[0], replace(runs[1], recipe="steps=7")]
+    assert "and in nothing else" in comparison_section(one_recipe).explanation
+    for apart in (runs, other_recipe):
+        assert "differ in their settings or data" in comparison_section(apart).explanation
     half = replace(evidence, languages={**evidence.languages, "en": replace(english, task_accuracy=None)})
     [spread_of_one, *_] = compare_runs([evidence, half])
     assert (spread_of_one.runs, spread_of_one.measures["task_accuracy"]) == (2, None)  # one number is no spread of two

@@ -20,6 +20,7 @@ from anaphora.report.figures import heads, pictures, style
 from anaphora.report.figures.maps import QuadCell, heat_map_figure, pronoun_row_figure, quad_figure
 from anaphora.report.figures.pictures import attention_title, heads_title, quad_title, scoreboard_title
 from anaphora.report.figures.sheet import text_width, wrapped_title
+from anaphora.report.headline import bar_text, bars_not_beaten
 from anaphora.report.wording import spoken_in
 
 CHOSEN = Head(2, 0)
@@ -130,6 +131,15 @@ def test_the_scoreboard_does_not_praise_a_head_at_chance(at_head: Evidence) -> N
     assert above.startswith("In English, layer 2 head 0")
     assert ordinary.startswith("In Chinese, layer 2 head 0")
     assert ordinary.endswith("46 % of test items, not clearly above the 95th percentile of untrained models (47 %)")
+
+
+def test_chance_and_chance_among_the_cue_s_candidates_have_names_of_their_own(at_head: Evidence) -> None:
+    known = with_candidate_accuracy(at_head, "en", 0.46)
+    for of_cue, named in ((0.5, {"luck": 0.44, "chance": 0.5}), (0.44, {"luck": 0.44})):
+        cell = replace(known.languages["en"], chance=0.44, baselines={"chance": of_cue})
+        assert bars_not_beaten(cell) == named
+    assert bar_text("luck", 0.44) == "chance (44 %)"
+    assert bar_text("chance", 0.5) == "chance among the cue’s candidates (50 %)"
 
 
 def test_the_scoreboard_says_that_a_task_is_not_solved_rather_than_where_heads_point(at_head: Evidence) -> None:

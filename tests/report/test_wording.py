@@ -51,6 +51,29 @@ def test_everything_is_said_in_both_languages_with_the_same_values() -> None:
             assert set(re.findall(r"{(\w+)", text)) == set(re.findall(r"{(\w+)", chinese[name])), f"{section}.{name}"
 
 
+def test_words_of_files_have_a_phrase_of_the_page_with_the_same_values() -> None:
+    stored = [(section, name, text) for section in TABLE for name, text in TABLE[section].get("stored", {}).items()]
+    assert stored
+    for section, name, text in stored:
+        shown = TABLE[section]["en"][name]
+        assert set(re.findall(r"{(\w+)", text)) == set(re.findall(r"{(\w+)", shown)), f"{section}.{name}"
+
+
+def test_heads_are_listed_layer_by_layer() -> None:
+    assert wording.heads_listed([(2, 0)]) == "layer 2 head 0"
+    assert wording.heads_listed([(2, 0), (2, 3), (3, 1)]) == "layer 2 heads 0 and 3; layer 3 head 1"
+    with wording.spoken_in("zh"):
+        assert wording.heads_listed([(2, 0), (2, 3), (3, 1)]) == "第 2 层第 0、3 头；第 3 层第 1 头"
+
+
+@pytest.mark.parametrize(
+    ("value", "label"),
+    [("0-2", "0–2"), ("12 or more", "12 or more"), ("cataphora", "pronoun first"), ("own_value", "own value")],
+)
+def test_values_of_factors_are_words(value: str, label: str) -> None:
+    assert wording.value_label(value) == label
+
+
 def test_phrases_are_of_the_page_s_language_unless_another_is_named() -> None:
     with wording.spoken_in("zh"):
         assert wording.phrase("page", "contents") == "目录"
@@ -62,19 +85,24 @@ def test_phrases_are_of_the_page_s_language_unless_another_is_named() -> None:
 
 
 @pytest.mark.parametrize(
-    ("section", "stored", "chinese"),
+    ("section", "stored", "english", "chinese"),
     [
-        ("verdict_needed", "interval above 10 points", "区间高于 10 个百分点"),
-        ("verdict_needed", "interval above 1", "区间高于 1"),
-        ("verdict_needed", "above every baseline (best: bag of words 0.480)", "高于每一条基线（最好：词袋 0.480）"),
+        ("verdict_needed", "interval above 10 points", "interval above 10 points", "区间高于 10 个百分点"),
+        ("verdict_needed", "interval above 1", "interval above 1", "区间高于 1"),
+        ("verdict_needed", "above every baseline (best: random init 95 0.480)",
+         "above every baseline (best: untrained models, 95th percentile, 48.0 %)",
+         "高于每一条基线（最好：未训练模型，第 95 百分位 48.0 %）"),
         ("verdict_needed", "task accuracy within 10 points of chance (0.440)",
-         "任务准确率与随机水平（0.440）相差不超过 10 个百分点"),
-        ("verdict_needed", "what no version writes", "what no version writes"),
+         "task accuracy within 10 points of chance (44.0 %)", "任务准确率与随机水平（44.0 %）相差不超过 10 个百分点"),
+        ("verdict_needed", "what no version writes", "what no version writes", "what no version writes"),
         ("control_statements", "en role cues task 46.0 % (chance 44.0 %); zh items candidate 9.5 % (chance 44.0 %).",
+         "English, role cues: task accuracy 46.0 % (chance 44.0 %); Chinese: candidate accuracy 9.5 % (chance 44.0 %).",
          "英语角色线索的任务准确率 46.0 %（随机水平 44.0 %）；汉语样例的候选准确率 9.5 %（随机水平 44.0 %）。"),
     ],
 )  # fmt: skip
-def test_what_a_file_holds_in_english_is_shown_in_the_page_s_language(section: str, stored: str, chinese: str) -> None:
-    assert wording.translated(section, stored) == stored
+def test_what_a_file_holds_in_english_is_shown_in_the_page_s_words(
+    section: str, stored: str, english: str, chinese: str
+) -> None:
+    assert wording.translated(section, stored) == english
     with wording.spoken_in("zh"):
         assert wording.translated(section, stored) == chinese

@@ -17,7 +17,7 @@ from anaphora.base.errors import UserError
 from anaphora.base.files import write_json
 from anaphora.report.page.elements import VerdictElement
 from anaphora.report.wording import spoken_in
-from anaphora.settings.commands.study import StudyPlan, VerdictRule
+from anaphora.settings.commands.study import StudyPlan
 from anaphora.settings.run import Config
 from anaphora.studies import run as engine
 from anaphora.studies.grid import Job
@@ -25,8 +25,8 @@ from anaphora.studies.jobs.progress import StudyProgress
 from anaphora.studies.page.study import conclusions, draw_study_figures, verdict_elements
 from anaphora.studies.page.words import cell_label, condition_text, items_label, measure_label, names_of
 from anaphora.studies.records import FAILURE_FILE, Query, RunRecord
-from anaphora.studies.schema import read_study
-from anaphora.studies.summary import rule_condition, summarise
+from anaphora.studies.schema import RuleOutcome, read_study
+from anaphora.studies.summary import summarise
 
 NAMES = {"invented", "base", "bilinear", "one"}
 """The study's own name, and the folders of its cells."""
@@ -136,15 +136,28 @@ def test_pages_in_both_languages_link_to_each_other_and_the_chinese_one_is_wholl
 
 def test_every_condition_is_shown_in_the_language_of_the_page() -> None:
     rules = [
-        VerdictRule(statement="x", cell="base", seed_statistic=statistic, **bounds)
+        RuleOutcome(
+            statement="x",
+            cell="base",
+            measure=measure,
+            group="all",
+            baseline_cell=baseline,
+            seed_statistic=statistic,
+            needed="",
+            passed=None,
+            spreads={},
+            **bounds,
+        )
+        for measure, baseline in (("entropy_bits", None), ("task_accuracy", None), ("task_accuracy", "other"))
         for statistic in ("median", "lowest", "highest")
         for bounds in ({"at_least": -0.5}, {"at_most": 1e-06}, {"at_least": 200, "at_most": 312})
     ]
-    stored = [rule_condition(one) for one in rules]
-    assert stored[:4] == ["≥ −0.5", "≤ 1e−06", "≥ 200 and ≤ 312", "lowest ≥ −0.5"]
-    assert [condition_text(one) for one in stored] == stored
+    shown = [condition_text(one) for one in rules]
+    assert shown[:4] == ["≥ −0.5", "≤ 1e−06", "≥ 200 and ≤ 312", "lowest ≥ −0.5"]
+    assert shown[9] == "≥ −50 %" and shown[18] == "≥ −50 points"
     with spoken_in("zh"):
-        shown = [condition_text(one) for one in stored]
+        shown = [condition_text(one) for one in rules]
+    assert shown[18] == "≥ −50 个百分点"
     assert shown[2:6] == ["≥ 200 且 ≤ 312", "最低的种子 ≥ −0.5", "最低的种子 ≤ 1e−06", "最低的种子 ≥ 200 且 ≤ 312"]
     assert english_words(shown) == set()
 

@@ -85,7 +85,7 @@ def test_the_index_has_every_study_with_its_verdict_and_the_figures_of_its_condi
         write_json(tmp_path / result.name / "study.json", result.to_json())
     page = index_text(tmp_path)
     assert page.index("Does it grow?") < page.index("Who knows?") < page.index("Does it?")
-    for sentence in ("It holds: 1 of 1 conditions", "Not so: 0 of 1", "Nothing has been measured yet."):
+    for sentence in ("It holds: 1 of 1 conditions", "Not so: 1 of 1", "Nothing has been measured yet."):
         assert sentence in page, sentence
     assert page.count("<figure") == 2 and not re.search(r"https?://(?!www\.w3\.org)", page)
     assert list(verdict_figures(curve)) == ["d_k_score_variance"]
@@ -249,15 +249,15 @@ def test_the_index_shows_a_condition_without_baseline_and_values(tmp_path: Path)
     result.verdict.rules[0].spreads["zh"] = None
     write_json(tmp_path / "invented" / "study.json", result.to_json())
     page = index_text(tmp_path)
-    assert "Chinese –" in page and "English 0.990 (0.990 to 0.990)" in page
+    assert "Chinese –" in page and "English 99.0 % (99.0 to 99.0)" in page
 
 
 @pytest.mark.parametrize(
     ("bounds", "candidate", "page_value", "terminal_value"),
     [
-        ({"at_least": 0.469}, 0.46875, "0.4688 (0.4688 to 0.4688)", "0.4688"),
-        ({"at_most": 0.469}, 0.4692, "0.4692 (0.4692 to 0.4692)", "0.4692"),
-        ({"at_least": 0.4}, 0.46875, "0.469 (0.469 to 0.469)", "0.469"),
+        ({"at_least": 0.469}, 0.46875, "46.88 % (46.88 to 46.88)", "46.88 %"),
+        ({"at_most": 0.469}, 0.4692, "46.92 % (46.92 to 46.92)", "46.92 %"),
+        ({"at_least": 0.4}, 0.46875, "46.9 % (46.9 to 46.9)", "46.9 %"),
     ],
 )
 def test_a_value_is_never_written_on_the_other_side_of_its_bound(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -122,9 +123,12 @@ def write_pages(evidence: Sequence[RunEvidence], settings: Report) -> list[Path]
         translations = other_pages(pages, language)
         with spoken_in(language):
             runs = [
-                report_run(of_run.headline.run.name, of_run.headline, of_run.evidence, record, entries)
+                report_run(
+                    of_run.headline.run.name, of_run.headline, of_run.evidence, record, entries,
+                    repr(replace(of_run.headline.run.config, name=None, output="", resume=None, seed=0)),
+                )
                 for of_run, record, entries in zip(evidence, training, sentences, strict=True)
-            ]
+            ]  # fmt: skip
             title = phrase("page", "title", names=names)
             figures = write_report(folder / page, runs, title, spreads, apart, translations)
         for name, of_page in figures.items():
@@ -251,6 +255,7 @@ def report_run(
     evidence: Evidence,
     training: Mapping[str, Any],
     sentences: Sequence[SentenceEntry] = (),
+    recipe: str | None = None,
 ) -> ReportRun:
     """What the page shows of one run.
 
@@ -260,6 +265,7 @@ def report_run(
         evidence: what is known of the chosen head.
         training: the run's training.json, for its validations.
         sentences: the explorer's entries, with the maps of this run.
+        recipe: the run's settings in writing, without name, place and seed; of a model from elsewhere None.
     """
     quads = [
         (language, kind, pictures.quad_cells(records, measurement.head))
@@ -270,6 +276,7 @@ def report_run(
     return ReportRun(
         name=name,
         evidence=evidence,
+        recipe=recipe,
         validations=training.get("validations", []),
         heads=development_accuracy(measurement, evidence.languages),
         heads_chance=pictures.development_chance(measurement.development, evidence.languages),

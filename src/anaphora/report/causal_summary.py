@@ -14,7 +14,7 @@ _COLUMNS = ("items", "task", "head_edge", "layer_edge", "layer_value", "layer_pa
 
 def causal_columns() -> list[str]:
     """The heads of the columns of `causal_rows`, the first for language and kind."""
-    return ["", *(phrase("causal_summary", name) for name in _COLUMNS)]
+    return [phrase("columns", "group"), *(phrase("causal_summary", name) for name in _COLUMNS)]
 
 
 def causal_rows(evidence: Evidence) -> Iterator[list[str]]:

@@ -18,17 +18,21 @@ def format_count(number: float | None) -> str:
     return NOT_MEASURED if number is None else f"{number:,.0f}"
 
 
-def format_number(value: float | None, digits: int) -> str:
-    """A number with so many digits."""
-    return NOT_MEASURED if value is None else with_minus(f"{value:.{digits}f}")
+def format_number(value: float | None, digits: int, span: Sequence[float] | None = None) -> str:
+    """A number with so many decimals, with its interval."""
+    if value is None:
+        return NOT_MEASURED
+    return with_minus(f"{value:.{digits}f}") + _interval_after(span, digits)
+
+
+def format_points(points: float | None, span: Sequence[float] | None = None) -> str:
+    """Points of a hundred, with their interval."""
+    return format_number(points, 1, span)
 
 
 def format_percent(share: float | None, span: Sequence[float] | None = None) -> str:
     """A share in percent, with its interval."""
-    if share is None:
-        return NOT_MEASURED
-    ends = "" if not span else f" [{', '.join(with_minus(f'{100 * end:.1f}') for end in span)}]"
-    return with_minus(f"{100 * share:.1f}") + ends
+    return format_points(None if share is None else 100 * share, [100 * end for end in span or ()])
 
 
 def format_short_percent(share: float | None) -> str:
@@ -38,12 +42,26 @@ def format_short_percent(share: float | None) -> str:
     return f"{min(100 * share, 99.9):.1f}" if 0.995 <= share < 1 else with_minus(f"{100 * share:.0f}")
 
 
-def format_value(value: float | None, span: Sequence[float] | None) -> str:
-    """A number of three digits, with its interval."""
+def format_in_unit(value: float | None, span: Sequence[float] | None, unit: str) -> str:
+    """A number with its unit, and with its interval.
+
+    Args:
+        value: the number; None where it was not measured.
+        span: the ends of its interval, if it has one.
+        unit: "share", "share difference" or "points", "times", "p" or "count".
+    """
     if value is None:
         return NOT_MEASURED
-    ends = "" if not span else f" [{', '.join(with_minus(f'{end:.3g}') for end in span)}]"
-    return ("< 0.001" if 0 < value < 0.001 else with_minus(f"{value:.3g}")) + ends
+    match unit:
+        case "p":
+            return "< 0.001" if 0 < value < 0.001 else f"{value:.3g}"
+        case "count":
+            return format_count(value)
+        case "times":
+            return phrase("units", "times", value=format_number(value, 2)) + _interval_after(span, 2)
+    factor, name = {"share": (100, "share"), "share difference": (100, "points"), "points": (1, "points")}[unit]
+    ends = [factor * end for end in span or ()]
+    return phrase("units", name, value=format_points(factor * value)) + _interval_after(ends, 1)
 
 
 def format_range(low: float | None, high: float | None) -> str:
@@ -63,6 +81,11 @@ def format_spread(spread: Spread | None) -> str:
 def format_p_value(value: float | None) -> str:
     """A p-value."""
     return NOT_MEASURED if value is None else ("< 0.001" if value < 0.001 else f"{value:.3f}")
+
+
+def _interval_after(span: Sequence[float] | None, digits: int) -> str:
+    """The ends of an interval as they stand after its number."""
+    return f" [{', '.join(with_minus(f'{end:.{digits}f}') for end in span)}]" if span else ""
 
 
 def with_minus(number: str) -> str:

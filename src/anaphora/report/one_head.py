@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from anaphora.analysis.evidence.schema.evidence import Evidence
 from anaphora.report.groups import kind_groups
-from anaphora.report.numbers import format_count, format_number, format_percent, format_value
+from anaphora.report.numbers import format_count, format_number, format_percent, format_points
 from anaphora.report.wording import phrase
 
 _COLUMNS = ("antecedent", "other_edges", "flipped", "pairs", "exchanged")
@@ -15,7 +15,7 @@ _SPECIFICITY = ("pronoun_mass", "best_other", "ratio")
 
 def one_head_columns() -> list[str]:
     """The heads of the columns of `one_head_rows`, the first for the group."""
-    return ["", *(phrase("one_head", f"column_{name}") for name in _COLUMNS)]
+    return [phrase("columns", "group"), *(phrase("one_head", f"column_{name}") for name in _COLUMNS)]
 
 
 def one_head_rows(evidence: Evidence) -> Iterator[list[str]]:
@@ -25,8 +25,8 @@ def one_head_rows(evidence: Evidence) -> Iterator[list[str]]:
         if alone is not None:
             yield [
                 group.label,
-                format_value(alone.antecedent_points, alone.antecedent_interval),
-                format_value(alone.other_edges_points, alone.other_edges_interval),
+                format_points(alone.antecedent_points, alone.antecedent_interval),
+                format_points(alone.other_edges_points, alone.other_edges_interval),
                 format_percent(alone.patch_flips, alone.patch_interval),
                 format_count(alone.pairs),
                 format_percent(alone.exchange_flips, alone.exchange_interval),
@@ -35,7 +35,7 @@ def one_head_rows(evidence: Evidence) -> Iterator[list[str]]:
 
 def specificity_columns() -> list[str]:
     """The heads of the columns of `specificity_rows`, the first for the group."""
-    return ["", *(phrase("one_head", f"column_{name}") for name in _SPECIFICITY)]
+    return [phrase("columns", "group"), *(phrase("one_head", f"column_{name}") for name in _SPECIFICITY)]
 
 
 def specificity_rows(evidence: Evidence) -> Iterator[list[str]]:
@@ -51,7 +51,10 @@ def specificity_rows(evidence: Evidence) -> Iterator[list[str]]:
 
 def dose_columns() -> list[str]:
     """The heads of the columns of `dose_rows`, the first for the group."""
-    return ["", *(phrase("one_head", f"dose_{name}") for name in ("mass", "items", "antecedent", "other_edges"))]
+    return [
+        phrase("columns", "group"),
+        *(phrase("one_head", f"dose_{name}") for name in ("mass", "items", "antecedent", "other_edges")),
+    ]
 
 
 def dose_rows(evidence: Evidence) -> Iterator[list[str]]:
@@ -62,15 +65,15 @@ def dose_rows(evidence: Evidence) -> Iterator[list[str]]:
                 group.label,
                 format_percent(dose.mass),
                 format_count(dose.items),
-                format_value(dose.antecedent_points, dose.antecedent_interval),
-                format_value(dose.other_edges_points, dose.other_edges_interval),
+                format_points(dose.antecedent_points, dose.antecedent_interval),
+                format_points(dose.other_edges_points, dose.other_edges_interval),
             ]
 
 
 def freed_columns(evidence: Evidence) -> list[str]:
     """The heads of the columns of `freed_rows`, the first for the group."""
     parts = next((shares for _, shares in _freed(evidence)), {})
-    return ["", *(phrase("one_head", f"freed_{name}") for name in parts)]
+    return [phrase("columns", "group"), *(phrase("one_head", f"freed_{name}") for name in parts)]
 
 
 def freed_rows(evidence: Evidence) -> Iterator[list[str]]:

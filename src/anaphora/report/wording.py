@@ -17,6 +17,8 @@ from typing import Any
 
 DEFAULT = "en"
 """The language of a page of which nobody named another."""
+_STORED = "stored"
+"""Where the words of files stand that are not those of pages."""
 _SPOKEN: ContextVar[str] = ContextVar("spoken", default=DEFAULT)
 
 
@@ -77,6 +79,27 @@ def head_name(layer: int, head: int | None = None, language: str | None = None) 
     return phrase("explorer", "layer_head", language, layer=layer, head=head)
 
 
+def heads_listed(heads: Sequence[tuple[int, int]]) -> str:
+    """Heads in a sentence, layer by layer: "layer 2 head 0", "layer 2 heads 0 and 3; layer 3 head 1"."""
+    by_layer: dict[int, list[int]] = {}
+    for layer, head in heads:
+        by_layer.setdefault(layer, []).append(head)
+    return clauses(
+        [
+            head_name(layer, numbers[0])
+            if len(numbers) == 1
+            else phrase("joined", "layer_heads", layer=layer, heads=listed([str(number) for number in numbers]))
+            for layer, numbers in by_layer.items()
+        ]
+    )
+
+
+def value_label(value: str) -> str:
+    """What a value of a factor is called; numbers from one to another stand on either side of a dash."""
+    ends = re.fullmatch(r"(\d+)-(\d+)", value)
+    return phrase("joined", "numbers", low=ends[1], high=ends[2]) if ends else label("factor_values", value)
+
+
 def listed(parts: Sequence[str]) -> str:
     """Parts as a list in a sentence: "a, b and c"."""
     if len(parts) == 1:
@@ -90,16 +113,14 @@ def clauses(parts: Sequence[str]) -> str:
 
 
 def translated(section: str, text: str) -> str:
-    """What a stored file says in English, in the language of the page.
+    """What a stored file says in its own English, in the words of the page and in its language.
 
-    Every stretch of `text` that an English phrase of the section could have written is written by that phrase in the
-    page's language, with the same values: numbers, or names, where the value is called after their section
-    (`{kinds}`). Text that no phrase could have written stays as it is.
+    Every stretch of `text` that a phrase of the section could have written into a file (one under `_STORED`, else the
+    English one) is written by that phrase in the page's language, with the same values: numbers, a share of 1 in
+    percent (`{fraction}`), or names, where the value is called after their section (`{kinds}`). Text that no phrase
+    could have written stays as it is.
     """
-    language = spoken_language()
-    if language == DEFAULT:
-        return text
-    of_language = labels(section, language)
+    of_language = labels(section)
     for name, pattern in _stored_phrases(section):
         # A lambda is bound late, and `sub` calls it at once.
         text = pattern.sub(lambda match: of_language[name].format(**_translated_values(match)), text)  # noqa: B023
@@ -107,18 +128,22 @@ def translated(section: str, text: str) -> str:
 
 
 def _translated_values(match: re.Match[str]) -> dict[str, str]:
-    return {
-        name: label(name, value.replace(" ", "_")) if name in _table() else value
-        for name, value in match.groupdict().items()
-    }
+    return {name: _translated_value(name, value) for name, value in match.groupdict().items()}
+
+
+def _translated_value(name: str, value: str) -> str:
+    if name in _table():
+        return label(name, value.replace(" ", "_"))
+    return phrase("units", "share", value=f"{100 * float(value):.1f}") if name == "fraction" else value
 
 
 @lru_cache(maxsize=8)
 def _stored_phrases(section: str) -> tuple[tuple[str, re.Pattern[str]], ...]:
-    """The English phrases of a section as patterns."""
+    """The phrases of a section in which files hold them, as patterns."""
+    phrases = _table()[section]
     return tuple(
         (name, re.compile(re.sub(r"\\{(\w+)\\}", _value_pattern, re.escape(text))))
-        for name, text in _table()[section][DEFAULT].items()
+        for name, text in (phrases[DEFAULT] | phrases.get(_STORED, {})).items()
     )
 
 

@@ -5,7 +5,7 @@ Values are lists over the plan's seeds, None where a run has not finished or a m
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -128,17 +128,24 @@ def verdict(plan: StudyPlan, groups_of: Mapping[str, Groups]) -> StudyVerdict:
         checks = [_is_satisfied(plan, rule, sides[language]) if language in sides else None for language in languages]
         passed = False if False in checks else None if not checks or None in checks else True
         fields = asdict(rule) | {"languages": tuple(rule.languages)}
-        rows.append(RuleOutcome(**fields, needed=rule_condition(rule), passed=passed, spreads=spreads))
+        needed = rule_condition(rule, DEFAULT, lambda bound: with_minus(f"{bound:g}"))
+        rows.append(RuleOutcome(**fields, needed=needed, passed=passed, spreads=spreads))
     outcomes = [row.passed for row in rows]
     conclusion = "not so" if False in outcomes else "open" if None in outcomes or not outcomes else "holds"
     return StudyVerdict(verdict=conclusion, rules=tuple(rows))
 
 
-def rule_condition(rule: VerdictRule) -> str:
-    """The values that a rule needs, in signs and in English."""
+def rule_condition(rule: VerdictRule | RuleOutcome, language: str | None, bound_text: Callable[[float], str]) -> str:
+    """The values that a rule needs, in signs and words.
+
+    Args:
+        rule: of a plan or of a study.
+        language: of the words; None for that of the page.
+        bound_text: how its bounds are written.
+    """
     bounds = "at_most" if rule.at_least is None else "at_least" if rule.at_most is None else "between"
-    low, high = (None if end is None else with_minus(f"{end:g}") for end in (rule.at_least, rule.at_most))
-    return phrase("study_conditions", f"{rule.seed_statistic}_{bounds}", DEFAULT, low=low, high=high)
+    low, high = (None if end is None else bound_text(end) for end in (rule.at_least, rule.at_most))
+    return phrase("study_conditions", f"{rule.seed_statistic}_{bounds}", language, low=low, high=high)
 
 
 def _each_group(groups: Groups) -> Iterator[tuple[str, str, GroupSummary]]:

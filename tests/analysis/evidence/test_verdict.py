@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from anaphora.analysis.evidence.schema.evidence import Evidence, Verdict
-from anaphora.analysis.evidence.verdict import near_chance, verdict, verdict_at_head
+from anaphora.analysis.evidence.verdict import UNITS, near_chance, verdict, verdict_at_head
 from anaphora.report.wording import phrase
 from anaphora.settings.commands.analysis import CONTROLS
 
@@ -96,6 +96,12 @@ def put(content: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
         part = part[name]
     part[last] = value
     return content
+
+
+def test_every_rule_has_a_unit() -> None:
+    evidence = Evidence.from_json(metrics())
+    of_both = (verdict(evidence, 0.05), verdict_at_head(evidence, 0.05))
+    assert {row.rule for one in of_both for cell in one["en"].values() for row in cell.rows} == UNITS.keys()
 
 
 def test_a_run_in_which_every_row_passes_is_supported() -> None:

@@ -28,6 +28,20 @@ FIXED: dict[str, float | str] = {
 }
 """What the protocol's hash covers of it."""
 
+UNITS = {
+    "significance": "p",
+    "lift": "times",
+    "quad accuracy": "share",
+    "attention knockout": "share difference",
+    "attention-pattern patching": "share",
+    "the head's edge to the antecedent": "points",
+    "the head's other edges": "points",
+    "the pronoun and no other word": "times",
+    "uniform attention": "share",
+    "trained controls": "count",
+}
+"""What the values of each rule's row are, in the words of `numbers.format_in_unit`: files do not say it."""
+
 NONE_TRAINED: dict[str, Control | None] = dict.fromkeys(CONTROLS)
 """The trained controls that a verdict asks for, before any of them is trained."""
 

@@ -59,7 +59,7 @@ class _ItemValues:
                 by_language.setdefault(example.language, {}).setdefault(value, []).append(item)
         labels = self.groups if name == "template" else self.templates
         return {
-            language: [self._row(value, values[value], labels) for value in sorted(values, key=_sort_key)]
+            language: [self._row(value, values[value], labels) for value in sorted(values, key=value_order)]
             for language, values in sorted(by_language.items())
         }
 
@@ -75,11 +75,14 @@ class _ItemValues:
         }
 
 
-def _sort_key(value: str) -> tuple[float, list[str | int]]:
-    """Numbers by size and before words, words by the alphabet, en/gender/9 before en/gender/10."""
-    head = value.split("-")[0].split(" ")[0]
+def value_order(value: str) -> tuple[float, bool, list[str]]:
+    """Where a value of a factor stands among the others, as a key to sort by.
+
+    Numbers by size and before words, "9 or more" after "9-11", words by the alphabet, en/gender/9 before en/gender/10.
+    """
+    head, _, more = value.split("-")[0].partition(" ")
     number = float(head) if head.isdecimal() else float("inf")
-    return number, [f"{int(part):09}" if part.isdecimal() else part for part in value.split("/")]
+    return number, bool(more), [f"{int(part):09}" if part.isdecimal() else part for part in value.split("/")]
 
 
 def _factor_reader(name: str) -> Callable[[Example], str | None]:

@@ -15,6 +15,7 @@ from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike, NDArray
 
+from anaphora.analysis.evidence.schema.evidence import DEVELOPMENT
 from anaphora.base.errors import UserError
 from anaphora.report.figures import style
 from anaphora.report.figures.fonts import drawable_text
@@ -29,11 +30,13 @@ from anaphora.report.figures.sheet import (
 )
 from anaphora.report.figures.style import figure_style
 from anaphora.report.numbers import format_short_percent
-from anaphora.report.wording import head_name, phrase
+from anaphora.report.wording import head_name, label, phrase
 
 
 @figure_style()
-def head_grid_figure(scores: ArrayLike, chance: float, chosen: tuple[int, int], title: str, note: str = "") -> Figure:
+def head_grid_figure(
+    scores: ArrayLike, chance: float, chosen: tuple[int, int], title: str, note: str = "", chosen_on: str = DEVELOPMENT
+) -> Figure:
     """The candidate accuracy of every head in %, coloured by its distance from chance; the chosen head is framed.
 
     Args:
@@ -42,6 +45,7 @@ def head_grid_figure(scores: ArrayLike, chance: float, chosen: tuple[int, int], 
         chosen: (layer, head).
         title: stands above the grid, on as many lines as it needs.
         note: stands under the grid, below the line that names the chosen head.
+        chosen_on: where that head was chosen, or that somebody named it, as `ChosenHead` says it.
 
     Raises:
         UserError: scores of another shape or not finite, a chosen head that is not in the grid.
@@ -56,13 +60,14 @@ def head_grid_figure(scores: ArrayLike, chance: float, chosen: tuple[int, int], 
     norm = Normalize(chance - reach, chance + reach)
 
     cell_width, cell_height = 0.46, 0.32  # inches
-    label = phrase("figures", "candidate_axis")
+    measure = phrase("figures", "candidate_axis")
     at_chance = f"{phrase('measures', 'chance')} {format_short_percent(chance)}"
-    captions = [text for text in (phrase("figures", "framed", head=head_name(layer, head)), note) if text]
+    framed = phrase("figures", "framed", head=head_name(layer, head), choice=label("head_choices", chosen_on))
+    captions = [text for text in (framed, note) if text]
     left, right, bottom = 0.5, 0.66 + text_width(at_chance, style.SMALL), 0.46 + 0.16 * len(captions)
     across, down = heads * cell_width, layers * cell_height
     heading = Heading(wrapped_title(title, left + across + right - 0.3), None)
-    tall = max(down, text_width(label, style.TEXT), 0.9)
+    tall = max(down, text_width(measure, style.TEXT), 0.9)
     captions_width = max(text_width(text, style.SMALL) for text in captions)
     width = max(left + across + right, heading.width + 0.3, captions_width + 0.3)
     sheet = Sheet(width, bottom + tall + heading.height)
@@ -79,7 +84,7 @@ def head_grid_figure(scores: ArrayLike, chance: float, chosen: tuple[int, int], 
         sheet.canvas.text(0.15, 0.1 + 0.16 * line, text, fontsize=style.SMALL, color=style.MUTED)
 
     bar = sheet.axes(left + across + 0.15, bottom, 0.09, tall)
-    draw_colour_bar(bar, style.DIVERGING, norm, label, (low, high))
+    draw_colour_bar(bar, style.DIVERGING, norm, measure, (low, high))
     bar.axhline(chance, color=style.INK, linewidth=1.0)
     ends = [end for end in (low, high) if abs(end - chance) * tall > 0.14 * (high - low)]
     bar.set_yticks([chance, *ends], [at_chance, *map(format_short_percent, ends)])
@@ -286,7 +291,12 @@ def head_threshold(untrained: float, chance: float) -> float:
 
 
 def contoured_head_grid(
-    scores: ArrayLike, chance: float, threshold: float | None, chosen: tuple[int, int], title: str
+    scores: ArrayLike,
+    chance: float,
+    threshold: float | None,
+    chosen: tuple[int, int],
+    title: str,
+    chosen_on: str = DEVELOPMENT,
 ) -> Figure:
     """The layer x head grid of candidate accuracy, a broken line round the heads above chance and untrained models.
 
@@ -297,6 +307,7 @@ def contoured_head_grid(
             where it is higher; None draws no line.
         chosen: (layer, head), framed.
         title: stands above the grid.
+        chosen_on: as for `head_grid_figure`.
 
     Raises:
         UserError: shapes that do not fit, values not finite, a chosen head that does not exist.
@@ -306,7 +317,7 @@ def contoured_head_grid(
         name = "contour" if threshold >= chance else "contour_chance"
         threshold = head_threshold(threshold, chance)
         key = phrase("figures", name, threshold=format_short_percent(threshold))
-    figure = head_grid_figure(scores, chance, chosen, title, note=key)
+    figure = head_grid_figure(scores, chance, chosen, title, key, chosen_on)
     if threshold is not None:
         above = np.pad(np.asarray(scores, dtype=np.float64) > threshold, 1)
         axes = figure.axes[1]

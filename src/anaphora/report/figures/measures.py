@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 
 from anaphora.analysis.evidence.schema.evidence import Control, Evidence
 from anaphora.analysis.evidence.schema.scores import AccuracyCell, Cell, Effects, FactorValue, Groups, MapScores
+from anaphora.analysis.scores.factors import value_order
 from anaphora.report.figures import style
 from anaphora.report.figures.panels import (
     Mark,
@@ -20,7 +21,7 @@ from anaphora.report.figures.panels import (
 )
 from anaphora.report.figures.style import figure_style
 from anaphora.report.groups import kind_groups
-from anaphora.report.wording import label, labels, language_name, phrase
+from anaphora.report.wording import label, labels, language_name, phrase, value_label
 
 
 @figure_style()
@@ -108,7 +109,7 @@ def strata_figure(part: Groups[Cell]) -> Figure | None:
         for name, cell in cells.items():
             cell_marks = accuracy_marks(cell)
             if cell_marks:
-                marks[label("factor_values", name), language_name(language)] = cell_marks
+                marks[value_label(name), language_name(language)] = cell_marks
     rows = [(row, False) for row in dict.fromkeys(row for row, _ in marks)]
     return _accuracy_figure("strata", rows, dict.fromkeys(panel for _, panel in marks), marks)
 
@@ -123,16 +124,19 @@ def factors_figure(
     for factor, languages in (part or {}).items():
         if factor == "template":
             continue
-        values: dict[str, None] = {}
+        values: set[str] = set()
         for language, cells in languages.items():
             for cell in cells:
                 cell_marks = accuracy_marks(cell)
                 if cell_marks:
-                    row = row_below(factor, label("factor_values", cell.value))
-                    values[row] = None
-                    marks[row, language_name(language)] = cell_marks
+                    values.add(cell.value)
+                    marks[row_below(factor, value_label(cell.value)), language_name(language)] = cell_marks
         if values:
-            rows += [(label("factors", factor), True), *((row, False) for row in values)]
+            ordered = sorted(values, key=value_order)  # of all languages together: not each has every value
+            rows += [
+                (label("factors", factor), True),
+                *((row_below(factor, value_label(one)), False) for one in ordered),
+            ]
     return _accuracy_figure("factors", rows, dict.fromkeys(panel for _, panel in marks), marks)
 
 

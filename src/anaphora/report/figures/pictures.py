@@ -183,7 +183,7 @@ def heads_title(
     """
     layer, head = evidence.head.layer, evidence.head.head
     share = float(scores[layer, head])
-    bars = {"chance": chance}
+    bars = {"luck": chance}
     if untrained is not None:
         bars["random_init_95"] = untrained
     highest = max(bars, key=bars.__getitem__)

@@ -24,6 +24,7 @@ class ReportRun:
     Attributes:
         name: of the run.
         evidence: all that is known of it; a part that was not measured is None.
+        recipe: its settings in writing, but for those in which runs of one recipe differ; None where nobody knows them.
         validations: those of its `training.json`.
         heads: language -> (L, H) candidate accuracy of every head on the development split.
         heads_chance: language -> the mean share of candidates that are right there.
@@ -34,6 +35,7 @@ class ReportRun:
 
     name: str
     evidence: Evidence
+    recipe: str | None = None
     validations: Sequence[Mapping[str, float]] = ()
     heads: Mapping[str, ArrayLike] = field(default_factory=dict)
     heads_chance: Mapping[str, float] = field(default_factory=dict)
@@ -88,16 +90,26 @@ class GroupVerdict:
 
 @dataclass(frozen=True, kw_only=True)
 class VerdictElement:
-    """The traffic lights: `columns` of each row's numbers, and of the table of its rules."""
+    """The traffic lights: `columns` of each row's numbers, and of the table of its rules.
+
+    `counted` is what a row says of them: the phrase of how many of its "rules" or "conditions" hold.
+    """
 
     kind: ClassVar[str] = "verdict"
     columns: Sequence[str]
     rows: Sequence[GroupVerdict]
+    counted: str = "rules"
     rule_columns: Sequence[str] = field(
         default_factory=lambda: [
             phrase("columns", name) for name in ("rule", "question", "measured", "needed", "result")
         ]
     )
+
+    def count_of(self, row: GroupVerdict) -> str:
+        """How many rules of a row hold, and how many were not checked, where there are such."""
+        results = [rule.passed for rule in row.rules]
+        name = f"{self.counted}_hold_unchecked" if None in results else f"{self.counted}_hold"
+        return phrase("verdict", name, count=results.count(True), all=len(results), unchecked=results.count(None))
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeGuard
 
 from anaphora.analysis.evidence.schema.typed_json import Interval
-from anaphora.analysis.scores.statistics import Spread
 from anaphora.base.files import write_text
 from anaphora.report.numbers import NOT_MEASURED, format_number, format_spread
 from anaphora.report.page.elements import (
@@ -35,7 +34,7 @@ from anaphora.studies.page.words import (
     cell_label,
     condition_text,
     items_label,
-    judged_digits,
+    judged_spread,
     measure_label,
     measure_text,
     names_of,
@@ -44,7 +43,6 @@ from anaphora.studies.page.words import (
     points_text,
     prediction_of,
     question_of,
-    spread_text,
     status_text,
     table_title,
     value_in,
@@ -125,8 +123,11 @@ def write_study_page(
 def answer_sentence(study: Study) -> str:
     """The answer in one sentence."""
     rows = study.verdict.rules
-    held = sum(row.passed is True for row in rows)
-    return phrase("study_answers", study.verdict.verdict, held=held, conditions=len(rows))
+    results = [row.passed for row in rows]
+    held, failed, unchecked = (results.count(result) for result in (True, False, None))
+    verdict = study.verdict.verdict
+    name = "not_so_unchecked" if verdict == "not so" and unchecked else verdict
+    return phrase("study_answers", name, held=held, failed=failed, unchecked=unchecked, conditions=len(rows))
 
 
 def sections(study: Study, figures: Mapping[str, Figure]) -> list[Section]:
@@ -232,9 +233,9 @@ def verdict_elements(study: Study) -> Iterator[PageElement]:
         RuleResult(
             rule=_rule_cells(row, names),
             question=own_words(row.statement, row.statement_zh),
-            value=clauses([value_in(language, _seed_values(row, spread)) for language, spread in row.spreads.items()])
+            value=clauses([value_in(language, judged_spread(row, spread)) for language, spread in row.spreads.items()])
             or NOT_MEASURED,
-            needed=condition_text(row.needed),
+            needed=condition_text(row),
             passed=row.passed,
         )
         for row in rows
@@ -242,6 +243,7 @@ def verdict_elements(study: Study) -> Iterator[PageElement]:
     verdict = study.verdict.verdict
     yield VerdictElement(
         columns=[],
+        counted="conditions",
         rows=[GroupVerdict("", phrase("study_verdicts", verdict), _SIGNS[verdict], [], rules)],
         rule_columns=[
             *(phrase("study_columns", name) for name in ("cell", "condition")),
@@ -255,11 +257,6 @@ def _rule_cells(row: RuleOutcome, names: Mapping[str, str]) -> str:
     if not baseline:
         return cell
     return phrase("study", "difference_of_cells", cell=cell, baseline=cell_label(baseline, names))
-
-
-def _seed_values(row: RuleOutcome, spread: Spread | None) -> str:
-    digits = 3 if spread is None else judged_digits(row, spread, "f")
-    return spread_text(spread, lambda value: format_number(value, digits))
 
 
 def _cell_tables(study: Study) -> Iterator[PageElement]:
@@ -318,7 +315,7 @@ def _run_table(study: Study) -> TableElement:
             _cell_and_folder(cell.name, names_of(study)),
             str(run.seed),
             status_text(run.status, run.error),
-            NOT_MEASURED if run.head is None else "-".join(map(str, run.head)),
+            NOT_MEASURED if run.head is None else ".".join(map(str, run.head)),
             NOT_MEASURED if run.seconds is None else format_number(run.seconds, 0),
             " ".join(cell.overrides) or NOT_MEASURED,
         ]

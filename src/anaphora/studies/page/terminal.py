@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from anaphora.analysis.scores.statistics import Spread
-from anaphora.report.numbers import NOT_MEASURED, with_minus
+from anaphora.report.numbers import NOT_MEASURED
 from anaphora.report.wording import label, phrase
 from anaphora.studies.page.words import (
     condition_text,
     items_label,
-    judged_digits,
+    judged_value,
     measure_label,
     measure_text,
     own_words,
@@ -20,7 +19,7 @@ from anaphora.studies.page.words import (
     table_title,
     value_in,
 )
-from anaphora.studies.schema import RuleOutcome, Study
+from anaphora.studies.schema import Study
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -40,21 +39,15 @@ def terminal_report(study: Study) -> Iterator[Table | str]:
                 state = status_text(run.status, run.error)
                 yield phrase("study_terminal", "run", cell=cell.name, seed=run.seed, state=state)
     for row in study.verdict.rules:
-        values = [value_in(language, _judged_value(row, spread)) for language, spread in row.spreads.items()]
+        values = [value_in(language, judged_value(row, spread)) for language, spread in row.spreads.items()]
         yield phrase(
             "study_terminal",
             {True: "holds", False: "fails", None: "not_checked"}[row.passed],
             statement=own_words(row.statement, row.statement_zh),
             measured=phrase("joined", "comma").join(values) or NOT_MEASURED,
-            needed=condition_text(row.needed),
+            needed=condition_text(row),
         )
     yield phrase("study_terminal", "verdict", verdict=label("study_counts", study.verdict.verdict))
-
-
-def _judged_value(row: RuleOutcome, spread: Spread | None) -> str:
-    if spread is None:
-        return NOT_MEASURED
-    return with_minus(f"{getattr(spread, row.seed_statistic):.{judged_digits(row, spread, 'g')}g}")
 
 
 def _terminal_table(study: Study, language: str) -> Table:

@@ -10,9 +10,10 @@ from collections.abc import Callable, Mapping
 from anaphora.analysis.scores.statistics import Spread
 from anaphora.base.messages.translation import in_language
 from anaphora.report.numbers import NOT_MEASURED, format_number, format_spread, with_minus
-from anaphora.report.wording import label, labels, language_name, phrase, spoken_language, translated
+from anaphora.report.wording import label, labels, language_name, phrase, spoken_language
 from anaphora.settings.commands.study import ALIGNMENT_MEASURES, BASE_CELL, is_share
 from anaphora.studies.schema import GroupSummary, RuleOutcome, Study
+from anaphora.studies.summary import rule_condition
 
 _GROUP_SECTIONS = ("study_groups", "kinds", "mention_types", "level_names")
 
@@ -118,28 +119,61 @@ def spread_text(spread: Spread | None, number_text: Callable[[float], str]) -> s
     return phrase("study", "spread", median=median, low=low, high=high)
 
 
-def judged_digits(row: RuleOutcome, spread: Spread, kind: str) -> int:
-    """With how many digits a rule's values are written: three, or more where three would be on another side of a bound.
+def rule_unit(row: RuleOutcome) -> str:
+    """What the values of a rule are: a "share", a "share difference", "points", or "number" for all else."""
+    if is_share(row.measure):
+        return "share difference" if row.baseline_cell or row.baseline_group else "share"
+    return "points" if row.measure.endswith("_points") else "number"
 
-    A value of 0.4686 that misses a bound of 0.469 is not written as 0.469.
 
-    Args:
-        row: the rule.
-        spread: its values over seeds in one language.
-        kind: "f" for decimals, "g" for digits that count.
+def judged_value(row: RuleOutcome, spread: Spread | None) -> str:
+    """The value of a rule over seeds in one language that its bounds are held against, with its unit."""
+    if spread is None:
+        return NOT_MEASURED
+    return _with_unit(row, _judged_number(row, spread, getattr(spread, row.seed_statistic)))
+
+
+def judged_spread(row: RuleOutcome, spread: Spread | None) -> str:
+    """The values of a rule over seeds in one language: the median with its unit, the lowest and the highest."""
+    if spread is None:
+        return NOT_MEASURED
+    median, low, high = (_judged_number(row, spread, value) for value in (spread.median, spread.lowest, spread.highest))
+    return phrase("study", "spread", median=_with_unit(row, median), low=low, high=high)
+
+
+def condition_text(row: RuleOutcome) -> str:
+    """What a condition needs, in the language and the units of the page."""
+    return rule_condition(row, None, lambda bound: _with_unit(row, with_minus(f"{_scaled(row, bound):g}")))
+
+
+_UNITS = {"share": "share", "share difference": "points", "points": "points"}
+"""The unit in which the page writes the values of `rule_unit`; other numbers have none."""
+
+
+def _with_unit(row: RuleOutcome, number: str) -> str:
+    unit = _UNITS.get(rule_unit(row))
+    return phrase("units", unit, value=number) if unit else number
+
+
+def _scaled(row: RuleOutcome, value: float) -> float:
+    """A share as a percentage; values are stored with six decimals."""
+    return round(100 * value if is_share(row.measure) else value, 6)
+
+
+def _judged_number(row: RuleOutcome, spread: Spread, value: float) -> str:
+    """A value with one decimal, of other numbers three; more where the judged one would be on another side of a bound.
+
+    A value of 46.86 % that misses a bound of 46.9 % is not written as 46.9 %.
     """
-    value = getattr(spread, row.seed_statistic)
+    judged = _scaled(row, getattr(spread, row.seed_statistic))
 
     def sides(number: float) -> list[bool]:
-        least = [number >= row.at_least] if row.at_least is not None else []
-        return least + ([number <= row.at_most] if row.at_most is not None else [])
+        least = [number >= _scaled(row, row.at_least)] if row.at_least is not None else []
+        return least + ([number <= _scaled(row, row.at_most)] if row.at_most is not None else [])
 
-    return next((digits for digits in range(3, 17) if sides(float(f"{value:.{digits}{kind}}")) == sides(value)), 17)
-
-
-def condition_text(needed: str) -> str:
-    """What a condition needs, as `summary.rule_condition` stores it, in the language of the page."""
-    return translated("study_conditions", needed)
+    fewest = 3 if rule_unit(row) == "number" else 1
+    digits = next((digits for digits in range(fewest, 6) if sides(float(f"{judged:.{digits}f}")) == sides(judged)), 6)
+    return format_number(_scaled(row, value), digits)
 
 
 def status_text(status: str, error: str = "") -> str:

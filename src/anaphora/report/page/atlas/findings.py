@@ -6,12 +6,13 @@ from collections.abc import Iterator, Sequence
 
 from anaphora.analysis.evidence.schema.evidence import VERDICT_SCOPE, in_group
 from anaphora.analysis.evidence.schema.scores import Cell
+from anaphora.analysis.evidence.schema.typed_json import Interval
 from anaphora.analysis.scores.cells import ALL
 from anaphora.report.antecedents import RULES
-from anaphora.report.numbers import format_count, format_number, format_percent
-from anaphora.report.page.atlas.entry import AtlasEntry, numbered_head, row_of
+from anaphora.report.numbers import format_count, format_number, format_percent, format_points
+from anaphora.report.page.atlas.entry import AtlasEntry, row_of
 from anaphora.report.page.atlas.tasks import RULE_POLICIES, mention_type
-from anaphora.report.wording import label, language_name, phrase
+from anaphora.report.wording import head_name, label, language_name, phrase
 
 
 def findings(entries: Sequence[AtlasEntry]) -> Iterator[str]:
@@ -40,7 +41,7 @@ def _head_findings(entries: Sequence[AtlasEntry], code: str) -> Iterator[str]:
         "atlas", "finding",
         **where,
         model=entry.model,
-        head=entry.head,
+        head=head_name(entry.evidence.head.layer, entry.evidence.head.head),
         share=format_percent(best),
         low=format_percent(low),
         high=format_percent(high),
@@ -53,15 +54,19 @@ def _head_findings(entries: Sequence[AtlasEntry], code: str) -> Iterator[str]:
         loss = None if cell is None else cell.knockout[VERDICT_SCOPE].edges.get("gold")
         if cell is None or loss is None or loss.drop is None or loss.interval is None:
             continue
+        points, ends = round(100 * loss.drop, 1), loss.interval
+        if points < 0:
+            ends = Interval(-ends.high, -ends.low)
         yield phrase(
-            "atlas", "finding_causal",
+            "atlas",
+            "finding_causal" if points > 0 else "finding_causal_more" if points else "finding_causal_same",
             **where,
             model=entry.model,
             task=format_percent(cell.task_accuracy),
             items=format_count(cell.items),
-            drop=format_percent(loss.drop),
-            low=format_percent(loss.interval[0]),
-            high=format_percent(loss.interval[1]),
+            drop=format_points(abs(points)),
+            low=format_percent(ends.low),
+            high=format_percent(ends.high),
             layer=entry.evidence.head.layer,
         )  # fmt: skip
 
@@ -116,13 +121,13 @@ def _antecedent_findings(entries: Sequence[AtlasEntry]) -> Iterator[str]:
         corpus=label("corpora", entry.corpus),
         form=label("mention_types", column),
         model=entry.model,
-        head=numbered_head(any_word["layer"], any_word["head"]),
+        head=head_name(any_word["layer"], any_word["head"]),
         share=format_percent(share),
         low=format_percent(any_word["low"]),
         high=format_percent(any_word["high"]),
         items=format_count(any_word["items"]),
         mentions=format_percent(mention["accuracy"]),
-        mentions_head=numbered_head(mention["layer"], mention["head"]),
+        mentions_head=head_name(mention["layer"], mention["head"]),
         nearest=format_percent(rules["nearest"]),
         rule=label("selectors", best.replace(" ", "_")),
         best=format_percent(rules[best]),
@@ -140,7 +145,7 @@ def _name_findings(entries: Sequence[AtlasEntry]) -> Iterator[str]:
     yield phrase(
         "atlas", "finding_names",
         corpus=label("corpora", entry.corpus),
-        head=entry.head,
+        head=head_name(entry.evidence.head.layer, entry.evidence.head.head),
         model=entry.model,
         f1=format_percent(row["f1"]),
         low=format_percent(row["low"]),

@@ -11,7 +11,7 @@ from anaphora.analysis.evidence.verdict import NONE_TRAINED
 from anaphora.analysis.scores.statistics import Spread
 from anaphora.report.figures import causal, measures
 from anaphora.report.groups import kind_groups
-from anaphora.report.numbers import NOT_MEASURED, format_count, format_percent, format_range, format_value
+from anaphora.report.numbers import NOT_MEASURED, format_count, format_number, format_percent, format_range
 from anaphora.report.page.elements import FigureElement, PageElement, Section, TableElement
 from anaphora.report.page.sections.cells import column_names, head_list
 from anaphora.report.wording import clauses, label, labels, phrase, translated
@@ -28,7 +28,7 @@ def knockout_section(cells: Groups[CausalCell]) -> Section:
             for scope in labels("scopes"):
                 summary += _knockout_summary(group.label, group.cell, scope)
                 rows += _knockout_rows(group.label, group.cell, scope)
-        columns = ["", *column_names("scope", "edge", "items", "task_lost", "mass_removed")]
+        columns = column_names("group", "scope", "edge", "items", "task_lost", "mass_removed")
         elements = [
             FigureElement(name="knockout", figure=figure, alt=clauses(summary)),
             TableElement(title=phrase("knockout", "table"), columns=columns, rows=rows, texts=3, folded=True),
@@ -114,7 +114,7 @@ def ablation_section(cells: Groups[CausalCell]) -> Section:
             for group in groups
             for step in group.cell.head_ablation.cumulative
         ]
-        columns = ["", *column_names("heads_ablated", "head", "lost", "random_median", "random_range")]
+        columns = column_names("group", "heads_ablated", "head", "lost", "random_median", "random_range")
         elements = [
             FigureElement(name="ablation", figure=figure, alt=clauses(summary)),
             TableElement(title=phrase("page", "numbers"), columns=columns, rows=rows, folded=True),
@@ -130,7 +130,7 @@ def ablation_section(cells: Groups[CausalCell]) -> Section:
         for step in group.cell.head_ablation.single
     ]
     if singles:
-        columns = ["", *column_names("head", "replaced_by", "task_lost")]
+        columns = column_names("group", "head", "replaced_by", "task_lost")
         title = phrase("ablation", "singles")
         elements.append(TableElement(title=title, columns=columns, rows=singles, texts=3, folded=True))
     return _section("ablation", "ablation", elements)
@@ -157,7 +157,7 @@ def patching_section(cells: Groups[CausalCell]) -> Section:
             ]
         )
         flipped_by = [phrase("columns", "flipped_by", heads=heads) for heads in labels("patched").values()]
-        columns = ["", *column_names("patched", "left_out"), *flipped_by]
+        columns = [*column_names("group", "patched", "left_out"), *flipped_by]
         elements = [
             FigureElement(name="pattern_patching", figure=figure, alt=summary),
             TableElement(title=phrase("page", "numbers"), columns=columns, rows=rows, folded=True),
@@ -171,14 +171,14 @@ def dose_response_section(cells: Groups[CausalCell]) -> Section:
     elements: list[PageElement] = []
     if figure:
         rows = [
-            [group.label, label("maps", name), format_value(correlation.rho, correlation.interval)]
+            [group.label, label("maps", name), format_number(correlation.rho, 2, correlation.interval)]
             for group in kind_groups(cells)
             for name, correlation in group.cell.dose_response.items()
         ]
         summary = clauses(
             [phrase("dose_response", "alt", group=group, map=name, rho=value) for group, name, value in rows]
         )
-        columns = ["", *column_names("map", "rho")]
+        columns = column_names("group", "map", "rho")
         elements = [
             FigureElement(name="dose_response", figure=figure, alt=summary),
             TableElement(title=phrase("page", "numbers"), columns=columns, rows=rows, texts=2, folded=True),
@@ -205,7 +205,7 @@ def controls_section(evidence: Evidence) -> Section:
             [phrase("joined", "of_group", group=name, text=observed or result) for name, result, _, observed in rows]
         )
         elements.append(FigureElement(name="controls", figure=figure, alt=summary))
-    columns = ["", *column_names("result", "expected", "observed")]
+    columns = column_names("control", "result", "expected", "observed")
     elements.append(TableElement(title=phrase("controls_section", "table"), columns=columns, rows=rows, texts=4))
     elements += _perturbation_tables(evidence.perturbations)
     return _section("controls", "controls_section", elements)
@@ -224,7 +224,7 @@ def _perturbation_tables(part: Mapping[str, Groups[PerturbedCell]] | None) -> li
         for name, languages in (part or {}).items()
         for group in kind_groups(languages)
     ]
-    columns = [*column_names("taken_away"), "", *column_names("task", "candidate", "chance")]
+    columns = column_names("taken_away", "group", "task", "candidate", "chance")
     title = phrase("controls_section", "perturbed")
     return [TableElement(title=title, columns=columns, rows=rows, texts=2)] if rows else []
 

@@ -17,7 +17,7 @@ from anaphora.report.page.elements import (
     ShadedWord,
 )
 from anaphora.report.page.packing import unpack_map
-from anaphora.report.wording import label, phrase
+from anaphora.report.wording import phrase, value_label
 
 _SORTS = {
     "right_pointing": (True, True),
@@ -73,7 +73,7 @@ def _shaded_sentence(sentence: SentenceEntry, head: Head, explored: bool) -> Sha
         paint = style.WEIGHTS(min(float(weight), 1.0))
         share = f"{weight:.2f}" if weight >= 0.015 else ""
         shaded.append(ShadedWord(word, to_hex(paint), style.text_colour_on(paint), roles.get(number, ""), share))
-    factors = " · ".join(label("factor_values", str(sentence[name])) for name in ("kind", "type") if sentence.get(name))
+    factors = " · ".join(value_label(str(sentence[name])) for name in ("kind", "type") if sentence.get(name))
     identity = sentence["id"] if explored else None
     return ShadedSentence(sentence["language"], identity, shaded, factors, _answer_text(sentence.get("answer")))
 

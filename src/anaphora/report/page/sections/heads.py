@@ -16,7 +16,7 @@ from anaphora.report.page.elements import (
     ReportRun,
     Section,
 )
-from anaphora.report.wording import group_label, head_name, label, language_name, phrase
+from anaphora.report.wording import group_label, head_name, heads_listed, label, language_name, phrase
 
 
 def heads_section(run: ReportRun) -> Section:
@@ -31,7 +31,7 @@ def heads_section(run: ReportRun) -> Section:
         values = np.asarray(scores, dtype=np.float64)
         name = language_name(language)
         title = pictures.heads_title(values, chance, threshold, language, evidence)
-        figure = heads.contoured_head_grid(values, chance, threshold, chosen, title)
+        figure = heads.contoured_head_grid(values, chance, threshold, chosen, title, evidence.head.chosen_on)
         share = format_percent(float(values[chosen]))
         if threshold is None:
             summary = phrase("heads", "alt", texts=name, share=share)
@@ -50,9 +50,9 @@ def heads_section(run: ReportRun) -> Section:
         elements.append(FigureElement(name=f"heads_{language}", figure=figure, alt=summary))
     if evidence.heads_on_development and evidence.protocol:
         p, alpha = evidence.heads_on_development.p, evidence.protocol.alpha
-        listed = [f"{layer}.{head}" for layer, row in enumerate(p) for head, value in enumerate(row) if value < alpha]
-        names, count = ", ".join(listed) or phrase("heads", "none"), sum(map(len, p))
-        elements.append(NoteElement(text=phrase("heads", "significant", alpha=alpha, count=count, heads=names)))
+        better = [(layer, head) for layer, row in enumerate(p) for head, value in enumerate(row) if value < alpha]
+        name, count = "significant" if better else "none_significant", sum(map(len, p))
+        elements.append(NoteElement(text=phrase("heads", name, alpha=alpha, count=count, heads=heads_listed(better))))
     explanation = "explanation" if evidence.is_of_held_out_items else "explanation_not_held_out"
     return Section(
         name="heads", title=phrase("heads", "title"), explanation=phrase("heads", explanation), elements=elements

@@ -8,7 +8,7 @@ from anaphora.analysis.evidence.schema.evidence import Evidence
 from anaphora.analysis.evidence.schema.several_runs import GroupSpread, RowDivergence
 from anaphora.report.groups import kind_groups
 from anaphora.report.headline import headline_sentence
-from anaphora.report.numbers import NOT_MEASURED, format_spread, format_value
+from anaphora.report.numbers import NOT_MEASURED, format_number, format_spread
 from anaphora.report.page.elements import PageElement, ReportRun, Section, TableElement
 from anaphora.report.page.sections.cells import column_names
 from anaphora.report.wording import group_label, head_name, label, labels, language_name, phrase
@@ -19,15 +19,16 @@ def comparison_section(
 ) -> Section:
     """Several runs: the verdict of each, median and spread of the measures, and how far their rows are apart."""
     elements: list[PageElement] = []
-    verdicts = [
-        {group.label: label("verdicts", group.cell.verdict) for group in kind_groups(run.evidence.verdict)}
-        for run in runs
-    ]
-    names = list(dict.fromkeys(name for by_group in verdicts for name in by_group))
-    if names:
-        rows = [[name, *(by_group.get(name, NOT_MEASURED) for by_group in verdicts)] for name in names]
-        columns = ["", *(run.name for run in runs)]
-        elements.append(TableElement(title=phrase("runs", "verdicts"), columns=columns, rows=rows, texts=len(runs) + 1))
+    for title, parts in (
+        ("verdicts", [run.evidence.verdict for run in runs]),
+        ("verdicts_at_head", [run.evidence.verdict_at_head for run in runs]),
+    ):
+        verdicts = [{group.label: label("verdicts", group.cell.verdict) for group in kind_groups(one)} for one in parts]
+        names = list(dict.fromkeys(name for by_group in verdicts for name in by_group))
+        if names:
+            rows = [[name, *(by_group.get(name, NOT_MEASURED) for by_group in verdicts)] for name in names]
+            columns = [*column_names("group"), *(run.name for run in runs)]
+            elements.append(TableElement(title=phrase("runs", title), columns=columns, rows=rows, texts=len(runs) + 1))
     if spreads:
         measures = labels("short_measures")
         rows = [
@@ -37,22 +38,29 @@ def comparison_section(
             ]
             for row in spreads
         ]
-        elements.append(TableElement(title=phrase("runs", "spread"), columns=["", *measures.values()], rows=rows))
+        elements.append(
+            TableElement(
+                title=phrase("runs", "spread"), columns=[*column_names("group"), *measures.values()], rows=rows
+            )
+        )
     if divergences:
         rows = [
             [
                 f"{row.run} – {row.other}",
                 language_name(row.language),
-                format_value(row.divergence, row.interval),
+                format_number(row.divergence, 2, row.interval),
             ]
             for row in divergences
         ]
-        columns = [*column_names("runs"), "", *column_names("bits")]
+        columns = column_names("runs", "language", "bits")
         elements.append(TableElement(title=phrase("runs", "divergence"), columns=columns, rows=rows, texts=2))
+    recipes = [run.recipe for run in runs]
+    is_one = recipes[0] is not None and all(recipe == recipes[0] for recipe in recipes)
+    difference = "same_settings" if is_one else "other_settings"
     return Section(
         name="runs",
         title=phrase("runs", "title", count=len(runs)),
-        explanation=phrase("runs", "explanation"),
+        explanation=phrase("runs", "explanation", difference=phrase("runs", difference)),
         elements=elements,
     )
 

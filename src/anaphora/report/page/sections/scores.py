@@ -15,11 +15,10 @@ from anaphora.report.numbers import (
     format_number,
     format_p_value,
     format_percent,
-    format_value,
 )
 from anaphora.report.page.elements import FigureElement, PageElement, Section, TableElement
 from anaphora.report.page.sections.cells import column_names
-from anaphora.report.wording import clauses, head_name, label, labels, language_name, phrase
+from anaphora.report.wording import clauses, head_name, label, labels, language_name, phrase, value_label
 
 _WORST_TEMPLATES = 5
 """Templates of each language that are listed."""
@@ -52,7 +51,7 @@ def scoreboard_section(evidence: Evidence) -> Section:
             ]
             for group in groups
         ]
-        columns = ["", *labels("score_columns").values()]
+        columns = [*column_names("group"), *labels("score_columns").values()]
         title = phrase("scoreboard", "table")
         elements.append(TableElement(title=title, columns=columns, rows=rows, folded=True))
     return Section(
@@ -104,12 +103,12 @@ def effects_section(part: Groups[Effects] | None) -> Section:
         rows = [
             [
                 group.label,
-                *(format_value(effect.value, effect.interval) for effect in _effects(group.cell)),
+                *(format_number(effect.value, 2, effect.interval) for effect in _effects(group.cell)),
                 format_count(group.cell.meaning.quads),
             ]
             for group in all_groups(part)
         ]
-        columns = ["", *names.values(), phrase("effects_section", "quads")]
+        columns = [*column_names("group"), *names.values(), phrase("effects_section", "quads")]
         elements = [
             FigureElement(name="effects", figure=figure, alt=clauses(summary)),
             TableElement(title=phrase("page", "numbers"), columns=columns, rows=rows, folded=True),
@@ -171,7 +170,7 @@ def maps_section(evidence: Evidence) -> Section:
         summary = clauses(
             [phrase("maps_section", "alt", map=name, group=group, candidate=value) for name, _, group, value, _ in rows]
         )
-        columns = [*column_names("map", "unit"), "", *column_names("candidate_accuracy", "mass")]
+        columns = column_names("map", "unit", "group", "candidate_accuracy", "mass")
         elements = [
             FigureElement(name="maps", figure=figure, alt=summary),
             TableElement(title=phrase("page", "numbers"), columns=columns, rows=rows, texts=3, folded=True),
@@ -198,7 +197,7 @@ def factors_section(evidence: Evidence) -> Section:
                     for factor, spoken, value, _, _, candidate, *_ in rows
                 ]
             )
-            columns = ["", "", "", *column_names("items", "task", "candidate", "mass", "chance")]
+            columns = column_names("factor", "language", "value", "items", "task", "candidate", "mass", "chance")
             elements += [
                 FigureElement(name=name, figure=figure, alt=summary),
                 TableElement(title=phrase("page", "numbers"), columns=columns, rows=rows, texts=3, folded=True),
@@ -218,7 +217,7 @@ def factors_section(evidence: Evidence) -> Section:
 def _stratum_rows(evidence: Evidence) -> Iterator[list[str]]:
     for language, cells in evidence.strata.items():
         for name, cell in cells.items():
-            where = [label("factors", "stratum"), language_name(language), label("factor_values", name)]
+            where = [label("factors", "stratum"), language_name(language), value_label(name)]
             yield [*where, *_accuracies(cell, cell.intervals.candidate_accuracy)]
 
 
@@ -226,7 +225,7 @@ def _factor_rows(evidence: Evidence) -> Iterator[list[str]]:
     for factor, languages in (evidence.factors or {}).items():
         for language, cells in languages.items():
             for cell in cells if factor != "template" else ():
-                where = [label("factors", factor), language_name(language), label("factor_values", cell.value)]
+                where = [label("factors", factor), language_name(language), value_label(cell.value)]
                 yield [*where, *_accuracies(cell, cell.interval)]
 
 

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from anaphora.analysis.evidence.schema.causal import CausalCell
 from anaphora.analysis.evidence.schema.evidence import VERDICT_SCOPE, Evidence, Verdict, in_group
 from anaphora.analysis.evidence.schema.scores import Cell, Groups
+from anaphora.analysis.evidence.verdict import UNITS
 from anaphora.report.groups import kind_groups
-from anaphora.report.numbers import NOT_MEASURED, format_percent, format_value
+from anaphora.report.numbers import NOT_MEASURED, format_in_unit, format_percent, format_points
 from anaphora.report.page.elements import GroupVerdict, NoteElement, PageElement, RuleResult, Section, VerdictElement
 from anaphora.report.wording import label, phrase, translated
 
@@ -70,7 +71,7 @@ def _group_verdicts(
                 RuleResult(
                     translated("verdict_rules", row.rule),
                     translated("verdict_questions", row.question),
-                    format_value(row.value, row.interval),
+                    format_in_unit(row.value, row.interval, UNITS[row.rule]),
                     translated("verdict_needed", row.needed),
                     row.passed,
                 )
@@ -100,6 +101,6 @@ def _head_numbers(cell: CausalCell | None) -> tuple[str, str]:
     if alone is None:
         return NOT_MEASURED, NOT_MEASURED
     return (
-        format_value(alone.antecedent_points, alone.antecedent_interval),
+        format_points(alone.antecedent_points, alone.antecedent_interval),
         format_percent(alone.patch_flips, alone.patch_interval),
     )
