@@ -152,7 +152,9 @@ def head_maps_image(record: AttentionRecord, maps: NDArray[np.float32], step: in
     over = max(_column_label_height(word) for word in row.words) + 6 if legible else 0
     side = count * cell
     title = _LINE_HEIGHT - 4
-    sheet = _ImageSheet(record.example, phrases["maps"], step, left + heads * (side + gap) - gap, phrases, phrases["scale"])
+    sheet = _ImageSheet(
+        record.example, phrases["maps"], step, left + heads * (side + gap) - gap, phrases, phrases["scale"]
+    )
     first = sheet.top
     sheet.grow(over + layers * (title + side + gap) - gap)
     left += _MARGIN
