@@ -384,6 +384,12 @@ def test_the_site_requests_nothing_from_another_host(site: Path) -> None:
         assert not re.findall(r"@import|url\([\"']?(?:https?:)?//[^)]*\)", text), path.name
 
 
+def test_the_search_box_has_its_index_and_its_worker_where_no_server_gives_them(site: Path) -> None:
+    assert (site / "search" / "search_index.js").read_text(encoding="utf-8").startswith("var __index = {")
+    pages = [Page(path) for path in site.rglob("*.html") if path.name != "404.html"]
+    assert all(any(url.endswith("javascripts/iframe-worker.js") for url in page.requests) for page in pages)
+
+
 def test_around_a_page_of_the_site_are_the_pages_in_its_language_and_a_switch_to_the_same_page(site: Path) -> None:
     for name, other, own_title, other_title in (
         ("results/recipe.html", "recipe.zh.html", "Your own data", "自有数据"),

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from PIL import Image
+from PIL import Image, ImageColor
 
 from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.data.example import from_record
@@ -117,3 +117,15 @@ def test_captions_are_in_the_sentences_language() -> None:
         assert phrases.keys() == probe_pictures._PHRASES["en"].keys()
     assert fonts.is_chinese("".join(probe_pictures._PHRASES["zh"].values()))
     assert not fonts.is_chinese("".join(probe_pictures._PHRASES["en"].values()))
+
+
+@pytest.mark.parametrize("draw", ["rows", "maps"])
+def test_frames_of_other_candidates_are_dashed_and_those_of_the_antecedent_are_not(draw: str) -> None:
+    record, maps = sentence(*ENGLISH, 1, 1)
+    picture = pixels(pronoun_rows_image(record, 5) if draw == "rows" else head_maps_image(record, maps, 5))
+    for role, is_dashed in (("antecedent", False), ("distractor", True)):
+        colour = np.array(ImageColor.getrgb(probe_pictures._ROLE_COLOURS[role]))
+        lines = (picture == colour).all(axis=-1)[130:]  # below the sentence and the words
+        column = lines[:, np.flatnonzero(lines.sum(axis=0) > 8)[0]]
+        inside = column[np.flatnonzero(column)[0] : np.flatnonzero(column)[-1] + 1]
+        assert (not inside.all()) == is_dashed

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from anaphora.base.errors import UserError
 from anaphora.base.files import write_json
 from anaphora.report.figures import style
-from anaphora.report.wording import spoken_in
+from anaphora.report.wording import language_name, phrase, spoken_in
 from anaphora.studies.page.index import read_studies, verdict_figures, write_study_index
 from anaphora.studies.page.study import conclusions, draw_study_figures, figure_alt, write_study_page
 from anaphora.studies.page.terminal import terminal_report
@@ -128,24 +128,34 @@ def test_cells_that_do_not_solve_the_task_are_hatched_where_alignment_is_shown()
     assert nothing_is_cut(figure)
 
 
-@pytest.mark.parametrize(
-    ("spoken", "question", "break_at"),
-    [
-        ("en", "What makes a head attend to the antecedent " * 3 + "then?", " "),
-        ("zh", "没有任何损失作用于注意力时，是什么使一个头关注先行词" * 3 + "？", ""),
-    ],
-)
-def test_the_title_of_a_figure_is_the_question_on_as_many_lines_as_a_page_is_wide(
-    spoken: str, question: str, break_at: str
-) -> None:
-    result = study(question=question, question_zh=question)
+@pytest.mark.parametrize("spoken", ["en", "zh"])
+def test_the_title_of_a_figure_names_the_language_and_a_grey_note_says_what_is_drawn(spoken: str) -> None:
     with spoken_in(spoken):
+        result = study()
         figure = draw_study_figures(result)["cells_en"]
-    title = [text.get_text() for text in figure.axes[0].texts if float(text.get_fontsize()) > style.TEXT]
-    assert len(title) > 2 and question in break_at.join(title)
-    assert not any(line.startswith(tuple("，？；")) for line in title)
-    assert figure.get_figwidth() == pytest.approx(style.DOUBLE_COLUMN)
+        texts = {text.get_text(): text for text in figure.axes[0].texts}
+        assert [text for text, drawn in texts.items() if float(drawn.get_fontsize()) > style.TEXT] == [
+            language_name("en")
+        ]
+        note = phrase("study_figures", "cells_hatched", limit=f"{100 * result.solved:g}")
+        grey = [text for text, drawn in texts.items() if drawn.get_color() == style.MUTED]
+        lines = [line for line in grey if line in note]
+        assert (" " if spoken == "en" else "").join(lines) == note
+        assert all(texts[line].get_fontweight() == "normal" for line in lines)
+        assert phrase("study_figures", "solved", limit=f"{100 * result.solved:g}") in texts
+    assert figure.get_figwidth() == pytest.approx(style.DOUBLE_COLUMN, abs=0.8)
     assert nothing_is_cut(figure)
+
+
+def test_chance_is_a_tick_where_guessing_reaches_it_and_stands_in_the_key_where_it_was_measured() -> None:
+    chance_key = phrase("study_figures", "chance")
+    assert chance_key not in {text.get_text() for text in draw_study_figures(study())["cells_en"].axes[0].texts}
+    one = record("base", 0, 0.99, 0.9)
+    one.groups["en"]["set"]["chance"] = 0.5
+    figure = draw_study_figures(summarise(plan(seeds=[0]), cells()[:1], [one]))["cells_en"]
+    assert chance_key in {text.get_text() for text in figure.axes[0].texts}
+    ticks = [[line for line in axes.lines if list(line.get_xdata()) == [0.5, 0.5]] for axes in figure.axes[1:]]  # type: ignore[arg-type]
+    assert [len(lines) for lines in ticks] == [1, 1, 0]
 
 
 def test_a_measure_that_runs_along_an_axis_is_drawn_as_a_curve() -> None:
@@ -164,7 +174,7 @@ def test_a_measure_that_runs_along_an_axis_is_drawn_as_a_curve() -> None:
     assert list(line.get_ydata()) == pytest.approx([0.9, 0.84, 0.78])  # type: ignore[arg-type]
     assert figure.axes[1].get_xlabel() == "distance (words)"
     texts = [text.get_text() for text in figure.axes[0].texts]
-    assert texts[:2] == ["Does it?", "task accuracy, median and range over seeds"]
+    assert texts[:2] == ["Task accuracy by distance (words)", "Median and range over seeds."]
     assert nothing_is_cut(figure)
 
 

@@ -355,8 +355,8 @@ class _BlockSteps:
             ff_input_matrix = summed = self._add("first_norm", summed, norm, "=", self._tokens("N", half))
         inside = block.feed_forward.inside(ff_input)
         ff_output = block.feed_forward(ff_input)
-        sign = self.words("signs", "feed_forward")
-        parts = (ff_input_matrix, sign, "=", self._tokens("F", inside), sign, "=")
+        widen, narrow = (self.words("signs", name) for name in ("widen", "narrow"))
+        parts = (ff_input_matrix, widen, "=", self._tokens("F", inside), narrow, "=")
         ff_output_matrix = self._add(
             "feed_forward",
             *parts,

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from anaphora.base.files import write_text
-from anaphora.base.language import WIDE_CHARACTER
 from anaphora.explain.phrases import Phrases
 from anaphora.explain.walk import Matrix, Walkthrough
 from anaphora.report.page.offline import (
@@ -43,9 +42,7 @@ def write_walkthrough_page(path: Path, walk: Walkthrough, digits: int) -> None:
         script=read_asset("explain.js", _TEMPLATES),
         font_mark=font_placeholder(),
     )  # fmt: skip
-    # Latin letters are on every machine: a page without Chinese carries no font.
-    chinese = sorted(set(WIDE_CHARACTER.findall(html)))
-    write_text(path, with_fonts(html, chinese, (400, 700) if chinese else ()))
+    write_text(path, with_fonts(html, html, (400, 700)))
 
 
 def _script_matrix(part: Matrix, entry: dict[str, Any], digits: int) -> dict[str, Any]:

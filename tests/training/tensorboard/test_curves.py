@@ -302,14 +302,25 @@ def test_answers_stand_in_a_table_wrong_ones_first(examples: list[Any]) -> None:
     assert [row[2] for row in rows[2:]] == ["✗"] + ["✓"] * shown.MAX_TABLE_ROWS
     wrong = examples[english[3]]
     cells = [html.unescape(cell.strip()) for cell in rows[2].strip("|").split(" | ")]
-    assert cells[1].replace("**", "") == wrong.text
+    assert cells[1].replace("**", "").replace("<br>", "") == wrong.text
     assert cells[2:] == [
         wrong.words(wrong.antecedents[0]),
-        wrong.words(1 - wrong.antecedents[0]),
-        "0.75",
+        f"{wrong.words(1 - wrong.antecedents[0])}\u00a0(0.75)",
         wrong.words(0),
     ]
-    assert "第 1 层第 0 头权重最大的候选" in tables["answers/chinese"]
+    assert "第 1 层第 0 头" in tables["answers/chinese"].replace("\u00a0", " ")
+
+
+def test_a_long_text_is_broken_between_words_so_that_names_beside_it_stay_whole() -> None:
+    text = "Before Ada left, " * 9 + "she | met (Eve)."
+    start = text.index("she")
+    lines = shown._broken_markdown(text, (start, start + 3)).split("<br>")
+    assert all(len(html.unescape(line).replace("**", "").rstrip()) <= shown._LINE_WIDTH for line in lines)
+    assert html.unescape("".join(lines)) == text.replace("she", "**she**")
+    assert all(line.endswith(" ") for line in lines[:-1])
+    chinese = shown._broken_markdown("小明告诉小红，他走了。" * 8, (9, 10)).split("<br>")
+    assert all(not line.startswith(("，", "。")) for line in chinese)
+    assert "".join(chinese).count("**") == 2
 
 
 @pytest.mark.parametrize("labels", ["shuffled", "nearest"])
@@ -326,5 +337,5 @@ def test_where_labels_are_replaced_the_table_shows_those_by_which_an_answer_is_r
         _, _, columns, _, *rows = shown.prediction_tables(predictions, data, None)[f"answers/{language}"].split("\n")
         assert columns.split(" | ")[2] == heading
         for row in rows:
-            sign, _, label, answer, _ = row.strip("|").split(" | ")
-            assert (sign.strip(), label) == ("✓", answer)
+            sign, _, label, answer = row.strip("|").split(" | ")
+            assert (sign.strip(), f"{label}\u00a0(0.75)") == ("✓", answer.strip())

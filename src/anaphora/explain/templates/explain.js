@@ -17,7 +17,7 @@
   const width = (text, size, bold) => { measure.font = `${bold ? 700 : 400} ${size}px ${FONT}`; return measure.measureText(text).width; };
   // The name of a matrix as formulas write it: W_Q with its index below the line, K^T with its T above.
   function named(name, tag) {
-    const [base, kind, rest] = name.split(/([_^])/), made = element(tag, "", base);
+    const [base, kind, rest] = name.split(/([_^])/), made = element(tag, upright(name) ? "upright" : "", base);
     if (kind) made.append(element(kind === "_" ? "sub" : "sup", "", rest));
     return made;
   }
@@ -48,18 +48,29 @@
     return minus(text.replace(/^(-?)0\./, "$1."));
   };
   const valuesOf = (part) => part.sliced ? part.values[view.row] : part.values;
+  const largest = (part) => valuesOf(part).reduce((most, line) => line.reduce((size, value) => Math.max(size, Math.abs(value)), most), 0);
+  const isSigned = (part) => valuesOf(part).some((line) => line.some((value) => value < 0));
+  // The range of values that a matrix's colours span.
+  function rangeOf(part) {
+    const size = largest(part), text = tiny(size, 3) || size >= 1e6 ? size.toExponential(1).replace("e+", "e") : String(Number(size.toPrecision(3)));
+    return `${isSigned(part) ? `−${minus(text)}` : "0"} … ${minus(text)}`;
+  }
   const isMatrix = (part) => typeof part !== "string";
 
   // ---- where everything stands in a step: the same axis is equally long in all of its matrices
   const SIZES = [34, 30, 26, 22, 18, 15, 12, 9], THIN = [12, 9, 7, 6, 5, 4, 3, 2, 1.5, 1];
+  const BROKEN_SIZES = [18, 15, 12, 9, 7, 5], BROKEN_THIN = [3, 2, 1.5, 1, 0.75, 0.5];
+  const CAPTION = 42; // pixels: the name, and below it the range of the colours
   function plan(step) {
     const matrices = step.parts.filter(isMatrix);
     const room = Math.max(300, at("stage").clientWidth || 900);
     for (const part of matrices) part.places = placesOf(valuesOf(part), digits);
     const inside = (part) => Math.max(...valuesOf(part).flat().map((value) => width(written(value, part.places), 13)));
     let few = matrices.every((part) => part.columns.length <= 12 && part.rows.length <= 16);
-    const signs = step.parts.reduce((sum, part) => sum + (isMatrix(part) ? 14 : wordy(part) ? width(part, 14) + 36 : width(part, 19) + 13), 0);
-    const margin = matrices.map((part) => hasRowLabels(part) ? Math.min(120, Math.max(...part.rows.map((name) => width(name, few ? 13 : 12, true)))) + 10 : 5).map((length, place) => matrices[place].columns.length === 1 ? Math.max(length, 60) : length).reduce((sum, one) => sum + one, 0);
+    const beside = (part) => isMatrix(part) ? 14 : wordy(part) ? width(part, 14) + 36 : width(part, 19) + 13;
+    const signs = step.parts.reduce((sum, part) => sum + beside(part), 0);
+    const margins = matrices.map((part) => hasRowLabels(part) ? Math.min(120, Math.max(...part.rows.map((name) => width(name, few ? 13 : 12, true)))) + 10 : 5).map((length, place) => matrices[place].columns.length === 1 ? Math.max(length, width(rangeOf(matrices[place]), 13)) : length);
+    const margin = margins.reduce((sum, one) => sum + one, 0);
     let cell = few ? Math.max(46, Math.min(84, Math.max(...matrices.map(inside)) + 14)) : 0, numbers = few;
     if (few) {
       // Where whole numbers would break the line, shorter ones stand in narrower cells.
@@ -72,28 +83,40 @@
     };
     if (few) return { few, cell: () => cell, high: () => 30, numbers };
     const across = matrices.some((part) => part.axes[1] === "tokens");
-    let found = [18, 3]; // what fits in no single line is broken
+    let found = null;
     search: for (const unit of SIZES.filter((size) => across || size <= 22)) for (const thin of THIN) {
       const sizes = lengths(unit, thin);
       const wide = sizes.reduce((sum, [across]) => sum + across, 0);
       if (wide + margin + signs <= room && sizes.every(([, tall]) => tall <= 470)) { found = [unit, thin]; break search; }
     }
+    const isBroken = !found;
+    if (isBroken) {
+      // What fits in no single line is broken: each matrix, with the signs before it, has a line to itself.
+      const ahead = matrices.map((part) => { const end = step.parts.indexOf(part); let sum = beside(part); for (let place = end - 1; place >= 0 && !isMatrix(step.parts[place]); place--) sum += beside(step.parts[place]); return sum; });
+      found = [BROKEN_SIZES.at(-1), BROKEN_THIN.at(-1)];
+      search: for (const unit of BROKEN_SIZES) for (const thin of BROKEN_THIN) {
+        if (lengths(unit, thin).every(([across], place) => across + margins[place] + ahead[place] <= room)) { found = [unit, thin]; break search; }
+      }
+    }
     const [unit, thin] = found;
     const side = (axis) => axis === "tokens" ? unit : axis === "one" ? Math.max(14, unit > 26 ? unit : 14) : thin;
-    return { few, cell: (part) => side(part.axes[1]), high: (part) => side(part.axes[0]), numbers: false };
+    return { few, cell: (part) => side(part.axes[1]), high: (part) => side(part.axes[0]), numbers: false, isBroken };
   }
-  const wordy = (sign) => /^[a-z-]{3,}$|[\u4e00-\u9fff]/.test(sign);
+  const wordy = (sign) => /^[a-z, -]{3,}$|[\u4e00-\u9fff]/.test(sign);
   const upright = (name) => /^[\u2e80-\u9fff\uff00-\uffef]+$/.test(name);
   const plain = (labels) => labels.every((label, place) => label === String(place + 1));
   const hasRowLabels = (part) => part.labelled && part.rows.some((label) => label) && (part.axes[0] === "tokens" || !plain(part.rows));
   const hasColumnLabels = (part) => part.columns.some((label) => label) && (part.axes[1] === "tokens" || !plain(part.columns));
 
+  const ENDS = 29; // steps of the ramp from its middle to the largest number: its last ones are too dark to be told apart
   let drawn = [];
   function draw() {
     const step = steps[view.step], stage = at("stage");
     const matrices = step.parts.filter(isMatrix);
     matrices.forEach((part, place) => { part.labelled = !part.followed || place === 0 || place === matrices.length - 1 || matrices.length > 3 && part.axes[1] === "tokens" && step.parts.every(isMatrix); });
-    const layout = plan(step);
+    let layout = plan(step);
+    // A matrix on a line of its own has no neighbour to read its rows from.
+    if (layout.isBroken) { for (const part of matrices) part.labelled = true; layout = plan(step); }
     const label = layout.few ? 13 : 12;
     const heads = matrices.filter(hasColumnLabels).map((part) => {
       const longest = Math.max(...part.columns.map((name) => width(name, label, true)));
@@ -103,20 +126,27 @@
     });
     const top = Math.max(4, ...heads);
     const tokens = Math.max(30, ...matrices.filter((part) => part.followed).map((part) => layout.high(part) * part.rows.length));
+    const held = drawn.find((one) => one.canvas === document.activeElement), kept = held && drawn.indexOf(held), cursor = held?.cursor;
     drawn = [];
     const shown = step.parts.map((part) => {
       if (!isMatrix(part)) {
         const sign = element("span", wordy(part) ? "sign word" : "sign", part);
-        sign.style.marginTop = `${Math.round(24 + top + Math.min(tokens, 300) / 2 - 12)}px`;
+        sign.style.marginTop = `${Math.round(CAPTION + top + Math.min(tokens, 300) / 2 - 12)}px`;
         return sign;
       }
       const figure = element("figure"), caption = element("figcaption");
-      caption.append(named(part.matrix, "b"), element("small", "", `${part.rows.length} × ${part.columns.length}`));
+      caption.append(named(part.matrix, "b"), element("small", "", `${part.rows.length} × ${part.columns.length}`), element("small", "range", part.weights ? "" : rangeOf(part)));
       const canvas = element("canvas");
-      canvas.setAttribute("role", "img");
+      canvas.tabIndex = 0;
+      canvas.setAttribute("role", "application");
       canvas.setAttribute("aria-label", `${part.matrix}, ${part.rows.length} × ${part.columns.length}`);
+      canvas.setAttribute("aria-describedby", "said");
       figure.append(caption, canvas);
-      const one = { part, canvas, layout, top, label };
+      const one = { part, canvas, layout, top, label, cursor: null };
+      canvas.addEventListener("focus", () => mark(one, one.chosen ?? { row: part.followed ? view.row : 0, column: 0 }));
+      canvas.addEventListener("blur", () => { one.cursor = null; paint(one); say(null); });
+      canvas.addEventListener("keydown", (event) => move(one, event));
+      canvas.addEventListener("mousedown", (event) => { const { row, column, inside } = cellAt(one, event); if (inside) one.chosen = { row, column }; });
       canvas.addEventListener("click", (event) => choose(one, event));
       canvas.addEventListener("mousemove", (event) => point(one, event));
       canvas.addEventListener("mouseleave", () => say(null));
@@ -125,13 +155,14 @@
     });
     // A sign stays with what follows it.
     const groups = [];
-    let held = [];
+    let waiting = [];
     shown.forEach((one, place) => {
-      held.push(one);
-      if (isMatrix(step.parts[place])) { const group = element("div", "group"); group.append(...held); groups.push(group); held = []; }
+      waiting.push(one);
+      if (isMatrix(step.parts[place])) { const group = element("div", "group"); group.append(...waiting); groups.push(group); waiting = []; }
     });
     stage.replaceChildren(...groups);
     for (const one of drawn) paint(one);
+    if (held && drawn[kept]?.part === held.part) { drawn[kept].chosen = cursor; drawn[kept].canvas.focus({ preventScroll: true }); }
   }
   function paint(one) {
     const { part, canvas, layout, top, label } = one;
@@ -145,33 +176,27 @@
     Object.assign(one, { left, wide, high });
     const pen = canvas.getContext("2d");
     pen.scale(scale, scale);
-    let most = 0;
-    for (const line of values) for (const value of line) most = Math.max(most, Math.abs(value));
-    const colours = part.weights ? share : either;
+    const most = largest(part), colours = part.weights ? share : either;
     const gap = wide >= 12 && high >= 12 ? 1 : 0;
     for (let row = 0; row < rows; row++) {
-      const quiet = part.followed && rows > 1 && row !== view.row;
       for (let column = 0; column < columns; column++) {
         const value = values[row][column];
-        const level = part.weights ? 63 * Math.min(1, value) : 31.5 + 31.5 * (most ? value / most : 0) * 0.92;
+        const level = part.weights ? 63 * Math.min(1, value) : 31.5 + ENDS * (most ? value / most : 0);
         const step = Math.max(0, Math.min(63, Math.round(level)));
         const x = left + column * wide, y = top + row * high;
-        pen.globalAlpha = quiet ? 0.5 : 1;
         pen.fillStyle = colours.ramp[step];
         pen.fillRect(x, y, wide - gap, high - gap);
         if (gap) { pen.strokeStyle = "#e4e7ec"; pen.lineWidth = 1; pen.strokeRect(x + 0.5, y + 0.5, wide - 1, high - 1); }
         const text = layout.numbers ? written(value, part.places) : short(value, part.places);
         const size = layout.numbers ? 13 : Math.min(11.5, wide / 2.6);
         if (layout.numbers || (wide >= 26 && high >= 16)) {
-          pen.globalAlpha = 1;
-          pen.fillStyle = colours.light[step] && !quiet ? PAPER : INK;
+          pen.fillStyle = colours.light[step] ? PAPER : INK;
           pen.font = `400 ${size}px ${FONT}`;
           pen.textAlign = "center"; pen.textBaseline = "middle";
           pen.fillText(text, x + wide / 2, y + high / 2 + 0.5, wide - 3);
         }
       }
     }
-    pen.globalAlpha = 1;
     if (!gap) { pen.strokeStyle = "#c3c9d2"; pen.lineWidth = 1; pen.strokeRect(left - 0.5, top - 0.5, wide * columns + 1, high * rows + 1); }
     pen.textBaseline = "middle";
     if (hasRowLabels(part)) for (let row = 0; row < rows; row++) {
@@ -197,6 +222,13 @@
       pen.strokeStyle = HAND; pen.lineWidth = 2;
       pen.strokeRect(left - 0.5, top + view.row * high - 0.5, wide * columns + 1, high + 0.5);
     }
+    if (one.cursor) {
+      // Wide enough to be seen around a cell of one pixel.
+      for (const [colour, line] of [[PAPER, 4], [INK, 2]]) {
+        pen.strokeStyle = colour; pen.lineWidth = line;
+        pen.strokeRect(left + one.cursor.column * wide - 1, top + one.cursor.row * high - 1, wide + 2 - gap, high + 2 - gap);
+      }
+    }
   }
 
   // ---- what a cell says
@@ -210,6 +242,22 @@
     const { row, inside } = cellAt(one, event);
     if (one.part.followed && row >= 0 && row < one.part.rows.length) { view.row = row; show(); }
     if (inside) point(one, event);
+  }
+  function mark(one, cell) {
+    one.cursor = cell;
+    paint(one);
+    say({ part: one.part, ...cell });
+  }
+  function move(one, event) {
+    if (event.altKey || event.ctrlKey || event.metaKey) return;
+    const { row, column } = one.cursor, { rows, columns, followed } = one.part;
+    const to = { ArrowRight: [row, column + 1], ArrowLeft: [row, column - 1], ArrowDown: [row + 1, column], ArrowUp: [row - 1, column], Home: [row, 0], End: [row, columns.length - 1] }[event.key];
+    const inside = (place, labels) => Math.max(0, Math.min(labels.length - 1, place));
+    if (to) mark(one, { row: inside(to[0], rows), column: inside(to[1], columns) });
+    else if (event.key === "Enter" && followed) { view.row = row; show(); }
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
   }
   function point(one, event) {
     const { row, column, inside } = cellAt(one, event);
@@ -293,14 +341,18 @@
   function key(step) {
     const parts = step.parts.filter(isMatrix), box = at("key");
     box.replaceChildren();
-    const bar = (colours, low, high) => {
+    const bar = (ramp, low, high) => {
       const scale = element("span", "scale"), line = element("i");
-      line.style.background = `linear-gradient(90deg, ${colours.ramp.filter((_, place) => place % 9 === 0).join(",")})`;
+      line.style.background = `linear-gradient(90deg, ${ramp.join(",")})`;
       scale.append(low, line, high);
       box.append(scale);
     };
-    if (parts.some((part) => part.weights)) bar(share, `${words.share} 0`, "1");
-    if (parts.some((part) => !part.weights)) bar(either, words.negative, words.positive);
+    if (parts.some((part) => part.weights)) bar(share.ramp, `${words.share} 0`, "1");
+    const others = parts.filter((part) => !part.weights);
+    if (!others.length) return;
+    const middle = Math.round(31.5), signed = others.some(isSigned);
+    bar(either.ramp.slice(signed ? middle - ENDS : middle, middle + ENDS), signed ? words.negative : "0", words.positive);
+    box.append(element("span", "scaled", others.length > 1 ? words.scaled_each : words.scaled));
   }
   function slips(step) {
     at("slips").replaceChildren(...step.slips.map((slip) => {
@@ -329,13 +381,19 @@
   const go = (step) => { view.step = Math.max(0, Math.min(steps.length - 1, step)); show(); };
   const follow = (row) => { view.row = Math.max(0, Math.min(queries.length - 1, row)); show(); };
 
+  // On a narrow screen the list stands before the step and is opened by a touch.
+  const list = document.querySelector("nav details");
+  const narrow = matchMedia("(max-width: 68rem)");
+  const fold = () => { list.open = !narrow.matches; };
+  fold();
+  narrow.addEventListener("change", fold);
   steps.forEach((step, place) => {
     const item = element("li"), button = element("button");
     button.type = "button";
     button.append(element("span", step.slips.length ? "place slipped" : "place", String(place + 1)), element("span"));
     typeset(button.lastChild, step.title);
     if (step.slips.length) button.title = words.slip;
-    button.addEventListener("click", () => go(place));
+    button.addEventListener("click", () => { fold(); go(place); });
     item.append(button);
     at("steps").append(item);
   });
@@ -360,5 +418,5 @@
   view.row = whole("row", 0, queries.length) ?? view.row;
   show();
   addEventListener("resize", draw);
-  Promise.all([400, 700].map((weight) => document.fonts.load(`${weight} 13px "Anaphora Sans"`, "\u4e2d"))).then(draw, () => {});
+  Promise.all([400, 700].map((weight) => document.fonts.load(`${weight} 13px "Anaphora Sans"`, "A\u4e2d"))).then(draw, () => {});
 })();

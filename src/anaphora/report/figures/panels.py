@@ -101,8 +101,9 @@ def panel_figure(
     references: Sequence[float] = (),
     points: bool = False,
     key: _Legend = (),
+    note: str = "",
 ) -> Figure:
-    """Columns of axes that share their rows. A row is (name, whether it is a heading)."""
+    """Columns of axes that share their rows. A row is (name, whether it is a heading); the note is below the title."""
     if not rows or not panels:
         raise UserError("a figure of panels needs at least one row and one panel")
     texts = [drawable_text(name if heading else name.rpartition(_BELOW)[2]) for name, heading in rows]
@@ -113,7 +114,7 @@ def panel_figure(
     widest = max(text_width(drawable_text(panel), style.TEXT, bold=True) for panel in panels)
     each = max((style.DOUBLE_COLUMN - left - 0.2 - gap * (len(panels) - 1)) / len(panels), widest, 1.0)
     each = min(each, 3.2)
-    heading = Heading(title, None)
+    heading = Heading(title, None, note)
     width = max(left + each * len(panels) + gap * (len(panels) - 1) + 0.2, heading.width + 0.3)
     entries = {name: (name, colour, form) for name, colour, form in key}
     lines_of_names = legend_lines({name: name for name in entries}, _LEGEND_SIGN, width - 0.3)

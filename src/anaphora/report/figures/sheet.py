@@ -29,6 +29,8 @@ from anaphora.report.figures.style import figure_style
 from anaphora.report.wording import label
 
 MEASURE_MARKERS = ((style.INK, "o"), (style.ANTECEDENT, "D"), (style.DISTRACTOR, "s"))
+_NOTE_LINE = 0.17
+"""Inches from one line of a heading's note to the next."""
 _COLOUR_SCALE_LENGTH = 0.7
 """Length in inches of a lying colour scale."""
 ROLE_COLOURS = {
@@ -46,10 +48,11 @@ CandidateWords = Sequence[int | Sequence[int]]
 
 @dataclass(frozen=True)
 class Heading:
-    """A title, and under it the key to the roles that occur."""
+    """A title, under it a note in grey, of lines of its own, and the key to the roles that occur."""
 
     title: str
     roles: WordRoles | None
+    note: str = ""
 
     @property
     def names(self) -> list[str]:
@@ -60,12 +63,14 @@ class Heading:
         title = max(
             (text_width(line, style.TEXT + 1, bold=True) for line in drawable_text(self.title).split("\n")), default=0
         )
-        return max(title, sum(text_width(label("word_roles", name), style.SMALL) + 0.3 for name in self.names))
+        note = max((text_width(line, style.TEXT) for line in drawable_text(self.note).split("\n")), default=0)
+        return max(title, note, sum(text_width(label("word_roles", name), style.SMALL) + 0.3 for name in self.names))
 
     @property
     def height(self) -> float:
         lines = self.title.count("\n") + 1 if self.title else 0
-        return 0.1 + 0.19 * lines + (0.2 if self.names else 0.0) + 0.1
+        note_lines = self.note.count("\n") + 1 if self.note else 0
+        return 0.1 + 0.19 * lines + _NOTE_LINE * note_lines + (0.2 if self.names else 0.0) + 0.1
 
 
 class NotebookFigure(Figure):
@@ -100,6 +105,9 @@ class Sheet:
         for text in drawable_text(heading.title).split("\n") if heading.title else []:
             self.canvas.text(0.15, line - 0.125, text, fontsize=style.TEXT + 1, fontweight="bold")
             line -= 0.19
+        for text in drawable_text(heading.note).split("\n") if heading.note else []:
+            self.canvas.text(0.15, line - 0.115, text, fontsize=style.TEXT, color=style.MUTED)
+            line -= _NOTE_LINE
         left = 0.15
         for name in heading.names:
             draw_underline(self.canvas, left, left + 0.13, line - 0.1, name)

@@ -14,7 +14,6 @@ from anaphora.analysis.evidence.schema.typed_json import to_json
 from anaphora.analysis.scores.heads import Head
 from anaphora.base.errors import UserError
 from anaphora.base.files import write_text
-from anaphora.base.language import WIDE_CHARACTER
 from anaphora.report.page.elements import ReportRun, TableElement, figures_of
 from anaphora.report.page.explorer import completed_entry
 from anaphora.report.page.glossary import glossary
@@ -31,7 +30,7 @@ from anaphora.report.page.offline import (
 from anaphora.report.page.packing import compress_map, pack_map
 from anaphora.report.page.sections.all import run_sections
 from anaphora.report.page.sections.opening import comparison_section, run_facts, run_headline
-from anaphora.report.wording import labels, spoken_language
+from anaphora.report.wording import labels
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -141,10 +140,7 @@ def write_attention_page(
         script=read_asset("report.js"),
         font_mark=font_placeholder(),
     )  # fmt: skip
-    # Latin letters are on every machine: an English page of one English sentence carries no font.
-    chinese = sorted(set(WIDE_CHARACTER.findall(html)))
-    weights = (400, 700) if spoken_language() == "zh" else (400,)  # headings are bold
-    write_text(path, with_fonts(html, chinese, weights if chinese else ()))
+    write_text(path, with_fonts(html, html, (400, 700)))
 
 
 def _check_sentence(sentence: Mapping[str, Any]) -> None:

@@ -31,12 +31,13 @@ from anaphora.studies.page.words import (
     items_label,
     measure_label,
     names_of,
-    question_of,
 )
 from anaphora.studies.schema import CellSummary, GroupSummary, Study
 
 PANEL_MEASURES = ("task_accuracy", "candidate_accuracy", "antecedent_mass")
 """The panels of the figure of cells."""
+_CHANCE_MEASURES = frozenset({"task_accuracy", "candidate_accuracy"})
+"""Those of them that guessing reaches to the share that is chance."""
 _CUE_STYLES = {"set": (style.INK, "o"), "role": (style.ANTECEDENT, "D"), "all": (style.INK, "o")}
 _INTERVENTION_STYLES = (
     (style.ANTECEDENT, "D"),
@@ -96,16 +97,27 @@ def cells_figure(study: Study, language: str) -> Figure | None:
                 if spread:
                     mark = Mark(spread.median, (spread.lowest, spread.highest), *_CUE_STYLES[group])
                     marks.setdefault((name, measure_label(measure)), []).append(mark)
+            chance = summary.measures.get("chance")
+            if chance:
+                for measure in _CHANCE_MEASURES.intersection(summary.measures):
+                    tick = Mark(chance.median, None, _CUE_STYLES[group][0], "tick")
+                    marks.setdefault((name, measure_label(measure)), []).append(tick)
             if summary.is_solved is False:
                 unsolved.append((len(rows) - 1, index, len(row_groups)))
     measures = [measure for measure in PANEL_MEASURES if any(measure_label(measure) == panel for _, panel in marks)]
     if not measures:
         return None
-    values = {"spoken": language_name(language), "question": question_of(study), "limit": f"{100 * study.solved:g}"}
+    limit = f"{100 * study.solved:g}"
+    key = [(items_label(group), *_CUE_STYLES[group]) for group in drawn_groups]
+    if TASK_MEASURE in measures:
+        key.append((phrase("study_figures", "solved", limit=limit), style.MUTED, "dotted"))
+    if any(mark.form == "tick" for row_marks in marks.values() for mark in row_marks):
+        key.append((phrase("study_figures", "chance"), style.MUTED, "tick"))
     figure = panel_figure(
-        wrapped_title(phrase("study_figures", "cells_hatched" if unsolved else "cells", **values)),
+        phrase("study_figures", "cells", spoken=language_name(language)),
         rows, [measure_label(measure) for measure in measures], marks, phrase("study_figures", "shares"), (0.0, 1.0),
-        points=True, key=[(items_label(group), *_CUE_STYLES[group]) for group in drawn_groups],
+        points=True, key=key,
+        note=wrapped_title(phrase("study_figures", "cells_hatched" if unsolved else "cells_note", limit=limit)),
     )  # fmt: skip
     for axes, measure in zip(figure.axes[1:], measures, strict=True):
         if measure == TASK_MEASURE:
@@ -152,8 +164,9 @@ def interventions_figure(study: Study) -> Figure | None:
                         marks.setdefault((name, language_name(language)), []).append(mark)
     panels = list(dict.fromkeys(panel for _, panel in marks))
     return panel_figure(
-        wrapped_title(phrase("study_figures", "interventions", question=question_of(study))),
+        wrapped_title(phrase("study_figures", "interventions")),
         rows, panels, marks, phrase("study_figures", "accuracies"), (0.0, 1.0), points=True, key=list(forms.values()),
+        note=phrase("study_figures", "cells_note"),
     )  # fmt: skip
 
 
@@ -203,8 +216,8 @@ def series_figure(study: Study, axis: str, measure: str) -> Figure | None:
     }
     left, gap, tall, foot = 0.75, 0.35, 2.0, 0.55
     names = names_of(study)
-    title = phrase("study_figures", "series", question=question_of(study), measure=measure_label(measure))
-    heading = Heading(wrapped_title(title), None)
+    title = phrase("study_figures", "series", measure=measure_label(measure), axis=label("study_axes", axis))
+    heading = Heading(wrapped_title(title[:1].upper() + title[1:]), None, phrase("study_figures", "cells_note"))
     legend = {name: drawable_text(cell_label(name, names)) for name in drawn}
     keys = legend_lines(legend, 0.5, style.DOUBLE_COLUMN - 0.3)
     panel_width = min((style.DOUBLE_COLUMN - left - 0.2 - gap * (len(panels) - 1)) / len(panels), 3.4)

@@ -5,6 +5,7 @@ docs/tensorboard.md explains each tag.
 
 from __future__ import annotations
 
+import re
 import string
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from itertools import zip_longest
 import numpy as np
 from numpy.typing import NDArray
 
+from anaphora.base.language import WIDE_CHARACTER, WIDE_RANGES
 from anaphora.data.batches.encoded import EncodedSplit
 from anaphora.data.batches.texts import EncodedTexts
 from anaphora.data.example import Example
@@ -45,6 +47,10 @@ MAX_TABLE_ROWS = 6
 _MARKDOWN_ESCAPES = str.maketrans({mark: f"&#{ord(mark)};" for mark in string.punctuation} | {"\n": " ", "\r": " "})
 _MAX_TEXT_CHARACTERS = 300
 """Characters of a text in a table."""
+_LINE_WIDTH = 56
+"""Halves of a Chinese character in a line of a table's text: a longer line would squeeze the columns beside it, whose
+words TensorBoard then breaks anywhere."""
+_NO_BREAK_SPACE = "\u00a0"
 
 
 def tensorboard_tag(measure: str) -> str:
@@ -199,9 +205,10 @@ def prediction_tables(
         phrases = _PHRASES[language]
         shown = "label" if labelled or _labels_are_replaced(data) else "antecedent"
         item_columns = ("text" if labelled else "pronoun", shown)
-        columns = ["", *(phrases[column] for column in (*item_columns, "prediction", "probability"))]
+        names = [phrases[column] for column in (*item_columns, "prediction")]
         if table_head is not None:
-            columns.append(phrases["head choice"].format(layer=table_head[0], head=table_head[1]))
+            names.append(phrases["head choice"].format(layer=table_head[0], head=table_head[1]))
+        columns = ["", *(name.replace(" ", _NO_BREAK_SPACE) for name in names)]
         table_items = [*items[~right][:MAX_TABLE_ROWS], *items[right][:MAX_TABLE_ROWS]]
         line = (
             _label_row(predictions, data)
@@ -210,6 +217,8 @@ def prediction_tables(
         )
         rows = [["✓" if is_right[item] else "✗", *line(item)] for item in table_items]
         summary = phrases["summary"].format(right=int(right.sum()), count=len(items), most=MAX_TABLE_ROWS)
+        if table_head is not None:
+            summary += phrases["head summary"]
         table = [columns, ["---"] * len(columns), *rows]
         tables[f"answers/{name}"] = f"{summary}\n\n" + "\n".join(f"| {' | '.join(row)} |" for row in table)
     return tables
@@ -221,22 +230,23 @@ _PHRASES = {
         "pronoun": "text, the pronoun in bold",
         "antecedent": "antecedent",
         "label": "label",
-        "prediction": "answer",
-        "probability": "probability",
-        "head choice": "strongest candidate of layer {layer} head {head}",
+        "prediction": "answer (p)",
+        "head choice": "layer {layer} head {head}",
         "none": "(none of them)",
-        "summary": "{right} of {count} right. The first {most} wrong and the first {most} right answers:",
+        "summary": "{right} of {count} right. The first {most} wrong and the first {most} right answers, each with its "
+        "probability p.",
+        "head summary": " Last, the candidate to which the best head gives most weight.",
     },
     "zh": {
         "text": "文本",
         "pronoun": "文本，代词为粗体",
         "antecedent": "先行词",
         "label": "标签",
-        "prediction": "回答",
-        "probability": "概率",
-        "head choice": "第 {layer} 层第 {head} 头权重最大的候选",
+        "prediction": "回答（p）",
+        "head choice": "第 {layer} 层第 {head} 头",
         "none": "（都不是）",
-        "summary": "{count} 个中答对 {right} 个。前 {most} 个答错与前 {most} 个答对的：",
+        "summary": "{count} 个中答对 {right} 个。前 {most} 个答错与前 {most} 个答对的如下，p 为回答的概率。",
+        "head summary": "最后一列是最好的头权重最大的候选。",
     },
 }
 
@@ -257,19 +267,16 @@ def _candidate_row(
     def line(item: int) -> list[str]:
         example = data.examples[item]
         start, end = example.pronoun
-        before = escape_markdown(example.text[max(0, start - _MAX_TEXT_CHARACTERS) : start])
-        after = escape_markdown(example.text[end : end + _MAX_TEXT_CHARACTERS])
-        text = f"{before}**{escape_markdown(example.text[start:end])}**{after}"
-        if start > _MAX_TEXT_CHARACTERS:
-            text = f"… {text}"
-        if len(example.text) - end > _MAX_TEXT_CHARACTERS:
-            text = f"{text} …"
+        first, last = max(0, start - _MAX_TEXT_CHARACTERS), end + _MAX_TEXT_CHARACTERS
+        text = _broken_markdown(example.text[first:last], (start - first, end - first))
+        text = "… " * (first > 0) + text + " …" * (last < len(example.text))
         labels = np.flatnonzero(data.gold[item]).tolist() if replaced else example.antecedents
         row = [
             text,
             " / ".join(escape_markdown(example.words(number)) for number in labels) or phrases["none"],
-            _candidate_text(int(predictions.predicted[item]), example, phrases),
-            f"{predictions.probability[item]:.2f}",
+            _with_probability(
+                _candidate_text(int(predictions.predicted[item]), example, phrases), predictions.probability[item]
+            ),
         ]
         if head is not None:
             assert predictions.head_choices is not None
@@ -282,16 +289,41 @@ def _candidate_row(
 def _label_row(predictions: ValidationPredictions, data: EncodedTexts) -> Callable[[int], list[str]]:
     def line(item: int) -> list[str]:
         text = data.texts[item].text
-        shortened = escape_markdown(text[:_MAX_TEXT_CHARACTERS]) + " …" * (len(text) > _MAX_TEXT_CHARACTERS)
+        shortened = _broken_markdown(text[:_MAX_TEXT_CHARACTERS]) + " …" * (len(text) > _MAX_TEXT_CHARACTERS)
         gold = int(data.gold[item].argmax())
-        labels = (escape_markdown(data.labels[number]) for number in (gold, int(predictions.predicted[item])))
-        return [shortened, *labels, f"{predictions.probability[item]:.2f}"]
+        label, answer = (escape_markdown(data.labels[number]) for number in (gold, int(predictions.predicted[item])))
+        return [shortened, label, _with_probability(answer, predictions.probability[item])]
 
     return line
 
 
 def _candidate_text(candidate: int, example: Example, phrases: dict[str, str]) -> str:
     return escape_markdown(example.words(candidate)) if candidate >= 0 else phrases["none"]
+
+
+def _with_probability(answer: str, probability: np.float32) -> str:
+    return f"{answer}{_NO_BREAK_SPACE}({probability:.2f})"
+
+
+def _broken_markdown(text: str, bold: tuple[int, int] = (0, 0)) -> str:
+    """A text as Markdown in lines of at most `_LINE_WIDTH`, with a part of it in bold."""
+    lines, line, width = [], "", 0
+    start, end = bold
+    # A word stays whole, with the blank after it and the marks of the part in bold; a line
+    # may end after a Chinese character, but not before a mark.
+    units = re.finditer(rf"[{WIDE_RANGES}][，。、；：！？）”》]*|[^\s{WIDE_RANGES}]+\s*|\s+", text)
+    for unit in units:
+        marked = "".join(
+            "**" * (place == start < end) + escape_markdown(text[place]) + "**" * (place == end - 1 >= start)
+            for place in range(*unit.span())
+        )
+        own_width = len(unit[0].rstrip()) + len(WIDE_CHARACTER.findall(unit[0]))
+        if line and width + own_width > _LINE_WIDTH:
+            lines.append(line)
+            line, width = "", 0
+        line += marked
+        width += own_width + len(unit[0]) - len(unit[0].rstrip())
+    return "<br>".join([*lines, line])
 
 
 def escape_markdown(text: str) -> str:

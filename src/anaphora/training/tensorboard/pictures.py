@@ -40,7 +40,9 @@ _MIN_LABELLED_CELL = 12
 """The smallest cell beside which its word is written."""
 _COLOUR_SCALE_WIDTH = 240
 """Pixels of the scale of colours."""
-_TICKS = (0.0, 0.01, 0.05, 0.2, 0.5, 1.0)
+_TICKS = (0.0, 0.05, 0.2, 0.5, 1.0)
+_DASH, _DASH_PERIOD = 5, 8
+"""Pixels of a dash, and from one dash to the next."""
 _PHRASES = {
     "en": {
         "rows": "What the pronoun attends to, in every head",
@@ -52,7 +54,8 @@ _PHRASES = {
         "antecedent": "antecedent",
         "distractor": "other candidate",
         "step": "step {step}",
-        "scale": "weight; the colour follows its square root",
+        "scale": "weight in %; the colour follows its square root",
+        "blank": "weight in %, blank below 0.5; the colour follows its square root",
     },
     "zh": {
         "rows": "各注意力头中代词关注的位置",
@@ -64,7 +67,8 @@ _PHRASES = {
         "antecedent": "先行词",
         "distractor": "其他候选",
         "step": "第 {step} 步",
-        "scale": "注意力权重，颜色按其平方根",
+        "scale": "注意力权重（%），颜色按其平方根",
+        "blank": "注意力权重（%），不足 0.5 的留空；颜色按其平方根",
     },
 }
 _ROLE_COLOURS = {"pronoun": style.PRONOUN, "antecedent": style.ANTECEDENT, "distractor": style.DISTRACTOR}
@@ -95,9 +99,8 @@ def pronoun_rows_image(record: AttentionRecord, step: int) -> PngImage:
     left = max(_text_width(label, _SMALL_TYPE_SIZE) for label in labels.values()) + 10
     head_room = max(_column_label_height(word) for word in row.words) + 6
     gap = 6
-    sheet = _ImageSheet(
-        record.example, phrases["in percent" if written else "rows"], step, left + count * wide, phrases
-    )
+    title, scale = (phrases[name] for name in (("in percent", "blank") if written else ("rows", "scale")))
+    sheet = _ImageSheet(record.example, title, step, left + count * wide, phrases, scale)
     top = sheet.top + head_room
     sheet.grow(head_room + layers * heads * high + (layers - 1) * gap)
     left += _MARGIN
@@ -121,7 +124,7 @@ def pronoun_rows_image(record: AttentionRecord, step: int) -> PngImage:
             below += high
         for index, role in roles.items():
             box = (left + index * wide - 1, begin - 1, left + (index + 1) * wide - 1, below - 1)
-            sheet.draw.rectangle(box, outline=_ROLE_COLOURS[role], width=2)
+            sheet.frame(box, role)
         below += gap
     return sheet.finished()
 
@@ -149,7 +152,9 @@ def head_maps_image(record: AttentionRecord, maps: NDArray[np.float32], step: in
     over = max(_column_label_height(word) for word in row.words) + 6 if legible else 0
     side = count * cell
     title = _LINE_HEIGHT - 4
-    sheet = _ImageSheet(record.example, phrases["maps"], step, left + heads * (side + gap) - gap, phrases)
+    sheet = _ImageSheet(
+        record.example, phrases["maps"], step, left + heads * (side + gap) - gap, phrases, phrases["scale"]
+    )
     first = sheet.top
     sheet.grow(over + layers * (title + side + gap) - gap)
     left += _MARGIN
@@ -172,22 +177,24 @@ def head_maps_image(record: AttentionRecord, maps: NDArray[np.float32], step: in
             sheet.draw.rectangle((begin - 1, top - 1, begin + side, top + side), outline=style.HAIRLINE)
             pronoun = next(index for index, role in roles.items() if role == "pronoun")
             across = (begin - 1, top + pronoun * cell - 1, begin + side, top + (pronoun + 1) * cell)
-            sheet.draw.rectangle(across, outline=style.PRONOUN, width=2)
+            sheet.frame(across, "pronoun")
             for index, role in roles.items():
                 if role != "pronoun":
                     box = (begin + index * cell - 1, across[1], begin + (index + 1) * cell, across[3])
-                    sheet.draw.rectangle(box, outline=_ROLE_COLOURS[role], width=2)
+                    sheet.frame(box, role)
     return sheet.finished()
 
 
 class _ImageSheet:
     """A white page with a heading, the sentence with its roles in colour, and at its foot the scale of colours."""
 
-    def __init__(self, example: Example, title: str, step: int, width: int, phrases: Mapping[str, str]) -> None:
-        self._example, self._title, self._phrases = example, title, phrases
+    def __init__(
+        self, example: Example, title: str, step: int, width: int, phrases: Mapping[str, str], scale: str
+    ) -> None:
+        self._example, self._title, self._phrases, self._scale_text = example, title, phrases, scale
         self._step = phrases["step"].format(step=f"{step:,}")
         heading = _text_width(title, _TYPE_SIZE, bold=True) + 24 + _text_width(self._step, _TYPE_SIZE)
-        self._width = max(width, heading, _COLOUR_SCALE_WIDTH + 18 + _text_width(phrases["scale"], _SMALL_TYPE_SIZE))
+        self._width = max(width, heading, _COLOUR_SCALE_WIDTH + 18 + _text_width(scale, _SMALL_TYPE_SIZE))
         self._lines = _sentence_lines(example, self._width)
         self.top = _MARGIN + _LINE_HEIGHT + len(self._lines) * _LINE_HEIGHT + _LINE_HEIGHT + 6
         self.image = Image.new("RGB", (1, 1))
@@ -205,30 +212,54 @@ class _ImageSheet:
             across = _MARGIN
             for text, role in line:
                 self.text((across, below), text, _TYPE_SIZE, _role_colour(role), bold=role is not None)
-                across += _text_width(text, _TYPE_SIZE, role is not None)
+                begin, across = across, across + _text_width(text, _TYPE_SIZE, role is not None)
+                if role in ("antecedent", "distractor"):
+                    self._line((begin, below + _TYPE_SIZE + 4), (across - 1, below + _TYPE_SIZE + 4), role)
             below += _LINE_HEIGHT
         across = _MARGIN
-        for role, colour in _ROLE_COLOURS.items():
-            self.draw.rectangle((across, below + 5, across + 9, below + 14), fill=colour)
-            self.text((across + 14, below + 2), self._phrases[role], _SMALL_TYPE_SIZE, style.MUTED)
-            across += 14 + _text_width(self._phrases[role], _SMALL_TYPE_SIZE) + 16
+        for role in _ROLE_COLOURS:
+            self.frame((across, below + 4, across + 20, below + 16), role)
+            self.text((across + 27, below + 2), self._phrases[role], _SMALL_TYPE_SIZE, style.MUTED)
+            across += 27 + _text_width(self._phrases[role], _SMALL_TYPE_SIZE) + 16
         self._scale(self.top + height + 14)
 
     def _scale(self, top: int) -> None:
-        """Colours from 0 to 1 by the square root, with a few weights under them."""
+        """Colours from 0 to 1 by the square root, with a few weights under them, in percent."""
         bar = Image.fromarray(_weight_colours(np.linspace(0, 1, _COLOUR_SCALE_WIDTH)[None] ** 2))
         self.image.paste(bar.resize((_COLOUR_SCALE_WIDTH, 10), Image.Resampling.NEAREST), (_MARGIN, top))
         for tick in _TICKS:
             at = _MARGIN + round(tick**0.5 * (_COLOUR_SCALE_WIDTH - 1))
             self.draw.line((at, top + 10, at, top + 13), fill=style.MUTED)
-            self.text((at, top + 15), f"{tick:g}", _SMALL_TYPE_SIZE - 1, style.MUTED, anchor="ma")
+            self.text((at, top + 15), f"{100 * tick:g}", _SMALL_TYPE_SIZE - 1, style.MUTED, anchor="ma")
         self.text(
             (_MARGIN + _COLOUR_SCALE_WIDTH + 18, top + 5),
-            self._phrases["scale"],
+            self._scale_text,
             _SMALL_TYPE_SIZE,
             style.MUTED,
             anchor="lm",
         )
+
+    def frame(self, box: tuple[int, int, int, int], role: str) -> None:
+        """A frame in the colour of a role: dashed around other candidates, so that it needs no colour to be told."""
+        left, top, right, bottom = box
+        for begin, end in (
+            ((left, top), (right, top)),
+            ((left, bottom - 1), (right, bottom - 1)),
+            ((left, top), (left, bottom)),
+            ((right - 1, top), (right - 1, bottom)),
+        ):
+            self._line(begin, end, role)
+
+    def _line(self, begin: tuple[int, int], end: tuple[int, int], role: str) -> None:
+        """A line across or down, two pixels wide, in the colour of a role, dashed for other candidates."""
+        (left, top), (right, bottom) = begin, end
+        length = max(right - left, bottom - top) + 1
+        dash, period = (_DASH, _DASH_PERIOD) if role == "distractor" else (length, length)
+        for start in range(0, length, period):
+            stop = min(start + dash, length) - 1
+            at = (start, 0, stop, 1) if right > left else (0, start, 1, stop)
+            box = (left + at[0], top + at[1], left + at[2], top + at[3])
+            self.draw.rectangle(box, fill=_ROLE_COLOURS[role])
 
     def text(
         self, at: tuple[int, int], text: str, size: int, colour: str, anchor: str = "la", bold: bool = False
