@@ -14,6 +14,7 @@ from pathlib import Path
 from matplotlib.patches import Rectangle
 
 import anaphora
+from anaphora.analysis.scores.heads import Head
 from anaphora.api import OpenRun
 from anaphora.report.figures import style
 from anaphora.report.figures.files import save_figure
@@ -42,12 +43,13 @@ class Quad:
 
 @dataclass(frozen=True, kw_only=True)
 class Words:
-    """What is written on the picture in one language; {pronoun} and {name} stand for the quad's own.
+    """What is written on the picture in one language; {pronoun} and {name} are the quad's own, {chosen} is the head.
 
     Attributes:
         heuristics: headings of "the first name", "the nearest name", "always the first of the quad's names".
         head: the heading of the head's column.
         score: how many of four, with {right}.
+        chosen: the head, with {layer} and {head}.
     """
 
     title: str
@@ -55,6 +57,7 @@ class Words:
     head: str
     score: str
     scale: str
+    chosen: str
 
 
 QUADS = {
@@ -80,14 +83,16 @@ WORDS = {
         heuristics=("first\nname", "nearest\nname", "always\n{name}"),
         head="the\nhead",
         score="{right} of 4",
-        scale="attention weight of {pronoun}; under a name, its number. Underlined: the antecedent",
+        scale="weight from {pronoun} (framed) in {chosen}; below a name, its number; underlined: the antecedent",
+        chosen="layer {layer}, head {head}",
     ),
     "zh": Words(
         title="{pronoun}关注哪些词：三种捷径四句各对两句，这个头四句全对",
         heuristics=("第一个\n名字", "最近的\n名字", "总选\n{name}"),
         head="这个\n头",
         score="{right}/4",
-        scale="{pronoun}的注意力权重，名字下面是数值；画线的是先行词",
+        scale="{chosen}里{pronoun}（加框）的注意力权重，名字下面是数值；画线的是先行词",
+        chosen="第 {layer} 层第 {head} 头",
     ),
 }
 
@@ -130,14 +135,15 @@ def sentences(run: OpenRun, quad: Quad) -> list[Sentence]:
 
 
 @figure_style()
-def draw(quad: Quad, lines: list[Sentence], language: str, stem: Path) -> list[Path]:
-    """Write the picture as PNG, with its words in a language."""
+def draw(quad: Quad, lines: list[Sentence], chosen: Head, language: str, stem: Path) -> list[Path]:
+    """Write the picture of the chosen head as PNG, with its words in a language."""
     words = WORDS[language]
     right = [sum(picked) for picked in zip(*(line.picks(quad.names[0]) for line in lines), strict=True)]
     if right != [2, 2, 2, 4]:
         raise SystemExit(f"the title says half for the heuristics and all for the head, but of 4 they pick {right}")
     pronoun = quad.pronoun_in[language]
-    title, scale = words.title.format(pronoun=pronoun), words.scale.format(pronoun=pronoun)
+    head = words.chosen.format(layer=chosen.layer, head=chosen.head)
+    title, scale = words.title.format(pronoun=pronoun), words.scale.format(pronoun=pronoun, chosen=head)
     headings = [heading.format(name=quad.names[0]) for heading in (*words.heuristics, words.head)]
 
     def box_width(line: Sentence, word: int) -> float:
@@ -214,9 +220,10 @@ def _draw_mark(sheet: Sheet, x: float, y: float, right: bool) -> None:
 
 if __name__ == "__main__":
     opened = anaphora.load(sys.argv[1])
+    assert opened.chosen_head is not None, "the run's heads were never measured"
     folder = Path(sys.argv[2] if len(sys.argv) > 2 else f"{sys.argv[1]}/figures")
     for own, of_quad in QUADS.items():
         read_sentences = sentences(opened, of_quad)
         for spoken in WORDS:
             ending = "" if spoken == "en" else f"_{spoken}"
-            draw(of_quad, read_sentences, spoken, folder / f"four_sentences_{own}{ending}")
+            draw(of_quad, read_sentences, opened.chosen_head, spoken, folder / f"four_sentences_{own}{ending}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import io
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -10,6 +12,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from fontTools.ttLib import TTFont
 from invented import cells, plan, record, records, rule
 from matplotlib.text import Text
 
@@ -224,16 +227,22 @@ def test_the_page_of_progress_is_in_the_language_of_the_interface(tmp_path: Path
     (jobs[1].directory / FAILURE_FILE).write_text('{"error": "split (test) holds no items"}')
     progress = StudyProgress(both, jobs, Query(("scores",), "test", None))
     progress.begin(jobs[0])
-    for write, results in (
-        (progress.write_page, False),
-        (partial(progress.write_last_page, stopped=False), True),
-        (partial(progress.write_last_page, stopped=True), False),
+    for write, results, stopped in (
+        (progress.write_page, False, False),
+        (partial(progress.write_last_page, stopped=False), True, False),
+        (partial(progress.write_last_page, stopped=True), False, True),
     ):
         write()
         page = (root / "progress.zh.html").read_text(encoding="utf-8")
         text = "".join(PageText(page, "zh").texts)
         assert english_words([text]) == set()
-        assert ("study.zh.html" in text) is results
+        assert bool(re.search(r"已进行 \d+ 秒", text)) is (not stopped)
+        assert ('<a href="study.zh.html">study.zh.html</a>' in page) is results
+        faces = re.findall(r"font/woff;base64,([^)]*)\)", page)
+        assert len(faces) == 2  # of both weights, with every letter of the page
+        letters = {character for character in text if character.isalnum()}
+        for face in faces:
+            assert set(map(ord, letters)) <= set(TTFont(io.BytesIO(base64.b64decode(face))).getBestCmap())
     assert "单头，种子 1：split（test）里没有样例" in text
     assert "one, seed 1: split (test) holds no items" in (root / "progress.html").read_text(encoding="utf-8")
     StudyProgress(replace(both, interface_language="zh"), jobs, Query(("scores",), "test", None))

@@ -146,7 +146,7 @@ def test_the_progress_of_a_study_is_reported_in_the_language_of_the_interface(
     assert begun == f"研究 {plan.name}：3 次运行，同时进行 {plan.side_by_side} 次"
     assert disk.startswith("磁盘      剩下的 3 次运行的权重约占 ") and page.startswith("进度      ")
     assert submitted == "提交了 3 个作业，先前的命令还有 0 个作业在运行"
-    assert re.fullmatch(r"1/3  base，种子 0：完成（.* s）；大约还需 .* s", finished)
+    assert re.fullmatch(r"1/3  base，种子 0：完成（.* 秒）；大约还需 .* 秒", finished)
     assert failed.startswith("2/3  base，种子 1：失败：job 7_1 (OUT_OF_MEMORY)")
 
 
@@ -241,7 +241,7 @@ def test_the_page_shows_what_runs_and_is_loaded_again_until_it_is_written_for_th
     progress.write_last_page(stopped=False)
     page = page_text(plan)
     assert "running for" not in page and "120 of 120" in page and 'http-equiv="refresh"' not in page
-    assert "Results are in study.html" in page
+    assert 'Results are in <a href="study.html">study.html</a>' in page
 
 
 def test_the_page_of_a_study_that_was_stopped_shows_no_run_at_work_and_promises_no_results(

@@ -40,6 +40,17 @@ def index_text(folder: Path) -> str:
     return (folder / "index.html").read_text(encoding="utf-8")
 
 
+def test_the_page_on_all_studies_leads_to_the_page_of_each_and_each_lists_its_sections(tmp_path: Path) -> None:
+    write_json(tmp_path / "two words" / "study.json", study().to_json())
+    assert "two%20words" not in index_text(tmp_path)  # it has no page yet
+    result = study()
+    write_study_page(tmp_path / "two words" / "study.html", result, draw_study_figures(result))
+    assert '<a href="two%20words/study.html">Does it?</a></h2>' in index_text(tmp_path)
+    page = (tmp_path / "two words" / "study.html").read_text(encoding="utf-8")
+    anchors = re.findall(r'<li><a href="#([^"]*)"', page)
+    assert len(anchors) > 3 and anchors == re.findall(r'<section id="([^"]*)"', page)
+
+
 def test_the_page_needs_nothing_and_answers_question_verdict_and_runs(tmp_path: Path) -> None:
     result = study(rules=[rule(measure="candidate_accuracy", at_least=0.9)])
     write_study_page(tmp_path / "study.html", result, draw_study_figures(result))

@@ -194,7 +194,9 @@ def test_every_study_composes_with_all_its_cells(path: Path, compose: Callable[.
     assert all(text and CHINESE_CHARACTER.search(text) for text in chinese)
     factors = {name for factor, changes in plan.factors.items() for name in (factor, *changes)}
     assert set(plan.names_zh) - {"base"} == factors | set(plan.pools)
-    assert set(plan.names) - {"base"} == {name for changes in plan.factors.values() for name in changes} | set(plan.pools)
+    assert set(plan.names) - {"base"} == {name for changes in plan.factors.values() for name in changes} | set(
+        plan.pools
+    )
 
 
 def test_more_settings_hold_for_every_cell(compose: Callable[..., Any]) -> None:

@@ -16,10 +16,12 @@ from anaphora.analysis.tasks.extraction import Extractor, Selection, select_item
 from anaphora.base.console import format_bytes, format_duration, say, working
 from anaphora.base.errors import UserError
 from anaphora.base.language import language_of
+from anaphora.base.messages.translation import interface_language
 from anaphora.commands.shared import check_place_of_other_data, held_output, sentence_of
 from anaphora.data.parquet import parquet_about, parquet_parts
 from anaphora.data.store import load as load_corpus
 from anaphora.data.text import Text
+from anaphora.report.numbers import duration_text
 from anaphora.report.terminal import print_phrase
 from anaphora.runs.digests import analysis_code_digest, model_digest
 from anaphora.runs.directory import Run, load
@@ -119,7 +121,7 @@ def _extract(run: Run, selection: Selection, path: Path, settings: Extraction, p
         **shape,
         path=path,
         size=format_bytes(path.stat().st_size),
-        duration=format_duration(progress.seconds()),
+        duration=duration_text(progress.seconds(), interface_language()),
         memory=memory,
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from anaphora.base.console import format_duration
 from anaphora.report.wording import phrase
 
 if TYPE_CHECKING:
@@ -76,6 +77,12 @@ def format_spread(spread: Spread | None) -> str:
     if spread is None:
         return NOT_MEASURED
     return f"{format_percent(spread.median)} ({format_range(spread.lowest, spread.highest)})"
+
+
+def duration_text(seconds: float, language: str | None = None) -> str:
+    """A length of time in seconds, minutes or hours."""
+    count, unit = format_duration(seconds).split(" ")
+    return phrase("durations", unit, language, count=count)
 
 
 def format_p_value(value: float | None) -> str:

@@ -24,7 +24,7 @@ from anaphora.studies.jobs.progress import StudyProgress
 from anaphora.studies.jobs.slurm import SubmititCluster, check_cluster, run_on_cluster
 from anaphora.studies.jobs.worker import train_and_measure
 from anaphora.studies.page.index import INDEX, read_studies, write_study_index
-from anaphora.studies.page.study import draw_study_figures, write_study_page
+from anaphora.studies.page.study import STUDY_PAGE, draw_study_figures, write_study_page
 from anaphora.studies.page.terminal import terminal_report
 from anaphora.studies.records import Query, read_record
 from anaphora.studies.schema import Study
@@ -74,7 +74,7 @@ def write_study(plan: StudyPlan, study: Study) -> None:
     write_json(root / "study.json", study.to_json())
     write_csv(root / "study.csv", table_rows(study))
     suffixes = page_suffixes(plan.interface_language)
-    pages, indexes = page_names("study", suffixes), page_names(INDEX, suffixes)
+    pages, indexes = page_names(STUDY_PAGE, suffixes), page_names(INDEX, suffixes)
     figures = root / "figures"
     drawn: list[Path] = []
     for language, suffix in suffixes.items():
@@ -86,7 +86,7 @@ def write_study(plan: StudyPlan, study: Study) -> None:
             write_study_index(root.parent, indexes)
         drawn = [figures / name for name in of_page]
     if len(pages) == 1:
-        remove_translation(root, "study", drawn)
+        remove_translation(root, STUDY_PAGE, drawn)
         remove_translation(root.parent, INDEX)
     with spoken_in(interface_language()):
         for line in terminal_report(study):

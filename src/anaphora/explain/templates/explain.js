@@ -143,7 +143,7 @@
       canvas.setAttribute("aria-describedby", "said");
       figure.append(caption, canvas);
       const one = { part, canvas, layout, top, label, cursor: null };
-      canvas.addEventListener("focus", () => mark(one, one.chosen ?? { row: part.followed ? view.row : 0, column: 0 }));
+      canvas.addEventListener("focus", () => mark(one, firstCell(one)));
       canvas.addEventListener("blur", () => { one.cursor = null; paint(one); say(null); });
       canvas.addEventListener("keydown", (event) => move(one, event));
       canvas.addEventListener("mousedown", (event) => { const { row, column, inside } = cellAt(one, event); if (inside) one.chosen = { row, column }; });
@@ -243,6 +243,7 @@
     if (one.part.followed && row >= 0 && row < one.part.rows.length) { view.row = row; show(); }
     if (inside) point(one, event);
   }
+  const firstCell = (one) => one.chosen ?? { row: one.part.followed ? view.row : 0, column: 0 };
   function mark(one, cell) {
     one.cursor = cell;
     paint(one);
@@ -250,7 +251,7 @@
   }
   function move(one, event) {
     if (event.altKey || event.ctrlKey || event.metaKey) return;
-    const { row, column } = one.cursor, { rows, columns, followed } = one.part;
+    const { row, column } = one.cursor ?? firstCell(one), { rows, columns, followed } = one.part;
     const to = { ArrowRight: [row, column + 1], ArrowLeft: [row, column - 1], ArrowDown: [row + 1, column], ArrowUp: [row - 1, column], Home: [row, 0], End: [row, columns.length - 1] }[event.key];
     const inside = (place, labels) => Math.max(0, Math.min(labels.length - 1, place));
     if (to) mark(one, { row: inside(to[0], rows), column: inside(to[1], columns) });

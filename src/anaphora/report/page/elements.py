@@ -165,13 +165,18 @@ PageElement = FigureElement | TableElement | VerdictElement | SentencesElement |
 
 @dataclass(frozen=True, kw_only=True)
 class Section:
-    """A question, one sentence that explains the answer's numbers, and the answer; no elements: not measured."""
+    """A question, one sentence that explains the answer's numbers, and the answer; no elements: not measured.
+
+    Attributes:
+        address: of a page that tells more, to which the title leads; empty for none.
+    """
 
     name: str
     title: str
     explanation: str
     elements: Sequence[PageElement]
     missing: str = field(default_factory=lambda: phrase("page", "missing"))
+    address: str = ""
 
 
 def figures_of(sections: Iterable[Section]) -> dict[str, Figure]:

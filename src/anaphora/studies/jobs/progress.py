@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
+import string
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from anaphora.base.console import format_bytes, format_duration
+from anaphora.base.console import format_bytes
 from anaphora.base.errors import UserError
 from anaphora.base.files import write_json, write_text
 from anaphora.base.messages.translation import in_language, interface_language
-from anaphora.report.numbers import NOT_MEASURED
+from anaphora.report.numbers import NOT_MEASURED, duration_text
 from anaphora.report.page.elements import NoteElement, Section, TableElement
-from anaphora.report.page.offline import font_placeholder, read_asset, template_environment
+from anaphora.report.page.offline import font_placeholder, read_asset, template_environment, trusted_markup, with_fonts
 from anaphora.report.page.translations import other_pages, page_names, page_suffixes, remove_translation
 from anaphora.report.terminal import print_phrase
 from anaphora.report.wording import phrase, spoken_in, spoken_language
@@ -23,6 +24,7 @@ from anaphora.settings.model.encoder import about_weights
 from anaphora.settings.run import Config
 from anaphora.settings.vocabulary import SubwordVocabulary
 from anaphora.studies.grid import Job
+from anaphora.studies.page.study import STUDY_PAGE
 from anaphora.studies.page.words import cell_label, own_names, own_words, status_text
 from anaphora.studies.records import FAILURE_FILE, Query, RunRecord, read_record
 from anaphora.training.loggers import checkpoint_step
@@ -60,6 +62,8 @@ class StudyProgress:
         self._from_start = {job.directory for job in to_train if not RunFiles(job.directory).config.exists()}
         self._running: dict[Path, float] = {}  # since when
         self._page_written = -math.inf
+        self._font_characters: set[str] = set()
+        self._faces = ""
         print_phrase("study", study=plan.name, runs=len(jobs), at_a_time=plan.side_by_side)
         if plan.train and query.of_runs:
             _print_disk_needed(to_train, plan.side_by_side)
@@ -133,26 +137,38 @@ class StudyProgress:
     def _write_page(self, end: str | None) -> None:
         for language, name in self._pages.items():
             with spoken_in(language):
-                write_text(self._folder / name, self._html(end))
+                html = self._html(end)
+                write_text(self._folder / name, self._with_chinese_font(html) if language == "zh" else html)
         self._page_written = time.perf_counter()
+
+    def _with_chinese_font(self, html: str) -> str:
+        """The page with its font, which is made again only for new characters: the page is written every few seconds.
+
+        Latin letters are on every machine, so that only a Chinese page needs a font.
+        """
+        placeholder = str(font_placeholder())
+        if not self._font_characters.issuperset(html):
+            self._font_characters |= {*html, *string.printable}
+            self._faces = with_fonts(placeholder, self._font_characters, (400, 700))
+        return html.replace(placeholder, self._faces, 1)
 
     def _html(self, end: str | None) -> str:
         language = spoken_language()
         left = self._seconds_left()
         failed = [job for job in self.jobs if self._record(job).status == "failed"]
         finished = sum(record.status == "finished" for record in self._records.values())
-        results = f"study{self._suffixes[language]}.html"
+        results = trusted_markup('<a href="{0}">{0}</a>').format(f"{STUDY_PAGE}{self._suffixes[language]}.html")
         return template_environment().get_template("single.html.j2").render(
             title=phrase("study_progress", "title", study=self.plan.name),
             translations=other_pages(self._pages, language),
             lead=own_words(self.plan.question, self.plan.question_zh),
-            openings=[phrase("study_progress", end, page=results)] if end else [],
+            openings=[trusted_markup(phrase("study_progress", end)).format(page=results)] if end else [],
             facts=[
                 (phrase("study_progress", "finished"),
                  phrase("study", "count_of", count=finished, all=len(self.jobs))),
                 (phrase("study_progress", "failed"), str(len(failed))),
                 (phrase("study_progress", "running"), str(len(self._running))),
-                (phrase("study_progress", "left"), NOT_MEASURED if left is None else format_duration(left)),
+                (phrase("study_progress", "left"), NOT_MEASURED if left is None else duration_text(left)),
                 (phrase("study_progress", "written"), time.strftime("%Y-%m-%d %H:%M:%S")),
             ],
             sections=[
@@ -173,7 +189,7 @@ class StudyProgress:
             pictures={},
             refresh=None if end else round(PAGE_SECONDS),
             style=read_asset("report.css"),
-            font_mark=font_placeholder(),  # stays empty: fonts are not worth their time on a page of minutes
+            font_mark=font_placeholder(),
         )  # fmt: skip
 
     def _print_end(self, job: Job, record: RunRecord, seconds: float, left: float | None) -> None:
@@ -184,12 +200,12 @@ class StudyProgress:
             "cell": job.cell,
             "seed": job.seed,
             "outcome": phrase("run_outcomes", record.status, spoken, error=in_language(record.error, spoken)),
-            "duration": format_duration(seconds),
+            "duration": duration_text(seconds, spoken),
         }
         if left is None:
             print_phrase("study_run", **values)
         else:
-            print_phrase("study_run_left", **values, left=format_duration(left))
+            print_phrase("study_run_left", **values, left=duration_text(left, spoken))
 
     def _read_record(self, job: Job) -> RunRecord:
         """A run's record; a damaged one counts as unfinished, for the run is measured again."""
@@ -228,7 +244,7 @@ class StudyProgress:
             state = status_text(status)
             running = self._running.get(job.directory)
             if running is not None:
-                duration = format_duration(time.perf_counter() - running)
+                duration = duration_text(time.perf_counter() - running)
                 state = phrase("study_progress", "running_for", duration=duration)
             done = steps if status == "finished" and running is None else self._steps_done(job)
             of_all = phrase("study_progress", "steps_of", done=f"{done:,}", steps=f"{steps:,}")

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from anaphora.base.files import write_text
 from anaphora.report.page.elements import FigureElement, PageElement, Section
@@ -19,7 +20,7 @@ from anaphora.studies.page.figures import (
     series_figure,
     series_of,
 )
-from anaphora.studies.page.study import answer_sentence, figure_alt, verdict_elements
+from anaphora.studies.page.study import STUDY_PAGE, answer_sentence, figure_alt, verdict_elements
 from anaphora.studies.page.words import axis_value, prediction_of, question_of
 from anaphora.studies.schema import Study, read_study
 
@@ -53,7 +54,10 @@ def write_study_index(folder: Path, names: Mapping[str, str]) -> None:
         names: what the page is called in each language that it is written in.
     """
     path = folder / names[spoken_language()]
-    studies = {_page_name(name): study for name, study in read_studies(folder).items()}
+    read = read_studies(folder)
+    studies = {_page_name(name): study for name, study in read.items()}
+    ending = names[spoken_language()].removeprefix(INDEX)
+    addresses = {_page_name(name): _address(folder, name, ending) for name in read}
     figures = {name: verdict_figures(study) for name, study in studies.items()}
     verdicts = [study.verdict.verdict for study in studies.values()]
     html = template_environment().get_template("single.html.j2").render(
@@ -65,7 +69,7 @@ def write_study_index(folder: Path, names: Mapping[str, str]) -> None:
             (phrase("study_index", "studies"), str(len(studies))),
             *((name, str(verdicts.count(verdict))) for verdict, name in labels("study_counts").items()),
         ],
-        sections=[_study_section(own, study, figures[own]) for own, study in studies.items()],
+        sections=[_study_section(own, study, figures[own], addresses[own]) for own, study in studies.items()],
         pictures={
             (0, f"{own}_{name}"): inline_svg(figure, f"{own}-{name}-")
             for own, of_study in figures.items()
@@ -99,7 +103,17 @@ def _page_name(folder: str) -> str:
     return re.sub(r"[^\w.-]", lambda other: f"_{ord(other[0]):x}_", folder)
 
 
-def _study_section(own: str, study: Study, figures: Mapping[str, Figure]) -> Section:
+def _address(folder: Path, name: str, ending: str) -> str:
+    """Where a study's own page is, seen from the page on all of them; empty where it has none.
+
+    A study that was run in one language has one page, whose name tells no language.
+    """
+    pages = (f"{STUDY_PAGE}{one}" for one in (ending, ".html"))
+    page = next((page for page in pages if (folder / name / page).is_file()), None)
+    return f"{quote(name)}/{page}" if page else ""
+
+
+def _study_section(own: str, study: Study, figures: Mapping[str, Figure], address: str) -> Section:
     runs = [run for cell in study.cells for run in cell.runs]
     finished = sum(run.status == "finished" for run in runs)
     pictures: list[PageElement] = [
@@ -120,4 +134,5 @@ def _study_section(own: str, study: Study, figures: Mapping[str, Figure]) -> Sec
         ),
         elements=[*verdict_elements(study), *pictures],
         missing=phrase("study", "nothing"),
+        address=address,
     )

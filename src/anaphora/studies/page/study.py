@@ -52,6 +52,8 @@ from anaphora.studies.schema import GroupSummary, RuleOutcome, Study
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+STUDY_PAGE = "study"
+"""What the name of a study's page begins with."""
 _SIGNS = {"holds": "yes", "not so": "no", "open": "open"}
 _ITEMS = ("set", "role", "all")
 """Groups whose interactions are shown."""

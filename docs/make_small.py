@@ -1,0 +1,56 @@
+"""Make pictures small enough for docs/images, in place: python docs/make_small.py PICTURE.png ...
+
+A picture becomes at most 1400 pixels wide and has 256 colours. The colours of scales, roles and grey type are among
+them as they are, so that no step of a scale changes its hue and no pale cell turns white; the rest are its own.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from anaphora.report.figures import style
+from anaphora.report.figures.sheet import ROLE_COLOURS
+
+_WIDTH = 1400
+_STEPS = 64
+"""Colours of each scale."""
+
+
+def shrink(path: Path) -> None:
+    """Write the picture anew."""
+    picture = Image.open(path).convert("RGBA")
+    white = Image.new("RGBA", picture.size, style.PAPER)
+    picture = Image.alpha_composite(white, picture).convert("RGB")
+    if picture.width > _WIDTH:
+        picture = picture.resize((_WIDTH, round(picture.height * _WIDTH / picture.width)), Image.Resampling.LANCZOS)
+    fixed = _colours_of_figures()
+    own = picture.quantize(256 - len(fixed), Image.Quantize.MAXCOVERAGE).convert("RGB")
+    colours = [*fixed, *(colour for _, colour in own.getcolors(256) or [])]
+    palette = Image.new("P", (1, 1))
+    palette.putpalette([part for colour in colours for part in colour])
+    picture.quantize(palette=palette, dither=Image.Dither.NONE).save(path, optimize=True)
+
+
+def _colours_of_figures() -> list[tuple[int, int, int]]:
+    """Scales from end to end, the colours of roles, and grey type on paper."""
+    steps = np.linspace(0, 1, _STEPS)
+    scales = [scale(step)[:3] for scale in (style.WEIGHTS, style.DIVERGING) for step in steps]
+    named = [_share(colour) for colour in (*ROLE_COLOURS.values(), style.INK, style.MUTED, style.PAPER)]
+    greys = [tuple(share * np.array(_share(style.INK)) + 1 - share) for share in np.linspace(0, 1, 12)]
+    listed = [tuple(round(255 * float(part)) for part in colour) for colour in (*scales, *named, *greys)]
+    return list(dict.fromkeys((red, green, blue) for red, green, blue in listed))
+
+
+def _share(colour: str) -> tuple[float, float, float]:
+    from matplotlib.colors import to_rgb
+
+    return to_rgb(colour)
+
+
+if __name__ == "__main__":
+    for name in sys.argv[1:]:
+        shrink(Path(name))
