@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from markupsafe import Markup
 
 from anaphora.analysis.evidence import examination, measurement
 from anaphora.analysis.evidence.measurement import RunEvidence, gather_evidence
@@ -425,7 +426,7 @@ def test_pages_in_both_languages_are_of_one_measurement_and_link_to_each_other(
 
     monkeypatch.setattr(report, "gather_evidence", gathered)
     monkeypatch.setattr(report, "save_figure", lambda figure, stem, formats: figures.append(stem))
-    monkeypatch.setattr(write, "inline_svg", lambda *_: "")  # drawing takes longest
+    monkeypatch.setattr(write, "inline_figure", lambda *_: write.InlineFigure("", Markup()))  # drawing takes longest
     asked = Report(run=str(own_report), items=8, untrained=1, sentences=4, interface_language="both")
     pages = report.report(asked)
     assert pages == [own_report / "report.html", own_report / "report.zh.html"]
@@ -443,7 +444,7 @@ def test_pages_in_both_languages_are_of_one_measurement_and_link_to_each_other(
 def test_tables_and_figures_of_an_earlier_report_that_the_new_one_lacks_are_removed(
     own_report: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(write, "inline_svg", lambda *_: "")
+    monkeypatch.setattr(write, "inline_figure", lambda *_: write.InlineFigure("", Markup()))
     drawn: set[str] = set()
     monkeypatch.setattr(report, "save_figure", lambda figure, stem, formats: drawn.add(stem.name))
     settings = Report(run=str(own_report), items=8, untrained=1, sentences=4, formats=["png"])
@@ -469,7 +470,7 @@ def test_tables_and_figures_of_an_earlier_report_that_the_new_one_lacks_are_remo
 def test_a_report_in_one_language_leaves_no_outdated_page_in_the_other(
     own_report: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(write, "inline_svg", lambda *_: "")
+    monkeypatch.setattr(write, "inline_figure", lambda *_: write.InlineFigure("", Markup()))
     monkeypatch.setattr(report, "save_figure", lambda figure, stem, formats: stem.with_name(f"{stem.name}.svg").touch())
     settings = Report(run=str(own_report), items=8, untrained=1, sentences=4, interface_language="both")
     _, chinese = report.report(settings)

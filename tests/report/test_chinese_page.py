@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from markupsafe import Markup
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
@@ -105,7 +106,8 @@ def spoken(
     whole = replace(evidence, controls=controls, levels={"zh": {"L1": level, "unseen_names": level}})
     whole = replace(whole, verdict=verdict(whole, 0.05), verdict_at_head=verdict_at_head(whole, 0.05))
     with pytest.MonkeyPatch.context() as patch, spoken_in("zh"):
-        patch.setattr(write, "inline_svg", lambda *_: "")  # the figures' texts are read from the figures
+        # The figures' texts are read from the figures.
+        patch.setattr(write, "inline_figure", lambda *_: write.InlineFigure("", Markup()))
         cell = QuadCell(
             words=SENTENCE,
             weights=np.linspace(0, 0.1, len(SENTENCE)),

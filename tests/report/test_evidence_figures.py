@@ -13,7 +13,7 @@ from anaphora.analysis.evidence.schema.causal import AlignedPatching, CausalCell
 from anaphora.analysis.evidence.schema.evidence import Evidence
 from anaphora.analysis.evidence.schema.scores import Effect, Effects, FactorValue
 from anaphora.analysis.evidence.schema.typed_json import Interval
-from anaphora.report.figures import causal, heads, measures
+from anaphora.report.figures import causal, heads, measures, panels
 from anaphora.report.figures.panels import Mark, panel_figure, row_below
 from anaphora.report.page.elements import FigureElement
 from anaphora.report.page.sections.causal import ablation_section
@@ -124,6 +124,17 @@ def test_an_edge_that_was_not_measured_is_a_dash_and_no_bar_of_length_0(evidence
     cells["en"]["set"] = replace(cell, knockout={**cell.knockout, "layer": layer})
     partial = causal.knockout_figure(cells)
     assert partial is not None and "–" in words_of(partial)
+    assert "not measured" in words_of(partial) - words_of(whole)
+
+
+def test_ticks_differ_in_pattern_and_a_loss_of_0_is_a_point() -> None:
+    forms = ("tick", "dotted tick", "dashed tick", "bar")
+    figure = panel_figure("", [("a", False)], [""], {("a", ""): [Mark(0.0, None, "black", form) for form in forms]},
+                          "", (0.0, 1.0))  # fmt: skip
+    lines = figure.axes[1].get_lines()
+    assert [line.is_dashed() for line in lines[:3]] == [False, True, True]
+    assert str(panels._tick_pattern(forms[1], "")) != str(panels._tick_pattern(forms[2], ""))
+    assert lines[3].get_marker() == "o"
 
 
 def test_every_scope_and_matched_edge_is_named(evidence: Evidence) -> None:

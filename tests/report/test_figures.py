@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.text import Text
+from matplotlib.text import Annotation, Text
 from numpy.typing import NDArray
 
 from anaphora.base.errors import UserError
-from anaphora.report.figures import bars, heads, maps, sheet
+from anaphora.report.figures import bars, heads, maps, sheet, style
 from anaphora.report.figures.bars import SharePoint
 from anaphora.report.figures.maps import QuadCell
 
@@ -214,6 +214,26 @@ def test_accuracies_run_to_a_hundred_per_cent(name: str) -> None:
     figure.draw_without_rendering()
     drawn = words_of(figure)
     assert {"0", "20", "40", "60", "80", "100", "accuracy (%)"} <= set(drawn)
+
+
+def test_the_best_other_head_is_named_where_its_line_ends_and_the_first_step_is_marked() -> None:
+    scores = np.full((3, 3, 1), 0.3)
+    scores[-1, :, 0] = 0.45, 0.9, 0.35
+    figure = heads.alignment_figure([500, 1000, 20000], scores, 0.5, (0, 0))
+    figure.draw_without_rendering()
+    axes = figure.axes[1]
+    heights = {text.get_text(): text.xy[1] for text in axes.texts if isinstance(text, Annotation)}
+    assert heights["layer 1 head 0"] == pytest.approx(0.9)
+    assert heights["other heads"] < 0.45
+    assert axes.get_xticks()[0] == 500
+
+
+def test_a_long_legend_goes_on_in_the_next_line() -> None:
+    baselines = {f"a rule with a name of its own, {number}": 0.5 for number in range(6)}
+    figure = bars.share_points_figure([SharePoint(label="all", value=0.9, baselines=baselines)])
+    assert figure.get_figwidth() <= style.DOUBLE_COLUMN
+    styles = [sheet.tick_style(rank)["linestyle"] for rank in range(4)]
+    assert len({str(one) for one in styles}) == 4
 
 
 def test_labels_of_equal_heights_are_moved_apart() -> None:

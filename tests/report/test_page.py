@@ -25,12 +25,14 @@ from anaphora.analysis.evidence.schema.scores import Level
 from anaphora.base.errors import UserError
 from anaphora.report.figures.fonts import is_chinese
 from anaphora.report.figures.maps import QuadCell
-from anaphora.report.page.elements import FigureElement, ReportRun, TableElement
+from anaphora.report.page.elements import FigureElement, ReportRun, ShadedSentence, ShadedWord, TableElement
 from anaphora.report.page.explorer import attention_entry
+from anaphora.report.page.offline import number_parts
 from anaphora.report.page.packing import pack_map, unpack_map
 from anaphora.report.page.sections.all import run_sections
 from anaphora.report.page.sections.opening import comparison_section, run_facts, run_headline
 from anaphora.report.page.write import write_attention_page, write_report
+from anaphora.report.wording import spoken_in
 
 HOSTILE = "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">'\"&\u2028</script>"
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
@@ -151,8 +153,10 @@ def test_text_from_data_is_text(page: Page) -> None:
 def test_the_explorers_data_are_read_back_as_they_were(page: Page, sentences: list[dict[str, Any]]) -> None:
     assert not re.search("[<>&\u2028\u2029]", page.scripts[0])
     stored = json.loads(page.scripts[0])
-    assert stored["sentences"][0]["words"][1] == HOSTILE
-    assert stored["sentences"][1:] == sentences[1:]
+    by_name = {one["id"]: one for one in stored["sentences"]}
+    assert by_name[HOSTILE]["words"][1] == HOSTILE
+    assert [by_name[one["id"]] for one in sentences[1:]] == sentences[1:]
+    assert len(by_name) == len(stored["sentences"]) == len(sentences)
     assert stored["head"] == {"layer": 2, "head": 2, "chosen_on": "dev"}
 
 
@@ -173,12 +177,46 @@ def test_every_chinese_character_has_a_glyph_inside_the_page(html: str) -> None:
 def test_every_figure_is_described_in_words_and_handed_back(
     page: Page, report: tuple[Path, dict[str, dict[str, Figure]]]
 ) -> None:
-    labels = [attributes["aria-label"] for tag, attributes in page.elements if tag == "figure"]
+    labels = [attributes["aria-label"] for _, attributes in page.elements if attributes.get("role") == "img"]
     figures = report[1][HOSTILE]
-    assert len(labels) == len(figures)
+    assert len(labels) == len(figures) == sum(tag == "figure" for tag, _ in page.elements)
     assert all(labels)
     assert {"scoreboard", "effects", "knockout", "ablation", "pattern_patching", "dose_response"} <= set(figures)
     assert {"quad_en_role", "alignment_through_training"} <= set(figures)
+
+
+def test_a_figures_title_is_text_of_the_page_that_wraps_and_stands_in_no_picture(html: str) -> None:
+    title = "What moves the pronoun’s attention between two candidates?"
+    assert f"<figcaption>{title}</figcaption>" in html
+    pictures = re.findall(r"<svg width.*?</svg>", html, re.DOTALL)
+    assert not [picture for picture in pictures if "What moves the pronoun" in picture]
+
+
+def test_no_line_ends_between_a_number_and_its_unit(page: Page) -> None:
+    assert re.search(r"\d\u00a0%", page.text)
+    assert not re.search(r"\d %", page.text)
+
+
+def test_an_interval_stands_below_its_number(html: str) -> None:
+    assert re.search(r'<td class="number">[\d.]+ <small>\[[\d.]+, [\d.]+\]</small></td>', html)
+    assert number_parts("52.0\nboosted trees") == ("52.0", "boosted trees")
+    assert number_parts("43.1 (40.0 to 45.0)") == ("43.1", "(40.0 to 45.0)")
+    assert number_parts("1,509") == ("1,509", "")
+    several = "English 0.5 (0.4 to 0.6); Chinese 0.7 (0.7 to 0.8)"
+    assert number_parts(several) == (several, "")
+
+
+def test_quotes_of_an_english_page_are_narrow_glyphs_of_its_own_font(html: str) -> None:
+    (data, *_) = re.findall(r"src:url\(data:font/woff;base64,([^)]*)\)", html)
+    font = TTFont(io.BytesIO(base64.b64decode(data)))
+    for sign in "’“”−":
+        assert font["hmtx"][font.getBestCmap()[ord(sign)]][0] < 0.6 * font["head"].unitsPerEm
+
+
+def test_no_line_begins_with_a_full_stop_or_ends_with_an_opening_quote() -> None:
+    words = [ShadedWord(text, "", "", "", "") for text in ("He", "said", "“", "go", "”", ".")]
+    groups = ShadedSentence("en", None, words, "", "").unbroken()
+    assert [[word.text for word in group] for group in groups] == [["He"], ["said"], ["“", "go", "”", "."]]
 
 
 def test_failed_rules_and_controls_that_have_not_run_are_printed(page: Page) -> None:
@@ -223,7 +261,8 @@ def test_compositions_have_a_section_with_every_shortcut_where_there_are_levels(
     (section,) = [each for each in run_sections(ReportRun(name="a", evidence=whole)) if each.name == "levels"]
     scores, shortcuts = (element for element in section.elements if isinstance(element, TableElement))
     assert scores.rows[0] == [
-        "English", "L1, one voice seen", "80", "90.0 [80.0, 95.0]", "85.0", "70.0", "60.0", "boosted trees 52.0", "45.0"
+        "English", "L1, one voice seen", "80",
+        "90.0 [80.0, 95.0]", "85.0", "70.0", "60.0", "52.0\nboosted trees", "45.0",
     ]  # fmt: skip
     assert [row[2:] for row in shortcuts.rows[:3]] == [
         ["table of wordings", "50.0"], ["boosted trees", "52.0"], ["model of the rule", "100.0"]
@@ -344,6 +383,18 @@ def test_each_of_several_runs_shows_its_own_weights_and_the_explorer_names_the_r
     assert re.findall(r'class="word antecedent"[^>]*title="[^"]*?(0\.\d\d)', html) == ["0.80", "0.40"]
     assert html.count('href="#view&amp;s=en-0"') == 1  # the explorer has the first run's maps alone
     assert "The maps and answers are those of first, the first run." in html
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_explorer_begins_with_a_sentence_of_the_pages_language(
+    tmp_path: Path, evidence: Evidence, sentences: list[dict[str, Any]], language: str
+) -> None:
+    bare = replace(evidence, **OPTIONAL)
+    with spoken_in(language):
+        write_report(tmp_path / "report.html", [ReportRun(name="a", evidence=bare, sentences=sentences)], "a")
+    stored = json.loads(Page((tmp_path / "report.html").read_text(encoding="utf-8")).scripts[0])["sentences"]
+    assert stored[0]["language"] == language
+    assert {one["id"] for one in stored} == {one["id"] for one in sentences}
 
 
 def test_two_runs_of_one_name_are_refused(tmp_path: Path, evidence: Evidence) -> None:

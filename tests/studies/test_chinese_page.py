@@ -60,7 +60,9 @@ class PageText(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         attributes = dict(attrs)
         if tag != "meta":
-            self.other.append(self.other[-1] or tag == "style" or attributes.get("lang") not in (None, self.language))
+            self.other.append(
+                self.other[-1] or tag in ("script", "style") or attributes.get("lang") not in (None, self.language)
+            )
         self.handle_data(f" {attributes.get('aria-label') or ''} ")
 
     def handle_endtag(self, tag: str) -> None:

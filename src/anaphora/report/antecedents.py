@@ -125,7 +125,8 @@ def antecedent_figure(metrics: Mapping[str, Any]) -> Figure:
                     measure=label("selectors", field),
                 )
             )
-    return share_points_figure(points, phrase("selection", "figure", run=metrics["run"]), phrase("selection", "axis"))
+    axis = phrase("selection", "axis", split=label("splits", metrics["split"]))
+    return share_points_figure(points, phrase("selection", "figure", run=metrics["run"]), axis)
 
 
 def _selector_name(name: str) -> str:

@@ -16,15 +16,15 @@ def level_columns() -> list[str]:
     return [phrase("levels", f"column_{name}") for name in names]
 
 
-def level_rows(evidence: Evidence) -> Iterator[list[str]]:
-    """A row for every language and level."""
+def level_rows(evidence: Evidence, shortcut: str = "{name} {accuracy}") -> Iterator[list[str]]:
+    """A row for every language and level; `shortcut` is how the best one is written."""
     for code, levels in (evidence.levels or {}).items():
         for name, level in levels.items():
-            cells = _cells(level)
+            cells = _cells(level, shortcut)
             yield [language_name(code), label("level_names", name), *cells]
 
 
-def _cells(level: Level) -> list[str]:
+def _cells(level: Level, shortcut: str) -> list[str]:
     best = level.best_shortcut
     # Compositions have shortcuts of their own; set cues, the baselines of every corpus.
     names = labels("baselines") | labels("shortcuts")
@@ -34,6 +34,8 @@ def _cells(level: Level) -> list[str]:
         format_percent(level.candidate_accuracy, level.intervals.candidate_accuracy),
         format_percent(level.octad_accuracy),
         format_percent(level.antecedent_mass),
-        "" if best is None else f"{names.get(best.name, best.name)} {format_percent(best.accuracy)}",
+        ""
+        if best is None
+        else shortcut.format(name=names.get(best.name, best.name), accuracy=format_percent(best.accuracy)),
         format_percent(level.random_init),
     ]

@@ -73,10 +73,13 @@ def format_range(low: float | None, high: float | None) -> str:
 
 
 def format_spread(spread: Spread | None) -> str:
-    """A median in percent with the lowest and highest."""
+    """A median in percent with the lowest and highest; alone where all are the same as it is written."""
     if spread is None:
         return NOT_MEASURED
-    return f"{format_percent(spread.median)} ({format_range(spread.lowest, spread.highest)})"
+    median = format_percent(spread.median)
+    if format_percent(spread.lowest) == format_percent(spread.highest):
+        return median
+    return f"{median} ({format_range(spread.lowest, spread.highest)})"
 
 
 def duration_text(seconds: float, language: str | None = None) -> str:

@@ -11,8 +11,19 @@ from matplotlib.figure import Figure
 from anaphora.base.errors import UserError
 from anaphora.report.figures import style
 from anaphora.report.figures.fonts import drawable_text
-from anaphora.report.figures.sheet import MEASURE_MARKERS, Heading, Sheet, text_width, tick_style, wrapped_title
+from anaphora.report.figures.sheet import (
+    MEASURE_MARKERS,
+    Heading,
+    Sheet,
+    legend_lines,
+    text_width,
+    tick_style,
+    wrapped_title,
+)
 from anaphora.report.figures.style import figure_style
+
+_LEGEND_SIGN, _LEGEND_LINE = 0.31, 0.2
+"""Inches that a sign of the legend takes with the gaps around it, and from one line of the legend to the next."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,10 +65,11 @@ def share_points_figure(rows: Sequence[SharePoint], title: str = "", label: str 
     lane = 0.15 * len(measures) + 0.13
 
     left = max(text_width(drawable_text(text), style.TEXT) for text in labels) + 0.3
-    keys = sum(text_width(drawable_text(name), style.SMALL) + 0.31 for name in (*measures, *baselines) if name)
-    across = max(style.DOUBLE_COLUMN * 0.8 - left, 2.6, keys)
+    across = max(style.DOUBLE_COLUMN * 0.8 - left, 2.6)
     heading = Heading(wrapped_title(title, left + across), None)
-    key = 0.26
+    named = {name: name for name in (*measures, *baselines) if name}
+    keys = legend_lines(named, _LEGEND_SIGN, across)
+    key = 0.06 + _LEGEND_LINE * len(keys)
     width = max(left + across + 0.3, heading.width + 0.3)
     sheet = Sheet(width, heading.height + key + lane * len(labels) + 0.55)
     sheet.heading(heading)
@@ -77,21 +89,25 @@ def share_points_figure(rows: Sequence[SharePoint], title: str = "", label: str 
         colour, shape = MEASURE_MARKERS[rank % len(MEASURE_MARKERS)]
         for name, value in row.baselines.items():
             axes.plot(
-                [value, value], [height - 0.076 / lane, height + 0.076 / lane], **tick_style(baselines.index(name))
-            )
+                [value, value], [height - 0.076 / lane, height + 0.076 / lane], clip_on=False,
+                **tick_style(baselines.index(name)),
+            )  # fmt: skip
         if row.low is not None and row.high is not None:
             axes.plot([row.low, row.high], [height, height], color=colour, linewidth=1.4, clip_on=False)
         axes.plot([row.value], [height], marker=shape, markersize=4.5, color=colour, markeredgecolor=style.PAPER,
                   markeredgewidth=0.6, clip_on=False, zorder=3)  # fmt: skip
 
-    place = left
     line = sheet.height - heading.height - 0.1
-    for rank, measure in enumerate(measures):
-        if measure:
-            colour, shape = MEASURE_MARKERS[rank % len(MEASURE_MARKERS)]
-            sheet.canvas.plot([place + 0.04], [line], marker=shape, markersize=4.5, color=colour, linestyle="none")
-            place = sheet.word(place + 0.13, line, measure, colour) + 0.18
-    for rank, name in enumerate(baselines):
-        sheet.canvas.plot([place + 0.04, place + 0.04], [line - 0.055, line + 0.055], **tick_style(rank))
-        place = sheet.word(place + 0.13, line, name, style.INK) + 0.18
+    for names in keys:
+        place = left
+        for name in names:
+            colour = style.INK
+            if name in measures:
+                colour, shape = MEASURE_MARKERS[measures.index(name) % len(MEASURE_MARKERS)]
+                sheet.canvas.plot([place + 0.04], [line], marker=shape, markersize=4.5, color=colour, linestyle="none")
+            else:
+                ends = [line - 0.055, line + 0.055]
+                sheet.canvas.plot([place + 0.04] * 2, ends, **tick_style(baselines.index(name)))
+            place = sheet.word(place + 0.13, line, name, colour) + 0.18
+        line -= _LEGEND_LINE
     return sheet.figure

@@ -49,6 +49,7 @@ def knockout_figure(cells: Groups[CausalCell]) -> Figure | None:
                     marks[name, title] = [Mark(0.0, None, style.MUTED, "not measured")]
     if not marks:
         return None
+    unmeasured = any(mark.form == "not measured" for row_marks in marks.values() for mark in row_marks)
     return panel_figure(
         phrase("figures", "knockout"),
         rows,
@@ -58,6 +59,7 @@ def knockout_figure(cells: Groups[CausalCell]) -> Figure | None:
         axis_limits(marks, -0.05, 0.3),
         references=(0.0,),
         points=True,
+        key=[(phrase("figures", "not_measured"), style.MUTED, "not measured")] if unmeasured else (),
     )
 
 

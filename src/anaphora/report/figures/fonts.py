@@ -149,8 +149,24 @@ def _open_font(file: Path) -> Any:
     return TTFont(io.BytesIO(file.read_bytes()), lazy=True, recalcTimestamp=False)
 
 
-def write_subset(source: Path, target: Path, characters: Iterable[str]) -> None:
-    """Write a TrueType font with the glyphs of `characters`, their cubic outlines made quadratic."""
+@lru_cache(maxsize=len(_FONT_FILES))
+def _narrow_glyphs(file: Path) -> dict[str, str]:
+    """Half-width and proportional glyphs by the full-width glyph that each stands in for, half-width ones first."""
+    table = _open_font(file)["GSUB"].table
+    replaced: dict[str, str] = {}
+    for tag in ("pwid", "hwid"):
+        for record in table.FeatureList.FeatureRecord:
+            for number in record.Feature.LookupListIndex if record.FeatureTag == tag else ():
+                for part in table.LookupList.Lookup[number].SubTable:
+                    replaced |= getattr(getattr(part, "ExtSubTable", part), "mapping", {})
+    return replaced
+
+
+def write_subset(source: Path, target: Path, characters: Iterable[str], narrow: Iterable[str] = ()) -> None:
+    """Write a TrueType font with the glyphs of `characters`, their cubic outlines made quadratic.
+
+    The signs in `narrow` get the font's half-width or proportional glyphs in place of those that fill a square.
+    """
     from fontTools.fontBuilder import FontBuilder
     from fontTools.pens.cu2quPen import Cu2QuPen
     from fontTools.pens.ttGlyphPen import TTGlyphPen
@@ -158,6 +174,8 @@ def write_subset(source: Path, target: Path, characters: Iterable[str]) -> None:
     font = _open_font(source)
     glyphs, names, advances = font.getGlyphSet(), font.getBestCmap(), font["hmtx"]
     codes = {ord(character): names[ord(character)] for character in characters if ord(character) in names}
+    narrower = _narrow_glyphs(source)
+    codes |= {ord(sign): narrower.get(codes[ord(sign)], codes[ord(sign)]) for sign in narrow if ord(sign) in codes}
     order = [".notdef", *dict.fromkeys(codes.values())]
 
     outlines = {}

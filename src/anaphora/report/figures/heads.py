@@ -241,14 +241,18 @@ def alignment_figure(
     heading = Heading(title, None)
     sheet.heading(heading)
     room = text_width(phrase("explorer", "layer_head", layer="00", head="00"), style.SMALL, bold=True) + 0.2
+    others = np.where(np.arange(layers * heads) == layer * heads + head, -np.inf, values[-1].ravel())
+    best = divmod(int(others.argmax()), heads)
     axes = sheet.axes(0.55, 0.5, sheet.width - 0.55 - room, sheet.height - 0.5 - heading.height)
     marker = "o" if len(steps) == 1 else ""
     faint = max(0.6 * min(1.0, (12 / (layers * heads)) ** 0.5), 0.15)
     for row in range(layers):
         for column in range(heads):
             if (row, column) != chosen:
-                axes.plot(steps, values[:, row, column], color=style.OTHER, linewidth=0.7, alpha=faint, marker=marker,
-                          markersize=3)  # fmt: skip
+                # The best other head is named, and its line is wide enough to show below another.
+                width, shade = (1.8, 1.0) if (row, column) == best else (0.7, faint)
+                axes.plot(steps, values[:, row, column], color=style.OTHER, linewidth=width, alpha=shade,
+                          marker=marker, markersize=3)  # fmt: skip
     axes.axhline(chance, color=style.INK, linewidth=0.8, linestyle=(0, (1, 2)), zorder=2.5)
     ends = [(chance, f"{phrase('measures', 'chance')} {format_short_percent(chance)}", style.INK, "normal")]
     if task is not None:
@@ -257,15 +261,18 @@ def alignment_figure(
     axes.plot(steps, values[:, layer, head], color=style.ANTECEDENT, linewidth=2.0, marker=marker, markersize=5)
     ends.append((float(values[-1, layer, head]), head_name(layer, head), style.ANTECEDENT, "bold"))
     if layers * heads > 1:
-        others = np.delete(values[-1].ravel(), layer * heads + head)
-        ends.append((float(np.median(others)), phrase("figures", "other_heads"), style.MUTED, "normal"))
+        ends.append((float(values[-1][best]), head_name(*best), style.MUTED, "normal"))
+    if layers * heads > 2:
+        rest = np.delete(values[-1].ravel(), [layer * heads + head, best[0] * heads + best[1]])
+        middle = rest[np.abs(rest - np.median(rest)).argmin()]  # where a line ends, and most are near
+        ends.append((float(middle), phrase("figures", "other_heads"), style.MUTED, "normal"))
 
     axes.set_ylim(min(0.0, float(values.min())), max(1.0, float(values.max())) * 1.02)
     axes.grid(axis="y")
-    axes.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
+    first, last = steps[0], steps[-1]
+    ticks = MaxNLocator(nbins=6, integer=True).tick_values(first, last)
+    axes.set_xticks([first, *(tick for tick in ticks if first + 0.1 * (last - first) <= tick <= last and tick > first)])
     axes.xaxis.set_major_formatter(lambda step, _: f"{step:,.0f}")
-    if len(steps) == 1:
-        axes.set_xticks(list(steps))
     axes.margins(x=0)
     axes.set_xlabel(phrase("figures", "step_axis"))
     axes.yaxis.set_major_formatter(lambda share, _: f"{100 * share:.0f}")

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
@@ -17,15 +18,17 @@ from anaphora.analysis.evidence.schema.scores import AccuracyCell, Cell
 from anaphora.base.errors import UserError
 from anaphora.report.figures import style
 from anaphora.report.figures.fonts import drawable_text
-from anaphora.report.figures.sheet import Heading, Sheet, legend_lines, text_width
+from anaphora.report.figures.sheet import Heading, Sheet, legend_lines, text_width, tick_style
+from anaphora.report.numbers import NOT_MEASURED, format_number
 from anaphora.report.wording import phrase
 
 
 @dataclass(frozen=True)
 class Mark:
-    """A number with the ends of its interval, drawn as a "bar", a "hollow bar", a "tick" or a matplotlib marker.
+    """A number with the ends of its interval: a "bar", "hollow bar", "tick" of any pattern, or a matplotlib marker.
 
-    One that is "not measured" is a dash, so that it is not taken for a bar of length 0.
+    Ticks are whole ("tick"), dotted or dashed ("dotted tick"), so that they differ in grey too. One that is "not
+    measured" is a dash, so that it is not taken for a bar of length 0.
     """
 
     value: float
@@ -54,6 +57,8 @@ _TALL_ROW = {3: 1.25, 4: 1.7}
 """How many times as tall rows are with three marks and with four or more."""
 _BELOW = "\x1f"
 """Between a heading and the text of a row in its name; the unit separator is no part of a text."""
+_TICKS = ("tick", "dotted tick", "dashed tick")
+"""Ticks in the order of `tick_style`."""
 _LEGEND_SIGN, _LEGEND_LINE = 0.46, 0.2
 """Inches that the widest sign of a legend takes with the gaps around it, and from one line of a legend to the next."""
 
@@ -77,7 +82,7 @@ def accuracy_marks(cell: Cell | AccuracyCell) -> list[Mark]:
         marks.append(Mark(cell.task_accuracy, None, style.INK, "o"))
     if cell.candidate_accuracy is not None:
         marks.append(Mark(cell.candidate_accuracy, ends, style.ANTECEDENT, "D"))
-    return marks if any(mark.form != "tick" for mark in marks) else []
+    return marks if _measured(marks) else []
 
 
 def row_below(heading: str, text: str) -> str:
@@ -145,7 +150,7 @@ def panel_figure(
         axes.grid(axis="x")
         axes.xaxis.set_major_locator(MaxNLocator(nbins=max(3, int(each / 0.4)), steps=[1, 2, 2.5, 5, 10]))
         if points:
-            axes.xaxis.set_major_formatter(lambda share, _: f"{100 * share:.0f}")
+            axes.xaxis.set_major_formatter(lambda share, _: format_number(100 * share, 0))
         sheet.canvas.text(left + column * (each + gap), base + tall + 0.06, drawable_text(panel), fontsize=style.TEXT,
                           fontweight="bold")  # fmt: skip
         for reference in references:
@@ -159,7 +164,7 @@ def panel_figure(
 
 def _measured(marks: Sequence[Mark]) -> list[Mark]:
     """The marks of a row that take a height of their own; ticks span the row."""
-    return [mark for mark in marks if mark.form != "tick"]
+    return [mark for mark in marks if mark.form not in _TICKS]
 
 
 def _draw_row(axes: Axes, marks: Sequence[Mark], height: float) -> None:
@@ -167,16 +172,20 @@ def _draw_row(axes: Axes, marks: Sequence[Mark], height: float) -> None:
     measured = _measured(marks)
     apart = min(0.38, 0.62 / max(1, len(measured) - 1))
     for mark in marks:
-        aside = 0.0 if mark.form == "tick" else apart * (measured.index(mark) - (len(measured) - 1) / 2)
+        aside = 0.0 if mark.form in _TICKS else apart * (measured.index(mark) - (len(measured) - 1) / 2)
         _draw_mark(axes, mark, height + aside)
 
 
 def _draw_mark(axes: Axes, mark: Mark, height: float) -> None:
-    if mark.form == "tick":
-        axes.plot([mark.value] * 2, [height - 0.34, height + 0.34], color=mark.colour, linewidth=1.4)
+    if mark.form in _TICKS:
+        # At the ends of the axis half of a tick would be cut off.
+        pattern = _tick_pattern(mark.form, mark.colour)
+        axes.plot([mark.value] * 2, [height - 0.34, height + 0.34], clip_on=False, **pattern)
         return
     if mark.form == "not measured":
-        axes.annotate("–", (mark.value, height), (3, 0), textcoords="offset points", va="center", color=mark.colour)
+        axes.annotate(
+            NOT_MEASURED, (mark.value, height), (3, 0), textcoords="offset points", va="center", color=mark.colour
+        )
         return
     if mark.form.endswith("bar"):
         hollow = mark.form == "hollow bar"
@@ -185,7 +194,10 @@ def _draw_mark(axes: Axes, mark: Mark, height: float) -> None:
             linewidth=0.9 if hollow else 0.0, zorder=2,
         )  # fmt: skip
         if mark.ends is not None:
-            axes.plot(mark.ends, [height, height], color=style.INK, linewidth=1.0, zorder=3)
+            _draw_ends_of_bar(axes, mark, 0.0 if hollow else mark.value, height)
+        # A loss of 0 is a bar that nobody sees.
+        axes.plot([mark.value], [height], marker="o", markersize=3.0, color=mark.colour, markeredgecolor=style.PAPER,
+                  markeredgewidth=0.5, clip_on=False, zorder=4)  # fmt: skip
         return
     if mark.ends is not None:
         axes.plot(mark.ends, [height, height], color=mark.colour, linewidth=1.4, clip_on=False, zorder=2)
@@ -193,6 +205,23 @@ def _draw_mark(axes: Axes, mark: Mark, height: float) -> None:
         [mark.value], [height], marker=mark.form, markersize=4.2, color=mark.colour, markeredgecolor=style.PAPER,
         markeredgewidth=0.6, clip_on=False, zorder=3,
     )  # fmt: skip
+
+
+def _tick_pattern(form: str, colour: str) -> dict[str, Any]:
+    return tick_style(_TICKS.index(form)) | {"color": colour, "linewidth": 1.4}
+
+
+def _draw_ends_of_bar(axes: Axes, bar: Mark, filled: float, height: float) -> None:
+    """The interval of a bar that is filled from 0 to `filled`, inside in the colour that is legible there."""
+    inside = sorted((0.0, filled))
+    low, high = bar.ends or (0.0, 0.0)
+    for start, end, colour in (
+        (low, min(high, inside[0]), style.INK),
+        (max(low, inside[0]), min(high, inside[1]), style.text_colour_on(to_rgb(bar.colour))),
+        (max(low, inside[1]), high, style.INK),
+    ):
+        if start < end:
+            axes.plot([start, end], [height, height], color=colour, linewidth=1.1, zorder=3)
 
 
 def curve_figure(
@@ -229,7 +258,7 @@ def curve_figure(
         axes.set(xlim=(0.6, most + 0.4), ylim=(low - room, high + room), xlabel=across_label)
         axes.grid(axis="y")
         axes.xaxis.set_major_locator(MaxNLocator(nbins=max(3, int(each / 0.22)), integer=True, min_n_ticks=1))
-        axes.yaxis.set_major_formatter(lambda share, _: f"{100 * share:.0f}")
+        axes.yaxis.set_major_formatter(lambda share, _: format_number(100 * share, 0))
         if column:
             axes.tick_params(axis="y", labelleft=False, length=0)
         else:
@@ -272,8 +301,10 @@ def _draw_legend(sheet: Sheet, middle: float, key: _Legend) -> None:
             patterns: dict[str, Any] = {"line": "-", "broken": (0, (5, 2)), "dotted": (0, (1, 2))}
             sheet.canvas.plot([left, left + 0.2], [middle] * 2, color=colour, linewidth=1.4, linestyle=patterns[form])
             left += 0.12
-        elif form == "tick":
-            sheet.canvas.plot([left + 0.05] * 2, [middle - 0.055, middle + 0.055], color=colour, linewidth=1.4)
+        elif form in _TICKS:
+            sheet.canvas.plot([left + 0.05] * 2, [middle - 0.055, middle + 0.055], **_tick_pattern(form, colour))
+        elif form == "not measured":
+            sheet.word(left + 0.02, middle, NOT_MEASURED, colour)
         else:
             sheet.canvas.plot([left + 0.05], [middle], marker=form, markersize=4.5, color=colour, linestyle="none")
         left = sheet.word(left + 0.15, middle, name, style.INK) + 0.19

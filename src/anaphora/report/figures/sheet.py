@@ -20,6 +20,7 @@ from matplotlib.colors import Colormap, Normalize
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.patches import Rectangle
+from matplotlib.text import Text
 from numpy.typing import ArrayLike, NDArray
 
 from anaphora.base.errors import UserError
@@ -29,6 +30,8 @@ from anaphora.report.figures.style import figure_style
 from anaphora.report.wording import label
 
 MEASURE_MARKERS = ((style.INK, "o"), (style.ANTECEDENT, "D"), (style.DISTRACTOR, "s"))
+TITLE_LINE = 0.19
+"""Inches from one line of a title to the next."""
 _NOTE_LINE = 0.17
 """Inches from one line of a heading's note to the next."""
 _COLOUR_SCALE_LENGTH = 0.7
@@ -70,11 +73,19 @@ class Heading:
     def height(self) -> float:
         lines = self.title.count("\n") + 1 if self.title else 0
         note_lines = self.note.count("\n") + 1 if self.note else 0
-        return 0.1 + 0.19 * lines + _NOTE_LINE * note_lines + (0.2 if self.names else 0.0) + 0.1
+        return 0.1 + TITLE_LINE * lines + _NOTE_LINE * note_lines + (0.2 if self.names else 0.0) + 0.1
 
 
 class NotebookFigure(Figure):
-    """A figure that a notebook shows by itself: it belongs to no pyplot, which notebooks look for."""
+    """A figure that a notebook shows by itself: it belongs to no pyplot, which notebooks look for.
+
+    Attributes:
+        title: as it was given, with line ends where it is broken.
+        title_lines: its lines as they are drawn, from the top down.
+    """
+
+    title: str = ""
+    title_lines: Sequence[Text] = ()
 
     def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
         """As PNG, twice as fine as it is shown, with width and height in pixels."""
@@ -102,9 +113,11 @@ class Sheet:
 
     def heading(self, heading: Heading) -> None:
         line = self.height - 0.1
+        lines = []
         for text in drawable_text(heading.title).split("\n") if heading.title else []:
-            self.canvas.text(0.15, line - 0.125, text, fontsize=style.TEXT + 1, fontweight="bold")
-            line -= 0.19
+            lines.append(self.canvas.text(0.15, line - 0.125, text, fontsize=style.TEXT + 1, fontweight="bold"))
+            line -= TITLE_LINE
+        self.figure.title, self.figure.title_lines = heading.title, lines
         for text in drawable_text(heading.note).split("\n") if heading.note else []:
             self.canvas.text(0.15, line - 0.115, text, fontsize=style.TEXT, color=style.MUTED)
             line -= _NOTE_LINE
@@ -170,9 +183,9 @@ def draw_colour_bar(axes: Axes, colours: Colormap, norm: Normalize, label: str, 
 
 def tick_style(rank: int) -> dict[str, Any]:
     """The line style of a rank."""
-    patterns: tuple[Any, ...] = ("-", (0, (1, 0.6)), (0, (3, 1)))
+    patterns: tuple[Any, ...] = ("-", (0, (1, 0.6)), (0, (3, 1)), (0, (2.2, 0.7, 0.6, 0.7)))
     colours = (style.INK, style.MUTED, style.OTHER)
-    return {"linestyle": patterns[rank % 3], "color": colours[rank // 3 % 3], "linewidth": 1.3}
+    return {"linestyle": patterns[rank % 4], "color": colours[rank // 4 % 3], "linewidth": 1.3}
 
 
 def spread_labels(places: list[float], gap: float, low: float, high: float) -> list[float]:
@@ -222,7 +235,7 @@ def wrapped_title(title: str, room: float = style.DOUBLE_COLUMN - 0.3) -> str:
     The lines of a sentence are about as long as one another, so that no word is left over on the last.
     """
     lines = []
-    for sentence in drawable_text(title).split("\n"):
+    for sentence in title.split("\n"):
         width = max(room, _NARROWEST_TITLE)
         of_sentence = _lines_within(sentence, width)
         while len(of_sentence) > 1 and len(narrower := _lines_within(sentence, width - 0.1)) == len(of_sentence):
@@ -235,7 +248,7 @@ def _lines_within(sentence: str, room: float) -> list[str]:
     lines = [""]
     for part in _BREAKABLE.findall(sentence):
         longer = (lines[-1] + part).rstrip()
-        if lines[-1] and text_width(longer, style.TEXT + 1, bold=True) > room:
+        if lines[-1] and text_width(drawable_text(longer), style.TEXT + 1, bold=True) > room:
             lines.append("")
         lines[-1] += part
     return [line.rstrip() for line in lines]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -112,6 +113,14 @@ class VerdictElement:
         return phrase("verdict", name, count=results.count(True), all=len(results), unchecked=results.count(None))
 
 
+_OPENING, _CLOSING = ("Ps", "Pi"), ("Pe", "Pf", "Po")
+"""Unicode's categories of punctuation that belongs to the word after it and to the word before it."""
+
+
+def _is_punctuation(text: str, categories: Sequence[str]) -> bool:
+    return all(unicodedata.category(character) in categories for character in text)
+
+
 @dataclass(frozen=True)
 class ShadedWord:
     """A word of a sentence, its share of the pronoun's attention as a colour, and its role."""
@@ -132,6 +141,18 @@ class ShadedSentence:
     words: Sequence[ShadedWord]
     factors: str
     answer: str
+
+    def unbroken(self) -> list[list[ShadedWord]]:
+        """The words, each with the punctuation that no line may begin or end with."""
+        groups: list[list[ShadedWord]] = []
+        opened = False
+        for word in self.words:
+            if groups and (opened or _is_punctuation(word.text, _CLOSING)):
+                groups[-1].append(word)
+            else:
+                groups.append([word])
+            opened = _is_punctuation(word.text, _OPENING)
+        return groups
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import io
 import json
+import re
 import tempfile
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
@@ -25,6 +26,10 @@ if TYPE_CHECKING:
 
 TEMPLATE_FOLDER = Path(__file__).with_name("templates")
 _FONT_PLACEHOLDER = "/*the faces of the characters in use*/"
+_BESIDE_NUMBER = re.compile(r"([^(\[\n]+)((?: [(\[][^()\[\]\n]*[)\]])+|\n.+)")
+_BEFORE_UNIT = re.compile(r"(?<=[\d}\]]) (?=%|points?\b|个百分点)")
+_SCRIPT_OR_STYLE = re.compile(r"(<(?:script|style)\b.*?</(?:script|style)>)", re.DOTALL)
+_QUOTES = "\u2018\u2019\u201c\u201d"
 
 
 @lru_cache(maxsize=2)
@@ -42,8 +47,19 @@ def template_environment(folder: Path = TEMPLATE_FOLDER) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals |= {"phrase": phrase, "label": label, "spoken_language": spoken_language}
+    environment.globals |= {
+        "phrase": phrase,
+        "label": label,
+        "spoken_language": spoken_language,
+        "number_parts": number_parts,
+    }
     return environment
+
+
+def number_parts(text: str) -> tuple[str, str]:
+    """A number of a table, and what stands below it: its interval in brackets, or the text of a second line."""
+    match = _BESIDE_NUMBER.fullmatch(text)
+    return (match[1], match[2].strip()) if match else (text, "")
 
 
 @lru_cache(maxsize=4)
@@ -72,8 +88,15 @@ def font_placeholder() -> Markup:
     return trusted_markup(_FONT_PLACEHOLDER)
 
 
+def with_units(text: str) -> str:
+    """A text in which no line ends between a number and its unit, "43 %"."""
+    return _BEFORE_UNIT.sub("\u00a0", text)
+
+
 def with_fonts(html: str, text: Iterable[str], weights: Sequence[int]) -> str:
-    """A page with the faces of the characters of `text` in it, in the given weights."""
+    """A page, numbers kept with their units, with the faces of the characters of `text` in the given weights."""
+    parts = _SCRIPT_OR_STYLE.split(html)  # every second one is a script or style, which stays as it is
+    html = "".join(part if place % 2 else with_units(part) for place, part in enumerate(parts))
     return html.replace(_FONT_PLACEHOLDER, _font_faces(text, weights), 1)
 
 
@@ -112,11 +135,15 @@ def _font_faces(text: Iterable[str], weights: Sequence[int]) -> str:
 
     from anaphora.report.figures.fonts import FAMILY, font_files, is_chinese, write_subset
 
-    # Signs that Chinese typography gives a full square are left to the reader's own fonts, which do not.
+    # The other signs that Chinese typography gives a full square are left to the reader's own fonts, which do not;
+    # Chinese quotes keep that square, and those of other languages are the narrow ones of this very face.
+    narrow = "\u2212" if spoken_language() == "zh" else f"\u2212{_QUOTES}"
     characters = sorted(
         character
-        for character in set(text)
-        if " " <= character <= "~" or (character > "\x7f" and (character.isalpha() or is_chinese(character)))
+        for character in {*text, "\u00a0"}
+        if " " <= character <= "~"
+        or character in f"\u00a0{narrow}"
+        or (character > "\x7f" and (character.isalpha() or is_chinese(character)))
     )
     rules = []
     for weight in weights:
@@ -124,7 +151,7 @@ def _font_faces(text: Iterable[str], weights: Sequence[int]) -> str:
             continue
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
             file = Path(folder) / "face.ttf"
-            write_subset(font_files()[weight], file, characters)
+            write_subset(font_files()[weight], file, characters, narrow)
             font = TTFont(io.BytesIO(file.read_bytes()), recalcTimestamp=False)
         font.flavor = "woff"
         buffer = io.BytesIO()
@@ -139,4 +166,7 @@ def _font_faces(text: Iterable[str], weights: Sequence[int]) -> str:
 
 def explorer_words(language: str | None = None) -> dict[str, dict[str, str]]:
     """What the explorer says in a language: its phrases, and the names of maps, languages, cues and their types."""
-    return {name: labels(section, language) for name, section in _EXPLORER_SECTIONS.items()}
+    return {
+        name: {key: with_units(text) for key, text in labels(section, language).items()}
+        for name, section in _EXPLORER_SECTIONS.items()
+    }

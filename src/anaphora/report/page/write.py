@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -42,6 +43,7 @@ _PIXELS_PER_POINT = 1.7
 """CSS pixels that a point of a figure takes: its type of 8 points is then read like the text beside it."""
 _COMPRESS_FROM_BYTES = 1_000_000
 """Bytes of maps from which on a page carries them compressed."""
+_BREAK_IN_CHINESE = re.compile(rf"(?<={WIDE_CHARACTER.pattern})\n(?={WIDE_CHARACTER.pattern})")
 
 
 def write_report(
@@ -78,10 +80,12 @@ def write_report(
     chapters = [run_sections(run, explored=run is first) for run in runs]
     figures = {run.name: figures_of(chapter) for run, chapter in zip(runs, chapters, strict=True)}
     pictures = {
-        (number, name): inline_svg(figure, f"r{number}-{name}-")
+        (number, name): inline_figure(figure, f"r{number}-{name}-")
         for number, of_run in enumerate(figures.values())
         for name, figure in of_run.items()
     }
+    # The page begins with a sentence of its own language.
+    explored = sorted(first.sentences, key=lambda sentence: sentence["language"] != spoken_language())
     html = template_environment().get_template("report.html.j2").render(
         title=title,
         translations=translations or {},
@@ -96,7 +100,7 @@ def write_report(
         explorer_phrases=labels("explorer"),
         kinds=labels("kinds"),
         explorer=script_json(
-            {"sentences": first.sentences, "head": to_json(first.evidence.head), **explorer_words(), **weight_colours()}
+            {"sentences": explored, "head": to_json(first.evidence.head), **explorer_words(), **weight_colours()}
         ),
         style=read_asset("report.css"),
         script=read_asset("report.js"),
@@ -157,15 +161,29 @@ def _check_sentence(sentence: Mapping[str, Any]) -> None:
             )
 
 
-def inline_svg(figure: Figure, prefix: str) -> Markup:
-    """The figure as an SVG element: text as text in the page's own font, and ids that no other figure has."""
+@dataclass(frozen=True)
+class InlineFigure:
+    """A figure of a page: its title, which the page writes above it and wraps, and the rest as an SVG element."""
+
+    title: str
+    svg: Markup
+
+
+def inline_figure(figure: Figure, prefix: str) -> InlineFigure:
+    """The figure with text as text in the page's own font, and ids that no other figure has."""
     from matplotlib import rc_context
 
+    from anaphora.report.figures.sheet import TITLE_LINE, NotebookFigure
     from anaphora.report.figures.style import figure_style
 
+    title, lines = (figure.title, figure.title_lines) if isinstance(figure, NotebookFigure) else ("", ())
     buffer = io.StringIO()
     with figure_style(), rc_context({"svg.fonttype": "none"}):
+        for line in lines:
+            line.set_visible(False)
         figure.savefig(buffer, format="svg", metadata={"Creator": None, "Date": None, "Format": None, "Type": None})
+        for line in lines:
+            line.set_visible(True)
     svg = buffer.getvalue()
     svg = svg[svg.index("<svg") :]
     # Its style element would hold for the whole page, whose own style says the same.
@@ -177,7 +195,11 @@ def inline_svg(figure: Figure, prefix: str) -> Markup:
     svg = re.sub(r'xlink:href="#', f'href="#{prefix}', svg)
     svg = re.sub(r"<g>\s*</g>|\s*\n\s*", lambda match: "" if "g" in match[0] else "\n", svg)
     width, height = (float(size) for size in re.findall(r'(?:width|height)="([\d.]+)pt"', svg)[:2])
+    above = 72 * TITLE_LINE * len(lines)
+    height -= above
     size = f'width="{_PIXELS_PER_POINT * width:.0f}" height="{_PIXELS_PER_POINT * height:.0f}"'
-    opening = f'<svg {size} viewBox="0 0 {width:g} {height:g}" '
+    opening = f'<svg {size} viewBox="0 {above:g} {width:g} {height:g}" '
     svg = opening + 'aria-hidden="true" focusable="false">' + svg[svg.index(">") + 1 :]
-    return trusted_markup(svg)
+    # Lines of Chinese are one text again; others were broken at a blank.
+    words = _BREAK_IN_CHINESE.sub("", title).replace("\n", " ")
+    return InlineFigure(words, trusted_markup(svg))

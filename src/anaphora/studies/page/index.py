@@ -12,7 +12,7 @@ from anaphora.base.files import write_text
 from anaphora.report.page.elements import FigureElement, PageElement, Section
 from anaphora.report.page.offline import font_placeholder, read_asset, template_environment, with_fonts
 from anaphora.report.page.translations import other_pages
-from anaphora.report.page.write import inline_svg
+from anaphora.report.page.write import inline_figure
 from anaphora.report.wording import labels, phrase, spoken_language
 from anaphora.studies.page.figures import (
     PANEL_MEASURES,
@@ -71,7 +71,7 @@ def write_study_index(folder: Path, names: Mapping[str, str]) -> None:
         ],
         sections=[_study_section(own, study, figures[own], addresses[own]) for own, study in studies.items()],
         pictures={
-            (0, f"{own}_{name}"): inline_svg(figure, f"{own}-{name}-")
+            (0, f"{own}_{name}"): inline_figure(figure, f"{own}-{name}-")
             for own, of_study in figures.items()
             for name, figure in of_study.items()
         },

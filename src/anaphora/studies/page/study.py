@@ -20,7 +20,7 @@ from anaphora.report.page.elements import (
     VerdictElement,
 )
 from anaphora.report.page.offline import font_placeholder, read_asset, template_environment, with_fonts
-from anaphora.report.page.write import inline_svg
+from anaphora.report.page.write import inline_figure
 from anaphora.report.wording import clauses, label, language_name, phrase
 from anaphora.studies.page.figures import (
     PANEL_MEASURES,
@@ -92,7 +92,7 @@ def write_study_page(
         figures: those of `draw_study_figures`.
         translations: where the page links to for the same in other languages: an address by language.
     """
-    pictures = {(0, name): inline_svg(figure, f"{name}-") for name, figure in figures.items()}
+    pictures = {(0, name): inline_figure(figure, f"{name}-") for name, figure in figures.items()}
     runs = [run for cell in study.cells for run in cell.runs]
     done = sum(run.status == "finished" for run in runs)
     seconds = sum(run.seconds or 0.0 for run in runs)

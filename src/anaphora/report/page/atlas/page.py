@@ -24,7 +24,7 @@ from anaphora.report.page.atlas.findings import findings
 from anaphora.report.page.atlas.tasks import antecedent_elements, name_elements
 from anaphora.report.page.elements import FigureElement, NoteElement, PageElement, Section, TableElement
 from anaphora.report.page.offline import font_placeholder, read_asset, template_environment, with_fonts
-from anaphora.report.page.write import inline_svg
+from anaphora.report.page.write import inline_figure
 from anaphora.report.wording import group_label, label, language_name, phrase
 
 _COLUMNS = ("items", "head", "candidate", "quad", "mass", "chance", "shortcut", "untrained", "p", "task")
@@ -67,7 +67,7 @@ def write_atlas(path: Path, entries: Sequence[AtlasEntry], split: str) -> dict[s
             (phrase("atlas", "control"), format_count(min(e.evidence.untrained_models for e in entries))),
         ],
         sections=sections,
-        pictures={(0, name): inline_svg(figure, f"{name}-") for name, figure in figures.items()},
+        pictures={(0, name): inline_figure(figure, f"{name}-") for name, figure in figures.items()},
         style=read_asset("report.css"),
         font_mark=font_placeholder(),
     )  # fmt: skip
@@ -169,9 +169,12 @@ def rows_figure(entries: Sequence[AtlasEntry]) -> Figure:
         for code, whole in entry.evidence.languages.items():
             of_language = marks.setdefault((entry.model, language_name(code)), [])
             shortcut = whole.best_shortcut.accuracy if whole.best_shortcut else None
-            for value, colour in ((whole.chance, style.MUTED), (shortcut, style.DISTRACTOR)):
+            for value, colour, form in (
+                (whole.chance, style.MUTED, "tick"),
+                (shortcut, style.DISTRACTOR, "dotted tick"),
+            ):
                 if value is not None:
-                    of_language.append(Mark(value, None, colour, "tick"))
+                    of_language.append(Mark(value, None, colour, form))
             if whole.candidate_accuracy is not None:
                 ends = whole.intervals.candidate_accuracy
                 of_language.append(Mark(whole.candidate_accuracy, ends, style.ANTECEDENT, "D"))
@@ -190,7 +193,7 @@ def rows_figure(entries: Sequence[AtlasEntry]) -> Figure:
             (phrase("atlas", "key_candidate"), style.ANTECEDENT, "D"),
             *([(phrase("atlas", "key_task"), style.INK, "o")] if answered else []),
             (phrase("atlas", "key_chance"), style.MUTED, "tick"),
-            (phrase("atlas", "key_shortcut"), style.DISTRACTOR, "tick"),
+            (phrase("atlas", "key_shortcut"), style.DISTRACTOR, "dotted tick"),
         ),
     )
 

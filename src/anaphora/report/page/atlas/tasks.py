@@ -77,14 +77,18 @@ def antecedents_figure(entries: Sequence[AtlasEntry], types: Sequence[str]) -> F
     """A row a model, a panel a kind of mention: its best heads, with ticks for two rules and untrained models."""
     marks: Marks = {}
     forms = {"words": (style.ANTECEDENT, "D"), "mentions": (style.PRONOUN, "o")}
+    ticks = {
+        "nearest": (style.DISTRACTOR, "tick"),
+        "sieve": (style.INK, "dotted tick"),
+        "untrained": (style.MUTED, "dashed tick"),
+    }
     for entry in entries:
         rows = entry.antecedents or ()
         for column in types:
             cell = marks.setdefault((entry.model, label("mention_types", column)), [])
-            ticks = (("nearest", style.DISTRACTOR), ("sieve", style.INK), ("untrained", style.MUTED))
-            for selector, colour in ticks:
+            for selector, (colour, form) in ticks.items():
                 if row := row_of(rows, subset="all", selector=selector, field="mentions", column=column):
-                    cell.append(Mark(row["accuracy"], None, colour, "tick"))
+                    cell.append(Mark(row["accuracy"], None, colour, form))
             for field, (colour, form) in forms.items():
                 if row := row_of(rows, subset="all", selector="best head", field=field, column=column):
                     cell.append(Mark(row["accuracy"], interval_of(row), colour, form))
@@ -96,12 +100,7 @@ def antecedents_figure(entries: Sequence[AtlasEntry], types: Sequence[str]) -> F
         phrase("atlas", "antecedents_axis"),
         (0.0, 1.0),
         points=True,
-        key=(
-            *((phrase("atlas", f"key_{field}"), colour, form) for field, (colour, form) in forms.items()),
-            (phrase("atlas", "key_nearest"), style.DISTRACTOR, "tick"),
-            (phrase("atlas", "key_sieve"), style.INK, "tick"),
-            (phrase("atlas", "key_untrained"), style.MUTED, "tick"),
-        ),
+        key=(*((phrase("atlas", f"key_{field}"), colour, form) for field, (colour, form) in (forms | ticks).items()),),
     )
 
 
@@ -148,7 +147,7 @@ def names_figure(lines: Sequence[tuple[str, Mapping[str, Any]]]) -> Figure:
         rows.append((name, False))
         marks[name, ""] = [
             Mark(row["masculine"], None, style.DISTRACTOR, "tick"),
-            Mark(row["feminine"], None, style.PRONOUN, "tick"),
+            Mark(row["feminine"], None, style.PRONOUN, "dashed tick"),
             Mark(row["f1"], interval_of(row), style.ANTECEDENT, "D"),
         ]
     return panel_figure(
@@ -162,7 +161,7 @@ def names_figure(lines: Sequence[tuple[str, Mapping[str, Any]]]) -> Figure:
         key=(
             (phrase("atlas", "key_f1"), style.ANTECEDENT, "D"),
             (phrase("atlas", "key_masculine"), style.DISTRACTOR, "tick"),
-            (phrase("atlas", "key_feminine"), style.PRONOUN, "tick"),
+            (phrase("atlas", "key_feminine"), style.PRONOUN, "dashed tick"),
         ),
     )
 

@@ -27,7 +27,10 @@ def levels_sections(evidence: Evidence) -> list[Section]:
             explanation=phrase("levels", "explanation"),
             elements=[
                 TableElement(
-                    title=phrase("levels", "table"), columns=level_columns(), rows=list(level_rows(evidence)), texts=2
+                    title=phrase("levels", "table"),
+                    columns=level_columns(),
+                    rows=list(level_rows(evidence, "{accuracy}\n{name}")),
+                    texts=2,
                 ),
                 TableElement(
                     title=phrase("levels", "shortcuts"),

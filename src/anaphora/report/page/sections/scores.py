@@ -43,17 +43,19 @@ def scoreboard_section(evidence: Evidence) -> Section:
             ]
         )
         elements.append(FigureElement(name="scoreboard", figure=pictures.scores_figure(evidence), alt=summary))
-        rows = [
-            [
-                group.label,
-                *_score_row(group.cell),
-                *_further_row(evidence, group.language, group.kind),
-            ]
-            for group in groups
+        scores = [[group.label, *_score_row(group.cell)] for group in groups]
+        further = [[group.label, *_further_row(evidence, group.language, group.kind)] for group in groups]
+        columns = list(labels("score_columns").values())
+        split = len(scores[0]) - 1
+        elements += [
+            TableElement(
+                title=phrase("scoreboard", name), columns=[*column_names("group"), *of_table], rows=rows, folded=True
+            )
+            for name, of_table, rows in (
+                ("table", columns[:split], scores),
+                ("further_table", columns[split:], further),
+            )
         ]
-        columns = [*column_names("group"), *labels("score_columns").values()]
-        title = phrase("scoreboard", "table")
-        elements.append(TableElement(title=title, columns=columns, rows=rows, folded=True))
     return Section(
         name="scoreboard",
         title=phrase("scoreboard", "title"),
