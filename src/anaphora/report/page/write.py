@@ -15,6 +15,7 @@ from anaphora.analysis.evidence.schema.typed_json import to_json
 from anaphora.analysis.scores.heads import Head
 from anaphora.base.errors import UserError
 from anaphora.base.files import write_text
+from anaphora.base.language import WIDE_CHARACTER
 from anaphora.report.page.elements import ReportRun, TableElement, figures_of
 from anaphora.report.page.explorer import completed_entry
 from anaphora.report.page.glossary import glossary
@@ -31,7 +32,7 @@ from anaphora.report.page.offline import (
 from anaphora.report.page.packing import compress_map, pack_map
 from anaphora.report.page.sections.all import run_sections
 from anaphora.report.page.sections.opening import comparison_section, run_facts, run_headline
-from anaphora.report.wording import labels
+from anaphora.report.wording import labels, spoken_language
 
 if TYPE_CHECKING:
     from markupsafe import Markup
