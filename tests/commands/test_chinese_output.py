@@ -180,7 +180,7 @@ def test_heads_as_selectors_are_chinese(chinese: Chinese) -> None:
 
 def test_what_intervals_say_of_a_head_is_chinese() -> None:
     for name in phrases("selection"):
-        values = dict.fromkeys(("run", "selector", "mentions", "head", "share", "nearest"), "")
+        values = dict.fromkeys(("run", "selector", "mentions", "head", "share", "nearest", "split"), "")
         assert not re.search("[A-Za-z]", phrase("selection", name, "zh", **values))
 
 

@@ -37,7 +37,7 @@ def nothing_is_cut(figure: Figure) -> bool:
 
 def index_text(folder: Path) -> str:
     write_study_index(folder, {"en": "index.html"})
-    return (folder / "index.html").read_text(encoding="utf-8")
+    return (folder / "index.html").read_text(encoding="utf-8").replace("\N{NO-BREAK SPACE}", " ")
 
 
 def test_the_page_on_all_studies_leads_to_the_page_of_each_and_each_lists_its_sections(tmp_path: Path) -> None:
@@ -288,7 +288,8 @@ def test_a_value_is_never_written_on_the_other_side_of_its_bound(
     result = summarise(chosen, cells(), [record("base", 0, 0.99, candidate), *not_begun()[1:]])
     assert result.verdict.rules[0].passed is ("at_least" in bounds and bounds["at_least"] < candidate)
     write_study_page(tmp_path / "study.html", result, {})
-    assert f"English {page_value}" in (tmp_path / "study.html").read_text(encoding="utf-8")
+    page = (tmp_path / "study.html").read_text(encoding="utf-8").replace("\N{NO-BREAK SPACE}", " ")
+    assert f"English {page_value}" in page
     assert f"English {terminal_value}" in " ".join(map(str, terminal_report(result)))
 
 
