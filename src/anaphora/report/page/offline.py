@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 TEMPLATE_FOLDER = Path(__file__).with_name("templates")
 _FONT_PLACEHOLDER = "/*the faces of the characters in use*/"
-_BESIDE_NUMBER = re.compile(r"([^(\[\n]+)((?: [(\[][^()\[\]\n]*[)\]])+|\n.+)")
+_BESIDE_NUMBER = re.compile(r"([^\s(\[]+)((?: [(\[][^()\[\]\n]*[)\]])+|\n.+)")
 _BEFORE_UNIT = re.compile(r"(?<=[\d}\]]) (?=%|points?\b|个百分点)")
 _SCRIPT_OR_STYLE = re.compile(r"(<(?:script|style)\b.*?</(?:script|style)>)", re.DOTALL)
 _QUOTES = "\u2018\u2019\u201c\u201d"
