@@ -135,10 +135,10 @@ def test_the_scoreboard_does_not_praise_a_head_at_chance(at_head: Evidence) -> N
 
 def test_chance_and_chance_among_the_cue_s_candidates_have_names_of_their_own(at_head: Evidence) -> None:
     known = with_candidate_accuracy(at_head, "en", 0.46)
-    for of_cue, named in ((0.5, {"luck": 0.44, "chance": 0.5}), (0.44, {"luck": 0.44})):
+    for of_cue, named in ((0.5, {"all_candidates": 0.44, "chance": 0.5}), (0.44, {"all_candidates": 0.44})):
         cell = replace(known.languages["en"], chance=0.44, baselines={"chance": of_cue})
         assert bars_not_beaten(cell) == named
-    assert bar_text("luck", 0.44) == "chance (44 %)"
+    assert bar_text("all_candidates", 0.44) == "chance (44 %)"
     assert bar_text("chance", 0.5) == "chance among the cue’s candidates (50 %)"
 
 

@@ -145,11 +145,11 @@ def _case(cell: Cell) -> str:
 def bars_not_beaten(cell: Cell) -> dict[str, float]:
     """What the head's candidate accuracy is not clearly above, all where it has no interval: by name.
 
-    "luck" is chance among all candidates; the baseline "chance", among those that the cue decides between.
+    "all_candidates" is chance among all of them; the baseline "chance", among those that the cue decides between.
     """
     ends = cell.intervals.candidate_accuracy
     low = ends.low if ends else 0.0
-    bars = {"luck": cell.chance, **cell.baselines}
+    bars = {"all_candidates": cell.chance, **cell.baselines}
     if bars.get("chance") == cell.chance:
         del bars["chance"]  # one number, which needs one name
     return {name: value for name, value in bars.items() if value is not None and low <= value}
@@ -160,7 +160,7 @@ def _bar_texts(bars: Mapping[str, float]) -> list[str]:
 
 
 def bar_text(name: str, value: float) -> str:
-    """Chance ("luck") or a baseline with its number, in a sentence."""
+    """Chance ("all_candidates") or a baseline with its number, in a sentence."""
     return phrase("headline", "bar", rule=_bar_name(name), share=share_text(value))
 
 

@@ -183,17 +183,17 @@ def heads_title(
     """
     layer, head = evidence.head.layer, evidence.head.head
     share = float(scores[layer, head])
-    bars = {"luck": chance}
+    bars = {"all_candidates": chance}
     if untrained is not None:
         bars["random_init_95"] = untrained
     highest = max(bars, key=bars.__getitem__)
-    may_be_luck = (
+    may_be_chance = (
         evidence.heads_on_development is not None
         and evidence.protocol is not None
         and evidence.heads_on_development.p[layer][head] >= evidence.protocol.alpha
     )
     values = {"head": head_name(layer, head), "share": share_text(share), "spoken": language_name(language)}
-    if may_be_luck or share <= bars[highest]:
+    if may_be_chance or share <= bars[highest]:
         lines = [phrase("figures", "heads_ordinary", **values, bar=bar_text(highest, bars[highest]))]
     else:
         lines = [phrase("figures", "heads_above", **values, chance=share_text(chance))]
