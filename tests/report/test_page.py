@@ -201,6 +201,8 @@ def test_an_interval_stands_below_its_number(html: str) -> None:
     assert re.search(r'<td class="number">[\d.]+ <small>\[[\d.]+, [\d.]+\]</small></td>', html)
     assert number_parts("52.0\nboosted trees") == ("52.0", "boosted trees")
     assert number_parts("43.1 (40.0 to 45.0)") == ("43.1", "(40.0 to 45.0)")
+    assert number_parts("94.2 % [84.6, 99.5]") == ("94.2 %", "[84.6, 99.5]")
+    assert number_parts("69.2 个百分点 [40.1, 100.0]") == ("69.2 个百分点", "[40.1, 100.0]")
     assert number_parts("1,509") == ("1,509", "")
     several = "English 0.5 (0.4 to 0.6); Chinese 0.7 (0.7 to 0.8)"
     assert number_parts(several) == (several, "")

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 TEMPLATE_FOLDER = Path(__file__).with_name("templates")
 _FONT_PLACEHOLDER = "/*the faces of the characters in use*/"
-_BESIDE_NUMBER = re.compile(r"([^\s(\[]+)((?: [(\[][^()\[\]\n]*[)\]])+|\n.+)")
-_BEFORE_UNIT = re.compile(r"(?<=[\d}\]]) (?=%|points?\b|个百分点)")
+_BESIDE_NUMBER = re.compile(r"([^\s(\[]+(?: [^\s\d(\[]+)?)((?: [(\[][^()\[\]\n]*[)\]])+|\n.+)")
+_BEFORE_UNIT = re.compile(r"(?<=[\d}\]]) (?=%|points?\b|times\b|个百分点|倍)")
 _SCRIPT_OR_STYLE = re.compile(r"(<(?:script|style)\b.*?</(?:script|style)>)", re.DOTALL)
 _QUOTES = "\u2018\u2019\u201c\u201d"
 
@@ -57,7 +57,7 @@ def template_environment(folder: Path = TEMPLATE_FOLDER) -> Environment:
 
 
 def number_parts(text: str) -> tuple[str, str]:
-    """A number of a table, and what stands below it: its interval in brackets, or the text of a second line."""
+    """A number of a table with its unit, and what stands below: its interval in brackets, or a second line of text."""
     match = _BESIDE_NUMBER.fullmatch(text)
     return (match[1], match[2].strip()) if match else (text, "")
 
