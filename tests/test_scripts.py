@@ -77,6 +77,23 @@ def test_evaluating_writes_every_answer(own_run: Path, done: Callable[..., str])
     assert all(one["correct"] == (one["answer"] in one["antecedents"]) for one in answers)
 
 
+def test_names_that_are_one_token_to_the_run_are_right_by_chance_and_counted(
+    own_run: Path, tmp_path: Path, script: Callable[..., tuple[int, str, str]]
+) -> None:
+    """Greek names, of which an English vocabulary knows no letter: the run has no reason to name either."""
+    path = tmp_path / "greek.jsonl"
+    row = {"text": "Ωψ met Λθ before she left.", "pronoun": [17, 20], "candidates": [[0, 2], [7, 9]], "language": "en"}
+    row |= {"antecedents": [0], "split": "test"}
+    path.write_text(3 * f"{json.dumps(row)}\n")
+    asked = (f"run={own_run}", "data=jsonl", f"data.path={path}", f"output={tmp_path / 'greek'}")
+    status, out, err = script("evaluate", *asked)
+    assert status == 0, err
+    assert "equal scores: in 3 of 3 items the model gives a right and a wrong candidate the same score" in out
+    answers = json.loads((tmp_path / "greek" / "test_answers.json").read_text(encoding="utf-8"))
+    assert [one["correct"] for one in answers] == [None] * 3
+    assert re.search(r" 3 \D+ 0\.50", out)
+
+
 def test_plotting_draws_every_figure_in_every_format(own_run: Path, done: Callable[..., str]) -> None:
     done("plot_attention", f"run={own_run}")
     for stem in ("scoreboard", "heads_en", "heads_zh", "alignment_through_training"):

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from anaphora.analysis.maps.answers import Answers
 from anaphora.analysis.scores.baselines import learned, policies
 from anaphora.analysis.scores.baselines.order_models import RULE_MODEL, TABLE_OF_WORDINGS
 from anaphora.analysis.tasks import antecedent_rules
@@ -94,7 +95,7 @@ def chinese(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
 
 @pytest.mark.parametrize("title", ["cross_validation", "transfer"])
 def test_the_table_of_answers_is_chinese(title: str, chinese: Chinese) -> None:
-    named = np.array([[0, 1, 0, -1], [0, 0, -1, -1]])
+    named = [Answers.about(EXAMPLES, np.array(row)) for row in ([0, 1, 0, -1], [0, 0, -1, -1])]
     fits = {name: np.full(4, 0.5) for name in [*SHORTCUTS, f"bag_of_words{shared.OWN_FOLDS_SUFFIX}"]}
     rows = accuracy_table(ItemAnswers(EXAMPLES, named, fits), ["kind", "type"], "kind")
     values = {"data": "gap", "runs": 2, "folds": 5, "source": "dpr"}

@@ -32,6 +32,7 @@ from anaphora.report.page.packing import pack_map, unpack_map
 from anaphora.report.page.sections.all import run_sections
 from anaphora.report.page.sections.opening import comparison_section, run_facts, run_headline
 from anaphora.report.page.write import write_attention_page, write_report
+from anaphora.report.terminal import print_comparison
 from anaphora.report.wording import spoken_in
 
 HOSTILE = "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">'\"&\u2028</script>"
@@ -368,6 +369,22 @@ def test_several_runs_are_put_together_with_the_verdict_of_each(evidence: Eviden
     half = replace(evidence, languages={**evidence.languages, "en": replace(english, task_accuracy=None)})
     [spread_of_one, *_] = compare_runs([evidence, half])
     assert (spread_of_one.runs, spread_of_one.measures["task_accuracy"]) == (2, None)  # one number is no spread of two
+
+
+def test_a_comparison_tells_which_rows_are_not_of_the_same_items_in_all_runs(
+    evidence: Evidence, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fewer = replace(evidence, languages={"en": replace(evidence.languages["en"], items=3)}, strata={})
+    print_comparison(compare_runs([evidence, evidence]))
+    assert "runs" not in capsys.readouterr().out.split("\n", 1)[1]
+    spreads = compare_runs([evidence, fewer])
+    print_comparison(spreads)
+    printed = capsys.readouterr().out
+    items = evidence.languages["en"].items
+    assert f"English: the runs were scored on different items, 3 to {items} of them" in printed
+    assert "Chinese: the row is of 1 of the 2 runs; the others have no such items" in printed
+    row = spreads[0].to_row()
+    assert (row["fewest_items"], row["most_items"]) == (3, items)
 
 
 def test_each_of_several_runs_shows_its_own_weights_and_the_explorer_names_the_run_that_it_shows(

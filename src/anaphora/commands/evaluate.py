@@ -29,7 +29,7 @@ from anaphora.commands.shared import (
 from anaphora.data.example import Example
 from anaphora.data.store import load as load_corpus
 from anaphora.data.text import evenly_sampled
-from anaphora.report.terminal import in_language_of_messages, print_phrase
+from anaphora.report.terminal import in_language_of_messages, print_phrase, print_undecided
 from anaphora.report.wording import label, phrase
 from anaphora.runs.directory import Run, load
 from anaphora.runs.items import corpus_of, encode, evaluation_splits
@@ -77,7 +77,7 @@ def evaluate_examples(run: Run, settings: Evaluation, folder: Path) -> None:
             "text": example.text,
             "answer": None if answers is None else int(answers.candidates[number]),
             "antecedents": list(example.antecedents),
-            "correct": None if answers is None else bool(answers.correct[number]),
+            "correct": None if answers is None or answers.undecided[number] else bool(answers.correct[number]),
         }
         for number, example in enumerate(material.measured)
     ]
@@ -85,6 +85,7 @@ def evaluate_examples(run: Run, settings: Evaluation, folder: Path) -> None:
     if rows:
         write_csv(folder / f"{material.split}_templates.csv", rows)
     print_accuracy(run.name, material.split, accuracy_rows(material.measured, correct))
+    print_undecided(answers)
     print_phrase("answers_and_templates" if rows else "answers", path=folder)
 
 

@@ -15,7 +15,7 @@ from anaphora.commands.shared import (
     is_of_transformers,
     named_head,
 )
-from anaphora.report.terminal import print_causal, print_headline
+from anaphora.report.terminal import print_causal, print_headline, print_undecided
 from anaphora.runs.directory import load, results_folder
 from anaphora.settings.commands.analysis import Scoring
 from anaphora.settings.data import NoData
@@ -37,6 +37,7 @@ def score_heads(settings: Scoring) -> Measurement:
             headline = headline_of(run, settings, settings.untrained, progress, keep_rows=False)
         write_evidence(headline, folder)
     print_headline(headline.evidence())
+    print_undecided(headline.capture.answers)
     return headline
 
 

@@ -107,7 +107,7 @@ def answer_transfer(
             if name in LEARNED_FROM_FEW_CANDIDATES:
                 own_folds.setdefault(name, np.full(len(examples), np.nan))[fold_items] = right
     shortcuts |= {f"{name}{OWN_FOLDS_SUFFIX}": correct for name, correct in own_folds.items()}
-    return ItemAnswers(examples, np.stack(answers), shortcuts)
+    return ItemAnswers(examples, answers, shortcuts)
 
 
 def _stack_fits(fits: Sequence[Floats]) -> Floats:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec
 
 from anaphora.analysis.evidence.schema.evidence import Control, Evidence, Verdict
 from anaphora.analysis.evidence.schema.several_runs import GroupSpread
+from anaphora.analysis.maps.answers import Answers
 from anaphora.base.console import console, print_table
 from anaphora.base.messages.translation import interface_language
 from anaphora.report.causal_summary import causal_columns, causal_rows
@@ -17,7 +18,7 @@ from anaphora.report.headline import headline_sentence, headline_table
 from anaphora.report.levels import level_columns, level_rows
 from anaphora.report.numbers import NOT_MEASURED, format_percent
 from anaphora.report.one_head import one_head_columns, one_head_rows, specificity_columns, specificity_rows
-from anaphora.report.wording import label, labels, language_name, phrase, spoken_in, translated
+from anaphora.report.wording import group_label, label, labels, language_name, phrase, spoken_in, translated
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -45,6 +46,13 @@ def in_language_of_messages(write: Callable[P, None]) -> Callable[P, None]:
 def print_phrase(name: str, **values: Any) -> None:
     """Print a phrase of the terminal's on a line that is not broken."""
     console.print(phrase("terminal", name, **values), soft_wrap=True)
+
+
+@in_language_of_messages
+def print_undecided(answers: Answers | None) -> None:
+    """Say of how many items a model cannot tell a right from a wrong answer; nothing where there are none."""
+    if answers is not None and answers.undecided.any():
+        print_phrase("undecided", items=int(answers.undecided.sum()), all=len(answers.correct))
 
 
 @in_language_of_messages
@@ -152,8 +160,15 @@ def print_rows(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]
 
 @in_language_of_messages
 def print_comparison(rows: Sequence[GroupSpread]) -> None:
-    """Print several runs side by side."""
+    """Print several runs side by side, and which rows are not of the same items in all of them."""
     console.print(_comparison_table(rows))
+    whole = max(row.runs for row in rows)
+    for row in rows:
+        group = group_label(row.language, row.kind)
+        if row.runs < whole:
+            print_phrase("fewer_runs", group=group, runs=row.runs, all=whole)
+        elif row.items[0] < row.items[1]:
+            print_phrase("other_items", group=group, fewest=row.items[0], most=row.items[1])
 
 
 def _comparison_table(rows: Sequence[GroupSpread]) -> Table:
@@ -161,7 +176,7 @@ def _comparison_table(rows: Sequence[GroupSpread]) -> Table:
     from rich import box
     from rich.table import Table
 
-    title = phrase("terminal", "comparison", runs=rows[0].runs)
+    title = phrase("terminal", "comparison", runs=max(row.runs for row in rows))
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 0), pad_edge=False)
     table.add_column("", no_wrap=True)
     for name in labels("short_measures").values():

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from anaphora.analysis.maps.answers import Answers
 from anaphora.analysis.tasks.answered import MODEL, NONE_OF_THEM, ItemAnswers, accuracy_table, check_factors
 from anaphora.base.errors import UserError
 from anaphora.data.example import Example
@@ -27,6 +28,10 @@ def items(answers: list[tuple[int, ...]]) -> list[Example]:
     ]
 
 
+def of_runs(examples: list[Example], candidates: list[list[int]]) -> list[Answers]:
+    return [Answers.about(examples, np.array(row, dtype=np.int64)) for row in candidates]
+
+
 def rows_of(answers: ItemAnswers, **options: object) -> dict[str, dict[str, object]]:
     return {row["policy"]: row for row in accuracy_table(answers, **options) if not row["factor"]}  # type: ignore[arg-type]
 
@@ -35,7 +40,7 @@ EIGHT = items([(number % 2,) for number in range(8)])
 
 
 def test_differences_are_paired_and_minimal_pairs_are_right_together() -> None:
-    answers = np.array([[0, 1, 0, 0, 0, 1, 0, 0]])
+    answers = of_runs(EIGHT, [[0, 1, 0, 0, 0, 1, 0, 0]])
     same = np.array([1.0, 1, 1, 0, 1, 1, 1, 0])
     rows = rows_of(ItemAnswers(EIGHT, answers, {"same": same, "first": np.array([1.0, 0] * 4)}))
     assert (rows["same"]["model_minus_low"], rows["same"]["model_minus_high"]) == (0, 0)
@@ -44,20 +49,32 @@ def test_differences_are_paired_and_minimal_pairs_are_right_together() -> None:
 
 
 def test_both_minimal_pairs_are_right_in_one_run_not_on_average() -> None:
-    answers = np.array([[0, 1] * 4, [1, 0] * 4])  # all right, all wrong
+    answers = of_runs(EIGHT, [[0, 1] * 4, [1, 0] * 4])  # all right, all wrong
     row = rows_of(ItemAnswers(EIGHT, answers, {}))[MODEL]
     assert (row["accuracy"], row["lowest"], row["highest"], row["minimal_pair_accuracy"]) == (0.5, 0, 1, 0.5)
 
 
+def test_equal_scores_count_as_the_share_of_them_that_are_right() -> None:
+    """By hand: of three answers two, one or none has the highest score with a right one among them."""
+    examples = items([(0,), (1,), (0, 1), (), (0,)])
+    scores = np.array([[1.0, 1, 0], [1, 1, 1], [1, 1, 0], [0, 1, 1], [2, 1, 0]])
+    answers = Answers.from_scores(examples, scores)
+    assert answers.candidates.tolist() == [0, 0, 0, 1, 0]
+    assert answers.correct.tolist() == pytest.approx([1 / 2, 1 / 3, 1, 1 / 2, 1])
+    assert answers.undecided.tolist() == [True, True, False, True, False]
+    assert rows_of(ItemAnswers(examples, [answers], {}))[MODEL]["accuracy"] == pytest.approx((3 + 1 / 3) / 5)
+
+
 def test_a_shortcut_that_does_not_apply_to_all_items_is_left_out() -> None:
-    answers = ItemAnswers(items([(0,)] * 4), np.zeros((1, 4), np.int64), {"half": np.array([1.0, 0, np.nan, 1])})
+    four = items([(0,)] * 4)
+    answers = ItemAnswers(four, of_runs(four, [[0] * 4]), {"half": np.array([1.0, 0, np.nan, 1])})
     assert list(rows_of(answers)) == [MODEL]
 
 
 def test_decisions_count_every_candidate() -> None:
     """By hand: is it Anna, is it Emma, for one, no and two antecedents; the shortcut always says Anna."""
     examples = items([(0,), (0,), (), (), (0, 1), (0, 1)])
-    answers = np.array([[0, 1, -1, 0, 0, -1]])  # 2, 0, 2, 1, 1 and 0 of 2 decisions are right
+    answers = of_runs(examples, [[0, 1, -1, 0, 0, -1]])  # 2, 0, 2, 1, 1 and 0 of 2 decisions are right
     rows = rows_of(ItemAnswers(examples, answers, {"first": np.array([1.0, 1, 0, 0, 1, 1])}))
     assert rows[MODEL]["decision_accuracy"] == pytest.approx(6 / 12)
     assert rows["first"]["decision_accuracy"] == pytest.approx(8 / 12)  # 2, 2, 1, 1, 1, 1
@@ -68,7 +85,7 @@ def test_decisions_count_every_candidate() -> None:
 
 
 def test_a_contrast_is_the_first_value_less_the_second() -> None:
-    answers = np.array([[0, 0] * 4])  # right where the gender is female, wrong where it is male
+    answers = of_runs(EIGHT, [[0, 0] * 4])  # right where the gender is female, wrong where it is male
     item_answers = ItemAnswers(EIGHT, answers, {"chance": np.full(8, 0.5)})
     rows = rows_of(item_answers, contrast="gender")
     assert [rows[MODEL][name] for name in ("contrast", "contrast_low", "contrast_high")] == [1, 1, 1]
@@ -79,10 +96,10 @@ def test_a_contrast_between_groups_varies_as_its_two_means_do() -> None:
     """Where no group holds both values, all answers right leave nothing to vary."""
     examples = [replace(one, group=f"{number}") for number, one in enumerate(EIGHT * 5)]
     right = np.array([[one.antecedents[0] for one in examples]])
-    row = rows_of(ItemAnswers(examples, right, {}), contrast="gender")[MODEL]
+    row = rows_of(ItemAnswers(examples, of_runs(examples, right.tolist()), {}), contrast="gender")[MODEL]
     assert [row[name] for name in ("contrast", "contrast_low", "contrast_high")] == [0, 0, 0]
     some_wrong = np.where(np.arange(40) % 10 < 2, 1 - right, right)
-    row = rows_of(ItemAnswers(examples, some_wrong, {}), contrast="gender")[MODEL]
+    row = rows_of(ItemAnswers(examples, of_runs(examples, some_wrong.tolist()), {}), contrast="gender")[MODEL]
     assert row["contrast"] == pytest.approx(0)
     low, high = row["contrast_low"], row["contrast_high"]
     assert isinstance(low, float) and isinstance(high, float)
@@ -90,16 +107,16 @@ def test_a_contrast_between_groups_varies_as_its_two_means_do() -> None:
 
 
 def test_crossed_factors_tell_each_pair_of_values() -> None:
-    answers = ItemAnswers(EIGHT, np.zeros((1, 8), np.int64), {})
+    answers = ItemAnswers(EIGHT, of_runs(EIGHT, [[0] * 8]), {})
     cells = {row["value"]: row["accuracy"] for row in accuracy_table(answers, by=["type+gender"]) if row["factor"]}
     assert cells == {"0, female": 1, "0, male": 0, "1, female": 1, "1, male": 0}
 
 
 def test_factors_that_the_items_lack_are_refused() -> None:
-    answers = ItemAnswers(EIGHT, np.zeros((1, 8), np.int64), {})
+    answers = ItemAnswers(EIGHT, of_runs(EIGHT, [[0] * 8]), {})
     with pytest.raises(UserError, match=r"by \('colour'\) must be one of the factors of these data: gender, type"):
         check_factors(answers.examples, ["type+colour"])
-    alone = ItemAnswers(EIGHT[:1], np.zeros((1, 1), np.int64), {})
+    alone = ItemAnswers(EIGHT[:1], of_runs(EIGHT[:1], [[0]]), {})
     with pytest.raises(UserError, match="must be a factor of two values"):
         check_factors(alone.examples, [], "gender")
 
@@ -110,8 +127,7 @@ def test_items_of_a_template_are_drawn_together() -> None:
         replace(one, group=f"g{number}", factors={**one.factors, "template": "ab"[number // 4]})
         for number, one in enumerate(EIGHT)
     ]
-    right = np.array([[number % 2 for number in range(8)]])
-    right[0, :3] = 1 - right[0, :3]
+    right = of_runs(EIGHT, [[1, 0, 1, 1, 0, 1, 0, 1]])  # the first three are wrong
     rows = rows_of(ItemAnswers(templates, right, {}))
     by_hand = accuracy_table(ItemAnswers([replace(one, group="ab"[n // 4]) for n, one in enumerate(EIGHT)], right, {}))
     assert [rows[MODEL][name] for name in ("low", "high")] == [by_hand[0][name] for name in ("low", "high")]

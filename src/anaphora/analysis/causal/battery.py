@@ -23,6 +23,7 @@ from anaphora.analysis.causal.outcomes import (
 )
 from anaphora.analysis.causal.sentence import HeadEdges, SentenceEdges
 from anaphora.analysis.causal.subjects import ABLATION_MODES, Edges, Scores, Subject, next_in_minimal_pair
+from anaphora.analysis.maps.answers import right_answers, shares_right
 from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.analysis.maps.words import mention_mass
 from anaphora.analysis.scores.cells import clusters, rounded
@@ -142,21 +143,19 @@ class CausalTests:
         self.clusters = clusters(subject.examples)
         self.before = subject.scores()
         self.answers = self.before.argmax(axis=1)
-        self.gold = np.zeros(self.before.shape, dtype=bool)
+        self.gold = right_answers(subject.examples, self.before.shape[1])
         sentences: list[SentenceEdges | None] = [None] * len(subject.examples)
         cues = cue_tokens(subject.examples, [tokens.spans for tokens in subject.tokens])
         for item, maps in subject.maps():
             example = subject.examples[item]
-            self.gold[item, list(example.antecedents)] = True
             sentences[item] = SentenceEdges.of(example, subject.tokens[item], maps, cues[item])
         self.sentences = [sentence for sentence in sentences if sentence is not None]
         self.right = self.is_right(self.before)
         self._gated: dict[tuple[frozenset[Head], str], Floats] = {}
 
     def is_right(self, scores: Scores) -> Floats:
-        """Whether the highest score is an antecedent's: (N,) of 0 and 1."""
-        right: Floats = self.gold[np.arange(len(scores)), scores.argmax(axis=1)].astype(np.float64)
-        return right
+        """Whether the highest score is an antecedent's: (N,) of 0 and 1, of equally high ones the share that are."""
+        return shares_right(scores, self.gold)
 
     def mean(
         self, values: Floats, items: Bools, bounds: tuple[float, float] = (-1, 1)

@@ -29,7 +29,10 @@ def compare_runs(runs: Sequence[Evidence]) -> list[GroupSpread]:
             cells = [cell for run in runs if (cell := run.scores.get(language, {}).get(kind)) is not None]
             if cells:
                 measures = {name: _spread([_measure(cell, name) for cell in cells]) for name in MEASURES}
-                spreads.append(GroupSpread(language=language, kind=kind, runs=len(cells), measures=measures))
+                items = (min(cell.items for cell in cells), max(cell.items for cell in cells))
+                spreads.append(
+                    GroupSpread(language=language, kind=kind, runs=len(cells), items=items, measures=measures)
+                )
     return spreads
 
 

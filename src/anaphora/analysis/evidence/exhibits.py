@@ -77,7 +77,7 @@ def example_sentences(
                 word_weights(record),
                 {name: word_map(weights, record.words) for name, weights in maps_of(number).items()},
                 None if answers is None else int(answers.candidates[number]),
-                None if answers is None else bool(answers.correct[number]),
+                None if answers is None else bool(answers.correct[number] == 1),
                 bool(scores.candidate_accuracy[item, head.layer, head.head] > 0.5),
             )
         )

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.analysis.evidence.schema.evidence import DEVELOPMENT, NAMED, VERSION, EncoderFacts, Evidence, MeasuredOn
-from anaphora.analysis.maps.answers import NO_CANDIDATE, Answers, CandidateNumbers
-from anaphora.analysis.maps.capture import Capture, answers_pronouns, capture_run, captured_batches
+from anaphora.analysis.maps.answers import Answers, CandidateNumbers
+from anaphora.analysis.maps.capture import Capture, capture_run, captured_batches
 from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.analysis.scores.baselines.stored import shortcut_correctness
 from anaphora.analysis.scores.heads import DROP_REASONS, Head, HeadScores, choose_head, score_records
@@ -64,7 +64,7 @@ class Measurement:
 
     @property
     def task_correct(self) -> NDArray[np.float64]:
-        """(N,) whether the model's own answer is right, for the items that are measured."""
+        """(N,) `Answers.correct` of the model's own answers, for the items that are measured."""
         answers, kept = self.capture.answers, self.measured.kept
         return np.full(len(kept), np.nan) if answers is None else answers.correct[kept]
 
@@ -206,13 +206,13 @@ def score_split(
 ) -> tuple[HeadScores, Answers | None]:
     """Every head's scores on a split, and the model's answers; the rows of a batch are let go once they are scored."""
     numbers: list[int] = []
-    candidates = np.full(len(data), NO_CANDIDATE, dtype=np.int64)
+    answers: list[tuple[NDArray[np.int64], Answers]] = []
 
     def records() -> Iterator[AttentionRecord]:
         for batch in captured_batches(model, data, batching, prediction):
             numbers.extend(batch.items.tolist())
-            if batch.candidates is not None:
-                candidates[batch.items] = batch.candidates
+            if batch.answers is not None:
+                answers.append((batch.items, batch.answers))
             yield from batch.records
 
     by_length = score_records(records())
@@ -220,7 +220,7 @@ def score_split(
     order = np.argsort(items)
     dropped = {reason: by_length.dropped[reason] for reason in DROP_REASONS if reason in by_length.dropped}
     scores = replace(by_length.select(order), kept=items[order], dropped=dropped)
-    return scores, Answers.about(data.examples, candidates) if answers_pronouns(prediction) else None
+    return scores, Answers.in_order(answers) if answers else None
 
 
 def untrained_items(

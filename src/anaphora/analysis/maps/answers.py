@@ -1,12 +1,13 @@
 """A model's answers about pronouns: a candidate, or "none of them"; without a prediction head it has no answers.
 
-N items. An answer is the number of a candidate or `NO_CANDIDATE`; the answers of a model that may have no prediction
-head are `Answers | None`.
+N items of M candidates at most. An answer is the number of a candidate or `NO_CANDIDATE`; the answers of a model that
+may have no prediction head are `Answers | None`. Scores (N, M + 1) tell how well each candidate answers, last "none of
+them"; the highest is the answer, and two names that are the same tokens to a model have the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +19,8 @@ NO_CANDIDATE = -1
 """The answer "none of them"."""
 
 CandidateNumbers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,18 +28,61 @@ class Answers:
     """A model's answer to each of N items.
 
     Attributes:
-        candidates: (N,) the number of the candidate that the model names, or `NO_CANDIDATE`.
-        correct: (N,) 1 where that is right, else 0.
+        candidates: (N,) the number of the candidate that the model names, or `NO_CANDIDATE`; the first of several with
+            the highest score.
+        correct: (N,) 1 where that is right, else 0; where several have the highest score, the share of them that are.
     """
 
     candidates: CandidateNumbers
-    correct: NDArray[np.float64]
+    correct: Floats
 
     @classmethod
     def about(cls, examples: Sequence[Example], candidates: CandidateNumbers) -> Answers:
         """The answers to some examples, checked against their antecedents."""
         right = [is_correct(answer, example) for answer, example in zip(candidates.tolist(), examples, strict=True)]
         return cls(candidates, np.array(right, dtype=np.float64))
+
+    @classmethod
+    def from_scores(cls, examples: Sequence[Example], scores: NDArray[np.floating]) -> Answers:
+        """The answers with the highest of some scores, (N, M + 1)."""
+        strongest = scores.argmax(axis=1).astype(np.int64)
+        candidates = np.where(strongest == scores.shape[1] - 1, NO_CANDIDATE, strongest)
+        return cls(candidates, shares_right(scores, right_answers(examples, scores.shape[1])))
+
+    @classmethod
+    def in_order(cls, parts: Iterable[tuple[NDArray[np.int64], Answers]]) -> Answers:
+        """The answers to all items from those to some, each part with the numbers of its items."""
+        numbers, answers = zip(*parts, strict=True)
+        order = np.argsort(np.concatenate(numbers))
+        whole = cls.joined(answers)
+        return cls(whole.candidates[order], whole.correct[order])
+
+    @classmethod
+    def joined(cls, parts: Sequence[Answers]) -> Answers:
+        """The answers to some items and then to others."""
+        return cls(
+            np.concatenate([part.candidates for part in parts]), np.concatenate([part.correct for part in parts])
+        )
+
+    @property
+    def undecided(self) -> Bools:
+        """(N,) where a right and a wrong answer have the same highest score: by chance it is right or wrong."""
+        return (self.correct > 0) & (self.correct < 1)
+
+
+def right_answers(examples: Sequence[Example], scores: int) -> Bools:
+    """Which of so many answers, "none of them" last, are right: (N, scores)."""
+    right = np.zeros((len(examples), scores), dtype=np.bool_)
+    for row, example in zip(right, examples, strict=True):
+        row[list(example.antecedents) or [NO_CANDIDATE]] = True
+    return right
+
+
+def shares_right(scores: NDArray[np.floating], right: Bools) -> Floats:
+    """The share of an item's highest scores that stand at right answers: (N, K) and (N, K) -> (N,), mostly 0 or 1."""
+    highest = scores == scores.max(axis=1, keepdims=True)
+    shares: Floats = (highest & right).sum(axis=1) / highest.sum(axis=1)
+    return shares
 
 
 def is_correct(answer: int, example: Example) -> bool:
@@ -47,8 +93,3 @@ def is_correct(answer: int, example: Example) -> bool:
 def correctness(answers: Answers | None, items: int) -> NDArray[np.float64]:
     """Whether each of some items is answered rightly, (N,), for means; NaN, no value, where nothing is answered."""
     return np.full(items, np.nan) if answers is None else answers.correct
-
-
-def named_candidates(strongest: CandidateNumbers, scores: int) -> CandidateNumbers:
-    """Answers from the place of the highest of so many scores: those of the candidates, and of "none of them" last."""
-    return np.where(strongest == scores - 1, NO_CANDIDATE, strongest)

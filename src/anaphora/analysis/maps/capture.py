@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from anaphora.analysis.maps.answers import NO_CANDIDATE, Answers, CandidateNumbers, correctness, named_candidates
+from anaphora.analysis.maps.answers import Answers, correctness
 from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.base.batch import Batch, EncoderInput
 from anaphora.data.batches.batching import encode_plain_text, evaluation_batches, single_batch
@@ -39,7 +39,7 @@ class Capture:
 
     @property
     def correct(self) -> NDArray[np.float64]:
-        """(N,) 1 where the answer is right, else 0; NaN where the model answers nothing."""
+        """(N,) 1 where the answer is right, else 0 (`Answers.correct`); NaN where the model answers nothing."""
         return correctness(self.answers, len(self.records))
 
 
@@ -51,14 +51,13 @@ def capture_run(run: Run, examples: Sequence[Example]) -> Capture:
 def capture(model: PronounModel, data: EncodedSplit, batching: Batching, prediction: Prediction) -> Capture:
     """Capture the rows and answers of every item; sorted by length inside, in the split's order outside."""
     records: list[AttentionRecord | None] = [None] * len(data)
-    candidates = np.full(len(data), NO_CANDIDATE, dtype=np.int64)
+    answers: list[tuple[NDArray[np.int64], Answers]] = []
     for batch in captured_batches(model, data, batching, prediction):
         for item, record in zip(batch.items.tolist(), batch.records, strict=True):
             records[item] = record
-        if batch.candidates is not None:
-            candidates[batch.items] = batch.candidates
-    answers = Answers.about(data.examples, candidates) if answers_pronouns(prediction) else None
-    return Capture([record for record in records if record is not None], answers)
+        if batch.answers is not None:
+            answers.append((batch.items, batch.answers))
+    return Capture([record for record in records if record is not None], Answers.in_order(answers) if answers else None)
 
 
 class CapturedBatch(NamedTuple):
@@ -67,12 +66,12 @@ class CapturedBatch(NamedTuple):
     Attributes:
         items: (n,) their numbers in the split.
         records: their n rows.
-        candidates: (n,) the answers; None where the model answers nothing about pronouns.
+        answers: to the n items; None where the model answers nothing about pronouns.
     """
 
     items: NDArray[np.int64]
     records: list[AttentionRecord]
-    candidates: CandidateNumbers | None
+    answers: Answers | None
 
 
 def captured_batches(
@@ -80,14 +79,15 @@ def captured_batches(
 ) -> Iterator[CapturedBatch]:
     """Capture one batch after the other, sorted by length; what is held of a batch is the caller's choice."""
     for batch in evaluation_batches(data, batching, slots_of(prediction)):
-        rows, named = _capture_batch(model, batch.to(model.device), prediction)
+        rows, scores = _capture_batch(model, batch.to(model.device), prediction)
         starts = (batch.item_starts % batch.ids.shape[1]).tolist()
         records = []
         for place, item in enumerate(batch.items.tolist()):
             tokens, example = data.tokens[item], data.examples[item]
             row = rows[place, :, :, starts[place] : starts[place] + len(tokens.ids)]
             records.append(AttentionRecord.of(example, tokens, row))
-        yield CapturedBatch(batch.items.numpy(), records, named)
+        answers = None if scores is None else Answers.from_scores([record.example for record in records], scores)
+        yield CapturedBatch(batch.items.numpy(), records, answers)
 
 
 def captured_words(
@@ -121,12 +121,14 @@ def predict_answers(
     """The answers of a model to every item, with attention maps or without; None without a prediction head."""
     if not answers_pronouns(prediction):
         return None
-    candidates = np.full(len(data), NO_CANDIDATE, dtype=np.int64)
+    answers = []
     for batch in evaluation_batches(data, batching, slots_of(prediction)):
         with torch.inference_mode():
             on_device = batch.to(model.device)
-            candidates[batch.items.numpy()] = _named_candidates(model, model(on_device), on_device)
-    return Answers.about(data.examples, candidates)
+            scores = _answer_scores(model, model(on_device), on_device)
+        items = batch.items.numpy()
+        answers.append((items, Answers.from_scores([data.examples[item] for item in items], scores)))
+    return Answers.in_order(answers)
 
 
 def answers_pronouns(prediction: Prediction) -> bool:
@@ -161,25 +163,25 @@ def log_probabilities(
 def task_correctness(
     model: PronounModel, data: EncodedSplit, batching: Batching, prediction: Prediction
 ) -> NDArray[np.float64]:
-    """Whether each item is answered rightly, (N,), with attention maps or without; NaN without a prediction head."""
+    """`Answers.correct` of each item, (N,), with attention maps or without; NaN without a prediction head."""
     return correctness(predict_answers(model, data, batching, prediction), len(data))
 
 
 def _capture_batch(
     model: PronounModel, batch: Batch, prediction: Prediction
-) -> tuple[NDArray[np.float32], CandidateNumbers | None]:
-    """The rows of a batch, (N, L, H, T), and its answers, (N,)."""
+) -> tuple[NDArray[np.float32], NDArray[np.float32] | None]:
+    """The rows of a batch, (N, L, H, T), and the scores of its answers, (N, M + 1), None without any."""
     with torch.inference_mode():
         output = model.forward_with_rows(batch)
         assert output.rows is not None
         rows = group_mean(output.rows.transpose(0, 1), batch.query_items, len(batch.items))  # (N, L, H, T)
-        named = _named_candidates(model, output, batch) if answers_pronouns(prediction) else None
-        return rows.float().cpu().numpy(), named
+        scores = _answer_scores(model, output, batch) if answers_pronouns(prediction) else None
+        return rows.float().cpu().numpy(), scores
 
 
-def _named_candidates(model: PronounModel, output: EncoderOutput, batch: Batch) -> CandidateNumbers:
-    scores = model.prediction_head.scores(output, batch)
-    return named_candidates(scores.argmax(dim=1).cpu().numpy(), scores.shape[1])
+def _answer_scores(model: PronounModel, output: EncoderOutput, batch: Batch) -> NDArray[np.float32]:
+    scores: NDArray[np.float32] = model.prediction_head.scores(output, batch).float().cpu().numpy()
+    return scores
 
 
 def whole_maps(

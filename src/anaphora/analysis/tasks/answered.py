@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from anaphora.analysis.maps.answers import NO_CANDIDATE, Answers, CandidateNumbers
+from anaphora.analysis.maps.answers import NO_CANDIDATE, Answers, Bools
 from anaphora.analysis.maps.capture import answers_pronouns, predict_answers
 from anaphora.analysis.scores.baselines.policies import Floats
 from anaphora.analysis.scores.cells import clusters
@@ -36,18 +36,22 @@ class ItemAnswers:
 
     Attributes:
         examples: N items.
-        answers: (S, N) the candidate that each run names, or `NO_CANDIDATE`.
+        answers: of each of S runs, to the N items.
         shortcuts: by name the correctness on each item, in [0, 1]; (N,), or (K, N) for a shortcut that was fitted K
             times. NaN where it does not apply.
     """
 
     examples: list[Example]
-    answers: CandidateNumbers
+    answers: Sequence[Answers]
     shortcuts: Mapping[str, Floats]
 
     def correctness(self) -> Floats:
         """Whether each run is right on each item: (S, N)."""
-        return np.array([Answers.about(self.examples, row).correct for row in self.answers]).reshape(self.answers.shape)
+        return np.stack([answers.correct for answers in self.answers])
+
+    def silent(self) -> Bools:
+        """Whether each run names no candidate: (S, N)."""
+        return np.stack([answers.candidates == NO_CANDIDATE for answers in self.answers])
 
     def policies(self) -> Iterator[tuple[str, Floats, Floats]]:
         """Name, correctness on each item, and the number of right decisions, of every policy: one row a run or fit.
@@ -58,9 +62,9 @@ class ItemAnswers:
         sizes = np.array([len(example.candidates) for example in self.examples])
         antecedents = np.array([len(example.antecedents) for example in self.examples])
         correct = self.correctness()
-        named = self.answers != NO_CANDIDATE
+        named = ~self.silent()
         # Naming a wrong candidate errs about it and about the antecedents; silence errs about the antecedents alone.
-        hits = (named & (correct > 0)).astype(np.float64)
+        hits = named * correct
         yield MODEL, correct, sizes - antecedents - named + 2 * hits
         for name, shortcut in self.shortcuts.items():
             if not np.isnan(shortcut).any():
@@ -71,8 +75,8 @@ class ItemAnswers:
             yield NONE_OF_THEM, (antecedents == 0).astype(np.float64)[None], decisions[None]
 
 
-def predict_for_run(run: Run, examples: Sequence[Example]) -> CandidateNumbers:
-    """The candidate that a run names for each example, or `NO_CANDIDATE`: (N,).
+def predict_for_run(run: Run, examples: Sequence[Example]) -> Answers:
+    """A run's answers to some examples.
 
     Raises:
         UserError: the run answers no pronoun question, or a text is too long for its model.
@@ -82,7 +86,7 @@ def predict_for_run(run: Run, examples: Sequence[Example]) -> CandidateNumbers:
     check_length(run.config.model, data.max_tokens())
     answers = predict_answers(run.model, data, run.config.batching, run.config.task.prediction)
     assert answers is not None
-    return answers.candidates
+    return answers
 
 
 def require_pronoun_head(run: Run) -> None:
@@ -130,7 +134,7 @@ def accuracy_table(items: ItemAnswers, by: Sequence[str] = (), contrast: str | N
     for factor in by:
         values = np.array([_factor_values(example, factor) for example in items.examples])
         cells |= {(factor, value): np.flatnonzero(values == value) for value in sorted(set(values.tolist()))}
-    policies = list(items.policies())
+    policies, no_answer = list(items.policies()), items.silent()
     model = policies[0][1].mean(axis=0)
     rows = []
     for (factor, value), numbers in cells.items():
@@ -147,7 +151,7 @@ def accuracy_table(items: ItemAnswers, by: Sequence[str] = (), contrast: str | N
             row["highest"] = float(runs.mean(axis=1).max()) if several else None
             row["minimal_pair_accuracy"] = None if np.isnan(pairs) else pairs
             row |= _decision_accuracy(decided[:, numbers].mean(axis=0), examples, labels)
-            silent = (items.answers[:, numbers] == NO_CANDIDATE).mean()
+            silent = no_answer[:, numbers].mean()
             row["silent"] = float(silent if name == MODEL else name == NONE_OF_THEM)
             row |= mean_with_interval("model_minus", model[numbers] - mean, labels, bounds=(-1.0, 1.0))
             if contrast is not None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from anaphora.analysis.evidence.headline import Progress, no_progress
+from anaphora.analysis.maps.answers import Answers
 from anaphora.analysis.scores.baselines.policies import Floats
 from anaphora.analysis.scores.baselines.stored import shortcut_correctness
 from anaphora.analysis.tasks.answered import ItemAnswers, check_factors, predict_for_run, require_pronoun_head
@@ -47,12 +48,12 @@ def answer_folds(runs: Sequence[Run], progress: Progress = no_progress, by: Sequ
             check_training_items(run.files.directory, run.config.data, corpus)
         training, items = corpus.examples("train"), corpus.examples("dev")
         examples += items
-        answers.append(np.stack([predict_for_run(run, items) for run in fold_runs]))
+        answers.append([predict_for_run(run, items) for run in fold_runs])
         parts.append(shortcut_correctness(training, items))
     return ItemAnswers(
         examples,
-        np.concatenate(answers, axis=1),
-        concatenated_parts(parts, [fold_answers.shape[1] for fold_answers in answers]),
+        [Answers.joined(of_folds) for of_folds in zip(*answers, strict=True)],
+        concatenated_parts(parts, [len(fold_answers[0].correct) for fold_answers in answers]),
     )
 
 

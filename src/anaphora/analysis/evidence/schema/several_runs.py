@@ -14,16 +14,25 @@ MEASURES = ("task_accuracy", "candidate_accuracy", "quad_accuracy", "antecedent_
 
 @dataclass(frozen=True, kw_only=True)
 class GroupSpread:
-    """The spread of each of `MEASURES` over runs, for a language and kind of cue; None where no run has the measure."""
+    """The spread of each of `MEASURES` over runs, for a language and kind of cue; None where no run has the measure.
+
+    Attributes:
+        language, kind: of the items.
+        runs: how many have such items.
+        items: how many the runs have, fewest and most; where these differ, so do the items.
+        measures: the spreads by name.
+    """
 
     language: str
     kind: str
     runs: int
+    items: tuple[int, int]
     measures: dict[str, Spread | None]
 
     def to_row(self) -> dict[str, Any]:
         """A row of a CSV file: each measure's median, and its lowest and highest."""
         row: dict[str, Any] = {"language": self.language, "kind": self.kind, "runs": self.runs}
+        row |= {"fewest_items": self.items[0], "most_items": self.items[1]}
         for name, spread in self.measures.items():
             row[name] = spread.median if spread else None
             row[f"{name}_lowest"] = spread.lowest if spread else None
