@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,8 @@ from anaphora.base.files import write_json
 from anaphora.data.batches.encoded import EncodedSplit
 from anaphora.data.example import Example
 from anaphora.data.store import load as load_corpus
-from anaphora.runs.directory import load
+from anaphora.runs.directory import Run, load
+from anaphora.runs.items import corpus_of
 from anaphora.studies import measures
 from anaphora.studies.grid import Job
 from anaphora.studies.measures import SplitEvaluation, measure_run, measure_settings, scores_by_distance
@@ -25,6 +27,10 @@ from anaphora.studies.one_head import SAMPLED_ITEMS, one_head_measures
 from anaphora.studies.records import FAILURE_FILE, MEASURED_FILE, Query, is_measured, read_record
 
 EVERY = Query(("scores", "forms", "distance", "roles", "permuted", "knockout"), "test", None)
+
+
+def evaluated(run: Run) -> SplitEvaluation:
+    return measures._evaluate_split(run, "test", measures._evaluated_examples(run, EVERY))
 
 
 def test_a_run_is_measured_by_language_and_group_and_not_twice(own_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -45,6 +51,24 @@ def test_a_run_is_measured_by_language_and_group_and_not_twice(own_run: Path, mo
         measure_run(load(own_run), Query(("scores",), "dev", None))
 
 
+def test_a_run_is_measured_anew_where_its_test_items_have_changed(
+    own_run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise a study would join seeds that were measured on different files."""
+    query = Query(("scores",), "test", None)
+
+    def items() -> object:
+        measure_run(load(own_run), query)
+        return json.loads((own_run / MEASURED_FILE).read_text(encoding="utf-8"))["groups"]["en"]["all"]["items"]
+
+    whole = items()
+    corpus = corpus_of(load(own_run))
+    fewer = {name: split.select(range(len(split) - 4)) for name, split in corpus.splits.items() if name == "test"}
+    changed = replace(corpus, splits={**corpus.splits, **fewer})
+    monkeypatch.setattr(measures, "corpus_of", lambda run: changed)
+    assert items() != whole
+
+
 def test_a_recurrent_run_is_measured_by_its_answers_alone(tmp_path: Path, tiny: Callable[..., Any]) -> None:
     from anaphora.training.run import train
 
@@ -60,7 +84,7 @@ def test_a_recurrent_run_is_measured_by_its_answers_alone(tmp_path: Path, tiny: 
 
 def test_one_head_is_measured_as_the_report_measures_it(own_run: Path) -> None:
     run = load(own_run)
-    measured = measures._evaluate_split(run, Query(("one_head",), "test", None))
+    measured = evaluated(run)
     assert measured.headline is not None
     groups = one_head_measures(measured.headline)
     items = sampled_main_items(measured.examples, SAMPLED_ITEMS)
@@ -85,7 +109,7 @@ def test_each_level_of_compositions_has_its_own_tests_of_one_head(
 
     small = ("data=compositions", "data.types=[gender,composition]", "data.train_items=600", "data.test_items=400")
     run = load(train(settings(f"output={tmp_path}", "name=run", *small, *tiny_settings)).directory)
-    headline = measures._evaluate_split(run, Query(("one_head",), "test", None)).headline
+    headline = evaluated(run).headline
     assert headline is not None
     groups = one_head_measures(headline)
     assert {level for kinds in groups.values() for level in kinds} == {"set", "role", "all", "L0", "L1", "L2"}
@@ -123,7 +147,7 @@ def test_an_answer_that_is_read_off_a_row_is_lost_with_its_edges(tmp_path: Path,
     from anaphora.training.run import train
 
     run = load(train(tiny(tmp_path, "task/prediction=pointer")).directory)
-    answers = measures._evaluate_split(run, Query(("knockout",), "test", None))
+    answers = evaluated(run)
     groups = measures.accuracy_with_attention_knockout(run, answers)["en"]
     # No candidate has any weight left, so that all tie and the first is named; it is right as often as any other.
     main = is_main(answers.examples)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable
+from dataclasses import asdict
 
 import torch
 
 from anaphora.base.code import code_digest
 from anaphora.base.tensors import arrays_digest, file_digest
 from anaphora.data.example import Example, to_record
+from anaphora.data.text import Text
 from anaphora.runs.directory import Run, distinct_tensors
 
 
@@ -33,9 +35,10 @@ def model_digest(run: Run) -> str:
     return arrays_digest({name: tensor.numpy() for name, tensor in distinct_tensors(run.model).items()})[:16]
 
 
-def examples_digest(examples: Iterable[Example]) -> str:
+def examples_digest(examples: Iterable[Example | Text]) -> str:
     """A digest of items, whatever file they were read from."""
     items = hashlib.sha256()
     for example in examples:
-        items.update(json.dumps(to_record(example), sort_keys=True).encode())
+        record = to_record(example) if isinstance(example, Example) else asdict(example)
+        items.update(json.dumps(record, sort_keys=True).encode())
     return items.hexdigest()[:16]

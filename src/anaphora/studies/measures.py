@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,7 @@ from anaphora.analysis.causal.permutation import PROJECTIONS, permuted_projectio
 from anaphora.analysis.causal.subjects import Edges, PackedSubject
 from anaphora.analysis.evidence.headline import Headline, measure_headline
 from anaphora.analysis.evidence.storage import write_evidence
-from anaphora.analysis.maps.answers import Answers, named_candidates
+from anaphora.analysis.maps.answers import Answers
 from anaphora.analysis.maps.capture import task_correctness
 from anaphora.analysis.scores.cells import cells, rounded
 from anaphora.analysis.scores.heads import is_main, reason_to_drop
@@ -28,8 +29,8 @@ from anaphora.base.errors import UserError
 from anaphora.base.files import write_json
 from anaphora.data.batches.encoded import EncodedSplit
 from anaphora.data.example import Example, sample_quads
-from anaphora.data.text import evenly_sampled
-from anaphora.runs.digests import analysis_code_digest, weights_digest
+from anaphora.data.text import Text, evenly_sampled
+from anaphora.runs.digests import analysis_code_digest, examples_digest, weights_digest
 from anaphora.runs.directory import Run, training_record
 from anaphora.runs.items import corpus_of
 from anaphora.settings.commands.study import RUN_MEASURES
@@ -63,18 +64,28 @@ class SplitEvaluation:
 
 
 def measure_run(run: Run, query: Query) -> None:
-    """Measure a finished run, unless it is measured already, and write the numbers into the run's directory."""
-    key = {**query.to_dict(), "weights": weights_digest(run), "code": analysis_code_digest("anaphora.studies.measures")}
+    """Measure a finished run, unless it is measured already, and write the numbers into the run's directory.
+
+    A run that was measured on other items is measured anew: runs of a cell are compared on the same ones.
+    """
+    about_pronouns = any(name in RUN_MEASURES and name != "labels" for name in query.measures)
+    examples = _evaluated_examples(run, query) if about_pronouns else {}
+    texts = _evaluated_texts(run, query) if "labels" in query.measures else []
+    key = {
+        **query.to_dict(),
+        "weights": weights_digest(run),
+        "items": examples_digest((*chain.from_iterable(examples.values()), *texts)),
+        "code": analysis_code_digest("anaphora.studies.measures"),
+    }
     if is_measured(run.directory, key):
         return
     discard_measures(run.directory)
     groups: GroupMeasures = {}
-    about_pronouns = any(name in RUN_MEASURES and name != "labels" for name in query.measures)
-    evaluation = _evaluate_split(run, query) if about_pronouns else SplitEvaluation([], np.zeros(0), None)
+    evaluation = _evaluate_split(run, query.split, examples) if examples else SplitEvaluation([], np.zeros(0), None)
     for name in query.measures:
         match name:
             case "labels":
-                measured = label_accuracy(run, query)
+                measured = label_accuracy(run, texts)
             case "scores":
                 measured = headline_scores(evaluation)
             case "forms":
@@ -215,8 +226,8 @@ def accuracy_with_attention_knockout(run: Run, evaluation: SplitEvaluation) -> G
     groups: GroupMeasures = {}
     for name, edges in _knockout_edges(data, *subject.shape).items():
         scores = subject.knocked_out(edges)
-        named = Answers.about(evaluation.examples, named_candidates(scores.argmax(axis=1), scores.shape[1]))
-        _merge(groups, _intervention_accuracy(evaluation.examples, named.correct, name))
+        correct = Answers.from_scores(evaluation.examples, scores).correct
+        _merge(groups, _intervention_accuracy(evaluation.examples, correct, name))
     return groups
 
 
@@ -253,15 +264,8 @@ def _intervention_accuracy(examples: Sequence[Example], correct: NDArray[np.floa
     )
 
 
-def label_accuracy(run: Run, query: Query) -> GroupMeasures:
-    """How many texts of the split get their label: task accuracy, and as chance the share of the commonest label.
-
-    Raises:
-        UserError: the run predicts no labels.
-    """
-    if not isinstance(run.config.task.prediction, Label):
-        raise UserError(f"measures ('labels') needs task.prediction=label, not {run.config.task.prediction.kind}")
-    texts = evenly_sampled(corpus_of(run).texts(query.split), query.items or run.config.trainer.limit_items)
+def label_accuracy(run: Run, texts: Sequence[Text]) -> GroupMeasures:
+    """How many of some texts get their label: task accuracy, and as chance the share of the commonest label."""
     names = label_names(run)
     right = np.array([names[number] for number in predict_labels(run, texts)]) == [text.label for text in texts]
     groups: GroupMeasures = {}
@@ -273,20 +277,39 @@ def label_accuracy(run: Run, query: Query) -> GroupMeasures:
     return groups
 
 
-def _evaluate_split(run: Run, query: Query) -> SplitEvaluation:
+def _evaluated_texts(run: Run, query: Query) -> list[Text]:
+    """The texts whose labels are measured.
+
+    Raises:
+        UserError: the run predicts no labels.
+    """
+    if not isinstance(run.config.task.prediction, Label):
+        raise UserError(f"measures ('labels') needs task.prediction=label, not {run.config.task.prediction.kind}")
+    return evenly_sampled(corpus_of(run).texts(query.split), query.items or run.config.trainer.limit_items)
+
+
+def _evaluated_examples(run: Run, query: Query) -> dict[str, list[Example]]:
+    """The items of the development split, on which the head is chosen, and of the one that is measured.
+
+    Raises:
+        UserError: there are none to measure.
+    """
     corpus = corpus_of(run)
     limit = query.items or run.config.trainer.limit_items
     splits = {name: corpus.examples(name) for name in ("dev", query.split)}
-    limited = {name: sample_quads(examples, limit) if limit else examples for name, examples in splits.items()}
-    examples = limited[query.split]
-    if not examples:
+    if not splits[query.split]:
         raise UserError(f"split ({query.split}) holds no items")
+    return {name: sample_quads(examples, limit) if limit else examples for name, examples in splits.items()}
+
+
+def _evaluate_split(run: Run, split: str, splits: Mapping[str, list[Example]]) -> SplitEvaluation:
+    examples = splits[split]
     if not run.model.encoder.has_maps:
         examples = [example for example in examples if reason_to_drop(example) is None]  # as where heads are scored
         data = EncodedSplit(examples, run.tokenizer)
         correct = task_correctness(run.model, data, run.config.batching, run.config.task.prediction)
         return SplitEvaluation(examples, correct, None)
-    headline = measure_headline(run, None, limited["dev"], examples, query.split, 0)
+    headline = measure_headline(run, None, splits["dev"], examples, split, 0)
     write_evidence(headline, run.directory)
     return SplitEvaluation(headline.measured.examples, headline.task_correct, headline)
 
