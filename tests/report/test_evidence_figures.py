@@ -28,6 +28,7 @@ PARTS: dict[str, Draw] = {
     "knockout": lambda evidence: causal.knockout_figure(evidence.causal_cells),
     "ablation": lambda evidence: causal.ablation_figure(evidence.causal_cells),
     "patching": lambda evidence: causal.patching_figure(evidence.causal_cells),
+    "equal doses": lambda evidence: causal.equal_doses_figure(evidence.causal_cells),
     "dose-response": lambda evidence: causal.dose_response_figure(evidence.causal_cells),
     "maps": lambda evidence: measures.maps_figure(evidence.maps),
     "controls": measures.controls_figure,

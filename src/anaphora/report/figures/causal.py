@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from matplotlib.figure import Figure
 
 from anaphora.analysis.evidence.schema.causal import CausalCell
 from anaphora.analysis.evidence.schema.scores import Groups
+from anaphora.analysis.evidence.schema.typed_json import Interval
 from anaphora.report.figures import style
 from anaphora.report.figures.panels import Curve, Mark, Marks, axis_limits, curve_figure, panel_figure, row_below
 from anaphora.report.figures.style import figure_style
@@ -128,6 +131,42 @@ def patching_figure(cells: Groups[CausalCell]) -> Figure | None:
     key += [(phrase("figures", "patching_half"), style.MUTED, "dotted")]
     across, axis = phrase("figures", "patching_across"), phrase("figures", "patching_axis")
     return curve_figure(phrase("figures", "patching"), panels, key, across, axis, top=1.0, reference=0.5)
+
+
+@figure_style()
+def equal_doses_figure(cells: Groups[CausalCell]) -> Figure | None:
+    """Accuracy lost as more weight is removed: from the antecedent's edge, and as much from all other edges."""
+    panels = []
+    for group in kind_groups(cells):
+        doses = group.cell.head_level.doses if group.cell.head_level else ()
+        antecedent = [(dose.mass, dose.antecedent_points, dose.antecedent_interval) for dose in doses]
+        others = [(dose.mass, dose.other_edges_points, dose.other_edges_interval) for dose in doses]
+        sides = ((antecedent, style.ANTECEDENT, "line"), (others, style.MUTED, "broken"))
+        lines = [curve for losses, colour, form in sides if (curve := _dose_curve(losses, colour, form))]
+        if lines:
+            panels.append((group.label, lines))
+    if not panels:
+        return None
+    return curve_figure(
+        phrase("figures", "equal_doses"),
+        panels,
+        [
+            (phrase("figures", "dose_antecedent"), style.ANTECEDENT, "line"),
+            (phrase("figures", "dose_other_edges"), style.MUTED, "broken"),
+        ],
+        phrase("figures", "dose_across"),
+        phrase("figures", "loss_axis"),
+    )
+
+
+def _dose_curve(losses: Sequence[tuple[float, float | None, Interval | None]], colour: str, form: str) -> Curve | None:
+    """The points lost, and their interval, by the share of the row that was removed."""
+    known = [(100 * mass, points / 100, ends) for mass, points, ends in losses if points is not None]
+    if not known:
+        return None
+    masses, values, intervals = zip(*known, strict=True)
+    lows, highs = ([ends and ends[side] / 100 for ends in intervals] for side in (0, 1))
+    return Curve(masses, values, colour, form, lows, highs)
 
 
 @figure_style()

@@ -1,4 +1,4 @@
-"""What the figures of the evidence are made of: panels that share their rows, and curves over a count of heads.
+"""What the figures of the evidence are made of: panels that share their rows, and curves over a count.
 
 Shares and drops are in [0, 1] in the data and in points of a hundred on the axes.
 """
@@ -12,7 +12,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import FixedLocator, MaxNLocator
 
 from anaphora.analysis.evidence.schema.scores import AccuracyCell, Cell
 from anaphora.base.errors import UserError
@@ -39,7 +39,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Curve:
-    """A curve over a count of heads: a "line" with points, a "broken" line with a band, a "dot", or a "level"."""
+    """A curve over a count: a "line" with points, a "broken" line, either with a band or not, a "dot", or a "level"."""
 
     counts: Sequence[float]
     values: Sequence[float]
@@ -59,6 +59,8 @@ _BELOW = "\x1f"
 """Between a heading and the text of a row in its name; the unit separator is no part of a text."""
 _TICKS = ("tick", "dotted tick", "dashed tick")
 """Ticks in the order of `tick_style`."""
+_LABELLED_COUNTS = 5
+"""Under so many counts each of a curve's has its own tick."""
 _LEGEND_SIGN, _LEGEND_LINE = 0.46, 0.2
 """Inches that the widest sign of a legend takes with the gaps around it, and from one line of a legend to the next."""
 
@@ -247,7 +249,8 @@ def curve_figure(
     _draw_legend(sheet, sheet.height - heading.height - 0.08, key)
     ends = [end for _, panel_lines in panels for line in panel_lines for end in (*line.values, *line.low, *line.high)]
     low, high = min(0.0, *(end for end in ends if end is not None)), max(top, *(end for end in ends if end is not None))
-    most = max((count for _, panel_lines in panels for line in panel_lines for count in line.counts), default=1)
+    counts = sorted({count for _, panel_lines in panels for line in panel_lines for count in line.counts})
+    most = max(counts, default=1)
     for number, (name, panel_lines) in enumerate(panels):
         line_number, column = divmod(number, columns)
         base = sheet.height - head - line_number * (tall + 0.22 + foot) - 0.2 - tall
@@ -257,7 +260,10 @@ def curve_figure(
         room = 0.04 * (high - low)
         axes.set(xlim=(0.6, most + 0.4), ylim=(low - room, high + room), xlabel=across_label)
         axes.grid(axis="y")
-        axes.xaxis.set_major_locator(MaxNLocator(nbins=max(3, int(each / 0.22)), integer=True, min_n_ticks=1))
+        few = len(counts) < _LABELLED_COUNTS
+        axes.xaxis.set_major_locator(
+            FixedLocator(counts) if few else MaxNLocator(nbins=max(3, int(each / 0.22)), integer=True, min_n_ticks=1)
+        )
         axes.yaxis.set_major_formatter(lambda share, _: format_number(100 * share, 0))
         if column:
             axes.tick_params(axis="y", labelleft=False, length=0)
@@ -274,12 +280,9 @@ def _draw_curve(axes: Axes, line: Curve) -> None:
     if line.form == "level":
         axes.axhline(line.values[0], color=line.colour, linewidth=1.1, linestyle=(0, (5, 2)))
         return
+    if line.form != "dot":
+        _draw_band(axes, line)
     if line.form == "broken":
-        low, high = ([float(end) for end in ends if end is not None] for ends in (line.low, line.high))
-        if len(line.counts) > 1:
-            axes.fill_between(line.counts, low, high, color=line.colour, alpha=0.18, linewidth=0)
-        else:
-            axes.plot([line.counts[0]] * 2, [low[0], high[0]], color=line.colour, linewidth=4, alpha=0.18)
         axes.plot(line.counts, line.values, color=line.colour, linewidth=1.1, linestyle=(0, (5, 2)),
                   marker="" if len(line.counts) > 1 else "o", markersize=3.5)  # fmt: skip
         return
@@ -288,6 +291,20 @@ def _draw_curve(axes: Axes, line: Curve) -> None:
     size = 5.5 if line.form == "dot" else 3.0
     axes.plot(line.counts, line.values, color=line.colour, linewidth=1.6, marker="o", markersize=size,
               markeredgecolor=style.PAPER, markeredgewidth=0.5)  # fmt: skip
+
+
+def _draw_band(axes: Axes, line: Curve) -> None:
+    """The intervals of a curve as a band, without the counts that have none."""
+    ends = [
+        (count, low, high)
+        for count, low, high in zip(line.counts, line.low, line.high, strict=False)
+        if low is not None and high is not None
+    ]
+    if len(ends) > 1:
+        counts, low, high = zip(*ends, strict=True)
+        axes.fill_between(counts, low, high, color=line.colour, alpha=0.18, linewidth=0)
+    elif ends:
+        axes.plot([ends[0][0]] * 2, ends[0][1:], color=line.colour, linewidth=4, alpha=0.18)
 
 
 def _legend_width(key: _Legend) -> float:

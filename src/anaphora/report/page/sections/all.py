@@ -32,7 +32,7 @@ from anaphora.report.page.sections.verdict import verdict_section
 FIGURES = (
     *("scoreboard", *(f"heads_{language}" for language in LANGUAGES)),
     *(f"quad_{language}_{kind}" for language in LANGUAGES for kind in KINDS),
-    *("effects", "knockout", "ablation", "pattern_patching", "dose_response", "controls"),
+    *("effects", "knockout", "ablation", "pattern_patching", "equal_doses", "dose_response", "controls"),
     *("alignment_through_training", "maps", "strata", "factors"),
 )
 """The names of all figures that a report can have: by them those of an earlier one are known."""

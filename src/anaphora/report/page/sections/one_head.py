@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from anaphora.analysis.evidence.schema.evidence import Evidence
+from anaphora.report.figures import causal
 from anaphora.report.one_head import (
     dose_columns,
     dose_rows,
@@ -13,23 +14,30 @@ from anaphora.report.one_head import (
     specificity_columns,
     specificity_rows,
 )
-from anaphora.report.page.elements import PageElement, Section, TableElement
-from anaphora.report.wording import phrase
+from anaphora.report.page.elements import FigureElement, PageElement, Section, TableElement
+from anaphora.report.wording import clauses, phrase
 
 
 def one_head_section(evidence: Evidence) -> Section:
-    """What it carries, what equal doses cost and where cut weight goes; each table where it was measured."""
+    """What it carries, what equal doses cost and where cut weight goes; each where it was measured."""
     tables = (
         ("table", one_head_columns(), list(one_head_rows(evidence))),
         ("specificity", specificity_columns(), list(specificity_rows(evidence))),
         ("doses", dose_columns(), list(dose_rows(evidence))),
         ("freed", freed_columns(evidence), list(freed_rows(evidence))),
     )
-    elements: list[PageElement] = [
-        TableElement(title=phrase("one_head", name), columns=columns, rows=rows)
-        for name, columns, rows in tables
-        if rows
-    ]
+    elements: list[PageElement] = []
+    for name, columns, rows in tables:
+        figure = causal.equal_doses_figure(evidence.causal_cells) if name == "doses" else None
+        if figure:
+            summary = [
+                phrase("one_head", "alt", group=group, mass=mass, antecedent=antecedent, others=others)
+                for group, mass, _, antecedent, others in rows
+            ]
+            elements.append(FigureElement(name="equal_doses", figure=figure, alt=clauses(summary)))
+        if rows:
+            title = phrase("one_head", name)
+            elements.append(TableElement(title=title, columns=columns, rows=rows, folded=figure is not None))
     return Section(
         name="one-head",
         title=phrase("one_head", "title"),
