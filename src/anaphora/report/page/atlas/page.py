@@ -57,7 +57,7 @@ def write_atlas(path: Path, entries: Sequence[AtlasEntry], split: str) -> dict[s
     }
     first = corpora[entries[0].corpus]
     html = template_environment().get_template("single.html.j2").render(
-        title=phrase("atlas", "title", count=len(first)),
+        title=phrase("atlas", "title" if len(first) > 1 else "title_of_one", count=len(first)),
         lead=phrase("atlas", "lead"),
         openings=[one for of_corpus in corpora.values() for one in findings(of_corpus)],
         facts=[
