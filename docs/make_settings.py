@@ -98,7 +98,7 @@ MEANINGS = {
     "Replication.width": "number of features of a token; 128 in the paper",
     "StudyPlan.seeds": "every cell is run once with each seed",
     "StudyPlan.measures": "`scores`, `forms`, `distance`, `roles`, `levels`, `one_head`, `permuted`, `knockout`,"
-    " `labels`; without training `scaling`, `symmetry`, `time`",
+    " `routes`, `labels`; without training `scaling`, `symmetry`, `time`",
     "VerdictRule.at_least": "smallest value for which the condition holds",
     "VerdictRule.at_most": "largest value for which the condition holds",
     "Benchmark.seed": "seed of the invented sentences and of the weights",

@@ -41,11 +41,12 @@ MEASURES = (
     *("antecedent_points", "other_edges_points", "patch_flips", "exchange_flips", "pronoun_specificity", "relations"),
     *("antecedent_heads", "predicate_heads", "neighbour_heads", "score_variance", "entropy_bits", "gradient_norm"),
     *("permutation_change", "shift_change", "seconds_per_step"),
+    *("without_layer_0_accuracy", "without_relay_accuracy", "layer_2_candidate_accuracy"),
 )
 GROUPS = (
     *("all", "set", "role", "pronoun", "proper", "nominal", "unseen_names", "distance 8", "tokens 32"),
     *("query permuted", "key permuted, set", "value permuted", "candidates knocked out", "all knocked out, role"),
-    "pronoun knocked out",
+    *("pronoun knocked out", "animacy", "composition", "causality"),
 )
 
 
@@ -180,6 +181,7 @@ def test_every_measure_and_group_of_items_has_a_chinese_name() -> None:
     with spoken_in("zh"):
         assert english_words([*map(measure_label, MEASURES), *map(items_label, GROUPS)]) == set()
         assert items_label("key permuted, set") == "置换键，集合线索"
+        assert measure_label("layer_2_candidate_accuracy") == "候选准确率，第 2 层最好的头"
         assert items_label("d_k 8") == "d_k 8" and items_label("unheard of") == "unheard of"
     assert items_label("key permuted, set") == "key permuted, set cues"
 

@@ -25,6 +25,7 @@ from anaphora.studies.grid import Job
 from anaphora.studies.measures import SplitEvaluation, measure_run, measure_settings, scores_by_distance
 from anaphora.studies.one_head import SAMPLED_ITEMS, one_head_measures
 from anaphora.studies.records import FAILURE_FILE, MEASURED_FILE, Query, is_measured, read_record
+from anaphora.studies.routes import accuracy_by_route
 
 EVERY = Query(("scores", "forms", "distance", "roles", "permuted", "knockout"), "test", None)
 
@@ -143,18 +144,35 @@ def test_cut_edges_are_those_between_pronoun_and_candidates(own_run: Path) -> No
             assert pairs == {(*head, *edge) for head in everywhere for edge in expected[name]}
 
 
+def test_an_answer_that_is_read_off_the_last_layers_row_comes_by_that_layer_alone(
+    tmp_path: Path, tiny: Callable[..., Any]
+) -> None:
+    from anaphora.training.run import train
+
+    run = load(train(tiny(tmp_path, "task/prediction=pointer")).directory)
+    evaluation = evaluated(run)
+    assert evaluation.headline is not None
+    groups = accuracy_by_route(evaluation.headline)
+    last = run.config.model.layers - 1
+    for types in groups.values():
+        for cell in types.values():
+            assert cell["without_relay_accuracy"] is not None
+            # No candidate has any weight: all are equal, and one is right by chance.
+            assert cell[f"without_layer_{last}_accuracy"] == pytest.approx(cell["chance"])
+    whole = evaluation.headline.measured.examples
+    expected = {(one.language, one.factors["type"]) for one, main in zip(whole, is_main(whole), strict=True) if main}
+    assert {(language, name) for language, types in groups.items() for name in types} == expected
+
+
 def test_an_answer_that_is_read_off_a_row_is_lost_with_its_edges(tmp_path: Path, tiny: Callable[..., Any]) -> None:
     from anaphora.training.run import train
 
     run = load(train(tiny(tmp_path, "task/prediction=pointer")).directory)
     answers = evaluated(run)
     groups = measures.accuracy_with_attention_knockout(run, answers)["en"]
-    # No candidate has any weight left, so that all tie and the first is named; it is right as often as any other.
-    main = is_main(answers.examples)
-    firsts = [
-        0 in one.antecedents for one, its in zip(answers.examples, main, strict=True) if its and one.language == "en"
-    ]
-    assert groups["candidates knocked out"]["task_accuracy"] == pytest.approx(np.mean(firsts), abs=1e-6)
+    # No candidate has any weight left: all are equal, and one is right by chance.
+    cut = groups["candidates knocked out"]
+    assert cut["task_accuracy"] == pytest.approx(cut["chance"], abs=1e-6)
 
 
 def test_a_run_of_labelled_texts_is_measured_by_its_labels(tmp_path: Path, settings: Callable[..., Any]) -> None:

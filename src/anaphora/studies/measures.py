@@ -40,6 +40,7 @@ from anaphora.studies import laboratory
 from anaphora.studies.levels import scores_by_level
 from anaphora.studies.one_head import one_head_measures
 from anaphora.studies.records import MEASURED_FILE, GroupMeasures, Query, discard_measures, is_measured, settings_digest
+from anaphora.studies.routes import accuracy_by_route
 
 DISTANCE_BINS = (0, 4, 8, 16, 32, 64)
 """Where the groups of distances begin, in words between antecedent and pronoun; the last has no end."""
@@ -100,6 +101,8 @@ def measure_run(run: Run, query: Query) -> None:
                 measured = scores_by_level(_headline_for(name, evaluation).evidence())
             case "one_head":
                 measured = one_head_measures(_headline_for(name, evaluation))
+            case "routes":
+                measured = accuracy_by_route(_headline_for(name, evaluation))
             case "knockout":
                 measured = accuracy_with_attention_knockout(run, evaluation)
             case _:

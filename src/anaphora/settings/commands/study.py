@@ -16,7 +16,9 @@ from anaphora.settings.data import SPLITS
 
 BASE_CELL = "base"
 """The cell that changes nothing."""
-RUN_MEASURES = ("scores", "forms", "distance", "roles", "levels", "one_head", "permuted", "knockout", "labels")
+RUN_MEASURES = (
+    *("scores", "forms", "distance", "roles", "levels", "one_head", "permuted", "knockout", "routes", "labels"),
+)
 """What is measured of finished runs."""
 SETTINGS_MEASURES = ("scaling", "symmetry", "time")
 """What is measured of the settings alone, without training."""

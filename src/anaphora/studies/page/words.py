@@ -5,6 +5,7 @@ A study says what it asks in English and may say it in Chinese too; a page shows
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 
 from anaphora.analysis.scores.statistics import Spread
@@ -15,7 +16,7 @@ from anaphora.settings.commands.study import ALIGNMENT_MEASURES, BASE_CELL, is_s
 from anaphora.studies.schema import GroupSummary, RuleOutcome, Study
 from anaphora.studies.summary import rule_condition
 
-_GROUP_SECTIONS = ("study_groups", "kinds", "mention_types", "level_names")
+_GROUP_SECTIONS = ("study_groups", "kinds", "mention_types", "level_names", "factor_values")
 
 
 def own_words(text: str, chinese: str | None) -> str:
@@ -85,7 +86,11 @@ def axis_value(group: str) -> tuple[str, float] | None:
 
 
 def measure_label(measure: str) -> str:
-    """A column of study.csv in words."""
+    """A column of study.csv in words; one of a layer names it."""
+    of_layer = re.fullmatch(r"(?P<before>.*)layer_(?P<layer>\d+)_(?P<after>.*)", measure)
+    if of_layer:
+        name = f"{of_layer['before']}layer_{of_layer['after']}"
+        return phrase("study_measures", name, layer=of_layer["layer"])
     return label("study_measures", measure)
 
 
