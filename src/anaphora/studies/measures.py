@@ -75,7 +75,7 @@ def measure_run(run: Run, query: Query) -> None:
     key = {
         **query.to_dict(),
         "weights": weights_digest(run),
-        "items": examples_digest((*chain.from_iterable(examples.values()), *texts)),
+        "data": examples_digest((*chain.from_iterable(examples.values()), *texts)),
         "code": analysis_code_digest("anaphora.studies.measures"),
     }
     if is_measured(run.directory, key):
