@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -22,6 +23,7 @@ from anaphora.api import Attention, OpenRun
 from anaphora.api.row import positions_of
 from anaphora.base.errors import UserError
 from anaphora.report.figures.sheet import NotebookFigure
+from anaphora.runs.directory import RunFiles, save_weights
 from anaphora.settings.model.prediction import Label
 
 ROOT = Path(__file__).parent.parent
@@ -167,6 +169,23 @@ def test_what_is_no_text_no_list_and_no_page_is_refused_in_one_line(unscored: Op
         anaphora.attention(unscored, ["Anna left."])  # type: ignore[arg-type]
     with pytest.raises(UserError, match=r"path \(.*page\.pdf\) must end in \.html"):
         unscored.attention(TEXT).page(tmp_path / "page.pdf")
+
+
+def test_a_name_opens_what_lies_there_now(own_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def weights(name: str | Path) -> Any:
+        return anaphora.attention(name, TEXT).weights
+
+    other = Path(shutil.copytree(own_run, tmp_path / "other" / "own"))
+    save_weights(RunFiles(other).weights, anaphora.load(other).run.untrained_model(1), RunFiles(other).tokenizer)
+    monkeypatch.chdir(tmp_path)
+    trained = weights("own")
+    monkeypatch.chdir(tmp_path / "other")
+    assert not np.array_equal(weights("own"), trained)
+    monkeypatch.chdir(tmp_path)
+    np.testing.assert_array_equal(weights("own"), trained)
+    shutil.copy(RunFiles(other).weights, RunFiles(own_run).weights)
+    np.testing.assert_array_equal(weights("own"), weights(other))
+    assert anaphora.api.models.open_any("own") is anaphora.api.models.open_any("own")
 
 
 def test_the_heaviest_words_come_first(scored: OpenRun) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +12,7 @@ from anaphora.api.maps import Attention, labelled_attention
 from anaphora.api.runs import OpenRun
 from anaphora.base.device import Device, torch_device
 from anaphora.base.errors import UserError, shortened
+from anaphora.base.hub import HUB_PREFIX
 from anaphora.data.own_sentence import example_from_query
 from anaphora.runs.directory import load as load_run
 from anaphora.runs.warm_start import holds_run
@@ -37,7 +38,7 @@ def attention(
     Args:
         model: a run directory, a folder with a model of `transformers`, the name of a model on the hub as
             "hf://owner/name", an open run, or a loaded model of `transformers`. A model that is opened by its name
-            stays in memory for later calls.
+            stays in memory for later calls, until its files change.
         text: the text, in English or Chinese.
         pronoun: the pronoun as it stands in the text, or its characters as "start:end". If the word occurs more than
             once, "it:2" is the second "it".
@@ -77,7 +78,7 @@ def open_any(
     if isinstance(model, OpenRun):
         return model
     if isinstance(model, str | Path):
-        return _open_named(str(model), device.device if device else "cpu")
+        return _open_named(_Named.now(str(model)), device.device if device else "cpu")
     from anaphora.hf.reader import open_model
 
     return open_model(model, tokenizer)
@@ -90,10 +91,36 @@ def untrained_model(model: OpenRun | TransformersModel, seed: int) -> OpenRun | 
     return model.untrained(seed)
 
 
+_KINDS_READ = (".json", ".safetensors", ".txt", ".yaml")
+"""The kinds of files that a model, its tokenizer and its chosen head are read from."""
+
+
+@dataclass(frozen=True)
+class _Named:
+    """A name with what lies there, which may change while the program works, as may the folder that it works in.
+
+    Attributes:
+        name: as the user wrote it.
+        files: what is read of the folder that it leads to: paths, with the time of the last change in nanoseconds and
+            the size in bytes; none of a model on the hub.
+    """
+
+    name: str
+    files: tuple[tuple[str, int, int], ...]
+
+    @classmethod
+    def now(cls, name: str) -> _Named:
+        if name.startswith(HUB_PREFIX):
+            return cls(name, ())
+        folder = Path(name).expanduser().resolve()
+        files = [(path, path.stat()) for path in sorted(folder.glob("*")) if path.suffix in _KINDS_READ]
+        return cls(name, tuple((str(path), status.st_mtime_ns, status.st_size) for path, status in files))
+
+
 @lru_cache(maxsize=4)
-def _open_named(name: str, device: str) -> OpenRun | TransformersModel:
-    if holds_run(name):
-        return OpenRun(load_run(name, Device(device=device)))
+def _open_named(named: _Named, device: str) -> OpenRun | TransformersModel:
+    if holds_run(named.name):
+        return OpenRun(load_run(named.name, Device(device=device)))
     from anaphora.hf.reader import open_model
 
-    return open_model(name).on(torch_device(device))
+    return open_model(named.name).on(torch_device(device))
