@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 from tiny import SETTINGS, TEXTS, tiny, tiny_folder, tiny_language_model, tokenizer, transformers
+from tokenizers import Tokenizer
 
 import anaphora
 from anaphora.analysis.causal.interventions import (
@@ -219,11 +220,23 @@ def test_a_broken_folder_is_refused_in_one_line(change: Any, message: str, folde
     assert "\n" not in str(caught.value)
 
 
+def test_the_mask_in_a_text_is_the_models_own_whatever_its_name() -> None:
+    own = tokenizer()
+    backend = Tokenizer.from_str(own.backend_tokenizer.to_str().replace("[MASK]", "<mask>"))
+    renamed = transformers.PreTrainedTokenizerFast(tokenizer_object=backend, mask_token="<mask>")
+    assert renamed.mask_token_id == own.mask_token_id
+    text = "[MASK] met Anna, and [MASK]小红 left."
+    tokens, expected = (open_model(tiny("bert"), one).tokenize(text) for one in (renamed, own))
+    assert tokens == expected and tokens.ids.count(own.mask_token_id) == 2
+    assert "[MASK]" in [text[start:end] for start, end in tokens.spans]
+
+
 def test_texts_and_tokenizers_that_do_not_fit_are_refused() -> None:
     opened = open_model(tiny("roberta"), tokenizer())
     assert opened.most_tokens == 63  # positions are counted from the padding token's number on
-    with pytest.raises(UserError, match="it has 102 tokens, but RobertaModel takes at most 63"):
-        opened.tokenize("a " * 100)
+    long = example_from_query("Anna left. " + "a " * 100, "Anna", [])
+    with pytest.raises(UserError, match=r"text \('Anna left\. a a .*'\.\.\.\): it has 10\d tokens, but Roberta"):
+        list(opened.records([example_from_query(TEXTS[0], "she", []), long]))
     with pytest.raises(UserError, match="text: it is empty"):
         opened.tokenize("  ")
     with pytest.raises(UserError, match="but the model knows 40 tokens; both must come from the same model"):

@@ -24,6 +24,7 @@ from anaphora.analysis.maps.of_torch import evaluation_mode
 from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.base.errors import UserError
 from anaphora.base.hub import import_transformers
+from anaphora.base.special_tokens import MASK, SPECIAL_TOKENS
 from anaphora.data.example import Example
 from anaphora.data.tokens.tokenizer import TokenizedText
 from anaphora.data.tokens.words import word_numbers
@@ -41,6 +42,8 @@ _MOST_TOKENS = 100_000
 """A tokenizer that knows no limit states a far larger one."""
 _ITEMS_AT_ONCE = 32
 """About so many items' texts are read in one pass."""
+_MASK = SPECIAL_TOKENS[MASK]
+"""What a text writes for the mask of any model: RoBERTa's own is <mask>."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,19 +82,23 @@ class TransformersModel:
         return min((limit for limit in limits if 0 < limit < _MOST_TOKENS), default=None)
 
     def tokenize(self, text: str) -> TokenizedText:
-        """A text as the model reads it, its own special tokens around it.
+        """A text as the model reads it, its own special tokens around it; [MASK] is the model's mask, if it has one.
 
         Raises:
             UserError: it is empty, or longer than the model can hold.
         """
-        encoding = self.tokenizer(text, return_offsets_mapping=True, truncation=False, verbose=False)
-        spans = [_without_blanks(text, start, end) for start, end in encoding["offset_mapping"]]
+        mask = self.tokenizer.mask_token or _MASK
+        encoding = self.tokenizer(
+            text.replace(_MASK, mask), return_offsets_mapping=True, truncation=False, verbose=False
+        )
+        places = _places_before_replacing(text, mask)
+        spans = [_without_blanks(text, places[start], places[end]) for start, end in encoding["offset_mapping"]]
         if not any(start < end for start, end in spans):
             raise UserError("text: it is empty")
         if self.most_tokens is not None and len(spans) > self.most_tokens:
             raise UserError(
-                f"text: it has {len(spans)} tokens, but {self.name} takes at most {self.most_tokens}; shorten it, or "
-                "read it in parts"
+                f"text ({text[:40]!r}...): it has {len(spans)} tokens, but {self.name} takes at most "
+                f"{self.most_tokens}; shorten it, or read it in parts"
             )
         rows, highest = self.model.get_input_embeddings().num_embeddings, max(encoding["input_ids"])
         if highest >= rows:
@@ -331,6 +338,19 @@ def _by_size(texts: Sequence[str], items_of: Mapping[str, Sequence[int]], most: 
         items += len(items_of[text])
     if batch:
         yield batch
+
+
+def _places_before_replacing(text: str, mask: str) -> list[int]:
+    """Where each character stood, and the end, before a mask of another length took the place of every [MASK]."""
+    places: list[int] = []
+    start = 0
+    for number, part in enumerate(text.split(_MASK)):
+        if number:
+            places += [start] * len(mask)
+            start += len(_MASK)
+        places += range(start, start + len(part))
+        start += len(part)
+    return [*places, start]
 
 
 def _without_blanks(text: str, start: int, end: int) -> tuple[int, int]:
