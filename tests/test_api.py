@@ -167,7 +167,7 @@ def test_what_is_no_text_no_list_and_no_page_is_refused_in_one_line(unscored: Op
         unscored.attention(TEXT, "she", "Anna")
     with pytest.raises(UserError, match=r"text \(\['Anna left.'\]\) must be a string: one text at a time"):
         anaphora.attention(unscored, ["Anna left."])  # type: ignore[arg-type]
-    with pytest.raises(UserError, match=r"path \(.*page\.pdf\) must end in \.html"):
+    with pytest.raises(UserError, match=r"path \(.*page\.pdf\) must end in one of .html, .htm"):
         unscored.attention(TEXT).page(tmp_path / "page.pdf")
 
 
@@ -218,6 +218,53 @@ def test_an_error_names_what_is_not_there(scored: OpenRun, unscored: OpenRun) ->
             query()
     assert unscored.chosen_head is None
     assert unscored.attention(TEXT).row("she", layer=0, head=1).head == Head(0, 1)
+
+
+def test_arguments_of_another_type_are_refused_by_their_name_and_a_tuple_is_a_list(
+    scored: OpenRun, tmp_path: Path
+) -> None:
+    attention = scored.attention(TEXT, "she", ("Anna", "Tom"), antecedent="Anna")
+    assert attention.example == scored.attention(TEXT, "she", ["Anna", "Tom"], antecedent="Anna").example
+    run: Any = scored
+    maps: Any = attention
+    row: Any = attention.row("she")
+    for query, message in (
+        (lambda: run.attention(None), "text (None) must be a string"),
+        (lambda: run.answer(["a"], "she", ["Anna"]), "text (['a']) must be a string"),
+        (lambda: run.attribution(" ", "she", ["Anna"]), "text: it is empty"),
+        (lambda: run.attention(TEXT, 5), "pronoun (5) must be a string: a word of the text, or characters as 0:4"),
+        (lambda: run.attention(TEXT, "she", None), "candidates (None) must be a list of words of the text"),
+        (lambda: run.answer(TEXT, "she", [(0, 4)]), "candidates ([(0, 4)]) must be a list of words of the text"),
+        (lambda: run.explain(TEXT, language="fr"), "language ('fr') must be one of en, zh"),
+        (lambda: maps.map(0.7), "layer (0.7) must be a whole number"),
+        (lambda: run.explain(TEXT, head="1"), "head ('1') must be a whole number"),
+        (lambda: maps.row(None), "word (None) must be a word of the text, its characters as '0:4', or its position"),
+        (lambda: maps.rank("she", True), "word (True) must be a word of the text"),
+        (lambda: maps.window("she", -1), "around (-1) must be at least 0"),
+        (lambda: maps.page(5), "path (5) must be a path"),
+        (lambda: maps.save(None), "path (None) must be a path"),
+        (lambda: row.to(["Anna"]), "word (['Anna']) must be a word of the text"),
+        (lambda: row.top(-1), "count (-1) must be at least 0"),
+        (lambda: row.top("3"), "count ('3') must be a whole number"),
+        (lambda: anaphora.load(None), "directory (None) must be a path"),  # type: ignore[arg-type]
+    ):
+        with pytest.raises(UserError, match=re.escape(message)):
+            query()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("items", "10", "items ('10') must be a whole number"),
+        ("items", 0, "items (0) must be at least 1"),
+        ("causal_items", None, "causal_items (None) must be a whole number"),
+        ("untrained", -1, "untrained (-1) must be at least 0"),
+        ("untrained", True, "untrained (True) must be a whole number"),
+    ],
+)
+def test_a_number_of_scores_is_checked_before_any_work(name: str, value: Any, message: str) -> None:
+    with pytest.raises(UserError, match=re.escape(message)):
+        anaphora.score("/nowhere", **{name: value})
 
 
 def test_the_table_holds_every_weight_once(scored: OpenRun) -> None:

@@ -10,6 +10,8 @@ import pytest
 from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.analysis.scores.heads import Head
 from anaphora.api import name_decisions as module
+from anaphora.api.antecedents import select_antecedents
+from anaphora.base.errors import UserError
 from anaphora.data.example import Example
 
 TEXT = "Anna met Emma when she left"
@@ -41,7 +43,7 @@ def test_a_heads_decisions_are_counted_as_gap_counts_them(
 
     monkeypatch.setattr(module, "pronoun_records", read)
     items = [item(0), item(1), item(), item(0, gender="male")]
-    model: Any = SimpleNamespace(name="model", heads=2)
+    model: Any = SimpleNamespace(name="model", layers=1, heads=2)
     rows = {row["policy"]: row for row in module.name_decisions(model, items, items, Head(0, 1), untrained=0)}
     assert set(rows) == set(module.POLICIES) - {"untrained"} - (set() if answers else {"answers"})
     assert rows["head"]["recall"] == 1 and rows["head"]["precision"] == 0.75  # it names one where neither is meant
@@ -53,3 +55,15 @@ def test_a_heads_decisions_are_counted_as_gap_counts_them(
     # Without a right decision on either gender there is no ratio, which JSON has no number for.
     (other,) = (row for row in module.name_decisions(model, items, items, Head(0, 0), 0) if row["policy"] == "head")
     assert other["f1"] == 0 and other["bias"] is None
+
+
+def test_a_head_that_is_not_there_and_a_negative_number_are_refused() -> None:
+    model: Any = SimpleNamespace(name="model", layers=1, heads=2)
+    with pytest.raises(UserError, match=r"head \(2\) must be from 0 to 1"):
+        module.name_decisions(model, [item(0)], [item(0)], Head(0, 2), untrained=0)
+    for name_or_select in (
+        lambda: module.name_decisions(model, [item(0)], [item(0)], Head(0, 1), untrained=-1),
+        lambda: select_antecedents(model, [item(0)], [item(0)], untrained=-1),
+    ):
+        with pytest.raises(UserError, match=r"untrained \(-1\) must be at least 0"):
+            name_or_select()

@@ -16,6 +16,7 @@ from anaphora.analysis.tasks.antecedent_selection import (
 from anaphora.analysis.tasks.passages import Passages
 from anaphora.api.models import untrained_model
 from anaphora.api.runs import OpenRun
+from anaphora.base.checks import at_least, whole_number
 from anaphora.base.errors import UserError
 from anaphora.data.example import Example
 from anaphora.settings.model.encoder import check_length
@@ -81,6 +82,7 @@ def select_antecedents(
         UserError: a text is too long for the model, a mention has no token, or the model reads one pronoun of a text
             apart from the others.
     """
+    at_least("untrained", whole_number("untrained", untrained), 0)
 
     def selections(of: OpenRun | TransformersModel) -> tuple[Selections, Selections]:
         return _selections(of, development, texts), _selections(of, measured, texts)

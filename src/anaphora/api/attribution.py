@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from anaphora.analysis.maps.answers import NO_CANDIDATE
 from anaphora.api.html import signed_words
 from anaphora.api.units import text_units
+from anaphora.base.checks import at_least, whole_number
 from anaphora.base.errors import UserError
 from anaphora.data.example import Example
 from anaphora.runs.directory import Run
@@ -56,7 +57,11 @@ class WordAttribution:
 
         Args:
             count: how many words to return at most.
+
+        Raises:
+            UserError: the number is negative, or no whole number.
         """
+        at_least("count", whole_number("count", count), 0)
         order = np.argsort(-self.values, kind="stable")[:count]
         return [(self.words[place], float(self.values[place])) for place in order]
 

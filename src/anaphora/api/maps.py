@@ -20,7 +20,7 @@ from anaphora.analysis.scores.heads import Head, existing_head
 from anaphora.api.html import AttentionPage, weight_table
 from anaphora.api.row import Row, marked_words, positions_of
 from anaphora.api.units import text_units
-from anaphora.base.checks import one_of
+from anaphora.base.checks import PAGE_ENDINGS, at_least, file_ending, file_name, one_of, whole_number
 from anaphora.base.errors import UserError
 from anaphora.base.language import LANGUAGES
 from anaphora.data.example import Example
@@ -148,8 +148,9 @@ class Attention:
             around: how many words to keep before and after the mention.
 
         Raises:
-            UserError: the mention is not in the text.
+            UserError: the mention is not in the text, or `around` is negative or no whole number.
         """
+        at_least("around", whole_number("around", around), 0)
         positions = self._positions(mention)
         part = slice(max(0, positions[0] - around), positions[-1] + around + 1)
         return replace(
@@ -174,9 +175,8 @@ class Attention:
         from anaphora.analysis.maps.rows import QueryRow, attention_file
         from anaphora.base.language import language_of
 
-        path = Path(path)
-        if path.suffix != ".parquet":
-            raise UserError(f"path ({path}) must end in .parquet")
+        path = file_name("path", path)
+        file_ending("path", path, ".parquet")
         rows = [
             QueryRow(0, span, self.spans, self.weights[:, :, place])
             for place, span in enumerate(self.spans)
@@ -203,9 +203,8 @@ class Attention:
         one_of("language", language, LANGUAGES)
         if path is None:
             path = Path(tempfile.mkdtemp(prefix="anaphora-")) / "attention.html"
-        written = Path(path)
-        if written.suffix not in (".html", ".htm"):
-            raise UserError(f"path ({path}) must end in .html")
+        written = file_name("path", path)
+        file_ending("path", written, *PAGE_ENDINGS)
         entry = attention_entry(self.text, self.words, self.spans, self.weights, self.example)
         with spoken_in(language):
             decoder = self._beside_the_last_word() if self.is_decoder else None
@@ -331,7 +330,7 @@ def requested_head(
             "their weight on an edge, scripts/score_attention.py chooses the head of a run)"
         )
     requested = Head(
-        chosen.layer if layer is None and chosen is not None else int(layer or 0),
-        chosen.head if head is None and chosen is not None else int(head or 0),
+        chosen.layer if layer is None and chosen is not None else whole_number("layer", layer),
+        chosen.head if head is None and chosen is not None else whole_number("head", head),
     )
     return existing_head(requested, layers, heads)

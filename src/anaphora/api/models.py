@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from anaphora.api.maps import Attention, labelled_attention
 from anaphora.api.runs import OpenRun
+from anaphora.base.checks import one_text
 from anaphora.base.device import Device, torch_device
-from anaphora.base.errors import UserError, shortened
+from anaphora.base.errors import UserError
 from anaphora.base.hub import HUB_PREFIX
 from anaphora.data.own_sentence import example_from_query
 from anaphora.runs.directory import load as load_run
@@ -53,8 +54,7 @@ def attention(
         UserError: there is no such model, a word is not in the text, candidates are given without a pronoun, or the
             model cannot read the text, for instance because it is too long.
     """
-    if not isinstance(text, str):
-        raise UserError(f"text ({shortened(repr(text))}) must be a string: one text at a time")
+    one_text("text", text)
     if pronoun is None and (candidates or antecedent):
         raise UserError("candidates need a pronoun")
     opened = open_any(model, tokenizer)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from anaphora.analysis.evidence.headline import Progress, no_progress
 from anaphora.analysis.maps.words import mention_mass
-from anaphora.analysis.scores.heads import Head
+from anaphora.analysis.scores.heads import Head, existing_head
 from anaphora.analysis.tasks.gap import (
     Decisions,
     GapScore,
@@ -28,6 +28,7 @@ from anaphora.analysis.tasks.gap import (
 from anaphora.api.models import untrained_model
 from anaphora.api.runs import OpenRun
 from anaphora.api.scoring import pronoun_records
+from anaphora.base.checks import at_least, whole_number
 from anaphora.data.example import Example
 
 if TYPE_CHECKING:
@@ -62,8 +63,10 @@ def name_decisions(
         nothing below it.
 
     Raises:
-        UserError: an item has not two names, or a pronoun without gender.
+        UserError: there is no such head, an item has not two names, or a pronoun without gender.
     """
+    existing_head(head, model.layers, model.heads)
+    at_least("untrained", whole_number("untrained", untrained), 0)
     examples = require_two_names(measured)
     gold = gold_decisions(require_two_names(development), 2)
     progress(f"{model.name}: name decisions")

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from anaphora.analysis.scores.heads import Head
 from anaphora.api.html import weight_table
+from anaphora.base.checks import at_least, whole_number
 from anaphora.base.errors import UserError
 from anaphora.base.language import CHINESE_RANGES
 from anaphora.data.example import Example, overlapping
@@ -67,7 +68,11 @@ class Row:
 
         Args:
             count: how many words to return at most.
+
+        Raises:
+            UserError: the number is negative, or no whole number.
         """
+        at_least("count", whole_number("count", count), 0)
         order = np.argsort(-self.weights, kind="stable")[:count]
         return [(self.words[position], float(self.weights[position])) for position in order]
 
@@ -93,7 +98,13 @@ class Row:
 
 
 def positions_of(mention: str | int, text: str, words: Sequence[str], spans: Sequence[tuple[int, int]]) -> list[int]:
-    """The words of a mention by their positions, in text order."""
+    """The words of a mention by their positions, in text order.
+
+    Raises:
+        UserError: the mention is not in the text, or is neither a string nor a position.
+    """
+    if isinstance(mention, bool) or not isinstance(mention, str | int | np.integer):
+        raise UserError(f"word ({mention!r}) must be a word of the text, its characters as '0:4', or its position")
     if isinstance(mention, int | np.integer):
         if not 0 <= mention < len(words):
             raise UserError(f"word ({mention}) must be a position from 0 to {len(words) - 1}")

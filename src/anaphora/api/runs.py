@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from anaphora.analysis.maps.capture import text_maps, whole_maps
 from anaphora.analysis.scores.heads import Head
 from anaphora.api.maps import Attention, labelled_attention, requested_head
+from anaphora.base.checks import file_name, one_of, one_text
 from anaphora.base.device import Device
 from anaphora.base.errors import UserError
 from anaphora.data.example import Example
@@ -37,6 +38,7 @@ def load(directory: str | Path, device: str = "cpu") -> OpenRun:
     """
     if device not in ("cpu", "cuda"):
         raise UserError(f"device ({device!r}) must be one of cpu, cuda")
+    file_name("directory", directory)
     return OpenRun(load_run(directory, Device(device=device)))
 
 
@@ -170,12 +172,15 @@ class OpenRun:
             language: the language of the explanation, "en" or "zh"; by default that of the text.
 
         Raises:
-            UserError: a word is not in the text, there is no such head, or no head was chosen and none is given.
+            UserError: a word is not in the text, there is no such head or language, or no head was chosen and none is
+                given.
         """
-        from anaphora.base.language import language_of
+        from anaphora.base.language import LANGUAGES, language_of
         from anaphora.explain.encoding import SentenceQuery, walk_through_run
         from anaphora.explain.phrases import Phrases
 
+        if language is not None:
+            one_of("language", language, LANGUAGES)
         requested = requested_head(layer, head, self.chosen_head, self.layers, self.heads, self.name)
         query = SentenceQuery(text, self._example(text, pronoun, candidates))
         words = Phrases(language or language_of(text))
@@ -184,6 +189,7 @@ class OpenRun:
     def _example(
         self, text: str, pronoun: str | None, candidates: Sequence[str], antecedent: str | None = None
     ) -> Example | None:
+        one_text("text", text)
         if pronoun is None:
             if candidates or antecedent:
                 raise UserError("candidates need a pronoun")

@@ -27,6 +27,7 @@ from anaphora.analysis.scores.heads import Head, existing_head, mean_chance
 from anaphora.api.html import AttentionPage
 from anaphora.api.models import open_any, untrained_model
 from anaphora.api.runs import OpenRun
+from anaphora.base.checks import PAGE_ENDINGS, at_least, file_ending, file_name, whole_number
 from anaphora.base.errors import UserError
 from anaphora.data.example import Example, sample_groups, sample_quads
 from anaphora.data.store import load as load_corpus
@@ -82,9 +83,13 @@ class Scores:
         """Write a report on the model as one HTML file.
 
         Args:
-            path: the file to write.
+            path: the file to write, whose name must end in .html.
+
+        Raises:
+            UserError: the path does not end in .html.
         """
-        written = Path(path)
+        written = file_name("path", path)
+        file_ending("path", written, *PAGE_ENDINGS)
         run = ReportRun(
             name=self.name,
             evidence=self.evidence,
@@ -156,8 +161,12 @@ def score(
         settings: further settings of the corpus, such as `dev_share=0.2`.
 
     Raises:
-        UserError: there is no such model or corpus, a setting is wrong, or a split holds no items.
+        UserError: there is no such model or corpus, a setting or a number is wrong, or a split holds no items.
     """
+    if items is not None:
+        at_least("items", whole_number("items", items), 1)
+    for name, number in (("causal_items", causal_items), ("untrained", untrained)):
+        at_least(name, whole_number(name, number), 0)
     opened = open_any(model, tokenizer)
     plain = {"kind": data, **({} if path is None else {"path": str(path)}), **settings}
     source = construct(Data, plain, "data")

@@ -1,8 +1,10 @@
-"""Checks of numbers and words in settings; each names the setting, the value and what is allowed."""
+"""Checks of settings, and of what Python hands over; each names the setting, the value and what is allowed."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Integral
+from pathlib import Path
 
 from anaphora.base.errors import UserError
 
@@ -19,6 +21,35 @@ def at_least(name: str, value: float, low: float) -> None:
         raise UserError(f"{name} ({value}) must be at least {low:g}")
 
 
+def whole_number(name: str, value: object) -> int:
+    """Refuse what is no whole number, naming the argument; a truth value is none."""
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise UserError(f"{name} ({value!r}) must be a whole number")
+    return int(value)
+
+
+def one_text(name: str, value: object) -> str:
+    """Refuse what is no text, naming the argument."""
+    if not isinstance(value, str):
+        raise UserError(f"{name} ({value!r}) must be a string: one text at a time")
+    if not value.strip():
+        raise UserError(f"{name}: it is empty")
+    return value
+
+
+def file_name(name: str, value: object) -> Path:
+    """Refuse what names no file or folder, naming the argument."""
+    if not isinstance(value, str | Path):
+        raise UserError(f"{name} ({value!r}) must be a path, as a string or a Path")
+    return Path(value)
+
+
+def file_ending(name: str, path: str | Path, *endings: str) -> None:
+    """Refuse a file whose name ends otherwise, naming the setting: what lies there may be of another kind."""
+    if Path(path).suffix not in endings:
+        raise UserError(f"{name} ({path}) must end in one of {', '.join(endings)}")
+
+
 def thread_count(name: str, value: int) -> None:
     """Refuse a number of threads that no machine has: many thousands end the process without a word."""
     between(name, value, 1, 1025)
@@ -30,6 +61,8 @@ def one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
         raise UserError(f"{name} ({value!r}) must be one of {', '.join(allowed)}")
 
 
+PAGE_ENDINGS = (".html", ".htm")
+"""How the name of a page may end."""
 FIGURE_FORMATS = ("png", "svg", "pdf")
 """The formats in which a figure can be written."""
 

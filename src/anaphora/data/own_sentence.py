@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from anaphora.base.errors import UserError
 from anaphora.base.language import CHINESE_CHARACTER, language_of, split_names
@@ -30,7 +30,11 @@ def example_from_query(
         UserError: a word is not in the text, a span is outside it, a candidate overlaps the pronoun, the antecedent is
             no candidate, or the pronoun stands there several times and no number says which one.
     """
-    if isinstance(candidates, str):
+    if (
+        isinstance(candidates, str)
+        or not isinstance(candidates, Collection)
+        or not all(isinstance(one, str) for one in candidates)
+    ):
         raise UserError(f"candidates ({candidates!r}) must be a list of words of the text")
     candidates = split_names(candidates)
     if antecedent is not None and antecedent not in candidates:
@@ -53,7 +57,7 @@ def find_pronoun(text: str, pronoun: str) -> Span:
     Raises:
         UserError: it is not in the text, or stands there several times and no number says which one.
     """
-    every = list(occurrences_in_any_case(pronoun, text)) if pronoun.strip() else []
+    every = list(occurrences_in_any_case(pronoun, text)) if isinstance(pronoun, str) and pronoun.strip() else []
     if len(every) > 1:
         places = ", ".join(f"{start}:{end}" for start, end in every[:5])
         raise UserError(
@@ -75,8 +79,10 @@ def find_span(text: str, words: str, setting: str) -> Span:
         setting: the name of the setting, for the error.
 
     Raises:
-        UserError: the words are not in the text, or the characters lie outside it.
+        UserError: the words are no string or not in the text, or the characters lie outside it.
     """
+    if not isinstance(words, str):
+        raise UserError(f"{setting} ({words!r}) must be a string: a word of the text, or characters as 0:4")
     if not words.strip():
         raise UserError(f"{setting} ({words!r}) is blank; give a word of the text, or characters as 0:4")
     characters = re.fullmatch(r"(\d{1,9}):(\d{1,9})", words)

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from pathlib import PurePath
 from typing import ClassVar
 
 from omegaconf import MISSING
 
-from anaphora.base.checks import one_of
+from anaphora.base.checks import file_ending, one_of
 from anaphora.base.language import LANGUAGES
 from anaphora.base.messages.translation import environment_language
 from anaphora.settings.commands.sentence import check_sentence
-
-SUFFIXES = (".html", ".parquet")
 
 
 @dataclass(kw_only=True)
@@ -34,6 +31,5 @@ class AttentionQuery:
     def __post_init__(self) -> None:
         one_of("by", self.by, ("word", "token"))
         one_of("interface_language", self.interface_language, LANGUAGES)
-        if PurePath(self.output).suffix not in SUFFIXES:
-            raise ValueError(f"output ({self.output}) must end in one of {', '.join(SUFFIXES)}")
+        file_ending("output", self.output, ".html", ".parquet")
         check_sentence(self.text, self.pronoun, self.candidates, self.antecedent)
