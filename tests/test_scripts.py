@@ -103,8 +103,8 @@ def test_plotting_draws_every_figure_in_every_format(own_run: Path, done: Callab
 
 def test_figures_are_drawn_in_the_languages_that_are_wanted(own_run: Path, done: Callable[..., str]) -> None:
     sentence = ("text='Anna met Tom before she left.'", "pronoun=she", "layer=0", "head=0", "formats=[svg]")
-    folder = own_run / "figures" / "sentence"
     done("plot_attention", f"run={own_run}", *sentence)
+    (folder,) = (own_run / "figures").glob("sentence_*")
     english = (folder / "heat_map.svg").read_bytes()
     done("plot_attention", f"run={own_run}", *sentence, "interface_language=zh")
     chinese = (folder / "heat_map.svg").read_bytes()
@@ -127,10 +127,35 @@ def test_one_sentence_is_drawn_and_extracted(
     arguments: tuple[str, ...], own_run: Path, done: Callable[..., str]
 ) -> None:
     done("plot_attention", f"run={own_run}", "layer=0", "head=1", "formats=[png]", *arguments)
-    files = {path.name for path in (own_run / "figures" / "sentence").iterdir()}
-    assert files == {"heat_map.png", "pronoun_row.png"}
+    (folder,) = (own_run / "figures").glob("sentence_*")
+    assert {path.name for path in folder.iterdir()} == {"heat_map.png", "pronoun_row.png"}
     done("extract_attention", f"run={own_run}", *arguments)
-    assert set(parquet.read_table(own_run / "attention" / "sentence.parquet")["item"].to_pylist()) == {0}
+    (path,) = (own_run / "attention").glob("sentence_*.parquet")
+    assert set(parquet.read_table(path)["item"].to_pylist()) == {0}
+
+
+@pytest.mark.parametrize(
+    ("name", "pattern", "further"),
+    [
+        ("plot_attention", "own/figures/sentence_*/heat_map.png", ("layer=0", "head=1", "formats=[png]")),
+        ("extract_attention", "own/attention/sentence_*.parquet", ()),
+        ("explain", "outputs/explain/sentence_*_en.html", ("layer=0", "head=1", "form=page")),
+        ("attention", "attention_*.html", ()),
+    ],
+)
+def test_files_of_one_sentence_are_replaced_by_those_of_no_other(
+    name: str, pattern: str, further: tuple[str, ...], own_run: Path, tmp_path: Path,
+    done: Callable[..., str], monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    for asked in (("text=Anna met Tom before she left.", "pronoun=she"), ("text=Anna saw him.", "pronoun=him")):
+        for candidates in ("[Anna]", "[Anna]", "[]"):
+            done(name, f"run={own_run}", *asked, f"candidates={candidates}", *further)
+    names = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.glob(pattern))
+    assert len(names) == 4
+    assert [("Anna_met_Tom_before_she" in one, "Anna_saw_him" in one) for one in names] == [(True, False)] * 2 + [
+        (False, True)
+    ] * 2
 
 
 def test_a_sentence_without_a_chosen_head_says_how_to_choose_one(own_run: Path, script: Script) -> None:

@@ -190,10 +190,11 @@ def test_long_texts_are_cut_between_words_and_keep_their_characters(run: Run) ->
 
 
 def test_a_sentence_without_a_pronoun_has_a_row_for_each_word(finished: Path, tmp_path: Path) -> None:
-    extract(Extraction(run=str(finished), text="Anna met Tom.", output=str(tmp_path)))
-    assert [row["query_start"] for row in rows_of(tmp_path / "sentence.parquet")] == [0, 5, 9, 12]
-    extract(Extraction(run=str(finished), text="Anna met Tom.", words=["Tom"], output=str(tmp_path)))
-    assert [row["query_start"] for row in rows_of(tmp_path / "sentence.parquet")] == [9]
+    for words, starts in (([], [0, 5, 9, 12]), (["Tom"], [9])):
+        folder = tmp_path / str(len(words))
+        extract(Extraction(run=str(finished), text="Anna met Tom.", words=words, output=str(folder)))
+        (path,) = folder.glob("*.parquet")
+        assert [row["query_start"] for row in rows_of(path)] == starts
 
 
 @pytest.mark.parametrize(

@@ -40,6 +40,7 @@ FILES = {
     "transfer": ("runs=[{run}]", "data=jsonl", "data.path={here}/items.jsonl"),
 }
 """The same where `output` is a file."""
+ENDINGS = dict.fromkeys(FILES, ".csv") | {"attention": ".html", "benchmark": ".json", "explain": ".html"}
 
 
 def test_no_other_command_has_an_output() -> None:
@@ -72,7 +73,7 @@ def no_work(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_output_that_cannot_be_written_is_one_line_before_the_work(
     name: str, own_run: Path, tmp_path: Path, script: Script
 ) -> None:
-    suffix = ".html" if name == "attention" else ""
+    suffix = ENDINGS.get(name, "")
     (tmp_path / "file").write_text("mine")
     os.mkfifo(tmp_path / f"pipe{suffix}")
     for data in ("gap-development.tsv", "gap-validation.tsv", "items.jsonl"):
@@ -83,6 +84,19 @@ def test_an_output_that_cannot_be_written_is_one_line_before_the_work(
         assert (status, err.count("\n")) == (2, 1), err
         assert "cannot be written" in err or "is not empty" in err
     assert (tmp_path / "file").read_text() == "mine"
+
+
+@pytest.mark.usefixtures("no_work")
+@pytest.mark.parametrize("name", FILES)
+def test_an_output_of_another_ending_is_not_written_over(
+    name: str, own_run: Path, tmp_path: Path, script: Script
+) -> None:
+    for data in ("gap-development.tsv", "gap-validation.tsv", "items.jsonl"):
+        (tmp_path / data).write_text("mine")
+    arguments = [word.format(run=own_run, here=tmp_path) for word in FILES[name]]
+    status, _, err = script(name, f"output={tmp_path / 'items.jsonl'}", *arguments)
+    assert status == 2 and f"items.jsonl) must end in one of {ENDINGS[name]}" in err
+    assert (tmp_path / "items.jsonl").read_text() == "mine"
 
 
 @pytest.mark.usefixtures("no_work")

@@ -9,6 +9,7 @@ from rich.table import Table
 from anaphora.api import Attention, attention
 from anaphora.base.console import console, print_table
 from anaphora.base.files import check_writable
+from anaphora.data.own_sentence import name_of_sentence
 from anaphora.report.terminal import in_language_of_messages, print_phrase
 from anaphora.report.wording import phrase
 from anaphora.settings.commands.attention import AttentionQuery
@@ -19,7 +20,8 @@ _HEADS = 5
 
 def show_attention(settings: AttentionQuery) -> None:
     """Write the page or the table, and name the heads in which the pronoun attends to each candidate most."""
-    path = Path(settings.output)
+    asked = (settings.run, settings.pronoun, settings.candidates, settings.antecedent, settings.by, settings.special)
+    path = Path(settings.output or f"attention_{name_of_sentence(settings.text, *asked)}.html")
     check_writable(path)
     maps = attention(
         settings.run,

@@ -14,7 +14,7 @@ from anaphora.base.files import check_writable, write_json
 from anaphora.base.language import language_of
 from anaphora.base.messages.translation import environment_language
 from anaphora.data.example import Example
-from anaphora.data.own_sentence import example_from_query
+from anaphora.data.own_sentence import example_from_query, name_of_sentence
 from anaphora.explain.matrices import Calculation, load_calculation, load_example
 from anaphora.explain.phrases import Phrases
 from anaphora.settings.commands.explanation import EXAMPLES, Explanation
@@ -42,7 +42,7 @@ def explain(settings: Explanation) -> None:
         (print_summary if form == "short" else print_walkthrough)(console, walk, settings.digits)
         return
     ending = {"page": "html", "json": "json"}[form]
-    path = Path(settings.output or f"{_DEFAULT_OUTPUT}/{walk.name}_{walk.language}.{ending}")
+    path = Path(settings.output or f"{_DEFAULT_OUTPUT}/{_name(settings, walk)}_{walk.language}.{ending}")
     if form == "json":
         write_json(path, walk.plain())
     else:
@@ -50,6 +50,14 @@ def explain(settings: Explanation) -> None:
 
         write_walkthrough_page(path, walk, settings.digits)
     console.print(str(path), soft_wrap=True)
+
+
+def _name(settings: Explanation, walk: Walkthrough) -> str:
+    """What the file of a walk-through is called where nobody names it; one of a sentence tells it from all others."""
+    if settings.run is None:
+        return walk.name
+    asked = (settings.run, settings.pronoun, settings.candidates, settings.layer, settings.head, settings.row)
+    return f"sentence_{name_of_sentence(settings.text or settings.example or '', *asked)}"
 
 
 def build_walkthrough(settings: Explanation) -> Walkthrough:

@@ -18,6 +18,7 @@ from anaphora.base.errors import UserError
 from anaphora.base.language import language_of
 from anaphora.base.messages.translation import interface_language
 from anaphora.commands.shared import check_place_of_other_data, held_output, sentence_of
+from anaphora.data.own_sentence import name_of_sentence
 from anaphora.data.parquet import parquet_about, parquet_parts
 from anaphora.data.store import load as load_corpus
 from anaphora.data.text import Text
@@ -47,8 +48,15 @@ def extract(settings: Extraction) -> None:
     number, count = settings.part
     place = Path(settings.output) if settings.output else run.directory / "attention"
     with held_output(None, place / f"shard_{number}_of_{count}" if settings.shard else place) as folder:
-        path = folder / f"{'sentence' if settings.text is not None else settings.split}.parquet"
-        _extract(run, _selection(run, settings), path, settings, progress)
+        _extract(run, _selection(run, settings), folder / f"{_name(settings)}.parquet", settings, progress)
+
+
+def _name(settings: Extraction) -> str:
+    """What the file of a split or of one sentence is called."""
+    if settings.text is None:
+        return settings.split
+    asked = (settings.pronoun, settings.candidates, settings.antecedent, settings.words, settings.chunk_tokens)
+    return f"sentence_{name_of_sentence(settings.text, *asked)}"
 
 
 def _selection(run: Run, settings: Extraction) -> Selection:

@@ -22,6 +22,7 @@ from anaphora.commands.shared import (
     held_output,
     sentence_of,
 )
+from anaphora.data.own_sentence import name_of_sentence
 from anaphora.report.figures import pictures
 from anaphora.report.figures.files import save_in_languages
 from anaphora.report.page.elements import figures_of
@@ -47,7 +48,9 @@ def plot(settings: Drawing) -> None:
     suffixes = page_suffixes(settings.interface_language)
     with held_output(settings.output, run.directory / "figures") as folder:
         if settings.text is not None:
-            paths = save_in_languages(sentence_figures(run, settings), folder / "sentence", settings.formats, suffixes)
+            asked = (settings.pronoun, settings.candidates, settings.antecedent, settings.layer, settings.head)
+            place = folder / f"sentence_{name_of_sentence(settings.text, *asked)}"
+            paths = save_in_languages(sentence_figures(run, settings), place, settings.formats, suffixes)
         else:
             with working("reading the data") as progress:
                 headline = headline_of(run, settings, 0, progress)

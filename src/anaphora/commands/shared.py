@@ -15,6 +15,7 @@ from anaphora.analysis.evidence.storage import chosen_head, metrics_path, read_e
 from anaphora.analysis.scores.heads import Head, existing_head
 from anaphora.api.models import open_any
 from anaphora.api.runs import OpenRun
+from anaphora.base.checks import file_ending
 from anaphora.base.console import say
 from anaphora.base.device import Device
 from anaphora.base.errors import UserError
@@ -138,9 +139,10 @@ class TableFile:
         """The file, asked before any work whether it can be written.
 
         Raises:
-            UserError: it cannot.
+            UserError: it cannot, or its name does not end in .csv.
         """
         if name:
+            file_ending("output", name, ".csv")
             check_writable(Path(name))
         return cls(name)
 

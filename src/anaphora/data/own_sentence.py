@@ -1,7 +1,8 @@
-"""One sentence of a user's own as an Example."""
+"""One sentence of a user's own as an Example, and what files about it are called."""
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Collection, Iterator, Sequence
 
@@ -49,6 +50,12 @@ def example_from_query(
         candidates=ordered,
         antecedents=antecedents,
     )
+
+
+def name_of_sentence(text: str, *question: object) -> str:
+    """What the files about a sentence are called: its first words, and a digest of it and of what is asked of it."""
+    words = re.sub(r"\W+", "_", text)[:24].strip("_")
+    return f"{words}_{hashlib.sha256(repr((text, question)).encode()).hexdigest()[:8]}"
 
 
 def find_pronoun(text: str, pronoun: str) -> Span:

@@ -26,10 +26,13 @@ class AttentionQuery:
     by: str = "word"  # word, or token to keep the subwords of a word apart
     special: bool = True  # keep special tokens such as [CLS]; without them the rest of each row is scaled up
     interface_language: str = field(default_factory=environment_language)  # language of the page, `en` or `zh`
-    output: str = "attention.html"  # file to write: .html for a page of all layers and heads, .parquet for a table
+    # File to write: .html for a page of all layers and heads, .parquet for a table; by default a page whose name begins
+    # with the text.
+    output: str | None = None
 
     def __post_init__(self) -> None:
         one_of("by", self.by, ("word", "token"))
         one_of("interface_language", self.interface_language, LANGUAGES)
-        file_ending("output", self.output, ".html", ".parquet")
+        if self.output is not None:
+            file_ending("output", self.output, ".html", ".parquet")
         check_sentence(self.text, self.pronoun, self.candidates, self.antecedent)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from omegaconf import MISSING
 
-from anaphora.base.checks import at_least, one_of, thread_count
+from anaphora.base.checks import at_least, file_ending, one_of, thread_count
 from anaphora.base.device import Device
 from anaphora.base.errors import UserError
 from anaphora.settings.data import Data
@@ -95,3 +95,5 @@ class Benchmark:
         if self.threads is not None:
             thread_count("threads", self.threads)
         at_least("seed", self.seed, 0)
+        if self.output is not None:
+            file_ending("output", self.output, ".json")

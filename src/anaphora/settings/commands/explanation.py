@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from anaphora.base.checks import at_least, one_of
+from anaphora.base.checks import PAGE_ENDINGS, at_least, file_ending, one_of
 from anaphora.base.language import LANGUAGES
 from anaphora.settings.commands.sentence import check_sentence
 
@@ -69,6 +69,8 @@ class Explanation:
                 f"output ({self.output}) is the file of a page or of JSON; form={self.shown_as} prints to the "
                 "terminal, so set form=page or form=json"
             )
+        if self.output is not None:
+            file_ending("output", self.output, *(PAGE_ENDINGS if self.shown_as == "page" else (".json",)))
         if self.text is not None and self.run is None:
             self.run = "outputs/demo"
 
