@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ import pytest
 from anaphora.analysis.tasks.answered import MODEL, NONE_OF_THEM
 from anaphora.analysis.tasks.folds import answer_folds, require_same_recipe
 from anaphora.base.errors import UserError
+from anaphora.commands import train as train_command
 from anaphora.commands.cross_validate import cross_validate
 from anaphora.data.store import load as load_corpus
 from anaphora.runs.directory import Run, load
@@ -49,6 +51,29 @@ def test_the_table_tells_all_policies_on_the_same_items(folds: list[Path], tmp_p
         assert len({row["items"] for row in here.values()}) == 1
         for row in here.values():
             assert row["model_minus"] == pytest.approx(here[MODEL]["accuracy"] - row["accuracy"])
+
+
+@pytest.mark.parametrize(
+    ("overrides", "warned"),
+    [
+        (("data.folds=3", "data.fold=1"), True),
+        (("data.folds=3", "data.fold=1", "validation.keep=last"), False),
+        ((), False),
+    ],
+)
+def test_training_says_beforehand_that_a_fold_could_not_be_used(
+    overrides: tuple[str, ...], warned: bool, tiny: Callable[..., Any], tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    printed: list[str] = []
+
+    def trained(_: Any) -> SimpleNamespace:
+        printed.append(capsys.readouterr().out)
+        return SimpleNamespace(directory=tmp_path)
+
+    monkeypatch.setattr("anaphora.training.run.train", trained)
+    train_command.train(tiny(tmp_path, *overrides))
+    assert [("will not take this run; with validation.keep=last it does" in line) for line in printed] == [warned]
 
 
 def test_a_pattern_stands_for_the_runs_that_it_matches(folds: list[Path], tmp_path: Path) -> None:

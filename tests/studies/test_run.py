@@ -71,6 +71,16 @@ def test_a_wrong_cell_stops_the_study_before_anything_runs(
         engine.run_study(planned(factors={"x": {"wrong": cell}}), CONFIGS)
 
 
+def test_data_that_are_not_there_stop_the_study_before_anything_runs(
+    planned: Callable[..., StudyPlan], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "train_and_measure", lambda *_: pytest.fail("something ran"))
+    cells = {"heads": {"one": ["model.attention.heads=1"]}, "data": {"gone": ["data.path=gone.jsonl"]}}
+    with pytest.raises(UserError, match=r"study small, cell gone: data\.path \(gone\.jsonl\): there is no such file"):
+        engine.run_study(planned(factors=cells), CONFIGS)
+    assert not (tmp_path / "small").exists()
+
+
 @pytest.mark.usefixtures("checkpoints_stay")
 def test_runs_are_ordinary_run_directories_taken_up_where_a_kill_left_them(
     planned: Callable[..., StudyPlan], monkeypatch: pytest.MonkeyPatch

@@ -21,6 +21,11 @@ def train(config: Config) -> float | None:
     Returns:
         For a job of a sweep the run's objective, which the sampler minimises.
     """
+    if started_processes().rank == 0 and config.resume is None and config.chooses_on_its_fold:
+        say(
+            "data.folds with validation.keep=best: the weights are chosen on the held-out fold, so "
+            "scripts/cross_validate.py will not take this run; with validation.keep=last it does"
+        )
     if not is_sweep_job():
         if config.resume is not None:
             _check_resumed(typed_overrides())

@@ -72,6 +72,12 @@ class Config:
         no_answers = isinstance(self.task.prediction, prediction_settings.NoPrediction)
         return not no_answers or isinstance(self.data, data_settings.TextCorpus)
 
+    @property
+    def chooses_on_its_fold(self) -> bool:
+        """Whether a run of a fold keeps the weights that are best on the very fold that it would answer."""
+        folds = isinstance(self.data, data_settings.ExternalCorpus) and self.data.folds
+        return bool(folds) and self.validation.keep != "last"
+
     def check_objective(self) -> None:
         """Refuse, before a job of a sweep is trained, an objective that it will not measure.
 

@@ -10,6 +10,7 @@ from anaphora.base.device import torch_device
 from anaphora.base.errors import UserError
 from anaphora.base.files import check_writable, locked_directory, write_csv, write_json
 from anaphora.base.messages.translation import interface_language
+from anaphora.data.store import files_read
 from anaphora.report.figures.files import save_figure
 from anaphora.report.page.translations import other_pages, page_names, page_suffixes, remove_translation
 from anaphora.report.terminal import print_phrase
@@ -40,8 +41,8 @@ def run_study(plan: StudyPlan, folder: Path) -> Study:
 
     Raises:
         UserError: a cell's overrides are wrong or name a device or a cluster that is not there (before anything runs),
-            a directory holds a run with other settings, or the first run shows that the study would take longer than
-            `minutes`.
+            a directory holds a run with other settings, the data of a cell are not there, or the first run shows that
+            the study would take longer than `minutes`.
     """
     cells = cells_of(plan, folder)
     all_jobs = jobs_of(plan, cells)
@@ -53,6 +54,8 @@ def run_study(plan: StudyPlan, folder: Path) -> Study:
     else:
         check_cluster()
     query = Query.from_plan(plan)
+    if plan.train and query.of_runs:
+        _check_data(plan, untrained)
     # The page is about the whole study, also where `only` names a part of it.
     _check_directories(all_jobs)
     root = Path(plan.output) / plan.name
@@ -143,6 +146,15 @@ def _check_results(plan: StudyPlan, root: Path, jobs: Sequence[Job], anew: Seque
     for job in jobs:
         if job.directory not in written:
             read_record(job, query)
+
+
+def _check_data(plan: StudyPlan, untrained: Sequence[Job]) -> None:
+    """Refuse, before any work, data that are not there: every run of the cell would fail."""
+    for job in {repr(job.config.data): job for job in reversed(untrained)}.values():
+        try:
+            files_read(job.config.data)
+        except UserError as error:
+            raise UserError(f"study {plan.name}, cell {job.cell}: {error}") from None
 
 
 def _check_directories(jobs: Sequence[Job]) -> None:

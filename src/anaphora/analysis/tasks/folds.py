@@ -79,7 +79,7 @@ def check_folds(runs: Sequence[Run]) -> None:
         if not isinstance(data, ExternalCorpus) or not data.folds:
             raise UserError(f"runs ({directory}) was not trained on folds; train with data.folds=5 data.fold=0, 1, ...")
         require_pronoun_head(run)
-        if run.config.validation.keep != "last":
+        if run.config.chooses_on_its_fold:
             raise UserError(
                 f"runs ({directory}) chose its weights on the fold that it would answer; train with "
                 "validation.keep=last"
