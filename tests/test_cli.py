@@ -46,6 +46,8 @@ WRONG = [
     ("plot_attention", ("formats=[gif]",), "formats ('gif') must be one of png, svg, pdf"),
     ("plot_attention", ("text=她赢了。",), "text and pronoun go together"),
     ("plot_attention", ("interface_language=她",), "Error parsing override 'interface_language=她' (a value with"),
+    ("train", ("optimizer.frozen=query",), "optimizer.frozen (query) must be a list, as in optimizer.frozen=[query]"),
+    ("plot_attention", ("candidates=null",), "candidates cannot be null; leave it out to keep its default"),
     ("train", ("name=a,b",), "needs quotes inside quotes"),
     ("attention", ("model=a/b", "text=x"), "model=a/b: this command takes a model as run=a/b; model= names"),
     ("serve", ("model=a/b",), "model=a/b: this command takes a model as 'runs=[a/b]'"),

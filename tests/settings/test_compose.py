@@ -25,6 +25,7 @@ from anaphora.settings.commands.analysis import (
 )
 from anaphora.settings.commands.attention import AttentionQuery
 from anaphora.settings.commands.benchmark import Benchmark
+from anaphora.settings.commands.study import StudyPlan
 from anaphora.settings.compose import with_quoted_texts
 from anaphora.settings.data import PlainText
 from anaphora.settings.model import prediction as prediction_settings
@@ -421,6 +422,17 @@ def test_a_task_chooses_its_prediction_head_and_the_command_has_the_last_word(co
         ("pronoun=她:2", "她:2"),
         ("candidates=[Anna,Emma]", ["Anna", "Emma"]),
         ('candidates=[小红, "美玲"]', ["小红", "美玲"]),
+        ("candidates=Anna", ["Anna"]),
+        ("candidates=小红", ["小红"]),
+        ("candidates=Anna,Emma", ["Anna", "Emma"]),
+        ("candidates=[true,No,null,1e3,2024_10_05]", ["true", "No", "null", "1e3", "2024_10_05"]),
+        ("candidates=[\"Anna, her sister\", 'Emma',Anna's,0:4]", ["Anna, her sister", "Emma", "Anna's", "0:4"]),
+        ("candidates=[]", []),
+        ("candidates=null", None),
+        ("runs=outputs/a_*", ["outputs/a_*"]),
+        ("seeds=3", [3]),
+        ("seeds=0,1", [0, 1]),
+        ("more=trainer=smoke", ["trainer=smoke"]),
         ("run=运行/第 1 次", "运行/第 1 次"),
         ("output=结果,一", "结果,一"),
         ("output=2024_10_05", "2024_10_05"),
@@ -437,9 +449,12 @@ def test_a_task_chooses_its_prediction_head_and_the_command_has_the_last_word(co
     ],
 )
 def test_a_sentence_is_read_as_it_is_typed(typed: str, read: object) -> None:
-    schema = {"weights": NameDecisions, "data": NameDecisions}.get(re.split("[.=]", typed)[0], AttentionQuery)
-    (quoted,) = with_quoted_texts([typed], schema)
+    schemas: dict[str, type[Any]] = dict.fromkeys(("weights", "data", "runs"), NameDecisions)
+    schemas |= dict.fromkeys(("seeds", "more"), StudyPlan)
+    (quoted,) = with_quoted_texts([typed], schemas.get(re.split("[.=]", typed)[0], AttentionQuery))
     value = OverridesParser.create().parse_override(quoted).value()
+    if isinstance(value, list):
+        value = [getattr(one, "text", one) for one in value]
     assert getattr(value, "text", value) == read
 
 
@@ -448,6 +463,8 @@ def test_other_arguments_and_sweeps_are_left_as_they_are() -> None:
         ["run=a,b", "text"],
         ["run=choice(1,2)", "output=range(1,3)", "resume=${name}", "run='1e5'", 'name="1"', "run=a/b 1.0"],
         ["-m", "text=a,b"],
+        ["candidates=${name}", "candidates=choice(a,b)"],
+        ["-m", "candidates=a,b"],
         ["run=1,2", "output=甲,乙", "-m"],
     ):
         assert with_quoted_texts(arguments, AttentionQuery) == arguments

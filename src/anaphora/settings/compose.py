@@ -41,12 +41,14 @@ _NUMBER_OF_PROCESSES = re.compile(r"\btrainer\.(devices|nodes|num_nodes|strategy
 _LONGEST_NAME = 60  # characters, the digest aside
 _TEXTS = ("text", "pronoun", "antecedent")
 """Settings that hold a sentence, or words of it."""
-_TEXT_LISTS = ("candidates",)
 _PLACES = (
     *("run", "name", "output", "resume", "start", "weights", "matrices", "study_folder"),
     *("data.path", "data.seen_in"),
 )
 """Settings that hold the name of a file or a folder."""
+_LISTS = ("list[str]", "list[int]", "list[float]")
+_ENTRY = r"""\s*(?:"[^"]*"|'[^']*')|[^,]+"""
+"""An entry of a list as it is typed: in quotes, or up to the next comma."""
 _QUOTES = ("'", '"')
 _TEXT = (str, QuotedString, type(None))
 """What Hydra may read as the value of a text as it is typed."""
@@ -98,18 +100,23 @@ def with_quoted_texts(arguments: Sequence[str], schema: type[Any]) -> list[str]:
 
     To Hydra a comma makes two jobs of a sentence, 2024_10_05 is a number, and Chinese is no value at all. What it reads
     as one text, as null or as a list of texts stays as it is, and so does what is in quotes, and of paths a list, a
-    choice of a sweep or a reference. In a sweep, whose values Hydra takes apart, only numbers become texts.
+    choice of a sweep or a reference. A list needs no brackets. In a sweep, whose values Hydra takes apart, only numbers
+    become texts.
 
     Args:
         arguments: of the command line, the command's name aside.
         schema: the settings of the command.
     """
-    names = {field.name for field in fields(schema)}
+    names = {field.name: str(field.type) for field in fields(schema)}
     sweeps = bool({"-m", "--multirun"} & set(arguments))
     quoted: list[str] = []
     for argument in arguments:
         key, equals, value = argument.partition("=")
-        if not equals or key.split(".")[0] not in names or value.startswith(_QUOTES):
+        if not equals or key.split(".")[0] not in names:
+            pass
+        elif names.get(key) in _LISTS:
+            argument = argument if sweeps else f"{key}={_bracketed(value, of_texts=names[key] == 'list[str]')}"
+        elif value.startswith(_QUOTES):
             pass
         elif key in _PLACES and _is_read(argument, (int, float)):
             argument = f"{key}={_in_quotes(value)}"
@@ -119,11 +126,21 @@ def with_quoted_texts(arguments: Sequence[str], schema: type[Any]) -> list[str]:
             key in _PLACES and "${" not in value and not _is_read(argument, _PLACE)
         ):
             argument = f"{key}={_in_quotes(value)}"
-        elif key in _TEXT_LISTS and value[:1] + value[-1:] == "[]" and not _is_read(argument, (list, type(None))):
-            entries = [entry.strip() for entry in value[1:-1].split(",")]
-            argument = f"{key}=[{','.join(one if one.startswith(_QUOTES) else _in_quotes(one) for one in entries)}]"
         quoted.append(argument)
     return quoted
+
+
+def _bracketed(value: str, of_texts: bool) -> str:
+    """A list in brackets, and texts in quotes where Hydra reads something else; null, references and calls stay."""
+    if not value or value == "null" or "${" in value or re.fullmatch(r"\w+\(.*\)", value):
+        return value
+    entries = re.findall(_ENTRY, value[1:-1] if value[0] + value[-1] == "[]" else value)
+    return f"[{','.join(_as_text(entry.strip()) if of_texts else entry for entry in entries)}]"
+
+
+def _as_text(entry: str) -> str:
+    is_text = entry.startswith(_QUOTES) or _is_read(f"entry={entry}", (str, QuotedString))
+    return entry if is_text else _in_quotes(entry)
 
 
 def _is_read(argument: str, kinds: tuple[type[Any], ...]) -> bool:
@@ -160,6 +177,11 @@ def error_message(error: BaseException) -> str:
         message += " (a value with spaces, punctuation or Chinese needs quotes inside quotes: \"text='...'\")"
     elif error.__cause__ is not None:
         message += f" ({one_line(error.__cause__)})"
+    if no_list := re.fullmatch(r"Error merging override ([^ =]+)=(.*) \(.* is not a ListConfig.*\)", message):
+        name, value = no_list.groups()
+        message = f"{name} ({value}) must be a list, as in {name}=[{value}]"
+    if without_value := re.fullmatch(r"Error merging override ([^ =]+)=.* \(field '.*' is not Optional\)", message):
+        message = f"{without_value[1]} cannot be null; leave it out to keep its default"
     allowed = _allowed_values(error)
     if allowed:
         message += f"; allowed: {', '.join(allowed)}"
