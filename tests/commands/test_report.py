@@ -25,7 +25,7 @@ from anaphora.report.page import write
 from anaphora.report.page.elements import ReportRun
 from anaphora.report.page.sections.all import FIGURES
 from anaphora.report.wording import spoken_language
-from anaphora.runs.directory import load
+from anaphora.runs.directory import RunFiles, load
 from anaphora.settings.commands.analysis import Report
 
 Done = Callable[..., str]
@@ -194,7 +194,9 @@ def test_scores_of_other_data_are_not_taken_for_evidence_on_the_runs_own(
     assert (status, metrics(own_report)) == (2, before)
     assert f"output: it is missing; files on {other} need a folder of their own" in err
     elsewhere = Path(shutil.copytree(own_report, tmp_path / "elsewhere"))  # with evidence on the run's own data
+    settings = RunFiles(elsewhere).config.rename(tmp_path / "config.yaml")  # else it is refused as another run's
     done(*scoring, f"output={elsewhere}")
+    settings.rename(RunFiles(elsewhere).config)
     scored = metrics(elsewhere)
     items = [{name: whole["items"] for name, whole in one["languages"].items()} for one in (before, scored)]
     assert (scored["head"], items[1]) == (before["head"], items[0])  # by head and numbers alone, they are the same
@@ -490,3 +492,11 @@ def test_a_report_in_one_language_leaves_no_outdated_page_in_the_other(
     report.report(replace(settings, interface_language="en"))
     # The figures are those of the other split's page too, which stays.
     assert not chinese.exists() and (figures / "scoreboard.zh.svg").exists()
+
+
+def test_a_report_on_records_does_not_replace_what_a_run_has(tmp_path: Path) -> None:
+    records = [foreign("en", number, right, pointing) for number in range(4) for right in (0, 1)]
+    (tmp_path / "config.yaml").write_text("of a run")
+    with pytest.raises(UserError, match="holds the files of a run; the report on theirs needs a folder of its own"):
+        report_on_records(tmp_path, "theirs", records[:4], records[4:])
+    assert [path.name for path in tmp_path.iterdir()] == ["config.yaml"]

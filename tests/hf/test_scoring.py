@@ -93,6 +93,28 @@ def test_the_command_scores_a_folder_of_transformers(items: Path, tmp_path: Path
         assert (tmp_path / "out" / "tables" / "heads_dev.csv").exists()
 
 
+@pytest.mark.parametrize("place", [".", "tables"])
+def test_a_model_of_transformers_does_not_replace_the_scores_of_a_run(
+    place: str, items: Path, tmp_path: Path, script: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    run = tmp_path / "outputs" / "mine"
+    run.mkdir(parents=True)
+    before = dict.fromkeys(("config.yaml", "metrics.json"), "the run's own")
+    for name, content in before.items():
+        (run / name).write_text(content)
+    tiny("bert").save_pretrained(tmp_path / "models" / "mine")
+    tokenizer().save_pretrained(tmp_path / "models" / "mine")
+    asked = ("score_attention", "run=models/mine", "data=jsonl", f"data.path={items}", "items=12")
+    for more in ((), (f"output=outputs/mine/{place}",)):
+        done = script(*asked, *more)
+        assert (done.status, done.err.count("\n")) == (2, 1) and "holds the files of another run" in done.err
+        assert "files on models/mine need a folder of their own, e.g. output=outputs/other" in done.err
+    assert {path.name: path.read_text() for path in run.iterdir()} == before
+    assert script(*asked, "output=outputs/other").status == 0
+    assert (tmp_path / "outputs" / "other" / "metrics.json").exists()
+
+
 def test_a_run_is_scored_with_its_answers(finished: Path, items: Path) -> None:
     scores = anaphora.score(str(finished), data="jsonl", path=items, causal_items=4, untrained=1)
     assert scores.table()["task_accuracy"].notna().all()

@@ -48,7 +48,8 @@ def measure_antecedents(settings: AntecedentSelection) -> dict[str, Any]:
     if source is None:
         raise UserError(f"data: {model.name} has no data of its own; name a corpus, such as data=litbank data.path=...")
     place = model.run.directory if isinstance(model, OpenRun) else results_folder(settings.run)
-    with held_output(settings.output, place / "antecedents" / source.kind) as folder:
+    named = model.run if isinstance(model, OpenRun) else settings.run
+    with held_output(settings.output, place / "antecedents" / source.kind, named) as folder:
         return _measure_antecedents(model, source, settings, folder)
 
 

@@ -21,13 +21,14 @@ from anaphora.api.scoring import read_splits, score_on, why_untested
 from anaphora.base.console import say, working
 from anaphora.base.errors import UserError
 from anaphora.base.files import read_json, write_csv, write_json
-from anaphora.commands.shared import held_output, open_models
+from anaphora.commands.shared import open_models
 from anaphora.hf.reader import TransformersModel
 from anaphora.report.page.atlas.entry import AtlasEntry
 from anaphora.report.page.atlas.page import atlas_rows, write_atlas
 from anaphora.report.terminal import in_language_of_messages, print_phrase, print_rows
 from anaphora.report.wording import phrase, spoken_in
 from anaphora.runs.digests import analysis_code_digest, weights_digest
+from anaphora.runs.directory import locked_run
 from anaphora.runs.items import EvaluationSplits
 from anaphora.settings.commands.atlas import Atlas
 from anaphora.settings.data import CoreferenceCorpus, Gap
@@ -44,7 +45,8 @@ def draw_atlas(settings: Atlas) -> list[AtlasEntry]:
     """
     # Measuring takes minutes: what cannot be read is an error before.
     models = open_models(settings.runs, settings.trainer)
-    with held_output(settings.output, Path()) as folder, working("reading the data") as progress:
+    folder = Path(settings.output)
+    with locked_run(folder), working("reading the data") as progress:
         splits = {
             name: read_splits(source, settings.split, settings.items) for name, source in settings.sources().items()
         }

@@ -51,7 +51,7 @@ def evaluate(settings: Evaluation) -> None:
     is_written = not isinstance(run.config.task.prediction, NoPrediction)  # else texts have a perplexity, printed alone
     if is_written and asks_alike(run, settings):
         check_place_of_other_data(run, settings)
-    with held_output(settings.output, run.directory / "evaluation") as folder:
+    with held_output(settings.output, run.directory / "evaluation", run) as folder:
         of_texts = isinstance(settings.data or run.config.data, TextCorpus)
         (evaluate_texts if of_texts else evaluate_examples)(run, settings, folder)
 

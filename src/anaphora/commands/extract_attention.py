@@ -47,7 +47,7 @@ def extract(settings: Extraction) -> None:
     progress = _Progress()
     number, count = settings.part
     place = Path(settings.output) if settings.output else run.directory / "attention"
-    with held_output(None, place / f"shard_{number}_of_{count}" if settings.shard else place) as folder:
+    with held_output(None, place / f"shard_{number}_of_{count}" if settings.shard else place, run) as folder:
         _extract(run, _selection(run, settings), folder / f"{_name(settings)}.parquet", settings, progress)
 
 

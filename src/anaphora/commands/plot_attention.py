@@ -46,7 +46,7 @@ def plot(settings: Drawing) -> None:
     if settings.text is None and asks_alike(run, settings):
         check_place_of_other_data(run, settings)
     suffixes = page_suffixes(settings.interface_language)
-    with held_output(settings.output, run.directory / "figures") as folder:
+    with held_output(settings.output, run.directory / "figures", run) as folder:
         if settings.text is not None:
             asked = (settings.pronoun, settings.candidates, settings.antecedent, settings.layer, settings.head)
             place = folder / f"sentence_{name_of_sentence(settings.text, *asked)}"

@@ -29,6 +29,7 @@ from anaphora.base.console import console, say, working
 from anaphora.base.errors import UserError
 from anaphora.base.files import check_writable, locked_directory, write_csv, write_json
 from anaphora.base.messages.translation import interface_language
+from anaphora.commands.shared import holds_other_run
 from anaphora.data.example import Example
 from anaphora.report.evidence_tables import divergence_rows, every_table
 from anaphora.report.figures import pictures
@@ -171,7 +172,7 @@ def report_on_records(
         What `metrics.json` holds.
 
     Raises:
-        UserError: as `evidence_from_records`, or a map does not fit its record.
+        UserError: as `evidence_from_records`, a map does not fit its record, or the folder is a run's.
     """
     whole = maps or {}
     for number, weights in whole.items():
@@ -182,6 +183,8 @@ def report_on_records(
             raise UserError(
                 f"maps[{number}]: the shape is {weights.shape}; expected {(*rows, rows[-1])} as in the record"
             )
+    if holds_other_run(folder):
+        raise UserError(f"folder ({folder}) holds the files of a run; the report on {name} needs a folder of its own")
     with locked_directory(folder):
         measurement, evidence = evidence_from_records(
             name,

@@ -32,7 +32,7 @@ def score_heads(settings: Scoring) -> Measurement:
     run = load(settings.run, settings.trainer)
     if asks_alike(run, settings):
         check_place_of_other_data(run, settings)
-    with held_output(settings.output, run.directory) as folder:
+    with held_output(settings.output, run.directory, run) as folder:
         with working("reading the data") as progress:
             headline = headline_of(run, settings, settings.untrained, progress, keep_rows=False)
         write_evidence(headline, folder)
@@ -44,7 +44,7 @@ def score_heads(settings: Scoring) -> Measurement:
 def score_transformers(settings: Scoring) -> Measurement:
     """The same of a model of `transformers`, with the causal tests where it can be asked."""
     model = open_any(settings.run, device=settings.trainer)
-    with held_output(settings.output, results_folder(settings.run)) as folder:
+    with held_output(settings.output, results_folder(settings.run), settings.run) as folder:
         with working("reading the data") as progress:
             scores = score_on(
                 model,

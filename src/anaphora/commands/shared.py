@@ -28,6 +28,7 @@ from anaphora.report.wording import label, labels, phrase
 from anaphora.runs.directory import Run, load, locked_run, results_folder
 from anaphora.runs.items import evaluation_splits
 from anaphora.runs.presence import run_directories
+from anaphora.runs.published import RUN_CONFIG
 from anaphora.runs.warm_start import holds_run, is_pretrained
 from anaphora.settings.commands.analysis import Evaluation, RunItems, SentenceOrItems
 from anaphora.settings.data import NoData, TextCorpus
@@ -116,14 +117,38 @@ def check_place_of_other_data(run: Run, settings: RunItems) -> None:
         raise UserError(f"output ({settings.output}) holds the run's own files; {what}, e.g. output=outputs/other")
 
 
+def holds_other_run(folder: Path, own: Path | None = None) -> bool:
+    """Whether a folder is another run's than `own`, or one of those in which that run's files are."""
+    place = folder.resolve()
+    return any(
+        (owner / RUN_CONFIG).exists() and (own is None or owner != own.resolve())
+        for owner in (place, *place.parents)
+        if place == owner or place.relative_to(owner).parts[0] in _OWN_FOLDERS
+    )
+
+
 @contextmanager
-def held_output(output: str | None, default: Path) -> Iterator[Path]:
+def held_output(output: str | None, default: Path, model: Run | str) -> Iterator[Path]:
     """Where a command's files go, held from before its work until they are written; the run that is read is not.
 
+    Args:
+        output: what the command names.
+        default: where they go otherwise.
+        model: whose files they are: a run, or the name of a model that is none.
+
     Raises:
-        UserError: another process writes there, or nothing can be written there.
+        UserError: the folder is another run's, another process writes there, or nothing can be written there.
     """
     folder = Path(output) if output else default
+    # What is measured on weights or on a model of the hub goes by default to outputs/<name>, where a run may be.
+    run = model if isinstance(model, Run) else None
+    is_trained_here = run is not None and run.origin is None and not isinstance(run.config.data, NoData)
+    if holds_other_run(folder, run.directory if run is not None and is_trained_here else None):
+        name = model if run is None else run.name
+        raise UserError(
+            f"{folder} holds the files of another run; files on {name} need a folder of their own, "
+            "e.g. output=outputs/other"
+        )
     with locked_run(folder):
         yield folder
 
