@@ -477,8 +477,29 @@ def test_an_item_without_antecedent_is_reported_unless_none_of_them_is_an_answer
 
 def test_a_text_longer_than_learned_positions_is_reported(tiny: Tiny, tmp_path: Path) -> None:
     learned = ("model/position=learned", "model.position.max_length=5")
-    with pytest.raises(UserError, match=r"a text of \d+ tokens is longer than model.position.max_length \(5\)"):
+    with pytest.raises(UserError, match=r"'Anna met Tom .*' has \d+ tokens, more than model.position.max_length \(5\)"):
         train(tiny(tmp_path, *learned))
+    assert not RunFiles(tmp_path / "run").config.exists()
+
+
+@pytest.mark.parametrize("split", ["dev", "test"])
+def test_what_the_model_cannot_answer_in_dev_or_test_is_reported_before_training(
+    split: str, tiny: Tiny, table: Path, tmp_path: Path
+) -> None:
+    lines = [json.loads(line) for line in table.read_text(encoding="utf-8").splitlines()]
+    last = [line for line in lines if line["split"] == split][-1]  # validation reads less than the whole split
+    more = (" and Kim", " and Lee", " and Joe")
+    for name in more:
+        last["candidates"].append([len(last["text"]) + 5, len(last["text"]) + 8])
+        last["text"] += name
+    path = tmp_path / "more.jsonl"
+    path.write_text("\n".join(json.dumps(line) for line in lines))
+    few = ("task/prediction=slot", "task.prediction.slots=4", "validation.items=2")
+    with pytest.raises(UserError, match=r" and Kim .* has 5 candidates; task.prediction.slots \(4\) must be"):
+        train(tiny(tmp_path, f"data.path={path}", *few))
+    learned = ("model/position=learned", "model.position.max_length=20", "validation.items=2")
+    with pytest.raises(UserError, match=r" and Kim .* has \d+ tokens, more than model.position.max_length \(20\)"):
+        train(tiny(tmp_path, f"data.path={path}", *learned))
     assert not RunFiles(tmp_path / "run").config.exists()
 
 

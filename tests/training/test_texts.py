@@ -227,3 +227,17 @@ def test_tensorboard_shows_the_perplexity_of_pre_training_and_no_answers(
     assert not [tag for tag in tags["scalars"] if "accuracy" in tag or tag.startswith("heads_")]
     assert set(tags["tensors"]) == {"custom_scalars__config__", "settings"}
     assert tags["images"] == []
+
+
+def test_a_label_that_only_a_test_text_has_is_reported_before_training(
+    settings: Settings, reviews: Path, tmp_path: Path
+) -> None:
+    rows = [json.loads(line) for line in reviews.read_text().splitlines()]
+    for number, row in enumerate(rows):
+        row["split"] = ("train", "train", "dev", "test")[number // 2 % 4]
+    rows[-1] |= {"split": "test", "label": "so-so"}
+    path = tmp_path / "reviews.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)))
+    with pytest.raises(UserError, match=r"label: 'so-so' of 'Mary talked.*' must be one of good, poor"):
+        train(classifying(settings, path, tmp_path))
+    assert not RunFiles(tmp_path / "run").config.exists()

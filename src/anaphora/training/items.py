@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import NamedTuple
@@ -24,6 +24,8 @@ from anaphora.data.tokens import vocabulary
 from anaphora.data.tokens.dropout import DroppingTokenizer
 from anaphora.data.tokens.tokenizer import Tokenizer
 from anaphora.settings.data import Data, ExternalCorpus, TextCorpus
+from anaphora.settings.model.encoder import check_length
+from anaphora.settings.model.position import Learned
 from anaphora.settings.model.prediction import Label, NoPrediction, slots_of
 from anaphora.settings.run import Config
 from anaphora.settings.vocabulary import WordVocabulary
@@ -49,7 +51,8 @@ def prepare_texts(config: Config, known: Tokenizer | None) -> TrainingData:
     A prediction head of labels gets those of the training split.
 
     Raises:
-        UserError: a split is empty, or has no labels though the task asks for them.
+        UserError: a split is empty, or has no labels though the task asks for them, or a text has none of the labels
+            of training.
     """
     corpus = load_corpus(config.data)
     training, development = (
@@ -71,18 +74,28 @@ def prepare_texts(config: Config, known: Tokenizer | None) -> TrainingData:
     longest = config.batching.row_tokens
     encoded = EncodedTexts(training, _training_tokenizer(config, tokenizer), longest, labels)
     validation = EncodedTexts(development, tokenizer, longest, labels)
+    if labels:  # evaluation should not be the first to find that a test text has none of them
+        test = evenly_sampled(corpus.texts("test"), config.trainer.limit_items)
+        encoded_test = EncodedTexts(test, tokenizer, longest, labels)
+        check_length(config.model, max(validation.max_tokens(), encoded_test.max_tokens()))
     validation.subsample(config.validation.items)
     return TrainingData(config, tokenizer, encoded, validation, corpus.training_digest())
 
 
 def prepare_examples(config: Config, known: Tokenizer | None) -> TrainingData:
-    """The examples of pronouns that the settings name; the vocabulary is learned where none is known."""
+    """The examples of pronouns that the settings name; the vocabulary is learned where none is known.
+
+    Raises:
+        UserError: a split to learn from is empty, or the model cannot answer an item of any split.
+    """
     corpus = load_corpus(config.data)
     training, development = (_examples(corpus, split, config) for split in ("train", "dev"))
     exchanged = [with_exchanged_names(example) for example in training] if config.task.exchanged_names else []
     training += [*exchanged, *with_other_names(training, config.task.other_names, config.seed)]
-    check_antecedents(config, [*training, *development])
+    test = _limited(corpus.examples("test"), config)  # evaluation should not be the first to find what is wrong there
+    check_candidates(config, [*training, *development, *test])
     tokenizer = known or vocabulary.build(config.vocabulary, [example.text for example in training], corpus.words)
+    check_lengths(config, [*training, *development, *test], tokenizer)
     validation = EncodedSplit(sample_quads(development, config.validation.items), tokenizer)
     encoded = EncodedSplit(training, _training_tokenizer(config, tokenizer))
     return TrainingData(config, tokenizer, encoded, validation, corpus.training_digest())
@@ -167,9 +180,14 @@ class _ValidationBatches:
 
 def _examples(corpus: Corpus, split: str, config: Config) -> list[Example]:
     """A split's examples, evenly thinned to the limit."""
-    examples, limit = corpus.examples(split), config.trainer.limit_items
+    examples = corpus.examples(split)
     if not examples:
         raise _empty_split(config.data, split)
+    return _limited(examples, config)
+
+
+def _limited(examples: list[Example], config: Config) -> list[Example]:
+    limit = config.trainer.limit_items
     return sample_quads(examples, limit) if limit else examples
 
 
@@ -189,15 +207,35 @@ def minimal_pairs_of(training: EncodedSplit, config: Config) -> MinimalPairs:
     return minimal_pairs
 
 
-def check_antecedents(config: Config, examples: list[Example]) -> None:
-    """Refuse data that the task cannot answer."""
-    if config.task.prediction.kind == "none" or config.task.prediction.none_of_them:
-        return
+def check_candidates(config: Config, examples: Sequence[Example]) -> None:
+    """Refuse items that the prediction head cannot answer: without an antecedent, or of more candidates than slots."""
+    prediction, place = config.task.prediction, f"data ({config.data.path_or_kind()})"
+    has_no_none = not (isinstance(prediction, NoPrediction) or prediction.none_of_them)
+    slots = slots_of(prediction)
     for example in examples:
-        if not example.antecedents:
+        if has_no_none and not example.antecedents:
             raise UserError(
-                f"data ({config.data.path_or_kind()}): {example.text[:60]!r} has no antecedent, and the task has no "
+                f"{place}: {example.text[:60]!r} has no antecedent, and the task has no "
                 "answer for that: set task.prediction.none_of_them=true"
+            )
+        if slots and len(example.candidates) > slots:
+            raise UserError(
+                f"{place}: {example.text[:60]!r} has {len(example.candidates)} candidates; task.prediction.slots "
+                f"({slots}) must be at least as many"
+            )
+
+
+def check_lengths(config: Config, examples: Sequence[Example], tokenizer: Tokenizer) -> None:
+    """Refuse items of more tokens than the model has positions for."""
+    position = config.model.position
+    if not isinstance(position, Learned):
+        return
+    lengths = [len(tokens.ids) for tokens in tokenizer.encode_batch([example.text for example in examples])]
+    for example, length in zip(examples, lengths, strict=True):
+        if length > position.max_length:
+            raise UserError(
+                f"data ({config.data.path_or_kind()}): {example.text[:60]!r} has {length} tokens, more than "
+                f"model.position.max_length ({position.max_length})"
             )
 
 
