@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -56,6 +57,23 @@ def test_items_rows_reasons_and_shortcuts_are_printed_and_written(
     assert row_of(printed, "bag by place")[3] == "1.000"
     with (tmp_path / "out" / "counts.csv").open() as file:
         assert [row["items"] for row in csv.DictReader(file)] == ["6", "4"]
+
+
+def test_items_in_two_splits_are_counted(script: Callable[..., Any], finished: Path, table: Path) -> None:
+    def items(split: str) -> list[tuple[str, tuple[int, ...]]]:
+        rows = (json.loads(line) for line in table.read_text(encoding="utf-8").splitlines())
+        return [(row["text"], tuple(row["pronoun"])) for row in rows if row["split"] == split]
+
+    known = set(items("train"))
+    shared = {split: sum(item in known for item in items(split)) for split in ("dev", "test")}
+    assert shared["test"]
+    counted = f"in two splits: {shared['test']} of {len(items('test'))} items of test are in train too"
+    described = script("corpus", "data=jsonl", f"data.path={table}")
+    assert counted in described.out
+    assert f"{shared['dev']} of {len(items('dev'))} items of dev are in train too" in described.out
+    assert counted in script("evaluate", f"run={finished}", f"output={finished.parent / 'answers'}").out
+    alone = script("corpus", "data=controlled", "data.train_items=64", "data.test_items=32")
+    assert alone.status == 0 and "in two splits" not in alone.out
 
 
 def test_the_items_are_a_data_set_with_documented_columns(

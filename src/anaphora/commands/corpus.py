@@ -7,6 +7,7 @@ import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, fields
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from anaphora.base.console import print_table, working
 from anaphora.base.errors import UserError
 from anaphora.base.files import locked_directory, write_csv, write_text
 from anaphora.base.messages.translation import in_interface_language
-from anaphora.commands.shared import policy_name, value_cell
+from anaphora.commands.shared import policy_name, print_shared_items, value_cell
 from anaphora.data.controlled.describe import corpus_table as describe_table
 from anaphora.data.corpora.division import ReadingReport
 from anaphora.data.corpora.registry import origin_of
@@ -59,6 +60,8 @@ def _describe(settings: CorpusDescription) -> None:
     counts = describe_table(splits)
     print_table_of("items", counts)
     print_reading("read_items", sum(map(len, splits.values())), corpus.report, seconds, settings.data)
+    for (earlier, known), (later, items) in combinations(splits.items(), 2):
+        print_shared_items(items, later, known, earlier)
     rows: list[dict[str, Any]] = []
     if splits["test"]:
         with working("fitting the shortcuts on the training split"):

@@ -24,6 +24,7 @@ from anaphora.commands.shared import (
     check_place_of_other_data,
     head_of_settings,
     held_output,
+    print_shared_items,
     value_cell,
 )
 from anaphora.data.example import Example
@@ -86,6 +87,8 @@ def evaluate_examples(run: Run, settings: Evaluation, folder: Path) -> None:
         write_csv(folder / f"{material.split}_templates.csv", rows)
     print_accuracy(run.name, material.split, accuracy_rows(material.measured, correct))
     print_undecided(answers)
+    if material.split != "train" and settings.data in (None, run.config.data):
+        print_shared_items(material.measured, material.split, material.training, "train")
     print_phrase("answers_and_templates" if rows else "answers", path=folder)
 
 

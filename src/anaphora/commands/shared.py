@@ -21,9 +21,10 @@ from anaphora.base.device import Device
 from anaphora.base.errors import UserError
 from anaphora.base.files import check_writable, write_csv
 from anaphora.base.hub import HUB_PREFIX
-from anaphora.data.example import Example
+from anaphora.data.example import Example, shared_items
 from anaphora.data.own_sentence import example_from_query
 from anaphora.report.numbers import NOT_MEASURED
+from anaphora.report.terminal import in_language_of_messages, print_phrase
 from anaphora.report.wording import label, labels, phrase
 from anaphora.runs.directory import Run, load, locked_run, results_folder
 from anaphora.runs.items import evaluation_splits
@@ -242,6 +243,14 @@ def open_models(names: Sequence[str], device: Device) -> dict[str, OpenRun | Tra
         name if short.count(own) > 1 else own: open_any(name, device=device)
         for name, own in zip(names, short, strict=True)
     }
+
+
+@in_language_of_messages
+def print_shared_items(items: Sequence[Example], split: str, others: Sequence[Example], other: str) -> None:
+    """Say how many items of a split are in another one too; nothing where there is none."""
+    if shared := shared_items(items, others):
+        names = {"split": label("splits", split), "other": label("splits", other)}
+        print_phrase("shared_items", shared=shared, items=len(items), **names)
 
 
 _VALUES_OF_COLUMNS = {

@@ -174,6 +174,12 @@ def items_by_group(groups: Sequence[str]) -> dict[str, list[int]]:
     return members
 
 
+def shared_items(examples: Iterable[Example], others: Iterable[Example]) -> int:
+    """How many of some examples ask about the same pronoun of the same text as one of the others."""
+    known = {(other.text, other.pronoun) for other in others}
+    return sum((example.text, example.pronoun) in known for example in examples)
+
+
 def to_record(example: Example) -> dict[str, Any]:
     """An example as plain lists, strings and numbers, ready for JSON."""
     return {
