@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pandas
 import pytest
 
 from anaphora.base.errors import UserError
@@ -321,6 +322,20 @@ def test_a_cell_whose_quotes_do_not_match_is_named_by_its_row(tmp_path: Path, ol
     path.write_text(path.read_text().replace(old, new))
     with pytest.raises(UserError, match=f"items.csv, line {line}: a cell that begins with a quote must end with one"):
         list(tables.rows(path))
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_a_csv_file_of_a_spreadsheet_or_of_pandas_gives_the_same_examples(separator: str, tmp_path: Path) -> None:
+    written = {name: value if isinstance(value, str) else json.dumps(value) for name, value in ITEM.items()}
+    frame = pandas.DataFrame([written, {**written, "text": written["text"].replace("free", "late")}])
+    path = tmp_path / "items.csv"
+    frame.to_csv(path, sep=separator)  # with an index, whose column has no name
+    with path.open("a", encoding="utf-8") as file:
+        file.write(separator * len(written) + "\n")
+    splits, report = tables.read(OwnExamples(path=str(path)))
+    assert sorted(one.text for one in everything(splits)) == sorted(frame["text"]) and report.rows == 2
+    frame.set_index(pandas.Index([3, 7])).to_parquet(tmp_path / "items.parquet")
+    assert everything(tables.read(OwnExamples(path=str(tmp_path / "items.parquet")))[0]) == everything(splits)
 
 
 def test_a_damaged_table_is_reported_in_one_line(tmp_path: Path) -> None:

@@ -1,13 +1,15 @@
 from __future__ import annotations
 
+import csv
 import gzip
 import json
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import datasets
+import pandas
 import pyarrow
 import pytest
 from pyarrow import parquet
@@ -560,6 +562,48 @@ def test_a_header_of_other_columns_is_no_text(header: str, tmp_path: Path) -> No
         UserError, match=r"items.tsv, line 1: columns .* must be some of .*, in lower case and each once"
     ):
         labelled_text.read(LabelledText(path=str(path)))
+
+
+def test_a_header_of_names_of_ones_own_is_no_text(tmp_path: Path) -> None:
+    rows = "".join(f"film {number}\t{'ab'[number % 2]}\n" for number in range(4))
+    for name in ("content\tsentiment", "Our review\tstars"):
+        path = write(tmp_path / "items.tsv", f"{name}\n{rows}")
+        with pytest.raises(UserError, match=r"items.tsv, line 1: a header must name its columns text and label, not"):
+            labelled_text.read(LabelledText(path=str(path)))
+    path = write(tmp_path / "items.tsv", rows)
+    assert sum(map(len, labelled(LabelledText(path=str(path))).values())) == 4
+
+
+@pytest.mark.parametrize("quoting", [csv.QUOTE_MINIMAL, csv.QUOTE_ALL, csv.QUOTE_NONNUMERIC])
+@pytest.mark.parametrize("index", [True, False])
+@pytest.mark.parametrize(("suffix", "separator"), [("tsv", "\t"), ("csv", ","), ("csv", ";"), ("csv", "\t")])
+def test_a_table_of_pandas_gives_its_texts(
+    quoting: Literal[0, 1, 2], index: bool, suffix: str, separator: str, tmp_path: Path
+) -> None:
+    texts = ['"Good", she said; "very', "so, so bad", "a plain one", '"quoted"', 'in "the" middle', "a 'b'"]
+    frame = pandas.DataFrame({"text": texts, "label": ["a", "b", "b", "a", "a", "b"]})
+    path = tmp_path / f"items.{suffix}"
+    frame.to_csv(path, sep=separator, index=index, quoting=quoting)
+    read = labelled(LabelledText(path=str(path)))
+    assert sorted(one for split in read.values() for one in split) == sorted(
+        (row.text, row.label) for row in frame.itertuples()
+    )
+
+
+def test_quotes_of_published_files_stay_and_a_quoted_cell_in_two_lines_is_reported(tmp_path: Path) -> None:
+    glue(tmp_path, "train", ['"so ""good"""\t1', "so bad\t0"])
+    settings = Sst2(path=str(tmp_path), dev_share=0, test_share=0)
+    assert labelled(settings)["train"][0] == ('"so ""good"""', "positive")
+    path = write(tmp_path / "items.tsv", 'text\tlabel\n"two\nlines"\ta\n')
+    with pytest.raises(UserError, match=r"items.tsv, line 2: 1 cells, not 2; .* save it as .csv or .jsonl"):
+        labelled_text.read(LabelledText(path=str(path)))
+
+
+def test_empty_rows_at_the_end_of_a_spreadsheet_are_no_rows(tmp_path: Path) -> None:
+    path = write(tmp_path / "items.csv", "text,label,,\ngood,a,,\nbad,b,,\n,,,\n,,,\n")
+    splits, report = labelled_text.read(LabelledText(path=str(path)))
+    assert sorted(one.text for texts in splits.values() for one in texts) == ["bad", "good"]
+    assert (report.rows, report.dropped) == (2, ())
 
 
 @pytest.mark.parametrize("missing", ["NaN", '" "', '""', "null"])

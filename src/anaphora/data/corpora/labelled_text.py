@@ -6,8 +6,11 @@ ChnSentiCorp repeats a quarter of its development texts there. And so is a dev t
 
 from __future__ import annotations
 
+import csv
+import io
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,10 +25,12 @@ from anaphora.data.corpora.division import (
     in_two_splits,
     is_hub,
     read_lines,
+    read_text,
     split_by_group,
     unknown_format,
 )
 from anaphora.data.corpora.parts import hub_data
+from anaphora.data.corpora.reading import rows_below_header
 from anaphora.data.text import Text
 from anaphora.settings.data import LabelledText
 
@@ -58,6 +63,7 @@ ORIGINS = {
 
 _TEXT, _LABEL = ("text", "sentence", "text_a", "review"), "label"
 _SPLIT, _GROUP = "split", "group"
+_QUOTED = re.compile('"(?:[^"]|"")*"')
 _HEADER = {*_TEXT, _LABEL, "qid", "index", "idx", _SPLIT, _GROUP}
 
 
@@ -80,7 +86,9 @@ def read(settings: LabelledText) -> tuple[dict[str, list[Text]], ReadingReport]:
     dropped: list[tuple[str, str]] = []
     texts = {split: _texts(rows, dropped) for split, rows in rows_by_split.items()}
     if not any(texts.values()):
-        raise UserError(f"data.path ({settings.path}): it has no text with a label")
+        raise UserError(
+            f"data.path ({settings.path}): it has no text with a label; the column of labels must be called label"
+        )
     if not texts.get("train"):  # the only labelled part but test is what there is to train on
         texts["train"] = texts.pop("dev", [])
     if not texts.get("test"):
@@ -148,7 +156,8 @@ def _rows_by_split(settings: LabelledText) -> dict[str, list[_Row]]:
                 _Row(f"{path}, line {at}", text, label) for at, text in enumerate(read_lines(path), 1) if text.strip()
             ]
         else:
-            rows = [_row(where, cells, names) for where, cells in _cells(path)]
+            # The files of known corpora are read as they were published.
+            rows = [_row(where, cells, names) for where, cells in _cells(path, str if names else _unquoted)]
         if not rows:
             raise UserError(f"{path}: it has no rows")
         for name, of_split in _divided(rows, split, is_named=Path(settings.path).expanduser().is_dir()).items():
@@ -198,30 +207,69 @@ def _hub_rows(where: str, split: Any, names: tuple[str, ...]) -> Iterator[_Row]:
         yield _row(f"{where}, row {at}", known, names or tuple(numbered))
 
 
-def _cells(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    if path.suffix.lower() not in _SUFFIXES:
-        raise unknown_format(path, _SUFFIXES)
-    if path.suffix.lower() != ".tsv":
-        for where, row in tables.rows(path):
-            yield where, row
+def _cells(path: Path, cell_text: Callable[[str], str]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The cells by column of a file's rows; `cell_text` gives what a cell of a .tsv file says."""
+    match path.suffix.lower():
+        case ".tsv":
+            yield from _tab_separated(path, cell_text)
+        case suffix if suffix in _SUFFIXES:
+            yield from tables.rows(path)
+        case _:
+            raise unknown_format(path, _SUFFIXES)
+
+
+def _tab_separated(path: Path, cell_text: Callable[[str], str]) -> Iterator[tuple[str, dict[str, Any]]]:
+    lines = [
+        (f"{path}, line {number}", line.rstrip("\r").split("\t"))
+        for number, line in enumerate(read_lines(path), start=1)
+        if line.strip()
+    ]
+    if not lines:
         return
-    header: list[str] | None = None
-    for number, line in enumerate(read_lines(path), start=1):
-        if not line.strip():
-            continue
-        where, cells = f"{path}, line {number}", line.rstrip("\r").split("\t")
-        if header is None:
-            header = cells if set(cells) <= _HEADER else ["text", _LABEL]
-            if header is cells and len(set(cells)) == len(cells):
-                continue
-            if {cell.strip().lower() for cell in cells} & _HEADER:
-                known = ", ".join(sorted(_HEADER))
-                raise UserError(
-                    f"{where}: columns {', '.join(cells)} must be some of {known}, in lower case and each once"
-                )
+    first, cells = lines[0]
+    if all(_QUOTED.fullmatch(cell) for cell in cells) and {cell[1:-1] for cell in cells} & _HEADER:
+        quoted = csv.DictReader(io.StringIO(read_text(path), newline=""), delimiter="\t", strict=True)
+        yield from rows_below_header(path, quoted)
+        return
+    header = ["text", _LABEL]
+    if _is_header(cells):
+        header = cells
+        del lines[0]
+    else:
+        _check_first_row(first, [cells for _, cells in lines])
+    for where, cells in lines:
         if len(cells) != len(header):
+            if any(cell.startswith('"') for cell in cells):
+                raise UserError(
+                    f"{where}: {len(cells)} cells, not {len(header)}; a quoted cell of a .tsv file cannot hold a tab "
+                    "or a line break, so save it as .csv or .jsonl"
+                )
             raise UserError(f"{where}: {len(cells)} cells; {len(header)} are needed: {', '.join(header)}")
-        yield where, dict(zip(header, cells, strict=True))
+        yield where, dict(zip(header, map(cell_text, cells), strict=True))
+
+
+def _is_header(cells: Sequence[str]) -> bool:
+    """Whether the first line of a .tsv file names its columns; beside a text and a label there may be others."""
+    has_both = _LABEL in cells and not set(_TEXT).isdisjoint(cells)
+    return (has_both or set(cells) <= _HEADER) and len(set(cells)) == len(cells)
+
+
+def _check_first_row(where: str, rows: Sequence[Sequence[str]]) -> None:
+    """Refuse a first line that seems to be a header of other names: no row has its label, though rows share labels."""
+    if {cell.strip().lower() for cell in rows[0]} & _HEADER:
+        known = ", ".join(sorted(_HEADER))
+        raise UserError(f"{where}: columns {', '.join(rows[0])} must be some of {known}, in lower case and each once")
+    labels = [cells[-1] for cells in rows[1:]]
+    if rows[0][-1] not in labels and len(set(labels)) < len(labels):
+        raise UserError(
+            f"{where}: a header must name its columns text and label, not {', '.join(rows[0])[:80]!r}; if this is no "
+            "header, write one above it"
+        )
+
+
+def _unquoted(cell: str) -> str:
+    """A cell without the quotes that pandas writes around one with quotes, which it doubles; others stay."""
+    return cell[1:-1].replace('""', '"') if '""' in cell[1:-1] and _QUOTED.fullmatch(cell) else cell
 
 
 def _row(where: str, cells: dict[str, Any], names: tuple[str, ...]) -> _Row:

@@ -155,8 +155,9 @@ def csv_errors(path: Path, rows: csv.DictReader[str]) -> Iterator[None]:
         where = f"{path}, line {rows.line_num + 1}"
         if str(error) in _QUOTE_ERRORS:
             raise UserError(
-                f"{where}: a cell that begins with a quote must end with one, right before a comma or the end of the "
-                'line; a quote inside it is written twice ("")'
+                f"{where}: a cell that begins with a quote must end with one, right before "
+                f"{rows.reader.dialect.delimiter!r} or the end of the line; a quote inside it is written twice "
+                '("")'
             ) from None
         raise UserError(f"{where}: {error}") from None
 
@@ -179,7 +180,8 @@ def rows_below_header(
         missing = [column for column in columns if column not in header]
         if missing:
             raise UserError(f"{path}, line 1: columns {', '.join(missing)} are missing")
-        if len(set(header)) < len(header):
+        named = [column for column in header if column]
+        if len(set(named)) < len(named):
             raise UserError(f"{path}, line 1: two columns have the same name ({', '.join(header)})")
         for row in rows:
             where = f"{path}, line {rows.line_num}"

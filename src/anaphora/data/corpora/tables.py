@@ -2,13 +2,15 @@
 
 Columns: text, language, pronoun [start, end], candidates (a list of [start, end], or of lists of those for entities
 with several mentions), antecedents (indices of candidates); and, where wanted, group, minimal_pair, factors,
-split. A CSV cell holds lists and factors as JSON, and a Parquet cell may.
+split. A CSV cell holds lists and factors as JSON, and a Parquet cell may. Columns without a name, and the index that
+pandas writes, are left out.
 """
 
 from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -30,6 +32,8 @@ from anaphora.settings.data import SPLITS, OwnExamples
 ORIGIN = Origin(files="a file .jsonl, .csv or .parquet")
 
 _SUFFIXES = (".jsonl", ".csv", ".parquet")
+_INDEX = re.compile(r"|Unnamed: \d+|__index_level_\d+__")
+"""The names of columns without a name: of the index in a file of pandas, or of empty columns in a spreadsheet."""
 _JSON_CELLS = ("pronoun", "candidates", "antecedents", "factors")
 
 
@@ -92,15 +96,29 @@ def rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
             yield from _csv(path)
         case ".parquet":
             for where, row in parquet_rows(path):
-                yield where, {name: _cell(where, name, value) for name, value in row.items()}
+                yield where, {name: _cell(where, name, value) for name, value in row.items() if not _is_index(name)}
         case _:
             raise unknown_format(path, _SUFFIXES)
 
 
 def _csv(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    reader = csv.DictReader(io.StringIO(read_text(path), newline=""), strict=True)
+    """The rows of a .csv file without empty ones, which spreadsheets leave at its end."""
+    text = read_text(path)
+    reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=_delimiter(text), strict=True)
     for where, row in rows_below_header(path, reader):
-        yield where, {name: _cell(where, name, value) for name, value in row.items() if value}
+        if any(row.values()):
+            named = {name: value for name, value in row.items() if value and not _is_index(name)}
+            yield where, {name: _cell(where, name, value) for name, value in named.items()}
+
+
+def _delimiter(text: str) -> str:
+    """What separates the cells of a .csv file by its header: where the decimal mark is a comma, often a semicolon."""
+    header = re.split("[\r\n]", text, maxsplit=1)[0]
+    return next((each for each in (",", ";", "\t") if each in header), ",")
+
+
+def _is_index(name: str) -> bool:
+    return _INDEX.fullmatch(name) is not None
 
 
 def _cell(where: str, name: str, value: Any) -> Any:
