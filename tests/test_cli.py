@@ -217,7 +217,7 @@ NOT_THERE = [
     (("train", "start=outputs/demoo"), "start (outputs/demoo): there is no such folder"),
     (("train", "data=jsonl", "data.path=nowhere.jsonl"), "data.path (nowhere.jsonl): there is no such file or folder"),
     (("train", "trainer.device=cuda"), "trainer.device (cuda) is not on this machine"),
-    (("train", "data=plain_text", "task=masked_lm", "data.path=."), "data.path (.): it has no file of .txt"),
+    (("train", "data=plain_text", "task=masked_lm", "data.path=scripts"), "data.path (scripts): it has no file"),
     (("demo", "data=jsonl", "data.path=nowhere.jsonl"), "data.path (nowhere.jsonl): there is no such file or folder"),
     (("report", "runs=[nowhere]"), "nowhere/config.yaml: there is no run here"),
     (("labels", "runs=[nowhere_*]"), "runs (nowhere_*) matches no directory"),

@@ -22,7 +22,7 @@ from anaphora.base.errors import UserError
 from anaphora.base.files import parse_json
 from anaphora.base.language import CHINESE_RANGES
 from anaphora.data.corpora import conll2012, conllu
-from anaphora.data.corpora.division import read_lines
+from anaphora.data.corpora.division import files_below, read_lines
 from anaphora.data.corpora.reading import parquet_rows, xml_root
 
 NGRAM_LENGTH = 8
@@ -124,7 +124,7 @@ def _code_digest(word: str) -> int:
 
 
 def evaluation_files(paths: Sequence[str]) -> list[Path]:
-    """The files that the paths name; of a folder those whose suffix says that they hold text.
+    """The files that the paths name; of a folder those whose suffix says that they hold text, hidden ones left out.
 
     Raises:
         UserError: nothing is there.
@@ -134,7 +134,7 @@ def evaluation_files(paths: Sequence[str]) -> list[Path]:
         path = Path(name).expanduser()
         if not path.exists():
             raise UserError(f"data.without ({name}): there is no such file or folder")
-        inside = sorted(one for one in path.rglob("*") if _suffix(one) and one.is_file()) if path.is_dir() else [path]
+        inside = [one for one in files_below(path).values() if _suffix(one)] if path.is_dir() else [path]
         if not inside:
             raise UserError(f"data.without ({name}): the folder has no file of {', '.join(_SUFFIXES)}")
         files += inside

@@ -16,7 +16,7 @@ from pyarrow import parquet
 
 from anaphora.base.errors import UserError
 from anaphora.base.language import language_of
-from anaphora.data import records, store
+from anaphora.data import contamination, records, store
 from anaphora.data.contamination import NGRAM_LENGTH, EvaluationNgrams, evaluation_texts
 from anaphora.data.corpora import labelled_text, plain_text
 from anaphora.data.text import UNKNOWN_WORD, Text, evenly_sampled
@@ -338,6 +338,20 @@ def test_what_is_left_out_decides_what_the_cache_holds(tmp_path: Path) -> None:
     for _ in range(2):
         assert [one.text for one in store.load(settings).texts("train")] == ["Good.", "Better."]
     assert store.load(settings).report.reasons == {"a paragraph shares 8 words in a row with eval.txt": 1}
+
+
+def test_a_folder_is_read_with_its_subfolders_and_without_hidden_files(tmp_path: Path) -> None:
+    folder = tmp_path / "books"
+    for place in ("a.txt", "new/a.txt", "new/b.txt", ".notes.txt", ".git/c.txt", "new/.old/d.txt"):
+        write(folder / place, f"The text of {place}.")
+    (folder / "._a.txt").write_bytes(b"\x00\xff")  # what a Mac leaves
+    settings = PlainText(path=str(folder), dev_share=0, test_share=0)
+    texts = plain_text.read(settings)[0]["train"]
+    places = ["a.txt", "new/a.txt", "new/b.txt"]
+    assert [one.text for one in texts] == [f"The text of {place}." for place in places]
+    assert [one.group for one in texts] == [f"{place}/0" for place in places]
+    assert list(plain_text.files(settings)) == [str(folder / place) for place in places]
+    assert contamination.evaluation_files([str(folder)]) == [folder / place for place in places]
 
 
 def glue(folder: Path, name: str, rows: list[str], header: str = "sentence\tlabel") -> None:

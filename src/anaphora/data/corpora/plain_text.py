@@ -18,7 +18,15 @@ from typing import Any
 from anaphora.base.errors import UserError
 from anaphora.base.language import language_of
 from anaphora.data import contamination
-from anaphora.data.corpora.division import Origin, ReadingReport, existing_path, is_hub, read_lines, split_by_group
+from anaphora.data.corpora.division import (
+    Origin,
+    ReadingReport,
+    existing_path,
+    files_below,
+    is_hub,
+    read_lines,
+    split_by_group,
+)
 from anaphora.data.corpora.parts import hub_data
 from anaphora.data.corpora.reading import json_lines
 from anaphora.data.text import UNKNOWN_WORD, Text
@@ -62,13 +70,14 @@ def files(settings: PlainText) -> dict[str, Path]:
         UserError: nothing is there, or nothing of a known format.
     """
     local = [name for name in (settings.path, *settings.also) if not is_hub(name)]
-    return {str(path): path for name in local for path in _files_of(name)}
+    return {str(path): path for name in local for path in _files_of(name).values()}
 
 
-def _files_of(name: str) -> list[Path]:
-    path = existing_path(name, ORIGIN.files)
-    inside = sorted(one for one in path.iterdir() if _format(one) in _FORMATS) if path.is_dir() else [path]
-    if not inside or _format(inside[0]) not in _FORMATS:
+def _files_of(name: str) -> dict[str, Path]:
+    """The file of a path, or those below a folder by their place in it, hidden ones left out."""
+    there = files_below(existing_path(name, ORIGIN.files))
+    inside = {place: path for place, path in there.items() if _format(path) in _FORMATS}
+    if not inside:
         raise UserError(f"data.path ({name}): it has no file of {', '.join(_FORMATS)}, as it is or as .gz")
     return inside
 
@@ -85,8 +94,8 @@ def _text_sources(settings: PlainText) -> Iterator[tuple[str, str | None, list[T
         if is_hub(name):
             yield from _hub(name)
         else:
-            for path in _files_of(name):
-                yield str(path), official.get(path), list(_documents(path))
+            for place, path in _files_of(name).items():
+                yield str(path), official.get(path), list(_documents(path, place))
 
 
 def _hub(name: str) -> Iterator[tuple[str, str | None, list[Text]]]:
@@ -110,25 +119,26 @@ def _format(path: Path) -> str:
     return Path(path.name.removesuffix(".gz")).suffix.lower()
 
 
-def _documents(path: Path) -> Iterator[Text]:
+def _documents(path: Path, place: str) -> Iterator[Text]:
+    """The documents of a file, in groups that are named after its place below the folder of the settings."""
     match _format(path):
         case ".jsonl":
-            return _jsonl(path)
+            return _jsonl(path, place)
         case ".tokens":
-            return _wikitext(path)
-    return _paragraphs(path)
+            return _wikitext(path, place)
+    return _paragraphs(path, place)
 
 
-def _paragraphs(path: Path) -> Iterator[Text]:
+def _paragraphs(path: Path, place: str) -> Iterator[Text]:
     for number, written in enumerate(re.split(r"\n\s*\n", "\n".join(read_lines(path)))):
         text = " ".join(written.split())
         if text:
-            yield Text(text=text, language=language_of(text), group=f"{path.name}/{number}")
+            yield Text(text=text, language=language_of(text), group=f"{place}/{number}")
 
 
-def _jsonl(path: Path) -> Iterator[Text]:
+def _jsonl(path: Path, place: str) -> Iterator[Text]:
     for number, (where, row) in enumerate(json_lines(path), start=1):
-        yield from _document(where, row, f"{path.name}/{number}")
+        yield from _document(where, row, f"{place}/{number}")
 
 
 def _document(where: str, row: Mapping[str, Any], group: str) -> Iterator[Text]:
@@ -143,7 +153,7 @@ def _document(where: str, row: Mapping[str, Any], group: str) -> Iterator[Text]:
         yield Text(text=text, language=language_of(text), group=group, title=title)
 
 
-def _wikitext(path: Path) -> Iterator[Text]:
+def _wikitext(path: Path, place: str) -> Iterator[Text]:
     title, count = "", 0
     written: list[str] = []
     lines = read_lines(path)
@@ -155,7 +165,7 @@ def _wikitext(path: Path) -> Iterator[Text]:
             text = _one_paragraph_a_line(written)
             if text:
                 count += 1
-                yield Text(text=text, language=language_of(text), group=f"{path.name}/{count}", title=title)
+                yield Text(text=text, language=language_of(text), group=f"{place}/{count}", title=title)
             title, written = _plain(heading[2]), []
         else:
             written.append(_plain(heading[2] if heading else line))
