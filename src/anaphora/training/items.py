@@ -209,19 +209,19 @@ def minimal_pairs_of(training: EncodedSplit, config: Config) -> MinimalPairs:
 
 def check_candidates(config: Config, examples: Sequence[Example]) -> None:
     """Refuse items that the prediction head cannot answer: without an antecedent, or of more candidates than slots."""
-    prediction, place = config.task.prediction, f"data ({config.data.path_or_kind()})"
+    prediction = config.task.prediction
     has_no_none = not (isinstance(prediction, NoPrediction) or prediction.none_of_them)
     slots = slots_of(prediction)
     for example in examples:
         if has_no_none and not example.antecedents:
             raise UserError(
-                f"{place}: {example.text[:60]!r} has no antecedent, and the task has no "
+                f"data ({config.data.path_or_kind()}): {example.text[:60]!r} has no antecedent, and the task has no "
                 "answer for that: set task.prediction.none_of_them=true"
             )
         if slots and len(example.candidates) > slots:
             raise UserError(
-                f"{place}: {example.text[:60]!r} has {len(example.candidates)} candidates; task.prediction.slots "
-                f"({slots}) must be at least as many"
+                f"data ({config.data.path_or_kind()}): {example.text[:60]!r} has {len(example.candidates)} candidates; "
+                f"task.prediction.slots ({slots}) must be at least as many"
             )
 
 

@@ -283,6 +283,32 @@ def test_a_broken_line_is_named_with_file_line_field_and_value(tmp_path: Path, l
         tables.read(OwnExamples(path=str(path)))
 
 
+@pytest.mark.parametrize(
+    ("language", "text", "is_right"),
+    [
+        ("zh", "Anna met Berta because she was free.", False),
+        ("zh", "[MASK] met Berta, Ünal and Ж.", False),
+        ("zh", "Anna 说", True),
+        ("zh", "3 + 4 = 7 !", True),
+        ("en", "王芳碰到李强以后,她去了商店。", False),
+        ("en", "王芳碰到李强以后,[MASK]去了3家商店。", False),
+        ("en", "王芳 met 李强", True),
+        ("en", "Она ушла.", True),
+    ],
+)
+def test_a_language_that_every_letter_contradicts_is_reported(
+    language: str, text: str, is_right: bool, tmp_path: Path
+) -> None:
+    item: dict[str, Any] = {"text": text, "language": language, "pronoun": [0, 1], "antecedents": [0]}
+    item["candidates"] = [[len(text) - 1, len(text)]]
+    path = as_jsonl(tmp_path, [{**ITEM, "text": "Who is she?", "pronoun": [7, 10], "candidates": [[0, 3]]}, item])
+    if is_right:
+        assert len(everything(tables.read(OwnExamples(path=str(path)))[0])) == 2
+        return
+    with pytest.raises(UserError, match=f"line 2, language: '{language}' does not fit '.*', which has .*Chinese char"):
+        tables.read(OwnExamples(path=str(path)))
+
+
 def test_a_broken_cell_is_named(tmp_path: Path) -> None:
     path = as_csv(tmp_path, [ITEM])
     path.write_text(path.read_text(encoding="utf-8-sig").replace('"[23, 26]"', "she"))

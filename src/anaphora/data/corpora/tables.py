@@ -17,6 +17,7 @@ from typing import Any
 
 from anaphora.base.errors import UserError
 from anaphora.base.files import parse_json
+from anaphora.base.language import is_contradicted
 from anaphora.data.corpora.division import (
     Origin,
     ReadingReport,
@@ -56,6 +57,7 @@ def read(settings: OwnExamples) -> tuple[dict[str, list[Example]], ReadingReport
             raise UserError(f"{where}, split: some rows have a split and some have none; all or none must have one")
         try:
             examples.append(from_record(row))
+            _check_language(examples[-1])
         except UserError as error:
             raise UserError(f"{where}, {error}") from None
         splits.append(split)
@@ -80,6 +82,12 @@ def read(settings: OwnExamples) -> tuple[dict[str, list[Example]], ReadingReport
         name: [example for example, split in zip(examples, splits, strict=True) if split == name] for name in SPLITS
     }
     return chosen, report
+
+
+def _check_language(example: Example) -> None:
+    if is_contradicted(example.language, example.text):
+        letters = "no Chinese character" if example.language == "zh" else "Chinese characters alone"
+        raise UserError(f"language: {example.language!r} does not fit {example.text[:40]!r}, which has {letters}")
 
 
 def rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
