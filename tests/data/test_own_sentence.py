@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from typing import cast
+import unicodedata
+from typing import Literal, cast
 
 import pytest
 
@@ -17,6 +18,22 @@ def test_words_are_found_whole_and_in_any_case() -> None:
     assert find_span("The theatre she likes", "the", "pronoun") == (0, 3)
     assert find_span("he said she and HE", "HE", "pronoun") == (0, 2)
     assert find_span("breathe; he ran", "he", "pronoun") == (9, 11)
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+@pytest.mark.parametrize("typed", ["NFC", "NFD"])
+def test_letters_with_accents_are_found_however_they_are_encoded(
+    form: Literal["NFC", "NFD"], typed: Literal["NFC", "NFD"]
+) -> None:
+    text, names = "José met Zoë before José left; Jose stayed.", ("José", "Zoë")
+    written = unicodedata.normalize(form, text)
+    first, second = (unicodedata.normalize(typed, name) for name in names)
+    example = example_from_query(written, "left", [second, first], unicodedata.normalize(form, "José"))
+    assert [example.words(number) for number in (0, 1)] == [unicodedata.normalize(form, name) for name in names]
+    assert example.antecedents == (0,)
+    start, end = find_span(written, f"{first}:2", "candidates")
+    assert written[start:] == unicodedata.normalize(form, "José left; Jose stayed.") and written[end:][:5] == " left"
+    assert written[slice(*find_span(written, "Jose", "candidates"))] + " stayed." == written[-12:]
 
 
 def test_chinese_words_need_no_blanks() -> None:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import re
+import unicodedata
 from collections.abc import Collection, Iterator, Sequence
 
 from anaphora.base.errors import UserError
 from anaphora.base.language import CHINESE_CHARACTER, language_of, split_names
 from anaphora.data.example import Example, Span, in_text_order
+
+_ACCENTS = "\u0300-\u036f"
+"""The characters that put an accent on the letter before them."""
 
 
 def example_from_query(
@@ -38,10 +42,12 @@ def example_from_query(
     ):
         raise UserError(f"candidates ({candidates!r}) must be a list of words of the text")
     candidates = split_names(candidates)
-    if antecedent is not None and antecedent not in candidates:
+    same = [unicodedata.normalize("NFC", name) for name in candidates]
+    answer = None if antecedent is None else unicodedata.normalize("NFC", str(antecedent))
+    if answer is not None and answer not in same:
         raise UserError(f"antecedent ({antecedent!r}) must be one of candidates ({list(candidates)})")
     spans = tuple((find_span(text, name, "candidates"),) for name in candidates)
-    right = () if antecedent is None else (candidates.index(antecedent),)
+    right = () if answer is None else (same.index(answer),)
     ordered, antecedents, _ = in_text_order(spans, right)
     return Example(
         text=text,
@@ -112,7 +118,17 @@ def find_span(text: str, words: str, setting: str) -> Span:
 
 
 def occurrences_in_any_case(words: str, text: str) -> Iterator[Span]:
-    """Wherever some words stand in a text: as whole words in any case in English, anywhere in Chinese."""
-    left, right = ("", "") if CHINESE_CHARACTER.search(words) else (r"(?<!\w)", r"(?!\w)")
-    for occurrence in re.finditer(f"{left}{re.escape(words)}{right}", text, re.IGNORECASE):
+    """Wherever some words stand in a text: as whole words in any case in English, anywhere in Chinese.
+
+    A letter with its accent is the same whether it is one character or two, as in file names of a Mac.
+    """
+    left, right = ("", "") if CHINESE_CHARACTER.search(words) else (r"(?<!\w)", rf"(?![\w{_ACCENTS}])")
+    composed = "".join(map(_composed_or_not, unicodedata.normalize("NFC", words)))
+    for occurrence in re.finditer(f"{left}(?:{re.escape(words)}|{composed}){right}", text, re.IGNORECASE):
         yield occurrence.span()
+
+
+def _composed_or_not(character: str) -> str:
+    """A pattern for a character as it is, or as its letter with the accents after it."""
+    parts = unicodedata.normalize("NFD", character)
+    return re.escape(character) if parts == character else f"(?:{re.escape(character)}|{re.escape(parts)})"
