@@ -309,6 +309,14 @@ def test_a_language_that_every_letter_contradicts_is_reported(
         tables.read(OwnExamples(path=str(path)))
 
 
+def test_ends_that_are_places_of_last_characters_are_reported(tmp_path: Path) -> None:
+    inclusive: dict[str, Any] = {**ITEM, "pronoun": [23, 25]}
+    path = as_jsonl(tmp_path, [inclusive, inclusive])
+    with pytest.raises(UserError, match=r"every pronoun ends inside a word, like 'sh' in '.*'; end must be"):
+        tables.read(OwnExamples(path=str(path)))
+    tables.read(OwnExamples(path=str(as_jsonl(tmp_path, [inclusive, ITEM]))))  # one alone may be meant
+
+
 def test_a_broken_cell_is_named(tmp_path: Path) -> None:
     path = as_csv(tmp_path, [ITEM])
     path.write_text(path.read_text(encoding="utf-8-sig").replace('"[23, 26]"', "she"))
