@@ -3,6 +3,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+import shutil
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -156,6 +157,41 @@ def test_files_of_one_sentence_are_replaced_by_those_of_no_other(
     assert [("Anna_met_Tom_before_she" in one, "Anna_saw_him" in one) for one in names] == [(True, False)] * 2 + [
         (False, True)
     ] * 2
+
+
+def test_two_runs_share_a_folder_without_replacing_a_file(
+    own_run: Path, tmp_path: Path, done: Callable[..., str]
+) -> None:
+    other = own_run.with_name("other")
+    shutil.copytree(own_run, other)
+    sentence = ("text=Anna met Tom before she left.", "pronoun=she", f"output={tmp_path / 'all'}")
+    for run in (own_run, other):
+        done("plot_attention", f"run={run}", *sentence, "layer=0", "head=0", "formats=[svg]")
+        done("extract_attention", f"run={run}", *sentence)
+    for pattern in ("sentence_*/heat_map.svg", "sentence_*.parquet"):
+        assert len(list((tmp_path / "all").glob(pattern))) == 2
+
+
+def test_a_page_in_another_language_is_another_file(
+    own_run: Path, tmp_path: Path, done: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for language in ("en", "zh"):
+        done("attention", f"run={own_run}", "text=Anna left.", f"interface_language={language}")
+    assert len(list(tmp_path.glob("attention_Anna_left_*.html"))) == 2
+
+
+def test_names_in_chinese_commas_are_ranked_one_by_one(own_run: Path, tmp_path: Path, done: Callable[..., str]) -> None:
+    asked = ("text=王芳碰到李强以后,她走了。", "pronoun=她", "candidates=王芳、李强", f"output={tmp_path / 'a.html'}")
+    printed = done("attention", f"run={own_run}", *asked)
+    assert "王芳、" not in printed and "王芳" in printed and "李强" in printed
+
+
+def test_a_folder_of_results_is_not_named_like_a_file(own_run: Path, tmp_path: Path, script: Script) -> None:
+    for name, output in (("plot_attention", "pic.png"), ("extract_attention", "rows.parquet")):
+        status, _, err = script(name, f"run={own_run}", f"output={tmp_path / output}")
+        assert status == 2 and f"{output}) must name a folder, not a file" in err
+    assert not list(tmp_path.glob("pic*")) and not list(tmp_path.glob("rows*"))
 
 
 def test_a_sentence_without_a_chosen_head_says_how_to_choose_one(own_run: Path, script: Script) -> None:

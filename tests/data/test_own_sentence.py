@@ -7,6 +7,7 @@ import pytest
 
 from anaphora.api.runs import OpenRun
 from anaphora.base.errors import UserError
+from anaphora.data.example import shared_items
 from anaphora.data.own_sentence import example_from_query, find_span
 from anaphora.runs.directory import Run
 
@@ -105,9 +106,20 @@ def test_an_antecedent_that_is_no_candidate_is_reported() -> None:
         opened.attention(ENGLISH, antecedent="Berta")
 
 
+def test_an_item_in_two_splits_is_known_in_the_other_encoding_of_its_accents() -> None:
+    composed = example_from_query("Zoé said that she left.", "she", ["Zoé"])
+    decomposed = example_from_query(
+        unicodedata.normalize("NFD", composed.text), "she", [unicodedata.normalize("NFD", "Zoé")]
+    )
+    assert composed.pronoun != decomposed.pronoun
+    assert shared_items([decomposed], [composed]) == 1
+    assert shared_items([decomposed], [example_from_query("Zoé said that he left.", "he", ["Zoé"])]) == 0
+
+
 def test_a_chinese_comma_separates_candidates() -> None:
     text = "小红被美玲救了，因为她很虚弱。"
     expected = example_from_query(text=text, pronoun="她", candidates=["小红", "美玲"])
-    assert example_from_query(text=text, pronoun="她", candidates=["小红，美玲"]) == expected
+    for typed in ("小红，美玲", "小红、美玲"):
+        assert example_from_query(text=text, pronoun="她", candidates=[typed]) == expected
     named = example_from_query(text=text, pronoun="她", candidates=["小红 ， 美玲，"], antecedent="美玲")
     assert named.candidates == expected.candidates and named.antecedents == (1,)

@@ -5,6 +5,7 @@ import pytest
 import torch
 from numpy.typing import ArrayLike, NDArray
 
+from anaphora.base.errors import UserError
 from anaphora.base.language import LANGUAGES
 from anaphora.explain.calculation import walk_through_calculation
 from anaphora.explain.matrices import load_example
@@ -46,6 +47,8 @@ def test_attention_without_parameters_gives_the_row_that_is_asked_for() -> None:
     walkthrough = walk("no_projections")
     weights = values(walkthrough, "weights")
     same(weights[0], [0.4, 0.4, 0.2])
+    with pytest.raises(UserError, match=r"step \('nix'\) must be one of inputs, "):
+        walkthrough.step("nix")
     x = walkthrough.step("inputs").result.values
     same(values(walkthrough, "output"), weights @ x, 12)
     same(values(walkthrough, "products")[0, 2], 0.3069, 4)  # the slip names this number

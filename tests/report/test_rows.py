@@ -11,6 +11,7 @@ from pyarrow import parquet
 from anaphora.analysis.maps import rows as module
 from anaphora.analysis.maps.record import AttentionRecord, from_arrays
 from anaphora.analysis.maps.rows import COLUMNS, QueryRow, attention_table, write_attention_rows
+from anaphora.base.errors import UserError
 from anaphora.data.example import from_record
 
 
@@ -57,6 +58,17 @@ def test_the_file_explains_its_columns_and_lies_beside_its_items(tmp_path: Path)
     assert [line.pop("item") for line in lines] == [0, 1]
     assert [from_record(line) for line in lines] == [one.example for one in RECORDS]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["test.parquet", "test_items.jsonl"]
+
+
+def test_data_that_are_called_as_the_items_would_be_are_not_replaced(tmp_path: Path) -> None:
+    own = tmp_path / "test_items.jsonl"
+    own.write_text("mine")
+    with pytest.raises(UserError, match=r"test_items.jsonl would be written beside test.parquet, but is there already"):
+        write_attention_rows(tmp_path / "test.parquet", RECORDS)
+    assert own.read_text() == "mine"
+    own.unlink()
+    for _ in range(2):  # those of an earlier call are
+        write_attention_rows(tmp_path / "test.parquet", RECORDS)
 
 
 def test_a_part_at_a_time_is_the_whole_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,8 +25,9 @@ _CHINESE_SHARE = 0.2  # of them at least
 
 
 def split_names(names: Sequence[str]) -> list[str]:
-    """Names that were typed with a Chinese comma between them, which the command line takes for part of a name."""
-    return [part.strip() for name in names for part in name.split("，") if part.strip() or "，" not in name]
+    """Names that were typed with a Chinese comma, "，" or "、", between them, which Hydra takes for part of a name."""
+    parts = [(name, part.strip()) for name in names for part in re.split("[，、]", name)]
+    return [part for name, part in parts if part or name == part]
 
 
 def language_of(text: str) -> str:

@@ -9,6 +9,7 @@ from rich.table import Table
 from anaphora.api import Attention, attention
 from anaphora.base.console import console, print_table
 from anaphora.base.files import check_writable
+from anaphora.base.language import split_names
 from anaphora.data.own_sentence import name_of_sentence
 from anaphora.report.terminal import in_language_of_messages, print_phrase
 from anaphora.report.wording import phrase
@@ -20,21 +21,23 @@ _HEADS = 5
 
 def show_attention(settings: AttentionQuery) -> None:
     """Write the page or the table, and name the heads in which the pronoun attends to each candidate most."""
-    asked = (settings.run, settings.pronoun, settings.candidates, settings.antecedent, settings.by, settings.special)
-    path = Path(settings.output or f"attention_{name_of_sentence(settings.text, *asked)}.html")
+    candidates = split_names(settings.candidates)
+    asked = (settings.run, settings.pronoun, candidates, settings.antecedent)
+    shown = (settings.by, settings.special, settings.interface_language)
+    path = Path(settings.output or f"attention_{name_of_sentence(settings.text, *asked, *shown)}.html")
     check_writable(path)
     maps = attention(
         settings.run,
         settings.text,
         settings.pronoun,
-        settings.candidates,
+        candidates,
         antecedent=settings.antecedent,
         by=settings.by,
     )
     if not settings.special:
         maps = maps.without_special()
-    if settings.pronoun is not None and settings.candidates:
-        print_ranking(maps, settings.pronoun, settings.candidates)
+    if settings.pronoun is not None and candidates:
+        print_ranking(maps, settings.pronoun, candidates)
     if maps.is_decoder:
         print_phrase("decoder")
     written = maps.save(path) if path.suffix == ".parquet" else maps.page(path, settings.interface_language).path

@@ -17,7 +17,7 @@ from anaphora.base.console import format_bytes, format_duration, say, working
 from anaphora.base.errors import UserError
 from anaphora.base.language import language_of
 from anaphora.base.messages.translation import interface_language
-from anaphora.commands.shared import check_place_of_other_data, held_output, sentence_of
+from anaphora.commands.shared import check_folder_name, check_place_of_other_data, held_output, sentence_of
 from anaphora.data.own_sentence import name_of_sentence
 from anaphora.data.parquet import parquet_about, parquet_parts
 from anaphora.data.store import load as load_corpus
@@ -46,6 +46,8 @@ def extract(settings: Extraction) -> None:
         check_place_of_other_data(run, settings)
     progress = _Progress()
     number, count = settings.part
+    if settings.output:
+        check_folder_name(settings.output)
     place = Path(settings.output) if settings.output else run.directory / "attention"
     with held_output(None, place / f"shard_{number}_of_{count}" if settings.shard else place, run) as folder:
         _extract(run, _selection(run, settings), folder / f"{_name(settings)}.parquet", settings, progress)
@@ -55,8 +57,8 @@ def _name(settings: Extraction) -> str:
     """What the file of a split or of one sentence is called."""
     if settings.text is None:
         return settings.split
-    asked = (settings.pronoun, settings.candidates, settings.antecedent, settings.words, settings.chunk_tokens)
-    return f"sentence_{name_of_sentence(settings.text, *asked)}"
+    asked = (settings.run, settings.pronoun, settings.candidates, settings.antecedent)
+    return f"sentence_{name_of_sentence(settings.text, *asked, settings.words, settings.chunk_tokens)}"
 
 
 def _selection(run: Run, settings: Extraction) -> Selection:

@@ -48,8 +48,8 @@ def plot(settings: Drawing) -> None:
     suffixes = page_suffixes(settings.interface_language)
     with held_output(settings.output, run.directory / "figures", run) as folder:
         if settings.text is not None:
-            asked = (settings.pronoun, settings.candidates, settings.antecedent, settings.layer, settings.head)
-            place = folder / f"sentence_{name_of_sentence(settings.text, *asked)}"
+            asked = (settings.run, settings.pronoun, settings.candidates, settings.antecedent)
+            place = folder / f"sentence_{name_of_sentence(settings.text, *asked, settings.layer, settings.head)}"
             paths = save_in_languages(sentence_figures(run, settings), place, settings.formats, suffixes)
         else:
             with working("reading the data") as progress:

@@ -39,7 +39,7 @@ from anaphora.report.page.explorer import explorer_entries
 from anaphora.report.page.sections.all import FIGURES
 from anaphora.report.page.translations import other_pages, page_names, page_suffixes, remove_translation
 from anaphora.report.page.write import write_report
-from anaphora.report.terminal import print_phrase, print_verdict
+from anaphora.report.terminal import print_phrase, print_undecided, print_verdict
 from anaphora.report.wording import language_name, phrase, spoken_in
 from anaphora.runs.directory import Run, load, locked_run, training_record
 from anaphora.runs.presence import run_directories
@@ -74,6 +74,7 @@ def report(settings: Report) -> list[Path]:
         if len(evidence) > 1:
             console.print(of_run.headline.run.name, soft_wrap=True)
         print_verdict(of_run.evidence)
+        print_undecided(of_run.headline.capture.answers)
     for page in pages:
         print_phrase("report", path=page)
     return pages

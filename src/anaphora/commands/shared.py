@@ -87,6 +87,8 @@ def head_of_settings(settings: Evaluation, run: Run) -> Head | None:
     return None if head is None else existing_head(head, run.config.model.layers, heads_of(run.config.model.attention))
 
 
+_ENDINGS_OF_FILES = (".csv", ".html", ".json", ".jsonl", ".parquet", ".pdf", ".png", ".svg", ".tsv", ".txt")
+"""Endings of a name that is no folder's."""
 _OWN_FOLDERS = ("antecedents", "attention", "checkpoints", "controls", "curves", "evaluation", "figures", "tables")
 """The folders in a run directory that hold what is measured on the run's own data, or the run itself."""
 
@@ -128,6 +130,12 @@ def holds_other_run(folder: Path, own: Path | None = None) -> bool:
     )
 
 
+def check_folder_name(output: str) -> None:
+    """Refuse a name that ends as those of files do, of which nobody wants a folder."""
+    if Path(output).suffix in _ENDINGS_OF_FILES:
+        raise UserError(f"output ({output}) must name a folder, not a file")
+
+
 @contextmanager
 def held_output(output: str | None, default: Path, model: Run | str) -> Iterator[Path]:
     """Where a command's files go, held from before its work until they are written; the run that is read is not.
@@ -138,9 +146,12 @@ def held_output(output: str | None, default: Path, model: Run | str) -> Iterator
         model: whose files they are: a run, or the name of a model that is none.
 
     Raises:
-        UserError: the folder is another run's, another process writes there, or nothing can be written there.
+        UserError: the folder is another run's or is named like a file, another process writes there, or nothing can be
+            written there.
     """
     folder = Path(output) if output else default
+    if output:
+        check_folder_name(output)
     # What is measured on weights or on a model of the hub goes by default to outputs/<name>, where a run may be.
     run = model if isinstance(model, Run) else None
     is_trained_here = run is not None and run.origin is None and not isinstance(run.config.data, NoData)

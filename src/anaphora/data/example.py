@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+from unicodedata import normalize
 
 from anaphora.base.errors import UserError
 from anaphora.base.language import LANGUAGES
@@ -175,9 +176,17 @@ def items_by_group(groups: Sequence[str]) -> dict[str, list[int]]:
 
 
 def shared_items(examples: Iterable[Example], others: Iterable[Example]) -> int:
-    """How many of some examples ask about the same pronoun of the same text as one of the others."""
-    known = {(other.text, other.pronoun) for other in others}
-    return sum((example.text, example.pronoun) in known for example in examples)
+    """How many of some examples ask about the same pronoun of the same text as one of the others.
+
+    A letter with its accent is the same whether it is one character or two.
+    """
+
+    def question(example: Example) -> tuple[str, int]:
+        start, _ = example.pronoun
+        return normalize("NFC", example.text), len(normalize("NFC", example.text[:start]))
+
+    known = set(map(question, others))
+    return sum(question(example) in known for example in examples)
 
 
 def to_record(example: Example) -> dict[str, Any]:

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from anaphora.base.errors import UserError
+
 
 @dataclass(frozen=True, eq=False)
 class Matrix:
@@ -121,8 +123,15 @@ class Walkthrough:
     units: tuple[tuple[str, tuple[int, ...]], ...] = field(default=())
 
     def step(self, name: str) -> Step:
-        """The step of a name."""
-        return next(step for step in self.steps if step.name == name)
+        """The step of a name.
+
+        Raises:
+            UserError: there is none.
+        """
+        for step in self.steps:
+            if step.name == name:
+                return step
+        raise UserError(f"step ({name!r}) must be one of {', '.join(step.name for step in self.steps)}")
 
     def plain(self) -> dict[str, Any]:
         """As lists, strings and numbers, ready for JSON."""

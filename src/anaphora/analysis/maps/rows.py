@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.analysis.maps.record import AttentionRecord
+from anaphora.base.errors import UserError
 from anaphora.base.files import atomic_write
 from anaphora.data.example import Span, to_record
 from anaphora.data.parquet import parquet_parts
@@ -90,10 +91,16 @@ def attention_file(path: Path, about: Mapping[str, Any] | None = None) -> Iterat
     Args:
         path: of the rows; they come last, so that where they are, the items are.
         about: what the rows are of; `data.parquet.parquet_about` reads it.
+
+    Raises:
+        UserError: a file of the items' name is there without one of rows, so it is somebody's data.
     """
+    items = items_path(path)
+    if items.exists() and not path.exists():
+        raise UserError(f"{items} would be written beside {path.name}, but is there already; choose another output=")
     with (
         parquet_parts(path, attention_schema(), COLUMNS, about, incompressible=("weights", "scales")) as write_table,
-        atomic_write(items_path(path)) as draft,
+        atomic_write(items) as draft,
         draft.open("w", encoding="utf-8") as lines,
     ):
         yield RowWriter(write_table, lines.write)

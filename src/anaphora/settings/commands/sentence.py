@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from unicodedata import normalize
 
 from anaphora.base.checks import one_of
 from anaphora.base.language import LANGUAGES, split_names
@@ -30,7 +31,8 @@ def check_sentence(
             raise ValueError(f"{name} ({value!r}) needs text=...")
     if candidates and pronoun is None:
         raise ValueError(f"candidates ({candidates}) need pronoun=...")
-    if antecedent is not None and antecedent not in split_names(candidates):
+    named = [normalize("NFC", name) for name in split_names(candidates)]
+    if antecedent is not None and normalize("NFC", antecedent) not in named:
         raise ValueError(f"antecedent ({antecedent!r}) must be one of candidates ({candidates})")
     if language is not None:
         one_of("language", language, LANGUAGES)

@@ -9,6 +9,7 @@ from anaphora.report.numbers import NOT_MEASURED
 from anaphora.report.wording import label, phrase
 from anaphora.studies.page.words import (
     condition_text,
+    is_of_route,
     items_label,
     judged_value,
     measure_label,
@@ -58,7 +59,10 @@ def _terminal_table(study: Study, language: str) -> Table:
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
     left_out = ("items", "chance", "quad_accuracy")
     measures = dict.fromkeys(
-        measure for group in study.groups_in(language) for measure in group.measures if measure not in left_out
+        measure
+        for group in study.groups_in(language)
+        for measure in group.measures
+        if measure not in left_out and not is_of_route(measure)  # a line has no room for those of every layer
     )
     for name in ("cell", "items", "runs"):
         table.add_column(phrase("study_columns", name))

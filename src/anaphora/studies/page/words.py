@@ -94,6 +94,11 @@ def measure_label(measure: str) -> str:
     return label("study_measures", measure)
 
 
+def is_of_route(measure: str) -> bool:
+    """Whether a measure is of the route of answers: what is left without a layer or other words, and a layer's head."""
+    return measure.startswith(("without_", "layer_"))
+
+
 def measure_text(group: GroupSummary, measure: str) -> str:
     """A measure of a group: the median and, in brackets, the lowest and the highest seed; shares in percent.
 
@@ -102,7 +107,8 @@ def measure_text(group: GroupSummary, measure: str) -> str:
     spread = group.measures.get(measure)
     if spread is None or not is_share(measure):
         return spread_text(spread, lambda value: with_minus(f"{value:.3g}"))
-    mark = "~" if measure in ALIGNMENT_MEASURES and group.is_solved is False else ""
+    is_alignment = measure in ALIGNMENT_MEASURES or measure.endswith("_candidate_accuracy")
+    mark = "~" if is_alignment and group.is_solved is False else ""
     return mark + format_spread(spread)
 
 
