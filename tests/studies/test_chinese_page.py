@@ -181,7 +181,7 @@ def test_every_measure_and_group_of_items_has_a_chinese_name() -> None:
     with spoken_in("zh"):
         assert english_words([*map(measure_label, MEASURES), *map(items_label, GROUPS)]) == set()
         assert items_label("key permuted, set") == "置换键，集合线索"
-        assert measure_label("layer_2_candidate_accuracy") == "候选准确率，第 2 层最好的头"
+        assert measure_label("layer_2_candidate_accuracy") == "第 2 层的头，候选准确率"
         assert items_label("d_k 8") == "d_k 8" and items_label("unheard of") == "unheard of"
     assert items_label("key permuted, set") == "key permuted, set cues"
 
