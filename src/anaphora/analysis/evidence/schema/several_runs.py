@@ -14,7 +14,7 @@ MEASURES = ("task_accuracy", "candidate_accuracy", "quad_accuracy", "antecedent_
 
 @dataclass(frozen=True, kw_only=True)
 class GroupSpread:
-    """The spread of each of `MEASURES` over runs, for a language and kind of cue; None where no run has the measure.
+    """The spread of each of `MEASURES` over runs, for a language and kind of cue; None unless all have the measure.
 
     Attributes:
         language, kind: of the items.
