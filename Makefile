@@ -51,7 +51,7 @@ test: $(DEV_READY)
 	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal
 
 fuzz: $(DEV_READY)
-	$(BIN)/python -m pytest tests/fuzz --numprocesses 2 --hypothesis-profile=fuzz
+	$(BIN)/python -m pytest -m hypothesis --numprocesses 2 --hypothesis-profile=fuzz
 
 chaos: $(DEV_READY)
 	$(BIN)/python tests/chaos
