@@ -7,7 +7,9 @@ from invented import cells, plan, record, records, rule, study
 
 from anaphora.analysis.scores.statistics import Spread
 from anaphora.base.errors import UserError
+from anaphora.report.wording import spoken_in
 from anaphora.studies.page.terminal import terminal_report
+from anaphora.studies.page.words import measure_text
 from anaphora.studies.schema import Groups, SeedValues, Study
 from anaphora.studies.summary import summarise, table_rows
 
@@ -63,6 +65,21 @@ def test_a_pool_puts_the_runs_of_its_cells_together() -> None:
         values=(0.90, 0.91, 0.92, 0.95, 0.96, 0.97), median=0.935, lowest=0.90, highest=0.97
     )
     assert (group.solved, group.runs) == (6, 6)
+
+
+def test_a_pool_says_how_many_of_its_runs_have_a_measure() -> None:
+    # A model of one layer has no measure of a second: the median is that of the other cell's runs alone.
+    listed = records()
+    for one in listed:
+        if one.cell == "base":
+            one.groups["en"]["set"]["layer_1_candidate_accuracy"] = 0.8 + one.seed / 100
+    plan_of_two = plan(pools={"two": ["base", "one"]})
+    (pool,) = summarise(plan_of_two, cells(), listed).pools
+    group = pool.groups["en"]["set"]
+    assert measure_text(group, "layer_1_candidate_accuracy") == "81.0 (80.0 to 82.0), 3 of 6 runs"
+    assert measure_text(group, "candidate_accuracy") == "93.5 (90.0 to 97.0)"
+    with spoken_in("zh"):
+        assert measure_text(group, "layer_1_candidate_accuracy").endswith("，6 次运行中的 3 次")
 
 
 def test_a_rule_may_be_about_a_pool() -> None:

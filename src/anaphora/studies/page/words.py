@@ -102,14 +102,21 @@ def is_of_route(measure: str) -> bool:
 def measure_text(group: GroupSummary, measure: str) -> str:
     """A measure of a group: the median and, in brackets, the lowest and the highest seed; shares in percent.
 
-    A tilde marks alignment where the task is not solved.
+    A tilde marks alignment where the task is not solved. Where some runs of the group lack the measure, as a model of two
+    layers lacks those of a third, their number follows.
     """
     spread = group.measures.get(measure)
-    if spread is None or not is_share(measure):
-        return spread_text(spread, lambda value: with_minus(f"{value:.3g}"))
-    is_alignment = measure in ALIGNMENT_MEASURES or measure.endswith("_candidate_accuracy")
-    mark = "~" if is_alignment and group.is_solved is False else ""
-    return mark + format_spread(spread)
+    if spread is None:
+        return NOT_MEASURED
+    if is_share(measure):
+        is_alignment = measure in ALIGNMENT_MEASURES or measure.endswith("_candidate_accuracy")
+        text = ("~" if is_alignment and group.is_solved is False else "") + format_spread(spread)
+    else:
+        text = spread_text(spread, lambda value: with_minus(f"{value:.3g}"))
+    with_measure = sum(value is not None for value in spread.values)
+    if with_measure < group.runs:
+        return phrase("study", "of_fewer_runs", spread=text, count=with_measure, all=group.runs)
+    return text
 
 
 def points_text(spread: Spread) -> str:
