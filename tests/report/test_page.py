@@ -384,7 +384,25 @@ def test_a_comparison_tells_which_rows_are_not_of_the_same_items_in_all_runs(
     assert f"English: the runs were scored on different items, 3 to {items} of them" in printed
     assert "Chinese: the row is of 1 of the 2 runs; the others have no such items" in printed
     row = spreads[0].to_row()
-    assert (row["fewest_items"], row["most_items"]) == (3, items)
+    assert (row["fewest_items"], row["most_items"], row["same_items"]) == (3, items, False)
+
+
+def test_a_comparison_tells_as_many_items_from_the_same_items(
+    evidence: Evidence, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Two draws of one data set may have as many items; what they are the scores say by a digest.
+    def with_digests(**digests: str | None) -> Evidence:
+        languages = {name: replace(scores, items_digest=digests[name]) for name, scores in evidence.languages.items()}
+        return replace(evidence, languages=languages)
+
+    spreads = compare_runs([with_digests(en="a", zh="c"), with_digests(en="b", zh="c")])
+    assert [(row.language, row.same_items) for row in spreads if row.kind == "all"] == [("en", False), ("zh", True)]
+    print_comparison(spreads)
+    printed = capsys.readouterr().out
+    items = evidence.languages["en"].items
+    assert printed.count(f"English: the runs were scored on {items} items each, but not on the same ones") == 1
+    assert "Chinese: the runs" not in printed
+    assert compare_runs([with_digests(en="a", zh="c"), with_digests(en=None, zh="c")])[0].same_items is None
 
 
 def test_each_of_several_runs_shows_its_own_weights_and_the_explorer_names_the_run_that_it_shows(

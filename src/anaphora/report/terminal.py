@@ -169,6 +169,8 @@ def print_comparison(rows: Sequence[GroupSpread]) -> None:
             print_phrase("fewer_runs", group=group, runs=row.runs, all=whole)
         elif row.items[0] < row.items[1]:
             print_phrase("other_items", group=group, fewest=row.items[0], most=row.items[1])
+        elif row.kind == "all" and row.same_items is False:  # said once for a language
+            print_phrase("other_items_alike", group=group, items=row.items[0])
 
 
 def _comparison_table(rows: Sequence[GroupSpread]) -> Table:

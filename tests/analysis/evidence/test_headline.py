@@ -11,6 +11,7 @@ from anaphora.analysis.evidence.headline import Headline, measure_headline
 from anaphora.analysis.evidence.schema.evidence import ChosenHead
 from anaphora.analysis.scores.heads import Head, choose_head
 from anaphora.base.errors import UserError
+from anaphora.data.example import Example
 from anaphora.runs.directory import Run, load
 from anaphora.runs.items import EvaluationSplits, evaluation_splits
 
@@ -50,6 +51,21 @@ def test_a_head_fixed_beforehand_is_the_one_that_is_measured(run: Run, material:
         english = [example.language == "en" for example in one.measured.examples]
         candidate_accuracy = one.evidence().languages["en"].candidate_accuracy
         assert candidate_accuracy == pytest.approx(float(accuracy[english].mean()), abs=1e-6)
+
+
+def test_scores_say_by_a_digest_which_items_of_a_language_they_are_of(run: Run, material: EvaluationSplits) -> None:
+    def digests(items: list[Example]) -> dict[str, str | None]:
+        scored = measure_headline(run, None, material.development, items, "test", 0).evidence().languages
+        return {language: scores.items_digest for language, scores in scored.items()}
+
+    whole = digests(material.measured)
+    assert digests(material.measured) == whole and len(set(whole.values())) == 2
+    # As many items, one of them another: the digest of its language changes, and that of the other stays.
+    place = next(number for number, example in enumerate(material.measured) if example.language == "en")
+    first = material.measured[place]
+    other = replace(first, antecedents=tuple({0, 1} - set(first.antecedents)))
+    changed = digests([*material.measured[:place], other, *material.measured[place + 1 :]])
+    assert changed["en"] != whole["en"] and changed["zh"] == whole["zh"]
 
 
 def test_untrained_models_are_the_same_ones_every_time_and_choose_for_themselves(

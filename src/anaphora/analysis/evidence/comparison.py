@@ -31,9 +31,24 @@ def compare_runs(runs: Sequence[Evidence]) -> list[GroupSpread]:
                 measures = {name: _spread([_measure(cell, name) for cell in cells]) for name in MEASURES}
                 items = (min(cell.items for cell in cells), max(cell.items for cell in cells))
                 spreads.append(
-                    GroupSpread(language=language, kind=kind, runs=len(cells), items=items, measures=measures)
+                    GroupSpread(
+                        language=language,
+                        kind=kind,
+                        runs=len(cells),
+                        items=items,
+                        same_items=_same_items(runs, language, items),
+                        measures=measures,
+                    )
                 )
     return spreads
+
+
+def _same_items(runs: Sequence[Evidence], language: str, items: tuple[int, int]) -> bool | None:
+    """Whether all runs that have a language were scored on the same items of it; None where a file does not say so."""
+    if items[0] < items[1]:
+        return False
+    digests = {run.languages[language].items_digest for run in runs if language in run.languages}
+    return None if None in digests else len(digests) == 1
 
 
 def _measure(cell: Cell, name: str) -> float | None:

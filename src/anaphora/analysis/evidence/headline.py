@@ -15,7 +15,7 @@ from anaphora.analysis.maps.answers import Answers, CandidateNumbers
 from anaphora.analysis.maps.capture import Capture, capture_run, captured_batches
 from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.analysis.scores.baselines.stored import shortcut_correctness
-from anaphora.analysis.scores.heads import DROP_REASONS, Head, HeadScores, choose_head, score_records
+from anaphora.analysis.scores.heads import DROP_REASONS, Head, HeadScores, choose_head, is_main, score_records
 from anaphora.analysis.scores.levels import composition_shortcuts, level_scores
 from anaphora.analysis.scores.strata import summarise
 from anaphora.base.errors import UserError
@@ -80,6 +80,9 @@ class Measurement:
         levels = level_scores(
             self.measured, self.head, self.task_correct, self.baselines, self.shortcuts, self.untrained
         )
+        digests = self._items_digests()
+        for language, cell in scores["languages"].items():
+            cell["items_digest"] = digests[language]
         return Evidence.from_json(
             {
                 "version": VERSION,
@@ -95,6 +98,14 @@ class Measurement:
                 "untrained_models": len(self.untrained),
             }
         )
+
+    def _items_digests(self) -> dict[str, str]:
+        """A digest of the main items that are measured, by language."""
+        by_language: dict[str, list[Example]] = {}
+        for example, counts in zip(self.measured.examples, is_main(self.measured.examples), strict=True):
+            if counts:
+                by_language.setdefault(example.language, []).append(example)
+        return {language: examples_digest(examples) for language, examples in by_language.items()}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -102,8 +102,8 @@ def is_of_route(measure: str) -> bool:
 def measure_text(group: GroupSummary, measure: str) -> str:
     """A measure of a group: the median and, in brackets, the lowest and the highest seed; shares in percent.
 
-    A tilde marks alignment where the task is not solved. Where some runs of the group lack the measure, as a model of two
-    layers lacks those of a third, their number follows.
+    A tilde marks alignment where the task is not solved. Where some runs of the group lack the measure, as a model of
+    two layers lacks those of a third, the number of those that have it follows.
     """
     spread = group.measures.get(measure)
     if spread is None:

@@ -157,8 +157,13 @@ class WorstTemplate:
 
 @dataclass(frozen=True, kw_only=True)
 class LanguageScores(Cell):
-    """The main items of a language, and in it each kind and each type of cue."""
+    """The main items of a language, and in it each kind and each type of cue.
 
+    `items_digest` is a digest of these items: two runs with the same one were scored on the same. None in files of
+    earlier versions.
+    """
+
+    items_digest: str | None = None
     set: Cell | None = None
     role: Cell | None = None
     types: dict[str, Cell] = field(default_factory=dict)

@@ -19,7 +19,8 @@ class GroupSpread:
     Attributes:
         language, kind: of the items.
         runs: how many have such items.
-        items: how many the runs have, fewest and most; where these differ, so do the items.
+        items: how many the runs have, fewest and most.
+        same_items: whether all runs were scored on the same items of the language; None where the scores do not say so.
         measures: the spreads by name.
     """
 
@@ -27,12 +28,13 @@ class GroupSpread:
     kind: str
     runs: int
     items: tuple[int, int]
+    same_items: bool | None
     measures: dict[str, Spread | None]
 
     def to_row(self) -> dict[str, Any]:
         """A row of a CSV file: each measure's median, and its lowest and highest."""
         row: dict[str, Any] = {"language": self.language, "kind": self.kind, "runs": self.runs}
-        row |= {"fewest_items": self.items[0], "most_items": self.items[1]}
+        row |= {"fewest_items": self.items[0], "most_items": self.items[1], "same_items": self.same_items}
         for name, spread in self.measures.items():
             row[name] = spread.median if spread else None
             row[f"{name}_lowest"] = spread.lowest if spread else None
