@@ -304,6 +304,18 @@ def test_a_short_training_takes_a_part_of_a_minute(evidence: Evidence) -> None:
         assert facts["training"] == text
 
 
+def test_items_left_out_and_equal_scores_are_facts_of_a_run(evidence: Evidence) -> None:
+    facts = dict(run_facts(ReportRun(name="a", evidence=replace(evidence, dropped={}, undecided=0))))
+    assert not {"left out", "equal scores"} & set(facts)
+    dropped = {"no antecedent": 1200, "a candidate without a token": 2}
+    run = ReportRun(name="a", evidence=replace(evidence, dropped=dropped, undecided=7))
+    facts = dict(run_facts(run))
+    assert facts["left out"] == "1,200 (no antecedent), 2 (a candidate without a token)"
+    assert facts["equal scores"] == "7 items; of k equal answers each counts 1/k"
+    with spoken_in("zh"):
+        assert dict(run_facts(run))["同分"] == "7 个样例；k 个同分的回答各算 1/k"
+
+
 OPTIONAL: dict[str, Any] = {each.name: None for each in fields(Evidence) if each.default is None}
 """The parts that need not have been measured."""
 

@@ -9,6 +9,8 @@ import pytest
 from anaphora.analysis.evidence import headline as module
 from anaphora.analysis.evidence.headline import Headline, measure_headline
 from anaphora.analysis.evidence.schema.evidence import ChosenHead
+from anaphora.analysis.maps.answers import Answers
+from anaphora.analysis.maps.capture import Capture
 from anaphora.analysis.scores.heads import Head, choose_head
 from anaphora.base.errors import UserError
 from anaphora.data.example import Example
@@ -51,6 +53,15 @@ def test_a_head_fixed_beforehand_is_the_one_that_is_measured(run: Run, material:
         english = [example.language == "en" for example in one.measured.examples]
         candidate_accuracy = one.evidence().languages["en"].candidate_accuracy
         assert candidate_accuracy == pytest.approx(float(accuracy[english].mean()), abs=1e-6)
+
+
+def test_items_whose_right_and_wrong_answers_are_equal_are_counted(run: Run, material: EvaluationSplits) -> None:
+    one = measured(run, material)
+    answers = one.capture.answers
+    assert answers is not None and one.evidence().undecided == 0
+    half = answers.correct.copy()
+    half[one.measured.kept[:3]] = 0.5
+    assert replace(one, capture=Capture([], Answers(answers.candidates, half))).evidence().undecided == 3
 
 
 def test_scores_say_by_a_digest_which_items_of_a_language_they_are_of(run: Run, material: EvaluationSplits) -> None:

@@ -95,6 +95,7 @@ class Measurement:
                 **scores,
                 **({"levels": levels} if levels else {}),
                 "dropped": self.measured.dropped,
+                "undecided": int(((self.task_correct > 0) & (self.task_correct < 1)).sum()),
                 "untrained_models": len(self.untrained),
             }
         )

@@ -24,7 +24,7 @@ from anaphora.settings.data import SPLITS
 from anaphora.settings.model.attention import heads_of
 
 _SCORE_PARTS = (
-    *("seed", "split", "head", "languages", "strata", "dropped", "untrained_models"),
+    *("seed", "split", "head", "languages", "strata", "dropped", "undecided", "untrained_models"),
     *("train_seconds", "reads_candidates", "levels", "encoder"),
 )
 """What `Headline.evidence` measures anew each time; the other parts stay as long as `_is_about` says so."""

@@ -145,8 +145,10 @@ class Verdict:
 class Evidence:
     """All that is known of a run: its scores, and the evidence for and against the head that they name.
 
-    `heads_table` is a digest of tables/heads_dev.csv as it was written with these scores; those of another split write
-    that file too. None in files of earlier versions.
+    `dropped` counts the items left out of the scores, by reason. `undecided` counts the scored items of whose highest
+    answers, equal to the model, some are right; each counts as the share that is. `heads_table` is a digest of
+    tables/heads_dev.csv as it was written with these scores; those of another split write that file too. The last two
+    are None in files of earlier versions.
     """
 
     version: int = VERSION
@@ -159,6 +161,7 @@ class Evidence:
     levels: dict[str, dict[str, Level]] | None = None
     heads_table: str | None = None
     dropped: dict[str, int]
+    undecided: int | None = None
     untrained_models: int
     train_seconds: float | None = None
     reads_candidates: bool | None = None

@@ -80,6 +80,8 @@ def run_facts(run: ReportRun) -> list[tuple[str, str]]:
         "seed": evidence.seed,
         "split": label("splits", evidence.split),
         "items": f"{items:,}" if items else None,
+        "left_out": _left_out(evidence),
+        "equal_scores": phrase("facts", "undecided", items=f"{evidence.undecided:,}") if evidence.undecided else None,
         "head": phrase(
             "facts",
             "chosen_head",
@@ -92,3 +94,13 @@ def run_facts(run: ReportRun) -> list[tuple[str, str]]:
         else None,
     }
     return [(phrase("facts", name), str(value)) for name, value in facts.items() if value is not None]
+
+
+def _left_out(evidence: Evidence) -> str | None:
+    """How many items are left out of the scores, and why; None where none are."""
+    counts = [
+        phrase("facts", "reason", items=f"{count:,}", reason=label("drop_reasons", reason))
+        for reason, count in evidence.dropped.items()
+        if count
+    ]
+    return phrase("joined", "comma").join(counts) or None
