@@ -213,6 +213,7 @@ def test_an_error_names_what_is_not_there(scored: OpenRun, unscored: OpenRun) ->
         (lambda: scored.attention(TEXT, candidates=["Anna"]), "candidates need a pronoun"),
         (lambda: scored.answer(TEXT, "she", []), "needs a pronoun and its candidates"),
         (lambda: anaphora.load("/nowhere"), "there is no run here"),
+        (lambda: anaphora.load(__file__), "there is no run here"),
     ):
         with pytest.raises(UserError, match=message):
             query()

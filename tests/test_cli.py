@@ -56,6 +56,7 @@ WRONG = [
     ("benchmark", ("what=dinner",), "dinner"),
     ("benchmark", ("threads=100000",), "threads (100000) must be at least 1 and below 1025"),
     ("study", ("study=mirror", "threads=100000"), "threads (100000) must be at least 1 and below 1025"),
+    ("corpus", ("task=classification",), "task: this command has no such setting; --help lists those that it has"),
     ("train", ("model=[1]",), "model=[1]; a group takes the name of one of its choices"),
     ("train", ("data=[1]",), "data=[1]; a group takes the name of one of its choices"),
     ("evaluate", ("run=x", "data.path=x"), "run=x data.path=x; a group takes the name of one of its choices"),

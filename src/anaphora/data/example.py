@@ -214,12 +214,12 @@ def from_record(record: Mapping[str, Any]) -> Example:
     if _OLDER_MINIMAL_PAIR in record and "minimal_pair" not in record:
         record = {"minimal_pair" if name == _OLDER_MINIMAL_PAIR else name: record[name] for name in record}
     allowed = ("text", "language", "pronoun", "candidates", "antecedents", "group", "minimal_pair", "factors")
+    for name in record:  # first: a field with a capital letter is not missing, but written in another way
+        if name not in allowed:
+            raise UserError(f"{name}: unknown field; allowed: {', '.join(allowed)}")
     for name in allowed[:5]:
         if record.get(name) is None:
             raise UserError(f"{name}: it is missing; required: {', '.join(allowed[:5])}")
-    for name in record:
-        if name not in allowed:
-            raise UserError(f"{name}: unknown field; allowed: {', '.join(allowed)}")
     candidates = record["candidates"]
     if not isinstance(candidates, list | tuple) or not candidates:
         raise UserError(f"candidates: {candidates!r} must be a list of [start, end] or of lists of those")

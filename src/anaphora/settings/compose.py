@@ -182,6 +182,8 @@ def error_message(error: BaseException) -> str:
         message = f"{name} ({value}) must be a list, as in {name}=[{value}]"
     if without_value := re.fullmatch(r"Error merging override ([^ =]+)=.* \(field '.*' is not Optional\)", message):
         message = f"{without_value[1]} cannot be null; leave it out to keep its default"
+    if not_here := re.fullmatch(r"Could not override '(.*)'\. No match in the defaults list\.", message):
+        message = f"{not_here[1]}: this command has no such setting; --help lists those that it has"
     allowed = _allowed_values(error)
     if allowed:
         message += f"; allowed: {', '.join(allowed)}"

@@ -28,7 +28,7 @@ def load_yaml(path: Path, missing: str) -> Any:
     """
     try:
         return OmegaConf.load(path)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         raise UserError(f"{path}: {missing}") from None
     except Exception as error:  # YAML and OmegaConf raise unrelated classes
         raise UserError(f"{path}: not readable as YAML ({one_line(error)})") from None

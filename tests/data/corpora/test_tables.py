@@ -372,6 +372,32 @@ def test_a_csv_file_of_a_spreadsheet_or_of_pandas_gives_the_same_examples(separa
     assert everything(tables.read(OwnExamples(path=str(tmp_path / "items.parquet")))[0]) == everything(splits)
 
 
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_empty_rows_above_the_header_are_left_out_and_lines_are_counted_with_them(
+    separator: str, tmp_path: Path
+) -> None:
+    written = {name: value if isinstance(value, str) else json.dumps(value) for name, value in ITEM.items()}
+    path = tmp_path / "items.csv"
+    table = pandas.DataFrame([written]).to_csv(sep=separator, index=False)
+    path.write_text(f"\n{separator * 3}\n{table}", encoding="utf-8")
+    assert [one.text for one in everything(tables.read(OwnExamples(path=str(path)))[0])] == [ITEM["text"]]
+    path.write_text(f"\n{separator * 3}\n{table}a{separator}b\n", encoding="utf-8")
+    with pytest.raises(UserError, match=r"items.csv, line 5: the number of cells differs from the header's"):
+        list(tables.rows(path))
+    path.write_text(f"\n{separator * 3}\ntext{separator}text\n", encoding="utf-8")
+    with pytest.raises(UserError, match=r"items.csv, line 3: two columns have the same name"):
+        list(tables.rows(path))
+    for content in ("\n", f"{separator * 3}\n\n"):
+        path.write_text(content, encoding="utf-8")
+        assert list(tables.rows(path)) == []
+
+
+def test_a_column_in_other_letters_is_named(tmp_path: Path) -> None:
+    path = as_csv(tmp_path, [{name.title(): value for name, value in ITEM.items()}])
+    with pytest.raises(UserError, match="line 2, Text: unknown field; allowed: text, language, "):
+        tables.read(OwnExamples(path=str(path)))
+
+
 def test_a_damaged_table_is_reported_in_one_line(tmp_path: Path) -> None:
     path = as_csv(tmp_path, [{**ITEM, "text": "a" * 200_000}])
     with pytest.raises(UserError, match="line 2: field larger than field limit"):

@@ -588,6 +588,12 @@ def test_a_header_of_names_of_ones_own_is_no_text(tmp_path: Path) -> None:
     assert sum(map(len, labelled(LabelledText(path=str(path))).values())) == 4
 
 
+def test_columns_of_other_names_in_a_csv_file_are_named(tmp_path: Path) -> None:
+    path = write(tmp_path / "items.csv", "Text,Label\nGood film,pos\n")
+    with pytest.raises(UserError, match=r"line 2, text: it is missing; .* text_a or review, not Text, Label$"):
+        labelled_text.read(LabelledText(path=str(path)))
+
+
 @pytest.mark.parametrize("quoting", [csv.QUOTE_MINIMAL, csv.QUOTE_ALL, csv.QUOTE_NONNUMERIC])
 @pytest.mark.parametrize("index", [True, False])
 @pytest.mark.parametrize(("suffix", "separator"), [("tsv", "\t"), ("csv", ","), ("csv", ";"), ("csv", "\t")])

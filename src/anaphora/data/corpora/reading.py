@@ -177,12 +177,13 @@ def rows_below_header(
     """
     with csv_errors(path, rows):
         header = rows.fieldnames or ()
+        top = f"{path}, line {max(rows.reader.line_num, 1)}"
         missing = [column for column in columns if column not in header]
         if missing:
-            raise UserError(f"{path}, line 1: columns {', '.join(missing)} are missing")
+            raise UserError(f"{top}: columns {', '.join(missing)} are missing")
         named = [column for column in header if column]
         if len(set(named)) < len(named):
-            raise UserError(f"{path}, line 1: two columns have the same name ({', '.join(header)})")
+            raise UserError(f"{top}: two columns have the same name ({', '.join(header)})")
         for row in rows:
             where = f"{path}, line {rows.line_num}"
             if None in row or None in row.values():

@@ -26,7 +26,7 @@ from anaphora.data.corpora.division import (
     read_text,
     unknown_format,
 )
-from anaphora.data.corpora.reading import json_lines, parquet_rows, rows_below_header, split_examples
+from anaphora.data.corpora.reading import csv_errors, json_lines, parquet_rows, rows_below_header, split_examples
 from anaphora.data.example import Example, from_record
 from anaphora.settings.data import SPLITS, OwnExamples
 
@@ -121,9 +121,12 @@ def rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _csv(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The rows of a .csv file without empty ones, which spreadsheets leave at its end."""
+    """The rows of a .csv file without empty ones, which spreadsheets leave above its header and at its end."""
     text = read_text(path)
     reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=_delimiter(text), strict=True)
+    with csv_errors(path, reader):
+        while reader.fieldnames is not None and not any(map(str.strip, reader.fieldnames)):
+            reader.fieldnames = next(reader.reader, None)
     for where, row in rows_below_header(path, reader):
         if any(row.values()):
             named = {name: value for name, value in row.items() if value and not _is_index(name)}
@@ -132,7 +135,7 @@ def _csv(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def _delimiter(text: str) -> str:
     """What separates the cells of a .csv file by its header: where the decimal mark is a comma, often a semicolon."""
-    header = re.split("[\r\n]", text, maxsplit=1)[0]
+    header = next((line for line in re.split("[\r\n]", text) if line.strip(" ,;\t")), "")
     return next((each for each in (",", ";", "\t") if each in header), ",")
 
 
