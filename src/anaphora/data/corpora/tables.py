@@ -135,7 +135,8 @@ def _csv(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def _delimiter(text: str) -> str:
     """What separates the cells of a .csv file by its header: where the decimal mark is a comma, often a semicolon."""
-    header = next((line for line in re.split("[\r\n]", text) if line.strip(" ,;\t")), "")
+    lines = (line.group() for line in re.finditer("[^\r\n]+", text))  # not all of a long file for its first ones
+    header = next((line for line in lines if line.strip(" ,;\t")), "")
     return next((each for each in (",", ";", "\t") if each in header), ",")
 
 
