@@ -590,7 +590,7 @@ def test_a_header_of_names_of_ones_own_is_no_text(tmp_path: Path) -> None:
 
 def test_columns_of_other_names_in_a_csv_file_are_named(tmp_path: Path) -> None:
     path = write(tmp_path / "items.csv", "Text,Label\nGood film,pos\n")
-    with pytest.raises(UserError, match=r"line 2, text: it is missing; .* text_a or review, not Text, Label$"):
+    with pytest.raises(UserError, match=r"line 2, text: it is missing; .* text_a or review \(here: Text, Label\)$"):
         labelled_text.read(LabelledText(path=str(path)))
 
 

@@ -276,8 +276,8 @@ def _row(where: str, cells: dict[str, Any], names: tuple[str, ...]) -> _Row:
     text = next((cells[name] for name in _TEXT if name in cells), None)
     if not isinstance(text, str):
         raise UserError(
-            f"{where}, text: it is missing; one column must be called {', '.join(_TEXT[:-1])} or {_TEXT[-1]}, "
-            f"not {', '.join(map(str, cells))[:60]}"
+            f"{where}, text: it is missing; one column must be called {', '.join(_TEXT[:-1])} or {_TEXT[-1]} "
+            f"(here: {', '.join(map(str, cells))[:60]})"
         )
     split, group = cells.get(_SPLIT) or None, cells.get(_GROUP)
     label = cells.get(_LABEL)
