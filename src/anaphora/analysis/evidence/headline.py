@@ -80,7 +80,7 @@ class Measurement:
         levels = level_scores(
             self.measured, self.head, self.task_correct, self.baselines, self.shortcuts, self.untrained
         )
-        digests = self._items_digests()
+        digests, answers = self._items_digests(), self.capture.answers
         for language, cell in scores["languages"].items():
             cell["items_digest"] = digests[language]
         return Evidence.from_json(
@@ -95,7 +95,7 @@ class Measurement:
                 **scores,
                 **({"levels": levels} if levels else {}),
                 "dropped": self.measured.dropped,
-                "undecided": int(((self.task_correct > 0) & (self.task_correct < 1)).sum()),
+                "undecided": 0 if answers is None else int(answers.undecided[self.measured.kept].sum()),
                 "untrained_models": len(self.untrained),
             }
         )
