@@ -22,9 +22,9 @@ _HEADS = 5
 def show_attention(settings: AttentionQuery) -> None:
     """Write the page or the table, and name the heads in which the pronoun attends to each candidate most."""
     candidates = split_names(settings.candidates)
-    asked = (settings.run, settings.pronoun, candidates, settings.antecedent)
-    shown = (settings.by, settings.special, settings.interface_language)
-    path = Path(settings.output or f"attention_{name_of_sentence(settings.text, *asked, *shown)}.html")
+    question = (settings.run, settings.pronoun, candidates, settings.antecedent)
+    view = (settings.by, settings.special, settings.interface_language)
+    path = Path(settings.output or f"attention_{name_of_sentence(settings.text, *question, *view)}.html")
     check_writable(path)
     maps = attention(
         settings.run,
