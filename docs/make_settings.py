@@ -46,7 +46,7 @@ from anaphora.settings.commands.live import LivePage
 from anaphora.settings.commands.replication import Replication
 from anaphora.settings.commands.study import Slurm, StudyPlan, VerdictRule
 from anaphora.settings.run import Config
-from anaphora.settings.variants import GROUPS, VARIANTS
+from anaphora.settings.variants import SLOTS, VARIANTS
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "settings.md"
@@ -144,7 +144,7 @@ def page() -> str:
     defaults = _chosen(ROOT / "configs" / "train.yaml")
     for section in sections:
         parts += ["", f"### `{section}`", ""]
-        parts += _group(section, defaults.get(section)) if section in GROUPS else _plain(section)
+        parts += _group(section, defaults.get(section)) if section in SLOTS else _plain(section)
     parts += [
         "",
         "### Ready-made choices",
@@ -216,8 +216,8 @@ def _plain(section: str) -> list[str]:
 
 
 def _group(group: str, default: str | None) -> list[str]:
-    lines = [_summary(GROUPS[group]), ""]
-    for option, variant in VARIANTS[GROUPS[group]].items():
+    lines = [_summary(SLOTS[group].settings), ""]
+    for option, variant in VARIANTS[SLOTS[group].settings].items():
         mark = " (default)" if option == default else ""
         lines += [f"**`{group}={option}`**{mark}: {_summary(variant)}", ""]
         table = _table(variant, group.replace("/", ".") + ".")
@@ -234,7 +234,7 @@ def _choices() -> list[str]:
         comments = [line for line in path.read_text(encoding="utf-8").splitlines() if line.startswith("# ")]
         words = " ".join(comment[2:] for comment in comments if "@package" not in comment)
         place = path.relative_to(ROOT / "configs").with_suffix("")
-        group = place.parent if str(place.parent) in GROUPS else Path(place.parts[0])
+        group = place.parent if str(place.parent) in SLOTS else Path(place.parts[0])
         lines.append(f"| `{group}={place.relative_to(group)}` | {words} |")
     return lines
 

@@ -68,17 +68,17 @@ def corpus_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 @pytest.fixture
 def own_parts() -> Iterator[Callable[[], None]]:
     """What a test registers is unknown again afterwards, or when what this gives is called, as in a new process."""
-    from anaphora.settings.extensions import PARTS
-    from anaphora.settings.variants import VARIANTS
 
-    variants, parts = {base: dict(options) for base, options in VARIANTS.items()}, dict(PARTS)
+    from anaphora.settings.variants import REGISTERED, VARIANTS
+
+    variants, registered = {base: dict(options) for base, options in VARIANTS.items()}, dict(REGISTERED)
 
     def forget() -> None:
         for base, options in variants.items():
             VARIANTS[base].clear()
             VARIANTS[base].update(options)
-        PARTS.clear()
-        PARTS.update(parts)
+        REGISTERED.clear()
+        REGISTERED.update(registered)
 
     yield forget
     forget()

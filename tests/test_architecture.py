@@ -40,8 +40,15 @@ def _statements(node: ast.AST, at_start: bool) -> Iterator[ast.AST]:
             continue
         if at_start and isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
             continue
+        if _builds_itself(node, child):
+            continue
         yield child
         yield from _statements(child, at_start)
+
+
+def _builds_itself(node: ast.AST, child: ast.AST) -> bool:
+    """Whether this is the method by which a variant's settings build it: the one import upwards that is allowed."""
+    return isinstance(node, ast.ClassDef) and isinstance(child, ast.FunctionDef) and child.name == "build"
 
 
 def uses(path: Path, package: str) -> bool:
@@ -123,6 +130,21 @@ def module_file(name: str) -> Path:
 def test_each_room_imports_only_the_rooms_below_it(path: Path) -> None:
     room = room_of(".".join(path.relative_to(PACKAGE).with_suffix("").parts))
     assert rooms_used(path) - {room, "analysis"} <= set(BELOW.get(room, ())), room
+
+
+def test_only_settings_build_what_stands_above_them() -> None:
+    outside = [path for path in SOURCES if path not in inside("settings")]
+    trees = {path: ast.walk(ast.parse(path.read_text(encoding="utf-8"))) for path in outside}
+    building = [
+        name_of(path)
+        for path, tree in trees.items()
+        for node in tree
+        if any(
+            _builds_itself(node, child) and any(isinstance(inner, ast.ImportFrom) for inner in ast.walk(child))
+            for child in ast.iter_child_nodes(node)
+        )
+    ]
+    assert building == []
 
 
 def test_every_room_has_its_line() -> None:

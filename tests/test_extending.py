@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from anaphora.settings.variants import BUILDER_ARGUMENTS
+from anaphora.settings.variants import SLOTS
 
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
@@ -30,7 +30,6 @@ from anaphora.analysis.maps.kinds import pronoun_maps
 from anaphora.data.batches.batching import evaluation_batches
 from anaphora.data.batches.encoded import EncodedSplit
 from anaphora.data.store import load
-from anaphora.data.tokens.vocabulary import build
 from anaphora.model.pronoun_model import PronounModel
 from anaphora.report.wording import label
 from anaphora.settings.batching import Batching
@@ -47,7 +46,7 @@ source = construct(Data, {"kind": "pairs", "path": sys.argv[2], "dev_share": 0.0
 corpus = load(source)
 examples = corpus.examples("train")
 print("corpus", len(examples), dict(corpus.report.reasons))
-tokenizer = build(WordVocabulary(min_count=1), [example.text for example in examples])
+tokenizer = WordVocabulary(min_count=1).build([example.text for example in examples])
 position = construct(Position, {"kind": "decay", "start": 2.0}, "model.position")
 prediction = construct(Prediction, {"kind": "cosine"}, "task.prediction")
 shape = encoder.Model(width=8, layers=2, position=position, attention=MultiHead(heads=2),
@@ -102,7 +101,13 @@ def test_each_part_of_the_page_works_once_its_lines_are_in_the_package(tmp_path:
     ]
 
 
-@pytest.mark.parametrize("slot", BUILDER_ARGUMENTS)
+@pytest.mark.parametrize(("part", "files"), [("position encoding", 2), ("prediction head", 2)])
+def test_a_part_needs_its_settings_and_its_module_and_no_third_file(part: str, files: int) -> None:
+    section = PAGE.split(f"\n## A {part}\n")[1].split("\n## ")[0]
+    assert len({path for path, *_ in STEP.findall(section)}) == files
+
+
+@pytest.mark.parametrize("slot", SLOTS)
 def test_the_page_tells_of_every_slot_what_its_build_is_called_with(slot: str) -> None:
     row = next(line for line in PAGE.splitlines() if line.startswith(f"| `{slot}` |"))
-    assert row.split("|")[3].strip() == ", ".join(BUILDER_ARGUMENTS[slot])
+    assert row.split("|")[3].strip() == ", ".join(SLOTS[slot].arguments)

@@ -24,7 +24,7 @@ from anaphora.settings import stored
 from anaphora.settings.compose import register_configs
 from anaphora.settings.run import Config
 from anaphora.settings.typed import construct, leaf_settings
-from anaphora.settings.variants import GROUPS, VARIANTS
+from anaphora.settings.variants import SLOTS, VARIANTS
 
 NEEDED = {
     "attention": ("text=she",),
@@ -40,7 +40,7 @@ NEEDED = {
 """What a command must be given."""
 BY_CONFIG = {command.config: name for name, command in COMMANDS.items()}
 """One command for each configuration; those that share it take the same settings."""
-VARIANT_NAMES = sorted((group, name) for group, base in GROUPS.items() for name in VARIANTS[base])
+VARIANT_NAMES = sorted((group, name) for group, slot in SLOTS.items() for name in VARIANTS[slot.settings])
 
 
 @functools.cache
@@ -145,12 +145,12 @@ def test_whatever_stands_behind_the_sign_of_equality_is_taken_or_refused_in_one_
 @given(draw.data())
 def test_any_value_of_a_variant_is_taken_or_refused_in_one_line(data: draw.DataObject) -> None:
     group, name = data.draw(draw.sampled_from(VARIANT_NAMES))
-    variant = VARIANTS[GROUPS[group]][name]
+    variant = VARIANTS[SLOTS[group].settings][name]
     plain = dataclasses.asdict(variant())
     plain |= {"path": "somewhere"} if "path" in plain else {}
     for path in data.draw(draw.lists(draw.sampled_from(sorted(plain)), min_size=1, max_size=2, unique=True)):
         plain[path] = data.draw(draw.one_of(like(plain[path]), plain_values()))
-    settings = result_or_one_line(lambda: construct(GROUPS[group], plain, group.replace("/", ".")))
+    settings = result_or_one_line(lambda: construct(SLOTS[group].settings, plain, group.replace("/", ".")))
     if settings is not None:
         holds(settings)
 

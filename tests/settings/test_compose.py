@@ -32,14 +32,14 @@ from anaphora.settings.model import prediction as prediction_settings
 from anaphora.settings.run import Config
 from anaphora.settings.stored import dumps, read
 from anaphora.settings.typed import construct, leaf_settings, resolve
-from anaphora.settings.variants import GROUPS, VARIANTS
+from anaphora.settings.variants import SLOTS, VARIANTS
 from anaphora.settings.vocabulary import WordVocabulary
 
 CONFIGS = Path(__file__).parents[2] / "configs"
 Compose = Callable[..., Any]
 EXPERIMENTS = sorted(path.stem for path in (CONFIGS / "experiment").glob("*.yaml"))
 OPTIONS = [
-    *(f"{group}={name}" for group, base in GROUPS.items() for name in VARIANTS[base]),
+    *(f"{group}={name}" for group, slot in SLOTS.items() for name in VARIANTS[slot.settings]),
     *(
         f"{group}={path.stem}"
         for group in ("data", "model", "recipe", "task", "task/prediction", "trainer")
@@ -105,17 +105,17 @@ def test_every_option_of_every_group_composes_resolves_and_is_read_back(
     (tmp_path / "config.yaml").write_text(dumps(config))
     assert read(tmp_path / "config.yaml") == config
     group, _, name = option.partition("=")
-    if group in GROUPS and name in VARIANTS[GROUPS[group]]:
+    if group in SLOTS and name in VARIANTS[SLOTS[group].settings]:
         place: Any = config
         for part in group.split("/"):
             place = getattr(place, part)
-        assert type(place) is VARIANTS[GROUPS[group]][name]
+        assert type(place) is VARIANTS[SLOTS[group].settings][name]
 
 
 @pytest.mark.parametrize("prediction", ["word", "slot", "bilinear", "pair"])
 def test_fine_tuning_takes_another_prediction_head_that_can_say_none_of_them(prediction: str, compose: Compose) -> None:
     config = resolve(compose("recipe=fine_tuned", f"task/prediction={prediction}"), Config)
-    assert config.task.prediction == VARIANTS[GROUPS["task/prediction"]][prediction](none_of_them=True)
+    assert config.task.prediction == VARIANTS[SLOTS["task/prediction"].settings][prediction](none_of_them=True)
 
 
 @pytest.mark.parametrize(

@@ -24,13 +24,11 @@ from anaphora.base.errors import UserError
 from anaphora.data import store
 from anaphora.data.corpora.division import ReadingReport
 from anaphora.data.example import Example
-from anaphora.data.tokens import vocabulary
-from anaphora.model import attention, block, encoder, feed_forward, norm, position
+from anaphora.model import attention, feed_forward, position
 from anaphora.model import prediction as prediction
 from anaphora.model.pronoun_model import PronounModel
 from anaphora.settings import data as data_settings
 from anaphora.settings import vocabulary as vocabulary_settings
-from anaphora.settings.extensions import PARTS
 from anaphora.settings.model import attention as attention_settings
 from anaphora.settings.model import encoder as model_settings
 from anaphora.settings.model import position as position_settings
@@ -38,7 +36,7 @@ from anaphora.settings.model import prediction as prediction_settings
 from anaphora.settings.run import Config
 from anaphora.settings.stored import dumps, read
 from anaphora.settings.typed import resolve
-from anaphora.settings.variants import BUILDER_ARGUMENTS, GROUPS, register
+from anaphora.settings.variants import REGISTERED, SLOTS, VARIANTS, register
 
 pytestmark = pytest.mark.usefixtures("own_parts")
 ROOT = Path(__file__).parents[2]
@@ -99,8 +97,6 @@ def test_a_run_whose_own_part_is_not_registered_says_what_to_import(
 ) -> None:
     register("model/position", "decay", Decay, decay)
     (tmp_path / "config.yaml").write_text(dumps(resolve(compose("model/position=decay"), Config)))
-    from anaphora.settings.variants import VARIANTS
-
     del VARIANTS[position_settings.Position]["decay"]
     message = (
         r"kind \('decay'\) must be one of none, .*; if it is a part of your own in model/position, import the module"
@@ -184,15 +180,15 @@ def test_the_model_has_the_own_part_of_every_slot(slot: str) -> None:
 def test_settings_below_a_built_in_variant_are_built_by_their_own_function() -> None:
     own = kind_of(position_settings.Rotary, "own")
     register("model/position", "own", own, lambda chosen, width, heads: TrainedDecay(heads, 1.0))
-    assert isinstance(position.build(own(), 8, 2), TrainedDecay)
-    assert isinstance(position.build(position_settings.Rotary(), 8, 2), position.Rotary)
+    assert isinstance(own().build(8, 2), TrainedDecay)
+    assert isinstance(position_settings.Rotary().build(8, 2), position.Rotary)
 
 
 def test_an_own_vocabulary_cuts_the_text() -> None:
-    known = vocabulary.build(vocabulary_settings.CharacterVocabulary(min_count=1), ["she left"])
+    known = vocabulary_settings.CharacterVocabulary(min_count=1).build(["she left"])
     own = kind_of(vocabulary_settings.Vocabulary, "own")
     register("vocabulary", "own", own, lambda chosen, texts, words: known)
-    assert vocabulary.build(own(), ["anything"]) is known
+    assert own().build(["anything"]) is known
 
 
 def examples(text: str) -> dict[str, list[Example]]:
@@ -217,20 +213,26 @@ def test_an_own_corpus_is_read_and_made_anew_when_its_reader_changes(tmp_path: P
     assert read_with("she saw Anna") == "she saw Anna"
 
 
-def test_what_each_slot_is_built_from_is_what_its_builder_takes() -> None:
-    builders: dict[str, Callable[..., Any]] = {
-        "data": store._read,
-        "vocabulary": vocabulary.build,
-        "model/position": position.build,
-        "model/attention": block.build_mixer,
-        "model/feed_forward": feed_forward.build,
-        "model/norm": norm.build,
-        "model/initialisation": encoder._initialise_weight,
-        "task/prediction": prediction.build,
-    }
-    taken = {slot: ("settings", *list(inspect.signature(build).parameters)[1:]) for slot, build in builders.items()}
-    assert taken == BUILDER_ARGUMENTS
-    assert set(BUILDER_ARGUMENTS) == set(GROUPS)
+@pytest.mark.parametrize(
+    ("slot", "kind"), [(slot, kind) for slot, one in SLOTS.items() for kind in VARIANTS[one.settings].values()]
+)
+def test_every_variant_builds_itself_from_the_arguments_of_its_slot(slot: str, kind: type[Any]) -> None:
+    assert ("settings", *list(inspect.signature(kind.build).parameters)[1:]) == SLOTS[slot].arguments
+    assert slot == "data" or kind.build is not SLOTS[slot].settings.build
+
+
+def test_a_settings_class_with_a_build_of_its_own_needs_no_function() -> None:
+    @dataclass(kw_only=True)
+    class Steep(position_settings.Position):
+        kind: str = "steep"
+
+        def build(self, width: int, heads: int) -> TrainedDecay:
+            return TrainedDecay(heads, 9.0)
+
+    register("model/position", "steep", Steep)
+    register("model/position", "steep", Steep)
+    built = Steep().build(8, 2)
+    assert isinstance(built, TrainedDecay) and built.rate.tolist() == [9.0, 9.0]
 
 
 class Undecorated(position_settings.Position):
@@ -241,6 +243,11 @@ class Undecorated(position_settings.Position):
 class Odd(position_settings.Position):
     kind: str = "decay"
     what: complex = 1j
+
+
+@dataclass(kw_only=True)
+class Bare(position_settings.Position):
+    kind: str = "decay"
 
 
 GOOD: dict[str, Any] = {"slot": "model/position", "name": "decay", "settings": Decay, "build": decay}
@@ -261,14 +268,14 @@ GOOD: dict[str, Any] = {"slot": "model/position", "name": "decay", "settings": D
         ({"settings": Decay()}, "must be a subclass of"),
         ({"settings": Odd}, "settings (Odd) cannot be used"),
         ({"build": TrainedDecay}, "build must be a function of settings, width, heads"),
-        ({"build": None}, "build must be a function of settings, width, heads"),
+        ({"settings": Bare, "build": None}, "build must be a function of settings, width, heads"),
     ],
 )
 def test_a_wrong_registration_is_reported_and_registers_nothing(changes: dict[str, Any], message: str) -> None:
-    before = dict(PARTS)
+    before = dict(REGISTERED)
     with pytest.raises(UserError, match=re.escape(message)):
         register(**{**GOOD, **changes})
-    assert before == PARTS
+    assert before == REGISTERED
 
 
 def test_a_name_is_taken_by_the_first_but_its_own_class_may_come_again() -> None:

@@ -17,7 +17,7 @@ from anaphora.data.store import load as load_corpus
 from anaphora.data.tokens.vocabulary import word_vocabulary
 from anaphora.runs.directory import load, randomly_initialised, training_record
 from anaphora.settings.data import OwnExamples
-from anaphora.settings.model.attention import PROJECTIONS, projections_of
+from anaphora.settings.model.attention import PROJECTIONS
 from anaphora.settings.run import Config
 from anaphora.training.controls import freeze, label_nearest, nearest_compatible, replace_labels, shuffle_labels
 from anaphora.training.module import TrainingModule, seed_generator, step_seed
@@ -47,7 +47,7 @@ def test_the_settings_know_which_projections_a_layer_has(kind: str, settings: Ca
     config = settings(f"model/attention={kind}", "model.width=8")
     block = randomly_initialised(config, 10, 0).encoder.blocks[0]
     there = {name for name, _ in block.get_submodule("attention").named_children()}
-    assert there == set(projections_of(config.model.attention))
+    assert there == set(config.model.attention.projections)
 
 
 @pytest.mark.parametrize("kind", EVERY_ATTENTION[:3])

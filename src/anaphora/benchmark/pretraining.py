@@ -25,7 +25,6 @@ from anaphora.data.batches.encoded import EncodedSplit, RaggedArray
 from anaphora.data.batches.masking import mask_words
 from anaphora.data.batches.texts import EncodedTexts
 from anaphora.data.text import Text
-from anaphora.data.tokens import vocabulary
 from anaphora.settings.batching import Batching
 from anaphora.settings.commands.benchmark import EncoderSize
 from anaphora.settings.data import Data, TextCorpus
@@ -84,7 +83,7 @@ def text_chunks(source: Data, kind: str, count: int, seed: int) -> EncodedTexts:
         ]
     generator = np.random.default_rng(seed)
     sample = [texts[number] for number in generator.permutation(len(texts))[: max(count, _VOCABULARY_TEXTS)]]
-    tokenizer = vocabulary.build(WordPiece(), [text.text for text in sample])
+    tokenizer = WordPiece().build([text.text for text in sample])
     encoded = EncodedTexts(sample[:count], tokenizer, Batching().row_tokens)
     encoded.subsample(count)
     return encoded

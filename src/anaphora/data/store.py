@@ -33,7 +33,7 @@ from anaphora.data.records import columns_of, decoded, rows_of, schema_of
 from anaphora.data.text import Text
 from anaphora.settings import data as data_settings
 from anaphora.settings.data import SPLITS
-from anaphora.settings.extensions import PARTS, extensible, source_of
+from anaphora.settings.variants import REGISTERED, source_of
 
 if TYPE_CHECKING:
     import datasets
@@ -165,9 +165,9 @@ def load(settings: data_settings.Data) -> Corpus:
         source = source_for(settings)
         with cache_advice():
             check_writable(directory)
-        splits, report = _read(settings)
-        if type(settings) in PARTS:
-            _check_splits(PARTS[type(settings)].option, settings, splits)
+        splits, report = settings.build()
+        if type(settings) in REGISTERED:
+            _check_splits(REGISTERED[type(settings)].option, settings, splits)
         if not any(splits.values()):
             raise UserError(_why_nothing(settings, report))
         if isinstance(settings, data_settings.ExternalCorpus):
@@ -197,11 +197,6 @@ def cache_advice() -> Iterator[None]:
         yield
     except UserError as error:
         raise UserError(f"{error}; the cache is there, so set ANAPHORA_CACHE to another folder") from None
-
-
-@extensible(tuple)
-def _read(settings: data_settings.Data) -> tuple[Splits, ReadingReport]:
-    return source_for(settings).read(settings)
 
 
 def _why_nothing(settings: data_settings.Data, report: ReadingReport) -> str:

@@ -5,13 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from anaphora.base.errors import UserError
-from anaphora.model import feed_forward, norm
-from anaphora.model.attention import Attention, ParameterFree, SharedQueryKey, Uniform
 from anaphora.model.mixer import AttentionContext, Mixer
-from anaphora.model.recurrent import Gru, Lstm
-from anaphora.settings.extensions import extensible
-from anaphora.settings.model import attention as attention_settings
 from anaphora.settings.model import encoder as model_settings
 
 
@@ -21,12 +15,12 @@ class Block(nn.Module):
     def __init__(self, chosen: model_settings.Model) -> None:
         super().__init__()
         self.is_pre_norm = chosen.norm.placement == "pre"
-        self.attention_norm = norm.build(chosen.norm, chosen.width)
-        self.attention: Mixer = build_mixer(chosen.attention, chosen.width)
-        self.feed_forward_norm = norm.build(chosen.norm, chosen.width)
-        self.feed_forward = feed_forward.build(chosen.feed_forward, chosen.width)
+        self.attention_norm = chosen.norm.build(chosen.width)
+        self.attention: Mixer = chosen.attention.build(chosen.width)
+        self.feed_forward_norm = chosen.norm.build(chosen.width)
+        self.feed_forward = chosen.feed_forward.build(chosen.width)
         self.dropout = nn.Dropout(chosen.dropout)
-        self.value_norm = norm.build(chosen.norm, chosen.width) if chosen.values == "token" else None
+        self.value_norm = chosen.norm.build(chosen.width) if chosen.values == "token" else None
 
     def attention_inputs(self, hidden: Tensor, context: AttentionContext) -> tuple[Tensor, Tensor]:
         """The input of queries and keys, and that of values: (B, T, W) -> two of (B, T, W)."""
@@ -65,24 +59,3 @@ class Block(nn.Module):
     def complete(self, hidden: Tensor, mixed: Tensor) -> Tensor:
         """The rest of the layer, once attention has mixed, token by token: two of (..., W) -> (..., W)."""
         return self.add_feed_forward(self.add_attention(hidden, mixed))
-
-
-@extensible(Mixer, "project", "mix")
-def build_mixer(chosen: attention_settings.Attention, width: int) -> Mixer:
-    """The attention, or the recurrent network, that the settings name."""
-    match chosen:
-        case attention_settings.SharedQueryKey(heads=heads, scaled=scaled, dropout=dropout, head_dropout=head_dropout):
-            return SharedQueryKey(width, heads, dropout, head_dropout, None if scaled else 1.0)
-        case attention_settings.MultiHead(heads=heads, scaled=scaled, dropout=dropout, head_dropout=head_dropout):
-            return Attention(width, heads, dropout, head_dropout, None if scaled else 1.0)
-        case attention_settings.Gru():
-            return Gru(width)
-        case attention_settings.Lstm():
-            return Lstm(width)
-        case attention_settings.SingleHead(dropout=dropout):
-            return Attention(width, 1, dropout)
-        case attention_settings.Uniform(heads=heads):
-            return Uniform(width, heads)
-        case attention_settings.ParameterFree(heads=heads):
-            return ParameterFree(width, heads)
-    raise UserError(f"model.attention.kind ({chosen.kind!r}) is not one that this encoder can build")

@@ -9,13 +9,10 @@ import torch
 from torch import Tensor, nn
 
 from anaphora.base.batch import EncoderInput
-from anaphora.base.errors import UserError
-from anaphora.model import norm, position
 from anaphora.model.attention import Attention, Queries
 from anaphora.model.block import Block
 from anaphora.model.layers import LayerPass, layer_passes
 from anaphora.model.mixer import AttentionContext, same_sentence_mask, second_sequence_mask
-from anaphora.settings.extensions import extensible
 from anaphora.settings.model import attention as attention_settings
 from anaphora.settings.model import encoder as model_settings
 
@@ -36,12 +33,12 @@ class Encoder(nn.Module):
         self.settings = chosen
         self.hidden_share = 1.0
         self.tokens = nn.Embedding(vocabulary, chosen.width)
-        self.position = position.build(chosen.position, chosen.width, attention_settings.heads_of(chosen.attention))
-        self.embedding_norm = norm.build(chosen.norm, chosen.width) if chosen.norm.embedding else nn.Identity()
+        self.position = chosen.position.build(chosen.width, attention_settings.heads_of(chosen.attention))
+        self.embedding_norm = chosen.norm.build(chosen.width) if chosen.norm.embedding else nn.Identity()
         self.dropout = nn.Dropout(chosen.dropout)
         self.blocks = nn.ModuleList(Block(chosen) for _ in range(chosen.layers))
         # After a post-norm block the features are normed already.
-        self.norm = norm.build(chosen.norm, chosen.width) if chosen.norm.placement == "pre" else nn.Identity()
+        self.norm = chosen.norm.build(chosen.width) if chosen.norm.placement == "pre" else nn.Identity()
         self.apply(initialiser(chosen.initialisation))
 
     @property
@@ -160,20 +157,8 @@ def initialiser(chosen: model_settings.Initialisation) -> Callable[[nn.Module], 
 
     def initialise(module: nn.Module) -> None:
         if isinstance(module, nn.Linear | nn.Embedding):
-            _initialise_weight(chosen, module.weight)
+            chosen.build(module.weight)
         if isinstance(module, nn.Linear) and module.bias is not None:
             nn.init.zeros_(module.bias)
 
     return initialise
-
-
-@extensible(type(None))
-def _initialise_weight(chosen: model_settings.Initialisation, weight: Tensor) -> None:
-    """Fill a matrix of weights in place."""
-    match chosen:
-        case model_settings.Normal(deviation=deviation):
-            nn.init.normal_(weight, std=deviation)
-        case model_settings.Xavier():
-            nn.init.xavier_uniform_(weight)
-        case _:
-            raise UserError(f"model.initialisation.kind ({chosen.kind!r}) is not one that this encoder can build")

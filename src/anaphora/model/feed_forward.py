@@ -5,10 +5,7 @@ from __future__ import annotations
 from torch import Tensor, nn
 from torch.nn import functional
 
-from anaphora.base.errors import UserError
 from anaphora.model.kernels.linear import Linear
-from anaphora.settings.extensions import extensible
-from anaphora.settings.model import encoder as model_settings
 
 
 class FeedForward(nn.Module):
@@ -47,17 +44,3 @@ class SwiGlu(nn.Module):
     def forward(self, features: Tensor) -> Tensor:
         output: Tensor = self.narrow(self.inside(features))
         return output
-
-
-@extensible(nn.Module, "inside")
-def build(chosen: model_settings.FeedForward, width: int) -> FeedForward | SwiGlu:
-    """The feed-forward network that the settings name."""
-    hidden = max(1, round(width * chosen.expansion))
-    match chosen:
-        case model_settings.Relu():
-            return FeedForward(width, hidden, nn.ReLU())
-        case model_settings.Gelu():
-            return FeedForward(width, hidden, nn.GELU())
-        case model_settings.SwiGlu():
-            return SwiGlu(width, hidden)
-    raise UserError(f"model.feed_forward.kind ({chosen.kind!r}) is not one that this encoder can build")

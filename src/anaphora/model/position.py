@@ -13,8 +13,6 @@ import torch
 from torch import Tensor, nn
 
 from anaphora.base.errors import UserError
-from anaphora.settings.extensions import extensible
-from anaphora.settings.model import position as position_settings
 
 
 class Position(nn.Module):
@@ -155,22 +153,3 @@ class T5Relative(Position):
 
 def _frequencies(features: int, base: float) -> Tensor:
     return base ** (-torch.arange(0, features, 2, dtype=torch.float32) / features)
-
-
-@extensible(Position)
-def build(chosen: position_settings.Position, width: int, heads: int) -> Position:
-    """The position encoding that the settings name."""
-    match chosen:
-        case position_settings.NoPosition():
-            return Position()
-        case position_settings.Sinusoidal(base=base):
-            return Sinusoidal(width, base)
-        case position_settings.Learned(max_length=max_length):
-            return Learned(width, max_length)
-        case position_settings.Rotary(base=base):
-            return Rotary(width // heads, base)
-        case position_settings.Alibi():
-            return Alibi(heads)
-        case position_settings.T5Relative(buckets=buckets, max_distance=max_distance):
-            return T5Relative(heads, buckets, max_distance)
-    raise UserError(f"model.position.kind ({chosen.kind!r}) is not one that this encoder can build")

@@ -16,10 +16,6 @@ from torch.nn import functional
 from anaphora.base.batch import Batch
 from anaphora.base.errors import UserError
 from anaphora.base.special_tokens import CLS, NONE
-from anaphora.settings.extensions import extensible
-from anaphora.settings.model import attention as attention_settings
-from anaphora.settings.model import encoder as model_settings
-from anaphora.settings.model import prediction as prediction_settings
 
 
 @dataclass(frozen=True)
@@ -276,25 +272,3 @@ class Label(PredictionHead):
         texts = group_mean(output.hidden[positions], batch.segments.flatten()[positions], len(batch.present))
         logits: Tensor = self.output(texts)
         return self._only_present(logits, logits[:, 0], batch)
-
-
-@extensible(PredictionHead)
-def build(chosen: prediction_settings.Prediction, model: model_settings.Model, output: nn.Module) -> PredictionHead:
-    """The prediction head that the settings name; `output` turns vectors into vocabulary logits."""
-    match chosen:
-        case prediction_settings.NoPrediction():
-            return PredictionHead()
-        case prediction_settings.Word(none_of_them=none_of_them):
-            return Word(output, none_of_them)
-        case prediction_settings.Slot(slots=slots, none_of_them=none_of_them):
-            return Slot(model.width, slots, none_of_them)
-        case prediction_settings.Pointer(layer=layer, head=head, none_of_them=none_of_them):
-            return Pointer(layer, head, none_of_them)
-        case prediction_settings.Bilinear(none_of_them=none_of_them):
-            return Bilinear(model.width, none_of_them)
-        case prediction_settings.Pair(hidden=hidden, attention=attention, dropout=dropout, none_of_them=none_of_them):
-            heads = model.layers * attention_settings.heads_of(model.attention) if attention else 0
-            return Pair(model.width, hidden, heads, dropout, none_of_them)
-        case prediction_settings.Label(labels=labels, pooling=pooling):
-            return Label(model.width, len(labels), pooling)
-    raise UserError(f"task.prediction.kind ({chosen.kind!r}) is not one that can be built")

@@ -9,7 +9,6 @@ from torch import Tensor, nn
 
 from anaphora.base.batch import Batch, EncoderInput
 from anaphora.base.errors import UserError
-from anaphora.model import norm, prediction
 from anaphora.model.encoder import Encoder, initialiser
 from anaphora.model.kernels.linear import Linear
 from anaphora.model.prediction import EncoderOutput
@@ -43,7 +42,7 @@ class OutputTransform(nn.Module):
         super().__init__()
         self.dense = Linear(chosen.width, chosen.width)
         self.activation = nn.ReLU() if isinstance(chosen.feed_forward, model_settings.Relu) else nn.GELU()
-        self.norm = norm.build(chosen.norm, chosen.width)
+        self.norm = chosen.norm.build(chosen.width)
 
     def forward(self, vectors: Tensor) -> Tensor:
         normed: Tensor = self.norm(self.activation(self.dense(vectors)))
@@ -60,7 +59,7 @@ class PronounModel(nn.Module):
         self.encoder = Encoder(chosen, vocabulary)
         tied_to = self.encoder.tokens if chosen.tied_output else None
         self.output = VocabularyOutput(chosen, vocabulary, tied_to)
-        self.prediction_head = prediction.build(predicted, chosen, self.output)
+        self.prediction_head = predicted.build(chosen, self.output)
         initialise = initialiser(chosen.initialisation)
         self.prediction_head.apply(initialise)
         # Tied weights have begun as the embedding's.

@@ -27,7 +27,7 @@ from anaphora.base.errors import UserError, one_line, shortened
 from anaphora.base.files import write_json
 from anaphora.settings.run import Config
 from anaphora.settings.typed import resolve
-from anaphora.settings.variants import GROUPS, VARIANTS
+from anaphora.settings.variants import SLOTS, VARIANTS
 
 _FAILURES_FOLDER = "ANAPHORA_SWEEP_FAILURES"
 """The variable that tells the jobs, which may run in other processes and on other machines, where to note a failure."""
@@ -66,8 +66,8 @@ def register_configs(schemas: Mapping[str, type[Any]]) -> None:
     # only reads them there: what it composes is a copy of each node on its own.
     ConfigStore.__deepcopy__ = lambda store, _: store  # type: ignore[attr-defined]
     nodes: dict[tuple[str | None, str], type[Any]] = {(None, f"{name}_schema"): node for name, node in schemas.items()}
-    for group, base in GROUPS.items():
-        nodes |= {(group, name): variant for name, variant in VARIANTS[base].items()}
+    for group, slot in SLOTS.items():
+        nodes |= {(group, name): variant for name, variant in VARIANTS[slot.settings].items()}
     for place, node in nodes.items():
         if _REGISTERED.get(place) is not node:  # Hydra takes a schema apart each time that it is stored
             ConfigStore.instance().store(group=place[0], name=place[1], node=node)

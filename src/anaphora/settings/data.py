@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from omegaconf import MISSING
 
 from anaphora.base import checks
 from anaphora.base.errors import UserError
 from anaphora.base.language import LANGUAGES
+
+if TYPE_CHECKING:
+    from anaphora.data.corpora.division import ReadingReport
+    from anaphora.data.corpora.registry import Splits
 
 SPLITS = ("train", "dev", "test")
 """The parts of every corpus."""
@@ -23,6 +28,12 @@ class Data:
 
     def __post_init__(self) -> None:
         checks.at_least("data.seed", self.seed, 0)
+
+    def build(self) -> tuple[Splits, ReadingReport]:
+        """Read the items by split, and count what was dropped; a missing or wrong file is a `UserError`."""
+        from anaphora.data.corpora.registry import source_for
+
+        return source_for(self).read(self)
 
     def path_or_kind(self) -> str:
         """What messages call it."""
@@ -91,9 +102,8 @@ class ControlledCorpus(Data):
         for language in self.languages:
             known = (*SET_CUE_TYPES, *role_cue_types(language), COMPOSITION, SHORT_TEXT)
             if self.types and not set(self.types) & set(known):
-                raise UserError(
-                    f"data.types ({self.types}) must name at least one of {', '.join(known)} for {language}"
-                )
+                allowed = f"at least one of {', '.join(known)} for {language}"
+                raise UserError(f"data.types ({self.types}) must name {allowed}")
         checks.at_least("data.test_asides", self.test_asides, MAX_TRAINING_ASIDES)
         checks.at_least("data.train_items", self.train_items, 1)
         checks.at_least("data.test_items", self.test_items, 1)
@@ -101,11 +111,8 @@ class ControlledCorpus(Data):
     def cue_types(self, language: str) -> tuple[str, ...]:
         """The types of cue that the items of a language have."""
         known = (*SET_CUE_TYPES, *ROLE_CUE_TYPES[language])
-        return (
-            tuple(kind for kind in (*known, BINDING, COMPOSITION, SHORT_TEXT, EVERYDAY) if kind in self.types)
-            if self.types
-            else known
-        )
+        by_name = (*known, BINDING, COMPOSITION, SHORT_TEXT, EVERYDAY)
+        return tuple(kind for kind in by_name if kind in self.types) if self.types else known
 
 
 def role_cue_types(language: str) -> tuple[str, ...]:
@@ -135,9 +142,8 @@ class ExternalCorpus(Data):
         if not 0 <= self.fold < (self.folds or 1):
             raise UserError(f"data.fold ({self.fold}) must be at least 0 and below data.folds ({self.folds})")
         if self.dev_share + self.test_share > 1 + 1e-9:
-            raise UserError(
-                f"data.dev_share + data.test_share ({self.dev_share + self.test_share:g}) must be at most 1"
-            )
+            shares = self.dev_share + self.test_share
+            raise UserError(f"data.dev_share + data.test_share ({shares:g}) must be at most 1")
 
 
 @dataclass(kw_only=True)

@@ -103,7 +103,7 @@ class Config:
                 f"model.feed_forward.expansion ({self.model.feed_forward.expansion:g}) make {weights:.2g} weights; "
                 f"at most {MOST_WEIGHTS:g} fit"
             )
-        projections = attention_settings.projections_of(self.model.attention)
+        projections = self.model.attention.projections
         for name in self.optimizer.frozen:
             if name not in projections:
                 raise ValueError(

@@ -18,7 +18,7 @@ from omegaconf import MISSING, DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from anaphora.base.errors import UserError, one_line
-from anaphora.settings.variants import GROUPS, VARIANTS
+from anaphora.settings.variants import SLOTS, VARIANTS
 
 Setting = TypeVar("Setting")
 
@@ -54,7 +54,7 @@ def construct(settings: type[Setting], plain: Mapping[Any, Any], path: str) -> S
         options = VARIANTS[settings]
         kind = plain.get("kind", MISSING)
         if not isinstance(kind, str) or kind not in options:
-            slot = next(group for group, base in GROUPS.items() if base is settings)
+            slot = next(group for group, slot in SLOTS.items() if slot.settings is settings)
             own = f"; if it is a part of your own in {slot}, import the module that registers it first"
             hint = "" if kind == MISSING else own
             raise UserError(f"{path}.kind ({kind!r}) must be one of {', '.join(options)}{hint}")

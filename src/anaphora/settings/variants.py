@@ -1,12 +1,19 @@
-"""The variants of every slot, and how one is registered from outside the package."""
+"""The variants of every slot, and how one is registered from outside the package.
+
+A variant's settings build it: `settings.build(...)` imports the module late, so that a wrong setting is reported before
+torch is imported. No file can add a variant: a stored run names those that it needs and imports nothing.
+"""
 
 from __future__ import annotations
 
+import functools
 import inspect
+import pkgutil
 import re
 import sys
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, cast
 
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
@@ -14,30 +21,50 @@ from omegaconf.errors import OmegaConfBaseException
 from anaphora.base.errors import UserError, one_line
 from anaphora.settings import data as data_settings
 from anaphora.settings import vocabulary as vocabulary_settings
-from anaphora.settings.extensions import PARTS, Part
 from anaphora.settings.model import attention as attention_settings
 from anaphora.settings.model import encoder as model_settings
 from anaphora.settings.model import position as position_settings
 from anaphora.settings.model import prediction as prediction_settings
 
-GROUPS: dict[str, type[Any]] = {
-    "data": data_settings.Data,
-    "vocabulary": vocabulary_settings.Vocabulary,
-    "model/position": position_settings.Position,
-    "model/attention": attention_settings.Attention,
-    "model/feed_forward": model_settings.FeedForward,
-    "model/norm": model_settings.Norm,
-    "model/initialisation": model_settings.Initialisation,
-    "task/prediction": prediction_settings.Prediction,
+
+@dataclass(frozen=True)
+class Slot:
+    """A replaceable part of a recipe.
+
+    Attributes:
+        settings: the class that the settings of its variants subclass; its method `build` has the slot's arguments.
+        result: the class of what `build` returns, as "module:name"; "" if it returns nothing.
+        methods: methods that the result must have beyond its class.
+    """
+
+    settings: type[Any]
+    result: str
+    methods: tuple[str, ...] = ()
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """The arguments of a function that builds a variant, the settings first."""
+        return ("settings", *list(inspect.signature(self.settings.build).parameters)[1:])
+
+
+SLOTS: dict[str, Slot] = {
+    "data": Slot(data_settings.Data, "builtins:tuple"),
+    "vocabulary": Slot(vocabulary_settings.Vocabulary, "anaphora.data.tokens.tokenizer:Tokenizer"),
+    "model/position": Slot(position_settings.Position, "anaphora.model.position:Position"),
+    "model/attention": Slot(attention_settings.Attention, "anaphora.model.mixer:Mixer", ("project", "mix")),
+    "model/feed_forward": Slot(model_settings.FeedForward, "torch.nn:Module", ("inside",)),
+    "model/norm": Slot(model_settings.Norm, "torch.nn:Module"),
+    "model/initialisation": Slot(model_settings.Initialisation, ""),
+    "task/prediction": Slot(prediction_settings.Prediction, "anaphora.model.prediction:PredictionHead"),
 }
-"""Every slot with the settings class that its variants subclass."""
+"""Every slot by its group in configurations."""
 
 _UNCHOSEN = (data_settings.NoData,)
 """Settings with a kind of their own that no option chooses."""
 
 
 def _variants_of(base: type[Any]) -> dict[str, type[Any]]:
-    """The settings of a slot by their kind, which is their option's name: the classes below `base` in its module.
+    """Return the settings of a slot by their kind: the classes below `base` in its module.
 
     A class without a kind of its own is a base of others.
     """
@@ -48,51 +75,54 @@ def _variants_of(base: type[Any]) -> dict[str, type[Any]]:
     return {one.kind: one for one in below if "kind" in vars(one) and one not in _UNCHOSEN}
 
 
-VARIANTS: dict[type[Any], dict[str, type[Any]]] = {base: _variants_of(base) for base in GROUPS.values()}
+VARIANTS: dict[type[Any], dict[str, type[Any]]] = {
+    slot.settings: _variants_of(slot.settings) for slot in SLOTS.values()
+}
 """The variants of every slot by the option that chooses them; `register` adds to it."""
 
-BUILDER_ARGUMENTS: dict[str, tuple[str, ...]] = {
-    "data": ("settings",),
-    "vocabulary": ("settings", "texts", "words"),
-    "model/position": ("settings", "width", "heads"),
-    "model/attention": ("settings", "width"),
-    "model/feed_forward": ("settings", "width"),
-    "model/norm": ("settings", "width"),
-    "model/initialisation": ("settings", "weight"),
-    "task/prediction": ("settings", "model", "output"),
-}
-"""The arguments of the function that builds a variant of a slot."""
+
+@dataclass(frozen=True)
+class Registration:
+    """A variant from outside: its option, as in "model/position=decay", and the function that builds it."""
+
+    option: str
+    build: Callable[..., Any]
 
 
-def register(slot: str, name: str, settings: type[Any], build: Callable[..., Any]) -> None:
+REGISTERED: dict[type[Any], Registration] = {}
+"""The registered variants by their settings."""
+
+
+def register(slot: str, name: str, settings: type[Any], build: Callable[..., Any] | None = None) -> None:
     """Add a variant from outside the package: `slot=name` then chooses it, and runs that use it can be loaded.
 
     A registration lasts as long as the process. A class may be registered again under the same name and from the same
     module, as happens when a notebook cell is run twice; it then replaces the earlier one.
 
     Args:
-        slot: the slot that the variant fills, such as "model/position"; `anaphora.settings.variants.GROUPS` lists all
+        slot: the slot that the variant fills, such as "model/position"; `anaphora.settings.variants.SLOTS` lists all
             slots.
         name: the name by which the variant is chosen: lower-case letters, digits and underscores, beginning with a
             letter.
-        settings: a dataclass that subclasses the slot's own settings class (`GROUPS[slot]`) and whose field `kind` has
-            `name` as its default.
-        build: the function that builds the variant. It is called with the arguments that `BUILDER_ARGUMENTS[slot]`
-            lists, the settings first, and must return what the package's own builder for the slot returns.
+        settings: a dataclass that subclasses the slot's own settings class (`SLOTS[slot].settings`) and whose field
+            `kind` has `name` as its default.
+        build: the function that builds the variant, if the settings have no method `build` of their own. It is called
+            with the arguments that `SLOTS[slot].arguments` lists, the settings first, and must return what the
+            package's own variants of the slot return.
 
     Raises:
         UserError: the slot does not exist, the name is taken or not allowed, or `settings` or `build` does not fit the
             slot.
     """
-    if slot not in GROUPS:
-        raise UserError(f"slot ({slot!r}) must be one of {', '.join(GROUPS)}")
-    option, base, options = f"{slot}={name}", GROUPS[slot], VARIANTS[GROUPS[slot]]
+    if slot not in SLOTS:
+        raise UserError(f"slot ({slot!r}) must be one of {', '.join(SLOTS)}")
+    option, base = f"{slot}={name}", SLOTS[slot].settings
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
         raise UserError(
             f"{option}: name ({name!r}) must be lower-case letters, digits and underscores, beginning with a letter"
         )
-    known = options.get(name)
-    if known is not None and not (known in PARTS and _qualified_name(known) == _qualified_name(settings)):
+    known = VARIANTS[base].get(name)
+    if known is not None and not (known in REGISTERED and _qualified_name(known) == _qualified_name(settings)):
         raise UserError(f"{option} exists already; choose another name")
     if not (isinstance(settings, type) and issubclass(settings, base) and "__dataclass_fields__" in vars(settings)):
         raise UserError(
@@ -105,14 +135,61 @@ def register(slot: str, name: str, settings: type[Any], build: Callable[..., Any
         OmegaConf.structured(settings)
     except (OmegaConfBaseException, NameError) as error:
         raise UserError(f"{option}: settings ({settings.__name__}) cannot be used: {one_line(error)}") from None
-    wanted = BUILDER_ARGUMENTS[slot]
+    builder = build or getattr(settings.build, "__wrapped__", settings.build)
     try:
-        inspect.signature(build).bind(*wanted)
+        if builder is base.build:
+            raise TypeError
+        inspect.signature(builder).bind(*SLOTS[slot].arguments)
     except (TypeError, ValueError):
-        raise UserError(f"{option}: build must be a function of {', '.join(wanted)}") from None
-    options[name] = settings
-    PARTS[settings] = Part(option, build)
+        raise UserError(f"{option}: build must be a function of {', '.join(SLOTS[slot].arguments)}") from None
+    settings.build = _checked(builder, option, SLOTS[slot])
+    VARIANTS[base][name] = settings
+    REGISTERED[settings] = Registration(option, builder)
 
 
 def _qualified_name(settings: type[Any]) -> tuple[str, str]:
     return settings.__module__, settings.__qualname__
+
+
+def _checked(build: Callable[..., Any], option: str, slot: Slot) -> Callable[..., Any]:
+    """Wrap a builder from outside so that a result of another class is an error that names the option."""
+
+    @functools.wraps(build)
+    def checked(*arguments: Any, **named: Any) -> Any:
+        whole = inspect.signature(slot.settings.build).bind(*arguments, **named)
+        whole.apply_defaults()
+        result = build(*whole.args, **whole.kwargs)
+        wanted = pkgutil.resolve_name(slot.result) if slot.result else type(None)
+        if not isinstance(result, wanted):
+            raise UserError(
+                f"{option}: build must return {_type_name(wanted)}, but returned {_type_name(type(result))}"
+            )
+        for method in slot.methods:
+            if not callable(getattr(result, method, None)):
+                raise UserError(f"{option}: {type(result).__qualname__} needs a method {method}")
+        return result
+
+    return checked
+
+
+def _type_name(kind: type[Any]) -> str:
+    if kind is type(None):
+        return "nothing"
+    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+
+
+def source_of(settings: object) -> str:
+    """Return the text of the file (or notebook cell) that builds a variant from outside; "" for the package's own.
+
+    Raises:
+        UserError: no source can be read.
+    """
+    registration = REGISTERED.get(type(settings))
+    if registration is None:
+        return ""
+    for place in (inspect.getmodule(registration.build), registration.build):
+        try:
+            return inspect.getsource(cast(Any, place))
+        except (OSError, TypeError):  # a notebook is no file, but its cells are kept
+            continue
+    raise UserError(f"{registration.option}: the source of its build is not found; write it as a function in a file")

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from omegaconf import MISSING
 
 from anaphora.base import checks
+from anaphora.base.errors import UserError
+
+if TYPE_CHECKING:
+    from anaphora.data.tokens.tokenizer import Tokenizer
 
 
 @dataclass(kw_only=True)
@@ -14,6 +20,15 @@ class Vocabulary:
     """How text is split into tokens, learned from the training split; the variants are the subclasses."""
 
     kind: str = MISSING
+
+    def build(self, texts: Iterable[str], words: Iterable[str] = ()) -> Tokenizer:
+        """Learn the vocabulary of a training split.
+
+        Args:
+            texts: the training texts.
+            words: words known beforehand, such as the corpus's own Chinese segmentation.
+        """
+        raise UserError(f"vocabulary.kind ({self.kind!r}) is not one that can be built")
 
 
 @dataclass(kw_only=True)
@@ -30,6 +45,11 @@ class WordVocabulary(Vocabulary):
         checks.at_least("vocabulary.min_count", self.min_count, 1)
         checks.between("vocabulary.dropout", self.dropout, 0, 1)
 
+    def build(self, texts: Iterable[str], words: Iterable[str] = ()) -> Tokenizer:
+        from anaphora.data.tokens.vocabulary import word_vocabulary
+
+        return word_vocabulary(texts, words, self.min_count, only_seen=self.dropout > 0)
+
 
 @dataclass(kw_only=True)
 class CharacterVocabulary(Vocabulary):
@@ -40,6 +60,11 @@ class CharacterVocabulary(Vocabulary):
 
     def __post_init__(self) -> None:
         checks.at_least("vocabulary.min_count", self.min_count, 1)
+
+    def build(self, texts: Iterable[str], words: Iterable[str] = ()) -> Tokenizer:
+        from anaphora.data.tokens.vocabulary import character_vocabulary
+
+        return character_vocabulary(texts, self.min_count)
 
 
 @dataclass(kw_only=True)
@@ -58,9 +83,19 @@ class WordPiece(SubwordVocabulary):
 
     kind: str = "wordpiece"
 
+    def build(self, texts: Iterable[str], words: Iterable[str] = ()) -> Tokenizer:
+        from anaphora.data.tokens.vocabulary import wordpiece_vocabulary
+
+        return wordpiece_vocabulary(texts, self.size)
+
 
 @dataclass(kw_only=True)
 class Bpe(SubwordVocabulary):
     """Byte-pair encoding (Sennrich et al. 2016) over characters; Chinese characters merge into words."""
 
     kind: str = "bpe"
+
+    def build(self, texts: Iterable[str], words: Iterable[str] = ()) -> Tokenizer:
+        from anaphora.data.tokens.vocabulary import bpe_vocabulary
+
+        return bpe_vocabulary(texts, self.size)

@@ -20,7 +20,6 @@ from anaphora.data.names import with_exchanged_names, with_other_names
 from anaphora.data.store import Corpus
 from anaphora.data.store import load as load_corpus
 from anaphora.data.text import evenly_sampled
-from anaphora.data.tokens import vocabulary
 from anaphora.data.tokens.dropout import DroppingTokenizer
 from anaphora.data.tokens.tokenizer import Tokenizer
 from anaphora.settings.data import Data, ExternalCorpus, TextCorpus
@@ -61,7 +60,7 @@ def prepare_texts(config: Config, known: Tokenizer | None) -> TrainingData:
     for split, texts in (("train", training), ("dev", development)):
         if not texts:
             raise _empty_split(config.data, split)
-    tokenizer = known or vocabulary.build(config.vocabulary, [text.text for text in training], corpus.words)
+    tokenizer = known or config.vocabulary.build([text.text for text in training], corpus.words)
     labels: list[str] = []
     prediction = config.task.prediction
     if isinstance(prediction, Label):
@@ -94,7 +93,7 @@ def prepare_examples(config: Config, known: Tokenizer | None) -> TrainingData:
     training += [*exchanged, *with_other_names(training, config.task.other_names, config.seed)]
     test = _limited(corpus.examples("test"), config)  # evaluation should not be the first to find what is wrong there
     check_candidates(config, [*training, *development, *test])
-    tokenizer = known or vocabulary.build(config.vocabulary, [example.text for example in training], corpus.words)
+    tokenizer = known or config.vocabulary.build([example.text for example in training], corpus.words)
     check_lengths(config, [*training, *development, *test], tokenizer)
     validation = EncodedSplit(sample_quads(development, config.validation.items), tokenizer)
     encoded = EncodedSplit(training, _training_tokenizer(config, tokenizer))

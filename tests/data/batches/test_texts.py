@@ -13,7 +13,7 @@ from anaphora.data.batches import texts as module
 from anaphora.data.batches.texts import EncodedTexts
 from anaphora.data.text import Text
 from anaphora.data.tokens.dropout import DroppingTokenizer
-from anaphora.data.tokens.vocabulary import build, word_vocabulary
+from anaphora.data.tokens.vocabulary import word_vocabulary
 from anaphora.settings.vocabulary import Bpe, WordPiece
 
 TEXTS = [
@@ -21,7 +21,7 @@ TEXTS = [
     "王芳碰到李强以后,她去了公园。",
     "Unbelievable! 12 cats 公园",
 ]
-TOKENIZERS = [build(WordPiece(size=70), TEXTS * 2), build(Bpe(size=80), TEXTS * 2)]
+TOKENIZERS = [WordPiece(size=70).build(TEXTS * 2), Bpe(size=80).build(TEXTS * 2)]
 
 
 def text(written: str, label: str | None = None) -> Text:

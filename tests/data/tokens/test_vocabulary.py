@@ -14,7 +14,6 @@ from anaphora.base.errors import UserError
 from anaphora.base.special_tokens import CLS, MASK, SPECIAL_TOKENS, UNKNOWN
 from anaphora.data.text import UNKNOWN_WORD
 from anaphora.data.tokens.tokenizer import TokenizedText, Tokenizer, independent_stretches
-from anaphora.data.tokens.vocabulary import build
 from anaphora.data.tokens.words import word_numbers
 from anaphora.settings.vocabulary import Bpe, CharacterVocabulary, Vocabulary, WordPiece, WordVocabulary
 
@@ -27,7 +26,7 @@ KINDS: list[Vocabulary] = [
     WordPiece(size=120),
     Bpe(size=120),
 ]
-BUILT = {one.kind: build(one, MIXED_TEXTS) for one in KINDS}
+BUILT = {one.kind: one.build(MIXED_TEXTS) for one in KINDS}
 every_kind = pytest.mark.parametrize("kind", BUILT)
 ANY = draw.lists(
     draw.one_of(
@@ -131,7 +130,7 @@ def test_the_pieces_of_a_word_share_its_number_and_chinese_tokens_stand_alone(ki
 
 
 def test_characters_are_single_and_rare_ones_unknown() -> None:
-    tokenizer = build(CharacterVocabulary(min_count=2), ["aab 公公 c"])
+    tokenizer = CharacterVocabulary(min_count=2).build(["aab 公公 c"])
     assert tokens_of("ab公c", tokenizer) == ["a", "[UNK]", "公", "[UNK]"]
     assert tokenizer.encode("aab 公公").words == (-1, 0, 0, 0, 1, 2)
 
@@ -141,9 +140,9 @@ def test_characters_are_single_and_rare_ones_unknown() -> None:
 def test_a_vocabulary_is_no_larger_than_asked_for(kind: str, texts: list[str]) -> None:
     for size in (24, 60):
         chosen = WordPiece(size=size) if kind == "wordpiece" else Bpe(size=size)
-        tokenizer = build(chosen, texts * 3)
+        tokenizer = chosen.build(texts * 3)
         assert len(SPECIAL_TOKENS) < tokenizer.size <= size
-    assert build(Bpe(size=1000), texts).size < 1000
+    assert Bpe(size=1000).build(texts).size < 1000
 
 
 @every_kind
@@ -157,21 +156,21 @@ def test_special_tokens_come_first_and_text_can_write_the_mask_alone(kind: str) 
 @every_kind
 def test_a_word_that_the_source_does_not_tell_is_unknown(kind: str) -> None:
     chosen = next(one for one in KINDS if one.kind == kind)
-    tokenizer = build(chosen, [f"the {UNKNOWN_WORD} cat {UNKNOWN_WORD}"] * 9)
+    tokenizer = chosen.build([f"the {UNKNOWN_WORD} cat {UNKNOWN_WORD}"] * 9)
     ids = tokenizer.encode(f"the {UNKNOWN_WORD} cat").ids[1:]
     assert ids.count(UNKNOWN) == 1
     assert tokenizer.encode("the cat").ids.count(UNKNOWN) == 0
 
 
 def test_word_pieces_are_marked_inside_a_word_and_chinese_characters_stand_alone() -> None:
-    tokenizer = build(WordPiece(size=60), ["walk walked walking talked talking"] * 5 + ["公园"] * 50)
+    tokenizer = WordPiece(size=60).build(["walk walked walking talked talking"] * 5 + ["公园"] * 50)
     assert "".join(token.removeprefix("##") for token in tokens_of("walked", tokenizer)) == "walked"
     assert all(token.startswith("##") for token in tokens_of("talking", tokenizer)[1:])
     assert tokens_of("公园", tokenizer) == ["公", "园"]
 
 
 def test_byte_pairs_merge_chinese_characters_into_words() -> None:
-    tokenizer = build(Bpe(size=60), ["她在公园。", "公园里", "去公园"])
+    tokenizer = Bpe(size=60).build(["她在公园。", "公园里", "去公园"])
     assert tokens_of("在公园里", tokenizer) == ["在", "公园", "里"]
     assert tokenizer.encode("在公园里").words == (-1, 0, 1, 2)
 
@@ -179,12 +178,12 @@ def test_byte_pairs_merge_chinese_characters_into_words() -> None:
 @every_kind
 def test_neither_order_nor_process_change_a_vocabulary(kind: str) -> None:
     chosen = next(one for one in KINDS if one.kind == kind)
-    assert build(chosen, MIXED_TEXTS[::-1]).dumps() == BUILT[kind].dumps()
+    assert chosen.build(MIXED_TEXTS[::-1]).dumps() == BUILT[kind].dumps()
     if kind == "wordpiece":  # its library orders by a hash table, another one in each process
         code = (
-            "import sys, json; from anaphora.data.tokens.vocabulary import build;"
+            "import sys, json;"
             "from anaphora.settings.vocabulary import WordPiece;"
-            "sys.stdout.write(build(WordPiece(size=120), json.loads(sys.argv[1])).dumps())"
+            "sys.stdout.write(WordPiece(size=120).build(json.loads(sys.argv[1])).dumps())"
         )
         process = subprocess.run(
             [sys.executable, "-c", code, json.dumps(MIXED_TEXTS)],
@@ -198,4 +197,4 @@ def test_neither_order_nor_process_change_a_vocabulary(kind: str) -> None:
 
 def test_an_unknown_kind_is_reported() -> None:
     with pytest.raises(UserError, match=r"vocabulary.kind \('other'\)"):
-        build(Vocabulary(kind="other"), [])
+        Vocabulary(kind="other").build([])

@@ -19,7 +19,6 @@ from anaphora.analysis.scores.heads import Head, score_records
 from anaphora.analysis.scores.roles import cue_tokens
 from anaphora.base.special_tokens import MASK
 from anaphora.data.batches.encoded import EncodedSplit
-from anaphora.model import position
 from anaphora.model.pronoun_model import PronounModel
 from anaphora.runs.directory import Run
 from anaphora.settings.model.attention import heads_of
@@ -152,5 +151,5 @@ def without_positions(model: PronounModel) -> PronounModel:
     """A copy of a model without position encoding; the model itself stays as it is."""
     copy = deepcopy(model)
     settings = copy.encoder.settings
-    copy.encoder.position = position.build(NoPosition(), settings.width, heads_of(settings.attention))
+    copy.encoder.position = NoPosition().build(settings.width, heads_of(settings.attention))
     return copy

@@ -27,7 +27,7 @@ from anaphora.base.files import read_json, write_json
 from anaphora.data.example import Example
 from anaphora.runs.directory import Run
 from anaphora.settings.commands.analysis import ALL_CONTROLS, CONTROLS, FURTHER_CONTROLS
-from anaphora.settings.model.attention import Uniform, heads_of, projections_of
+from anaphora.settings.model.attention import Uniform, heads_of
 from anaphora.settings.model.position import NoPosition
 from anaphora.settings.model.prediction import Bilinear, NoPrediction, reads_candidates
 from anaphora.settings.run import Config
@@ -109,7 +109,7 @@ def control_config(config: Config, control: str) -> Config:
     match control:
         case "uniform":
             attention = Uniform(heads=heads_of(config.model.attention))
-            frozen = [name for name in config.optimizer.frozen if name in projections_of(attention)]
+            frozen = [name for name in config.optimizer.frozen if name in attention.projections]
             return replace(
                 config,
                 model=replace(config.model, attention=attention),
@@ -117,7 +117,7 @@ def control_config(config: Config, control: str) -> Config:
             )
         case "frozen_query_key":
             known = config.optimizer.frozen
-            present = [name for name in ("query", "key") if name in projections_of(config.model.attention)]
+            present = [name for name in ("query", "key") if name in config.model.attention.projections]
             frozen = [*known, *(name for name in present if name not in known)]
             return replace(config, optimizer=replace(config.optimizer, frozen=frozen))
         case "shuffled_labels" | "nearest" if not config.task.learns_labels:

@@ -14,37 +14,13 @@ from typing import Any
 from tokenizers import Regex, models, normalizers, pre_tokenizers, trainers
 from tokenizers import Tokenizer as Backend
 
-from anaphora.base.errors import UserError
 from anaphora.base.language import CHINESE_CHARACTER, CHINESE_RANGES, WORD_PATTERN
 from anaphora.base.special_tokens import SPECIAL_TOKENS, UNKNOWN
 from anaphora.data.text import UNKNOWN_WORD
 from anaphora.data.tokens.tokenizer import Tokenizer, independent_stretches
-from anaphora.settings import vocabulary as vocabulary_settings
-from anaphora.settings.extensions import extensible
 
 _UNKNOWN_TOKEN = SPECIAL_TOKENS[UNKNOWN]
 _TOKEN_SCORE = -100.0
-
-
-@extensible(Tokenizer)
-def build(settings: vocabulary_settings.Vocabulary, texts: Iterable[str], words: Iterable[str] = ()) -> Tokenizer:
-    """The vocabulary of a training split.
-
-    Args:
-        settings: its kind and size.
-        texts: the training texts.
-        words: words known beforehand, such as the corpus's own Chinese segmentation.
-    """
-    match settings:
-        case vocabulary_settings.WordVocabulary(min_count=min_count, dropout=dropout):
-            return word_vocabulary(texts, words, min_count, only_seen=dropout > 0)
-        case vocabulary_settings.CharacterVocabulary(min_count=min_count):
-            return character_vocabulary(texts, min_count)
-        case vocabulary_settings.WordPiece(size=size):
-            return wordpiece_vocabulary(texts, size)
-        case vocabulary_settings.Bpe(size=size):
-            return bpe_vocabulary(texts, size)
-    raise UserError(f"vocabulary.kind ({settings.kind!r}) is not one that can be built")
 
 
 def word_vocabulary(

@@ -3,17 +3,34 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
 
 from omegaconf import MISSING
 
 from anaphora.base.checks import at_least, between
+from anaphora.base.errors import UserError
+
+if TYPE_CHECKING:
+    from anaphora.model.mixer import Mixer
+
+PROJECTIONS = ("query", "key", "value", "output")
+"""The linear maps of a layer of attention."""
 
 
 @dataclass(kw_only=True)
 class Attention:
-    """How tokens exchange information; the variants are the subclasses."""
+    """How tokens exchange information; the variants are the subclasses.
+
+    Attributes:
+        projections: the linear maps that a layer of this kind trains.
+    """
 
     kind: str = MISSING
+    projections: ClassVar[tuple[str, ...]] = PROJECTIONS
+
+    def build(self, width: int) -> Mixer:
+        """Build the layer's attention, or what stands in its place."""
+        raise UserError(f"model.attention.kind ({self.kind!r}) is not one that this encoder can build")
 
 
 @dataclass(kw_only=True)
@@ -31,6 +48,11 @@ class MultiHead(Attention):
         between("model.attention.dropout", self.dropout, 0, 1)
         between("model.attention.head_dropout", self.head_dropout, 0, 1)
 
+    def build(self, width: int) -> Mixer:
+        from anaphora.model.attention import Attention
+
+        return Attention(width, self.heads, self.dropout, self.head_dropout, None if self.scaled else 1.0)
+
 
 @dataclass(kw_only=True)
 class SingleHead(Attention):
@@ -42,12 +64,23 @@ class SingleHead(Attention):
     def __post_init__(self) -> None:
         between("model.attention.dropout", self.dropout, 0, 1)
 
+    def build(self, width: int) -> Mixer:
+        from anaphora.model.attention import Attention
+
+        return Attention(width, 1, self.dropout)
+
 
 @dataclass(kw_only=True)
 class SharedQueryKey(MultiHead):
     """Multi-head attention whose queries and keys are one projection (Kitaev et al. 2020, section 2)."""
 
     kind: str = "shared_query_key"
+    projections: ClassVar[tuple[str, ...]] = ("query", "value", "output")
+
+    def build(self, width: int) -> Mixer:
+        from anaphora.model.attention import SharedQueryKey
+
+        return SharedQueryKey(width, self.heads, self.dropout, self.head_dropout, None if self.scaled else 1.0)
 
 
 @dataclass(kw_only=True)
@@ -56,9 +89,15 @@ class Uniform(Attention):
 
     kind: str = "uniform"
     heads: int = 2
+    projections: ClassVar[tuple[str, ...]] = ("value", "output")
 
     def __post_init__(self) -> None:
         at_least("model.attention.heads", self.heads, 1)
+
+    def build(self, width: int) -> Mixer:
+        from anaphora.model.attention import Uniform
+
+        return Uniform(width, self.heads)
 
 
 @dataclass(kw_only=True)
@@ -67,14 +106,22 @@ class ParameterFree(Attention):
 
     kind: str = "parameter_free"
     heads: int = 2
+    projections: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:
         at_least("model.attention.heads", self.heads, 1)
+
+    def build(self, width: int) -> Mixer:
+        from anaphora.model.attention import ParameterFree
+
+        return ParameterFree(width, self.heads)
 
 
 @dataclass(kw_only=True)
 class Recurrent(Attention):
     """A recurrent network in attention's place, in both directions; the variants are the subclasses."""
+
+    projections: ClassVar[tuple[str, ...]] = ()
 
 
 @dataclass(kw_only=True)
@@ -83,6 +130,11 @@ class Gru(Recurrent):
 
     kind: str = "gru"
 
+    def build(self, width: int) -> Mixer:
+        from anaphora.model.recurrent import Gru
+
+        return Gru(width)
+
 
 @dataclass(kw_only=True)
 class Lstm(Recurrent):
@@ -90,21 +142,10 @@ class Lstm(Recurrent):
 
     kind: str = "lstm"
 
+    def build(self, width: int) -> Mixer:
+        from anaphora.model.recurrent import Lstm
 
-PROJECTIONS = ("query", "key", "value", "output")
-"""The linear maps of a layer of attention."""
-
-
-def projections_of(attention: Attention) -> tuple[str, ...]:
-    """Which of the projections a layer of this kind trains."""
-    match attention:
-        case ParameterFree() | Recurrent():
-            return ()
-        case Uniform():
-            return ("value", "output")
-        case SharedQueryKey():
-            return ("query", "value", "output")
-    return PROJECTIONS
+        return Lstm(width)
 
 
 def heads_of(attention: Attention) -> int:

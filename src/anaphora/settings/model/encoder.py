@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from omegaconf import MISSING
 
 from anaphora.base.checks import at_least, between, one_of
 from anaphora.base.errors import UserError
 from anaphora.settings.model.attention import Attention, Recurrent, heads_of
-from anaphora.settings.model.position import Learned, Position, Rotary, Sinusoidal
+from anaphora.settings.model.position import Position
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+    from anaphora.model import feed_forward as networks
 
 
 @dataclass(kw_only=True)
@@ -22,12 +28,27 @@ class FeedForward:
     def __post_init__(self) -> None:
         at_least("model.feed_forward.expansion", self.expansion, 0.25)
 
+    def build(self, width: int) -> networks.FeedForward | networks.SwiGlu:
+        """Build the network; its method `inside` gives its hidden features, (B, T, W) -> (B, T, hidden)."""
+        raise UserError(f"model.feed_forward.kind ({self.kind!r}) is not one that this encoder can build")
+
+    def hidden_features(self, width: int) -> int:
+        """Return the number of hidden features in an encoder of this width."""
+        return max(1, round(width * self.expansion))
+
 
 @dataclass(kw_only=True)
 class Relu(FeedForward):
     """Two linear maps with a ReLU between (Vaswani et al. 2017, section 3.3)."""
 
     kind: str = "relu"
+
+    def build(self, width: int) -> networks.FeedForward | networks.SwiGlu:
+        from torch import nn
+
+        from anaphora.model import feed_forward as networks
+
+        return networks.FeedForward(width, self.hidden_features(width), nn.ReLU())
 
 
 @dataclass(kw_only=True)
@@ -36,12 +57,24 @@ class Gelu(FeedForward):
 
     kind: str = "gelu"
 
+    def build(self, width: int) -> networks.FeedForward | networks.SwiGlu:
+        from torch import nn
+
+        from anaphora.model import feed_forward as networks
+
+        return networks.FeedForward(width, self.hidden_features(width), nn.GELU())
+
 
 @dataclass(kw_only=True)
 class SwiGlu(FeedForward):
     """A gated pair of linear maps, SiLU on the gate (Shazeer 2020)."""
 
     kind: str = "swiglu"
+
+    def build(self, width: int) -> networks.FeedForward | networks.SwiGlu:
+        from anaphora.model import feed_forward as networks
+
+        return networks.SwiGlu(width, self.hidden_features(width))
 
 
 @dataclass(kw_only=True)
@@ -58,12 +91,21 @@ class Norm:
         if self.epsilon <= 0:
             raise ValueError(f"model.norm.epsilon ({self.epsilon}) must be positive")
 
+    def build(self, width: int) -> nn.Module:
+        """Build the norm of the last axis: (..., W) -> (..., W)."""
+        raise UserError(f"model.norm.kind ({self.kind!r}) is not one that this encoder can build")
+
 
 @dataclass(kw_only=True)
 class LayerNorm(Norm):
     """Zero mean and unit variance over a token's features (Ba et al. 2016)."""
 
     kind: str = "layer_norm"
+
+    def build(self, width: int) -> nn.Module:
+        from torch import nn
+
+        return nn.LayerNorm(width, eps=self.epsilon)
 
 
 @dataclass(kw_only=True)
@@ -72,12 +114,21 @@ class RmsNorm(Norm):
 
     kind: str = "rms_norm"
 
+    def build(self, width: int) -> nn.Module:
+        from torch import nn
+
+        return nn.RMSNorm(width, eps=self.epsilon)
+
 
 @dataclass(kw_only=True)
 class Initialisation:
     """How the weights are initialised; the variants are the subclasses."""
 
     kind: str = MISSING
+
+    def build(self, weight: Tensor) -> None:
+        """Fill a matrix of weights in place."""
+        raise UserError(f"model.initialisation.kind ({self.kind!r}) is not one that this encoder can build")
 
 
 @dataclass(kw_only=True)
@@ -91,12 +142,22 @@ class Normal(Initialisation):
         if self.deviation <= 0:
             raise ValueError(f"model.initialisation.deviation ({self.deviation}) must be positive")
 
+    def build(self, weight: Tensor) -> None:
+        from torch import nn
+
+        nn.init.normal_(weight, std=self.deviation)
+
 
 @dataclass(kw_only=True)
 class Xavier(Initialisation):
     """Uniform weights whose variance depends on both sides' sizes (Glorot and Bengio 2010)."""
 
     kind: str = "xavier"
+
+    def build(self, weight: Tensor) -> None:
+        from torch import nn
+
+        nn.init.xavier_uniform_(weight)
 
 
 @dataclass(kw_only=True)
@@ -124,11 +185,7 @@ class Model:
         heads = heads_of(self.attention)
         if self.width % heads:
             raise ValueError(f"model.width ({self.width}) must be a multiple of model.attention.heads ({heads})")
-        if isinstance(self.position, Rotary) and (self.width // heads) % 2:
-            raise ValueError(
-                f"model.position=rotary turns pairs of features: model.width / heads ({self.width // heads}) "
-                "must be even"
-            )
+        self.position.check_shape(self.width, heads)
         if isinstance(self.attention, Recurrent) and (self.values == "token" or self.width % 2):
             raise ValueError(
                 f"model.attention={self.attention.kind} mixes hidden states, half of the width in each direction: it "
@@ -140,10 +197,6 @@ class Model:
                 f"model.second_sequence needs attention from one sequence to another, and model.attention="
                 f"{self.attention.kind} reads one alone"
             )
-        if isinstance(self.position, Sinusoidal) and self.width % 2:
-            raise ValueError(
-                f"model.position=sinusoidal pairs sines with cosines: model.width ({self.width}) must be even"
-            )
 
 
 def check_length(chosen: Model, longest: int) -> None:
@@ -152,9 +205,9 @@ def check_length(chosen: Model, longest: int) -> None:
     Raises:
         UserError: `longest` is above `model.position.max_length`.
     """
-    position = chosen.position
-    if isinstance(position, Learned) and longest > position.max_length:
-        raise UserError(f"a text of {longest} tokens is longer than model.position.max_length ({position.max_length})")
+    limit = chosen.position.longest_text
+    if limit is not None and longest > limit:
+        raise UserError(f"a text of {longest} tokens is longer than model.position.max_length ({limit})")
 
 
 def about_weights(model: Model) -> float:

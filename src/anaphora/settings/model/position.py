@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from omegaconf import MISSING
 
 from anaphora.base.checks import at_least, between
+from anaphora.base.errors import UserError
+
+if TYPE_CHECKING:
+    from anaphora.model import position as modules
 
 
 @dataclass(kw_only=True)
@@ -15,12 +20,33 @@ class Position:
 
     kind: str = MISSING
 
+    def build(self, width: int, heads: int) -> modules.Position:
+        """Build the encoding of an encoder of this width and number of heads."""
+        raise UserError(f"model.position.kind ({self.kind!r}) is not one that this encoder can build")
+
+    def check_shape(self, width: int, heads: int) -> None:
+        """Check that the encoding fits an encoder of this width and number of heads.
+
+        Raises:
+            ValueError: it does not; the message names the setting.
+        """
+
+    @property
+    def longest_text(self) -> int | None:
+        """The number of tokens of the longest text, or None if there is no limit."""
+        return None
+
 
 @dataclass(kw_only=True)
 class NoPosition(Position):
     """No position at all: the encoder sees a bag of tokens."""
 
     kind: str = "none"
+
+    def build(self, width: int, heads: int) -> modules.Position:
+        from anaphora.model import position as modules
+
+        return modules.Position()
 
 
 @dataclass(kw_only=True)
@@ -33,6 +59,15 @@ class Sinusoidal(Position):
     def __post_init__(self) -> None:
         at_least("model.position.base", self.base, 2)
 
+    def build(self, width: int, heads: int) -> modules.Position:
+        from anaphora.model import position as modules
+
+        return modules.Sinusoidal(width, self.base)
+
+    def check_shape(self, width: int, heads: int) -> None:
+        if width % 2:
+            raise ValueError(f"model.position=sinusoidal pairs sines with cosines: model.width ({width}) must be even")
+
 
 @dataclass(kw_only=True)
 class Learned(Position):
@@ -43,6 +78,15 @@ class Learned(Position):
 
     def __post_init__(self) -> None:
         between("model.position.max_length", self.max_length, 1, 10**6)
+
+    def build(self, width: int, heads: int) -> modules.Position:
+        from anaphora.model import position as modules
+
+        return modules.Learned(width, self.max_length)
+
+    @property
+    def longest_text(self) -> int | None:
+        return self.max_length
 
 
 @dataclass(kw_only=True)
@@ -55,12 +99,28 @@ class Rotary(Position):
     def __post_init__(self) -> None:
         at_least("model.position.base", self.base, 2)
 
+    def build(self, width: int, heads: int) -> modules.Position:
+        from anaphora.model import position as modules
+
+        return modules.Rotary(width // heads, self.base)
+
+    def check_shape(self, width: int, heads: int) -> None:
+        if (width // heads) % 2:
+            raise ValueError(
+                f"model.position=rotary turns pairs of features: model.width / heads ({width // heads}) must be even"
+            )
+
 
 @dataclass(kw_only=True)
 class Alibi(Position):
     """A penalty on the score that grows with the distance (Press et al. 2022), the same in both directions."""
 
     kind: str = "alibi"
+
+    def build(self, width: int, heads: int) -> modules.Position:
+        from anaphora.model import position as modules
+
+        return modules.Alibi(heads)
 
 
 @dataclass(kw_only=True)
@@ -76,3 +136,8 @@ class T5Relative(Position):
             raise ValueError(f"model.position.buckets ({self.buckets}) must be a positive multiple of 4")
         between("model.position.buckets", self.buckets, 4, 10**6)
         at_least("model.position.max_distance", self.max_distance, self.buckets // 4 + 1)
+
+    def build(self, width: int, heads: int) -> modules.Position:
+        from anaphora.model import position as modules
+
+        return modules.T5Relative(heads, self.buckets, self.max_distance)

@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from omegaconf import MISSING
 
 from anaphora.base.checks import at_least, between, one_of
+from anaphora.base.errors import UserError
+from anaphora.settings.model.attention import heads_of
+from anaphora.settings.model.encoder import Model
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from anaphora.model import prediction as modules
 
 
 @dataclass(kw_only=True)
@@ -15,6 +24,10 @@ class Prediction:
 
     kind: str = MISSING
     none_of_them: bool = False  # allow a further answer, "none of the candidates", for data that need it
+
+    def build(self, model: Model, output: nn.Module) -> modules.PredictionHead:
+        """Build the prediction head; `output` turns vectors into vocabulary logits, (..., W) -> (..., V)."""
+        raise UserError(f"task.prediction.kind ({self.kind!r}) is not one that can be built")
 
 
 @dataclass(kw_only=True)
@@ -27,12 +40,22 @@ class NoPrediction(Prediction):
         if self.none_of_them:
             raise ValueError("task.prediction.none_of_them is an answer, and task.prediction=none gives none")
 
+    def build(self, model: Model, output: nn.Module) -> modules.PredictionHead:
+        from anaphora.model import prediction as modules
+
+        return modules.PredictionHead()
+
 
 @dataclass(kw_only=True)
 class Word(Prediction):
     """The antecedent's word, predicted at the pronoun's vector over the whole vocabulary."""
 
     kind: str = "word"
+
+    def build(self, model: Model, output: nn.Module) -> modules.PredictionHead:
+        from anaphora.model import prediction as modules
+
+        return modules.Word(output, self.none_of_them)
 
 
 @dataclass(kw_only=True)
@@ -45,6 +68,11 @@ class Slot(Prediction):
     def __post_init__(self) -> None:
         between("task.prediction.slots", self.slots, 2, 10_000)
 
+    def build(self, model: Model, output: nn.Module) -> modules.PredictionHead:
+        from anaphora.model import prediction as modules
+
+        return modules.Slot(model.width, self.slots, self.none_of_them)
+
 
 @dataclass(kw_only=True)
 class Pointer(Prediction):
@@ -54,12 +82,22 @@ class Pointer(Prediction):
     layer: int = -1  # layer of this row; negative numbers count from the last
     head: int = 0
 
+    def build(self, model: Model, output: nn.Module) -> modules.PredictionHead:
+        from anaphora.model import prediction as modules
+
+        return modules.Pointer(self.layer, self.head, self.none_of_them)
+
 
 @dataclass(kw_only=True)
 class Bilinear(Prediction):
     """A score for each pair of pronoun vector and candidate vector."""
 
     kind: str = "bilinear"
+
+    def build(self, model: Model, output: nn.Module) -> modules.PredictionHead:
+        from anaphora.model import prediction as modules
+
+        return modules.Bilinear(model.width, self.none_of_them)
 
 
 @dataclass(kw_only=True)
@@ -74,6 +112,12 @@ class Pair(Prediction):
     def __post_init__(self) -> None:
         at_least("task.prediction.hidden", self.hidden, 1)
         between("task.prediction.dropout", self.dropout, 0, 1)
+
+    def build(self, model: Model, output: nn.Module) -> modules.PredictionHead:
+        from anaphora.model import prediction as modules
+
+        heads = model.layers * heads_of(model.attention) if self.attention else 0
+        return modules.Pair(model.width, self.hidden, heads, self.dropout, self.none_of_them)
 
 
 @dataclass(kw_only=True)
@@ -90,6 +134,11 @@ class Label(Prediction):
             raise ValueError("task.prediction.none_of_them is for pronouns: every text has one of the labels")
         if len(set(self.labels)) != len(self.labels):
             raise ValueError(f"task.prediction.labels ({self.labels}) must name each label once")
+
+    def build(self, model: Model, output: nn.Module) -> modules.PredictionHead:
+        from anaphora.model import prediction as modules
+
+        return modules.Label(model.width, len(self.labels), self.pooling)
 
 
 def slots_of(prediction: Prediction) -> int:
