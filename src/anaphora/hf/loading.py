@@ -14,11 +14,14 @@ import torch
 from anaphora.base.errors import UserError, one_line
 from anaphora.base.files import read_json
 from anaphora.base.hub import HUB_PREFIX, is_reachable, no_folder_error, pickle_advice
-from anaphora.model.pretrained.families import CONFIG
+from anaphora.hf.weights import INDEX, check_config, check_no_key_is_ignored, check_weights, stored_tensors
+from anaphora.model.pretrained.families import CONFIG, WEIGHTS
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+ADAPTER = "adapter_config.json"
+"""The file that describes an adapter, such as LoRA: weights that are added to those of another model."""
 _NEEDED_FILES = "config.json, model.safetensors and the tokenizer's files"
 
 
@@ -37,13 +40,24 @@ def load_named(transformers: Any, name: str) -> tuple[str, PreTrainedModel, PreT
     else:
         place, offline, local = str(_checked_folder(name)), True, True
     options = {"trust_remote_code": False, "local_files_only": offline}
+    title = f"model ({name})"
     try:
         with quiet():
+            _check_no_adapter(place, title, offline)
+            written, _ = transformers.PreTrainedConfig.get_config_dict(place, **options)
+            check_config(written, f"{title}: {CONFIG}")
             tokenizer = transformers.AutoTokenizer.from_pretrained(place, **options)
             config = transformers.AutoConfig.from_pretrained(place, **options)
             model, report = _class_of(transformers, config).from_pretrained(
-                place, use_safetensors=True, dtype=torch.float32, output_loading_info=True, **options
+                place,
+                use_safetensors=True,
+                dtype=torch.float32,
+                ignore_mismatched_sizes=True,  # they are in the report, and refused below
+                output_loading_info=True,
+                **options,
             )
+    except UserError:
+        raise
     except Exception as error:  # unrelated classes for a missing file, a wrong one, a pickle, and no network
         if offline and not local:
             raise UserError(
@@ -54,6 +68,8 @@ def load_named(transformers: Any, name: str) -> tuple[str, PreTrainedModel, PreT
             f"model ({name}): cannot be opened: {one_line(error)[:300].rstrip('.')}; it needs {_NEEDED_FILES}, and no "
             "code of its own"
         ) from None
+    check_no_key_is_ignored(written, model, f"{title}: {CONFIG}")
+    check_weights(model, report, stored_tensors(_weight_files(place)), title)
     if len(tokenizer) <= len(tokenizer.all_special_ids):  # what transformers makes up where there is none
         raise UserError(f"model ({name}): its tokenizer is missing; put tokenizer.json beside config.json")
     if report["missing_keys"] and has_output_layer(model):
@@ -66,18 +82,63 @@ def _checked_folder(name: str) -> Path:
     folder = Path(name).expanduser()
     if not folder.is_dir():
         raise no_folder_error("model", name)
-    if not (folder / CONFIG).exists():
+    if not (folder / CONFIG).exists() and not (folder / ADAPTER).exists():
         raise UserError(f"model ({name}): there is no config.json of a model of transformers")
-    read_json(folder / CONFIG, dict)  # transformers answers a broken file with a traceback
+    for path in (folder / CONFIG, folder / INDEX):
+        if path.exists():
+            read_json(path, dict)  # transformers answers a broken file with a traceback
+    if (folder / WEIGHTS).exists() and (folder / INDEX).exists():
+        raise UserError(
+            f"model ({name}): there are both {WEIGHTS} and {INDEX}, which names other files; remove the one that does "
+            "not hold the model's weights"
+        )
     if not any(folder.glob("*.safetensors")):
         pickles = sorted(path.name for path in folder.glob("pytorch_model*.bin"))
         raise UserError(f"model ({name}): model.safetensors is missing{pickle_advice(pickles)}")
     return folder
 
 
+def _check_no_adapter(place: str, title: str, offline: bool) -> None:
+    """Check that a folder or a name on the hub holds a whole model, not an adapter that changes one.
+
+    Raises:
+        UserError: it holds an adapter.
+    """
+    path = _cached(place, ADAPTER, offline)
+    if path is None:
+        return
+    adapter = read_json(path, dict)
+    base = adapter.get("base_model_name_or_path") or adapter.get("model_name") or "the base model"
+    raise UserError(
+        f"{title}: {ADAPTER} belongs to an adapter ({adapter.get('peft_type', 'of unknown kind')}) of {base}; merge it "
+        f"first: peft.PeftModel.from_pretrained(AutoModel.from_pretrained({str(base)!r}), {place!r})"
+        ".merge_and_unload().save_pretrained(folder), with the tokenizer beside it"
+    )
+
+
+def _weight_files(place: str) -> dict[str, Path]:
+    """The files that the weights were read from, by their names; all of them are on this machine by now."""
+    found = {name: _cached(place, name, offline=True) for name in (WEIGHTS, INDEX)}
+    files = {name: path for name, path in found.items() if path is not None}
+    return {WEIGHTS: files[WEIGHTS]} if WEIGHTS in files else files
+
+
+def _cached(place: str, name: str, offline: bool) -> Path | None:
+    """A file of a folder or of the hub; None where it is not there."""
+    hub: Any = import_module("transformers.utils.hub")
+    path = hub.cached_file(
+        place,
+        name,
+        local_files_only=offline,
+        _raise_exceptions_for_missing_entries=False,
+        _raise_exceptions_for_connection_errors=False,
+    )
+    return None if path is None else Path(path)
+
+
 def _class_of(transformers: Any, config: Any) -> Any:
-    """The class that loads a model with its output layer over the vocabulary, where it was stored with one."""
-    for automatic, names in _output_layers().items():
+    """The class that loads a model as it was stored: with its output layer over the vocabulary, or an encoder alone."""
+    for automatic, names in (*_output_layers().items(), ("AutoModelForTextEncoding", _lone_encoders())):
         if any(name in names for name in config.architectures or ()):
             return getattr(transformers, automatic)
     return transformers.AutoModel
@@ -97,6 +158,14 @@ def _output_layers() -> dict[str, frozenset[str]]:
         "AutoModelForMaskedLM": frozenset(automatic.MODEL_FOR_MASKED_LM_MAPPING_NAMES.values()),
         "AutoModelForCausalLM": frozenset(automatic.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.values()),
     }
+
+
+@cache
+def _lone_encoders() -> frozenset[str]:
+    """The classes of encoders that are stored without the decoder of their family."""
+    automatic: Any = import_module("transformers.models.auto.modeling_auto")
+    encoders = frozenset(automatic.MODEL_FOR_TEXT_ENCODING_MAPPING_NAMES.values())
+    return encoders - {name for name in automatic.MODEL_MAPPING_NAMES.values() if isinstance(name, str)}
 
 
 @contextlib.contextmanager

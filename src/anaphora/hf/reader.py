@@ -12,7 +12,7 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -30,6 +30,7 @@ from anaphora.data.tokens.tokenizer import TokenizedText
 from anaphora.data.tokens.words import word_numbers
 from anaphora.hf import interface
 from anaphora.hf.loading import has_output_layer, load_named, quiet
+from anaphora.hf.parts import text_part
 from anaphora.model.mixer import Edit
 from anaphora.model.prediction import group_mean
 
@@ -281,6 +282,8 @@ def open_model(
         tokenizer = tokenizer or own
     else:
         name, loaded = type(model).__name__, model
+        if hasattr(model, "merge_and_unload"):
+            raise UserError(f"model ({name}) is a model with an adapter of peft; merge it: model.merge_and_unload()")
         if not isinstance(model, transformers.PreTrainedModel):
             raise UserError(
                 f"model ({name}) must be a folder, hf://owner/name, a run, or a model of transformers; maps of other "
@@ -294,8 +297,7 @@ def open_model(
             "a fast one (AutoTokenizer.from_pretrained(..., use_fast=True), or tokenizer.json in the folder)"
         )
     config, whole = loaded.config, loaded
-    # The base model has no output layer, and an encoder-decoder is read without its decoder.
-    loaded = cast("PreTrainedModel", loaded.get_encoder() if config.is_encoder_decoder else loaded.base_model)
+    loaded = text_part(loaded, name)
     text = config.get_text_config()
     family = str(config.model_type)
     interface.register()

@@ -1,0 +1,274 @@
+"""Checks that the weights of a folder are those of the model that its config.json describes."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from anaphora.base.errors import UserError
+from anaphora.base.files import read_json
+from anaphora.hf.parts import read_parameters, text_part
+from anaphora.model.pretrained.families import WEIGHTS
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+INDEX = f"{WEIGHTS}.index.json"
+"""The file that says which of several files holds which tensor."""
+_FLOATING = ("F64", "F32", "F16", "BF16")
+"""Types in which a tensor may be stored, as safetensors writes them."""
+_NUMBERED = re.compile(r"(^|\.)\d+\.")
+"""A part of a tensor's name: the number of a layer or an expert."""
+_BUFFER = re.compile(r"(^|[._])(position_ids|token_type_ids|inv_freq|masked_bias|num_batches_tracked|version)$")
+"""The last part of a name of numbers that are computed, not learned; old files hold them."""
+_READ_WITH_TOKENS = re.compile(r"(embed|wpe|wte|pos_|position|alibi|rel_|relative|rotary)|^ln_|norm$", re.IGNORECASE)
+"""The name of a part that stands before, between or behind the layers, if a file has it and the model has not."""
+_ACTS_ON_ATTENTION = re.compile(
+    r"position_embedding_type|(use_)?alibi|rotary|(use_)?rotary_\w+|rope_(scaling|parameters)|is_causal"
+    r"|use_bidirectional_attention|sliding_window|(use_)?qk_(layer)?norm|attn_logit_softcapping|relative_attention"
+    r"|attention_type|scale_attn_by_inverse_layer_idx|attention_sinks?"
+)
+"""Keys of config.json that change what attention computes."""
+_WITHOUT_EFFECT: tuple[object, ...] = (None, False, "", "absolute", "original_full", "full")
+"""Values with which such a key says that attention is the usual one."""
+_SHOWN = 3
+"""How many names a message lists."""
+
+
+@dataclass(frozen=True)
+class StoredTensor:
+    """What the header of a file says of a tensor.
+
+    Attributes:
+        file: the file's name.
+        type: of its numbers, as safetensors writes it, such as F32.
+        shape: its size along each axis.
+    """
+
+    file: str
+    type: str
+    shape: tuple[int, ...]
+
+
+def stored_tensors(files: Mapping[str, Path]) -> dict[str, StoredTensor]:
+    """Return the tensors of a folder by their names, from the headers of its files alone.
+
+    Args:
+        files: the path of `WEIGHTS`, or that of `INDEX` beside the files that it names.
+
+    Raises:
+        UserError: the index is damaged, a file or a tensor that it names is not there, or a tensor is in two files.
+    """
+    if INDEX not in files:
+        return _header(files[WEIGHTS]) if WEIGHTS in files else {}
+    index = files[INDEX]
+    places = read_json(index, dict).get("weight_map")
+    if not isinstance(places, dict) or not all(isinstance(file, str) for file in places.values()):
+        raise UserError(f"{index}: weight_map is missing or names no files; it says which file holds which tensor")
+    tensors: dict[str, StoredTensor] = {}
+    for file in sorted(set(places.values())):
+        path = index.parent / file
+        if not path.exists():
+            raise UserError(f"{index}: {file} is not there; the weights are in several files, and all are needed")
+        header = _header(path)
+        if twice := sorted(header.keys() & tensors.keys()):
+            raise UserError(
+                f"{index}: {_listed(twice)} is in {tensors[twice[0]].file} and in {file}; remove the older file"
+            )
+        tensors |= header
+    absent = [key for key, file in places.items() if key not in tensors or tensors[key].file != file]
+    if absent:
+        raise UserError(f"{index}: {_listed(absent)} should be in {places[absent[0]]}, which has no such tensor")
+    return tensors
+
+
+def _header(path: Path) -> dict[str, StoredTensor]:
+    try:
+        with path.open("rb") as file:
+            size = int.from_bytes(file.read(8), "little")
+            header = json.loads(file.read(min(size, path.stat().st_size)))
+        header.pop("__metadata__", None)
+        return {key: StoredTensor(path.name, one["dtype"], tuple(one["shape"])) for key, one in header.items()}
+    except (OSError, ValueError, TypeError, AttributeError, KeyError):
+        raise UserError(f"{path}: broken or cut off; fetch the file again") from None
+
+
+def check_config(config: Mapping[str, Any], path: str) -> None:
+    """Check that a config.json describes weights that can be read, and one architecture.
+
+    Args:
+        config: what the file holds.
+        path: of the file, for messages.
+
+    Raises:
+        UserError: the weights are quantised, or `architectures` names a class of another family.
+    """
+    quantised = config.get("quantization_config") or config.get("compression_config")
+    if quantised:
+        method = quantised.get("quant_method") if isinstance(quantised, dict) else None
+        raise UserError(
+            f"{path}: quantization_config ({method or 'without quant_method'}): quantised weights cannot be read; "
+            "store the model unquantised: model.dequantize(), then save_pretrained(folder)"
+        )
+    transformers, family = import_module("transformers"), config.get("model_type")
+    named = config.get("architectures")
+    for name in named if isinstance(named, list) else ():
+        declared = getattr(getattr(transformers, str(name), None), "config_class", None)
+        if declared is not None and declared.model_type not in (family, ""):
+            raise UserError(
+                f"{path}: architectures ({name}) is of model_type {declared.model_type}, but model_type is {family}"
+            )
+
+
+def check_no_key_is_ignored(config: Mapping[str, Any], model: PreTrainedModel, path: str) -> None:
+    """Check that the library reads every key of a config.json that changes what attention computes.
+
+    Args:
+        config: what the file holds.
+        model: what the library has made of it.
+        path: of the file, for messages.
+
+    Raises:
+        UserError: the code of the model's family reads no such key.
+    """
+    source = _source_of(model)
+    for key, value in config.items():
+        acts = _ACTS_ON_ATTENTION.fullmatch(key) and value not in (*_WITHOUT_EFFECT, 0, [], {})
+        if acts and not re.search(rf"\b{key}\b", source):
+            version = import_module("transformers").__version__
+            raise UserError(
+                f"{path}: {key} ({value!r}): transformers {version} ignores this key in models of the family "
+                f"{model.config.model_type}, so the attention would not be that of the trained model"
+            )
+
+
+def _source_of(model: PreTrainedModel) -> str:
+    """The code of a family: its models, its configuration, and what of the shared code they call."""
+    classes = (*type(model).__mro__, *type(model.config).__mro__)
+    own = {one.__module__ for one in classes if one.__module__.startswith("transformers.models.")}
+    source = "\n".join(inspect.getsource(import_module(name)) for name in sorted(own))
+    masks = import_module("transformers.masking_utils")
+    called = [getattr(masks, name) for name in set(re.findall(r"create_\w+_mask", source)) if hasattr(masks, name)]
+    if "modeling_rope_utils" in source:
+        called.append(import_module("transformers.modeling_rope_utils"))
+    return source + "".join(inspect.getsource(one) for one in called)
+
+
+def check_weights(
+    model: PreTrainedModel, report: Mapping[str, Any], stored: Mapping[str, StoredTensor], name: str
+) -> None:
+    """Check that every weight that the maps depend on comes from the file, and that nothing there is left unread.
+
+    Output layers, poolers and buffers may be missing or unread. A missing pooler is set to zero, so that a model is
+    the same each time that it is opened.
+
+    Args:
+        model: with its output layer, if it has one.
+        report: what the library says of its loading: missing, unexpected and mismatched keys.
+        stored: the tensors of the file.
+        name: of the model, for messages.
+
+    Raises:
+        UserError: weights are missing, unread, of another shape, no floating point numbers or not finite.
+    """
+    mismatched = sorted(report["mismatched_keys"])
+    if mismatched:
+        key, own, needed = mismatched[0]
+        raise UserError(
+            f"{name}: the weights do not fit config.json: {key} has the shape {tuple(own)} in the file, and "
+            f"{tuple(needed)} by config.json{_more(mismatched)}"
+        )
+    part = text_part(model, name)
+    place = next(f"{path}." if path else "" for path, module in model.named_modules() if module is part)
+    missing = _missing(model, report["missing_keys"], part, place, name)
+    prefixes = _spellings(model, place)
+    unread = sorted(key for key in report["unexpected_keys"] if _belongs(key, part, prefixes, stored))
+    if missing:
+        moved = _moved(missing, report["unexpected_keys"])
+        advice = f"the file calls the first {moved}" if moved else "config.json and the weights must belong together"
+        raise UserError(f"{name}: weights are missing in the file: {_listed(missing)}; {advice}")
+    if unread:
+        raise UserError(
+            f"{name}: {type(model).__name__} does not read these weights of the file: {_listed(unread)}; without them "
+            "its attention is not that of the model"
+        )
+    _check_numbers(model, stored, prefixes, name)
+
+
+def _missing(model: PreTrainedModel, keys: Collection[str], part: PreTrainedModel, place: str, name: str) -> list[str]:
+    """The missing weights that the maps depend on; the others of the part are set to zero."""
+    parameters = dict(model.named_parameters(remove_duplicate=False))
+    inside = {
+        key: parameters[key]
+        for key in sorted(keys)
+        if key.startswith(place) and key in parameters and parameters[key].requires_grad
+    }
+    # The weights of a layer or an expert are needed, whether or not the probe reaches them.
+    numbered = {key for key in inside if _NUMBERED.search(key.removeprefix(place))}
+    others = {key: parameter for key, parameter in inside.items() if key not in numbered}
+    needed = numbered | read_parameters(part, others, name)
+    with torch.no_grad():
+        for parameter in inside.values():
+            parameter.zero_()
+    return sorted(needed)
+
+
+def _spellings(model: PreTrainedModel, place: str) -> tuple[str, ...]:
+    """The prefixes under which a file may name the weights of the part that is read, longest first."""
+    base = f"{model.base_model_prefix}." if model.base_model_prefix else ""
+    return tuple(sorted({place, base, place.removeprefix(base), f"{base}{place}"}, key=len, reverse=True))
+
+
+def _belongs(key: str, part: PreTrainedModel, prefixes: Sequence[str], stored: Mapping[str, StoredTensor]) -> bool:
+    """Whether an unread tensor of a file would have acted on the layers."""
+    tensor = stored.get(key)
+    shape = tensor.shape if tensor else ()
+    is_causal_mask = key.endswith("bias") and len(shape) == 4
+    if _BUFFER.search(key) or is_causal_mask or (tensor is not None and tensor.type not in _FLOATING and not shape):
+        return False
+    children = {child for child, _ in part.named_children()}
+    for prefix in prefixes:
+        first = key.removeprefix(prefix).partition(".")[0] if key.startswith(prefix) else ""
+        if "pool" in first:
+            continue
+        if first in children or (first and _READ_WITH_TOKENS.search(first)):
+            return True
+    return False
+
+
+def _moved(missing: Sequence[str], unexpected: Collection[str]) -> str | None:
+    """Under which name the file has the first missing weight, if a prefix alone is different."""
+    ends = [missing[0].split(".", number)[-1] for number in range(missing[0].count(".") - 1)]
+    return next((key for end in ends for key in sorted(unexpected) if key.endswith(f".{end}")), None)
+
+
+def _check_numbers(
+    model: PreTrainedModel, stored: Mapping[str, StoredTensor], prefixes: Sequence[str], name: str
+) -> None:
+    for key, parameter in model.named_parameters():
+        spelled = (f"{prefix}{key.removeprefix(own)}" for own in prefixes if key.startswith(own) for prefix in prefixes)
+        tensor = next((stored[one] for one in spelled if one in stored), None)
+        if tensor is not None and tensor.type not in _FLOATING:
+            raise UserError(
+                f"{name}: {key} holds numbers of type {tensor.type} in {tensor.file}; it must be one of "
+                f"{', '.join(_FLOATING)}"
+            )
+        # A sum is one pass over the numbers, and finite only if all of them are, unless it overflows.
+        if not parameter.sum().isfinite() and not parameter.isfinite().all():
+            raise UserError(f"{name}: {key} holds numbers that are not finite; fetch the file again")
+
+
+def _listed(keys: Sequence[str]) -> str:
+    return ", ".join(keys[:_SHOWN]) + _more(keys[_SHOWN - 1 :])
+
+
+def _more(keys: Sequence[object]) -> str:
+    return f" and {len(keys) - 1} more" if len(keys) > 1 else ""

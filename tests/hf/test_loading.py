@@ -1,0 +1,251 @@
+"""What a folder must hold so that its maps are those of the model that was stored."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from tiny import SETTINGS, SIZE, TEXTS, tiny, tiny_folder, tiny_language_model, tokenizer, transformers
+from torch import Tensor
+
+from anaphora.base.errors import UserError
+from anaphora.hf.reader import open_model
+
+Tensors = dict[str, Tensor]
+KEY = "encoder.layer.1.attention.self.key.weight"
+DISTANCES = "encoder.layer.0.attention.self.distance_embedding.weight"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny_folder(tmp_path_factory, "bert")
+
+
+@pytest.fixture
+def model(folder: Path, tmp_path: Path) -> Path:
+    """A copy to be damaged."""
+    return Path(shutil.copytree(folder, tmp_path / "model"))
+
+
+def stored(model: Any, path: Path) -> Path:
+    model.save_pretrained(path)
+    tokenizer().save_pretrained(path)
+    return path
+
+
+def change_tensors(model: Path, change: Callable[[Tensors], Tensors]) -> None:
+    changed = change(load_file(model / "model.safetensors"))
+    save_file(changed, model / "model.safetensors", metadata={"format": "pt"})
+
+
+def change_config(model: Path, **changes: Any) -> None:
+    config = json.loads((model / "config.json").read_text())
+    (model / "config.json").write_text(json.dumps({**config, **changes}))
+
+
+def maps(model: Path) -> Any:
+    return open_model(model).maps(TEXTS[0])[1]
+
+
+def refused(model: Path, message: str) -> None:
+    with pytest.raises(UserError, match=message) as caught:
+        open_model(model)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("prefix", ["module.", "model.", "_orig_mod.", "transformer.", "encoder.", "module.bert."])
+def test_weights_under_a_foreign_prefix_are_missing(prefix: str, model: Path) -> None:
+    change_tensors(model, lambda tensors: {prefix + key: value for key, value in tensors.items()})
+    refused(
+        model, f"weights are missing in the file: embeddings.LayerNorm.bias, .* the file calls the first {prefix}emb"
+    )
+
+
+@pytest.mark.parametrize("absent", [KEY, "embeddings.position_embeddings.weight", "encoder.layer.0.output.dense.bias"])
+def test_one_missing_weight_is_named(absent: str, model: Path) -> None:
+    change_tensors(model, lambda tensors: {key: value for key, value in tensors.items() if key != absent})
+    refused(model, f"weights are missing in the file: {absent}; config.json and the weights must belong together")
+
+
+@pytest.mark.parametrize("family", ["gpt2", "t5"])
+def test_missing_embeddings_are_named_in_decoders_and_encoder_decoders(family: str, tmp_path: Path) -> None:
+    """Also where an output layer or a decoder is tied to them."""
+    path = stored(tiny_language_model(family) if family == "gpt2" else tiny(family), tmp_path / "model")
+    names = ("transformer.wte.weight", "shared.weight")
+    change_tensors(path, lambda tensors: {key: value for key, value in tensors.items() if key not in names})
+    refused(path, r"weights are missing in the file: (transformer\.wte|encoder\.embed_tokens)\.weight;")
+
+
+def test_layers_of_the_configuration_alone_or_of_the_file_alone_are_refused(model: Path) -> None:
+    change_config(model, num_hidden_layers=4)
+    refused(model, r"weights are missing in the file: encoder\.layer\.2\..* and 29 more")
+    change_config(model, num_hidden_layers=1)
+    refused(model, r"BertModel does not read these weights of the file: encoder\.layer\.1\..* and 13 more")
+
+
+@pytest.mark.parametrize(
+    "extra",
+    [DISTANCES, "encoder.layer.0.attention.self.query.lora_A.weight", "encoder.relative_bias.weight", "wpe.weight"],
+)
+def test_weights_that_nothing_reads_are_refused(extra: str, model: Path) -> None:
+    change_tensors(model, lambda tensors: {**tensors, extra: torch.randn(8, 32)})
+    refused(model, f"BertModel does not read these weights of the file: {extra};")
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("position_embedding_type", "relative_key"), ("alibi", True), ("rope_scaling", {"type": "x"}), ("qk_norm", True)],
+)
+def test_a_key_that_changes_attention_and_is_ignored_is_refused(key: str, value: object, model: Path) -> None:
+    change_config(model, **{key: value})
+    refused(model, rf"config\.json: {key} .* ignores this key in models of the family bert")
+
+
+def test_keys_that_say_what_the_library_does_are_no_obstacle(model: Path, folder: Path) -> None:
+    change_config(model, position_embedding_type="absolute", alibi=False, rope_scaling=None, sliding_window=None)
+    np.testing.assert_array_equal(maps(model), maps(folder))
+
+
+@pytest.mark.parametrize(
+    "extra",
+    [
+        {"embeddings.position_ids": torch.arange(64)[None]},
+        {"classifier.weight": torch.ones(2, 32), "cls.predictions.bias": torch.ones(120)},
+        {"pooler.gate.weight": torch.ones(2, 32)},
+        {"encoder.layer.0.attention.bias": torch.ones(1, 1, 64, 64).tril()},
+        {"encoder.layer.0.attention.rotary_emb.inv_freq": torch.ones(4)},
+    ],
+    ids=lambda tensors: next(iter(tensors)),
+)
+def test_output_layers_poolers_and_buffers_may_be_unread(extra: Tensors, model: Path, folder: Path) -> None:
+    change_tensors(model, lambda tensors: {**tensors, **extra})
+    np.testing.assert_array_equal(maps(model), maps(folder))
+
+
+def test_a_missing_pooler_is_the_same_at_every_opening(model: Path, folder: Path) -> None:
+    change_tensors(model, lambda tensors: {key: value for key, value in tensors.items() if "pooler" not in key})
+    np.testing.assert_array_equal(maps(model), maps(folder))
+    assert open_model(model).weights_digest() == open_model(model).weights_digest()
+
+
+@pytest.mark.parametrize("task", ["SequenceClassification", "TokenClassification", "MaskedLM", "PreTraining"])
+def test_models_of_tasks_are_read_through_their_base(task: str, tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    whole = getattr(transformers, f"BertFor{task}")(transformers.BertConfig(**SIZE)).eval()
+    np.testing.assert_array_equal(
+        maps(stored(whole, tmp_path / "model")), open_model(whole, tokenizer()).maps(TEXTS[0])[1]
+    )
+
+
+def test_an_encoder_that_is_stored_without_its_decoder_is_read(tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    whole = transformers.T5Model(transformers.T5Config(**SETTINGS["t5"])).eval()
+    alone = transformers.T5EncoderModel(transformers.T5Config(**SETTINGS["t5"]))
+    alone.load_state_dict(whole.state_dict(), strict=False)
+    np.testing.assert_array_equal(maps(stored(alone, tmp_path / "alone")), maps(stored(whole, tmp_path / "whole")))
+
+
+def test_another_shape_is_named_with_both_sizes(model: Path) -> None:
+    change_config(model, intermediate_size=128)
+    refused(
+        model, r"encoder\.layer\.0\.intermediate\.dense\.bias has the shape \(64,\) in the file, and \(128,\) by config"
+    )
+
+
+@pytest.mark.parametrize("family", ["roberta", "distilbert", "gpt2"])
+def test_a_file_of_another_family_is_refused(family: str, model: Path) -> None:
+    change_config(model, model_type=family)
+    refused(model, rf"architectures \(BertModel\) is of model_type bert, but model_type is {family}")
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf")])
+def test_numbers_that_are_not_finite_are_refused(number: float, model: Path) -> None:
+    change_tensors(model, lambda tensors: {**tensors, KEY: torch.full((32, 32), number)})
+    refused(model, f"{KEY} holds numbers that are not finite")
+
+
+@pytest.mark.parametrize("kind", [torch.int8, torch.uint8, torch.float8_e4m3fn])
+def test_integers_in_place_of_weights_are_refused(kind: torch.dtype, model: Path) -> None:
+    change_tensors(model, lambda tensors: {**tensors, KEY: tensors[KEY].to(kind)})
+    refused(model, f"{KEY} holds numbers of type .* must be one of F64, F32, F16, BF16")
+
+
+@pytest.mark.parametrize("kind", [torch.float16, torch.bfloat16, torch.float64])
+def test_other_precisions_are_read(kind: torch.dtype, model: Path, folder: Path) -> None:
+    change_tensors(model, lambda tensors: {key: value.to(kind) for key, value in tensors.items()})
+    change_config(model, dtype=str(kind).removeprefix("torch."))
+    np.testing.assert_allclose(maps(model), maps(folder), atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    "quantised", [{"quant_method": "gptq", "bits": 4}, {"quant_method": "own"}, {"load_in_8bit": True}]
+)
+def test_quantised_weights_are_refused(quantised: dict[str, object], model: Path) -> None:
+    change_config(model, quantization_config=quantised)
+    refused(model, r"quantization_config \(.*\): quantised weights cannot be read; store the model unquantised")
+
+
+@pytest.fixture
+def shards(tmp_path: Path) -> Path:
+    path = tmp_path / "shards"
+    tiny("bert").save_pretrained(path, max_shard_size="20KB")
+    tokenizer().save_pretrained(path)
+    return path
+
+
+def change_places(shards: Path, change: Callable[[dict[str, str]], dict[str, str]]) -> None:
+    index = json.loads((shards / "model.safetensors.index.json").read_text())
+    index["weight_map"] = change(index["weight_map"])
+    (shards / "model.safetensors.index.json").write_text(json.dumps(index))
+
+
+def test_weights_in_several_files_are_read(shards: Path, folder: Path) -> None:
+    np.testing.assert_array_equal(maps(shards), maps(folder))
+
+
+def test_a_file_that_the_index_does_not_name_is_missed(shards: Path) -> None:
+    change_places(shards, lambda places: {key: file for key, file in places.items() if file != places[KEY]})
+    refused(shards, "weights are missing in the file")
+
+
+def test_a_missing_file_is_named(shards: Path) -> None:
+    (shards / "model-00002-of-00006.safetensors").unlink()
+    refused(shards, r"model-00002-of-00006\.safetensors")
+
+
+def test_an_index_must_be_true(shards: Path) -> None:
+    change_places(shards, lambda places: {**places, "encoder.layer.9.x": places[KEY]})
+    refused(shards, r"encoder\.layer\.9\.x should be in model-.*, which has no such tensor")
+    change_places(shards, lambda places: {key: file for key, file in places.items() if key != "encoder.layer.9.x"})
+    first = shards / "model-00001-of-00006.safetensors"
+    save_file({**load_file(first), KEY: torch.ones(32, 32)}, first, metadata={"format": "pt"})
+    refused(shards, f"{KEY} is in model-00001-of-00006.safetensors and in model-")
+
+
+def test_one_file_beside_the_index_of_others_is_refused(shards: Path, folder: Path) -> None:
+    shutil.copy(folder / "model.safetensors", shards)
+    refused(shards, r"there are both model\.safetensors and model\.safetensors\.index\.json")
+
+
+@pytest.mark.parametrize("with_model", [True, False])
+def test_an_adapter_is_to_be_merged_first(with_model: bool, model: Path) -> None:
+    (model / "adapter_config.json").write_text('{"base_model_name_or_path": "google-bert/bert", "peft_type": "LORA"}')
+    if not with_model:
+        (model / "config.json").unlink()
+        (model / "model.safetensors").rename(model / "adapter_model.safetensors")
+    refused(model, r"an adapter \(LORA\) of google-bert/bert; merge it first: peft\.PeftModel.*merge_and_unload")
+
+
+def test_a_loaded_model_with_an_adapter_is_to_be_merged_first() -> None:
+    class PeftModel(torch.nn.Module):
+        def merge_and_unload(self) -> None: ...
+
+    with pytest.raises(UserError, match=r"model \(PeftModel\) is a model with an adapter of peft; merge it"):
+        open_model(PeftModel(), tokenizer())  # type: ignore[arg-type]
