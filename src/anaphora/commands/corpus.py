@@ -27,6 +27,7 @@ from anaphora.commands.shared import policy_name, print_shared_items, value_cell
 from anaphora.data.controlled.describe import corpus_table as describe_table
 from anaphora.data.corpora.division import ReadingReport
 from anaphora.data.corpora.registry import origin_of
+from anaphora.data.corpora.word_classes import UNKNOWN_FORM
 from anaphora.data.example import Example
 from anaphora.data.records import item_columns
 from anaphora.data.store import Corpus
@@ -60,6 +61,9 @@ def _describe(settings: CorpusDescription) -> None:
     counts = describe_table(splits)
     print_table_of("items", counts)
     print_reading("read_items", sum(map(len, splits.values())), corpus.report, seconds, settings.data)
+    unknown = sum(one.factors.get("form") == UNKNOWN_FORM for items in splits.values() for one in items)
+    if unknown:
+        print_phrase("unknown_forms", count=unknown)
     for (earlier, known), (later, items) in combinations(splits.items(), 2):
         print_shared_items(items, later, known, earlier)
     rows: list[dict[str, Any]] = []

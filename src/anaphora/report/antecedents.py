@@ -18,7 +18,7 @@ Row = Mapping[str, Any]
 
 CHOICE_SETS = ("words", "preceding", "mentions")
 """Among what a head's heaviest word is looked for: all words, those before the mention, mentions before it."""
-FORM_COLUMNS = ("all", "pronoun", "proper", "nominal")
+FORM_COLUMNS = ("all", "pronoun", "proper", "nominal", "unknown")
 RULES = ("nearest", "head match", "sieve")
 
 _HEADS = {"best head": "{}", "one head": "one_{}", "untrained": "untrained_{}"}
@@ -67,8 +67,10 @@ def terminal_tables(metrics: Mapping[str, Any]) -> Iterator[Table | str]:
         if subset == "all":
             table.add_section()
             for name, printed in PAPER_ACCURACIES.items():
-                numbers = dict(zip(FORM_COLUMNS, printed, strict=True))
-                table.add_row(f"{_selector_name(name)}*", *(str(numbers[one]) for one in columns), style="dim")
+                numbers = dict(zip(FORM_COLUMNS, map(str, printed), strict=False))
+                table.add_row(
+                    f"{_selector_name(name)}*", *(numbers.get(one, NOT_MEASURED) for one in columns), style="dim"
+                )
             table.caption = phrase("tables", "of_paper")
             table.caption_justify = "left"
         yield table

@@ -144,7 +144,7 @@ def headline_scores(evaluation: SplitEvaluation) -> GroupMeasures:
 
 
 def scores_by_mention_form(evaluation: SplitEvaluation) -> GroupMeasures:
-    """Task accuracy and alignment by the form of the query mention: "pronoun", "proper" or "nominal"."""
+    """Task accuracy and alignment by the form of the query mention: one of `FORMS`."""
     items_by_group: dict[tuple[str, str], list[int]] = {}
     for item in np.flatnonzero(is_main(evaluation.examples)).tolist():
         example = evaluation.examples[item]

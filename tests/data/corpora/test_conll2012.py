@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 from pathlib import Path
 
 import pytest
@@ -8,8 +9,18 @@ from readings import everything, pairs_in_one_split, pronoun, right, words
 
 from anaphora.base.errors import UserError
 from anaphora.data import store
+from anaphora.data.contamination import evaluation_texts
 from anaphora.data.corpora import conll2012
-from anaphora.data.corpora.coreference import FIRST_MENTION, NO_SPLIT, UNBALANCED
+from anaphora.data.corpora.coreference import (
+    EMPTY_NODE,
+    FIRST_MENTION,
+    NO_LAYER,
+    NO_SPLIT,
+    PLACEHOLDER,
+    SAME_DOCUMENT,
+    SHARED_HEAD_WORD,
+    UNBALANCED,
+)
 from anaphora.settings.data import Conll2012
 
 ENGLISH = (
@@ -120,7 +131,6 @@ def test_a_lost_bracket_is_counted_and_spoils_no_other_sentence(path: Path) -> N
         ("0   3  Tom", "0   4  Tom", r"line 5, word number: '4' must be 3"),
         ("old  JJ  *  ", "old  JJ  ", r"line 8: 11 columns; CoNLL-2012 has 12 or more"),
         ("old  JJ  *  ", "old  JJ  *  * ", r"line 8: 13 columns; the sentence began with 12"),
-        ("old", "[WORD]", r"line 8, word: \[WORD\] takes the place of a word"),
         ("(2)|3)", "(2)|(x)", r"line 5, coreference: '\(2\)\|\(x\)' must be -, or made of \(12, 12\) and \(12\)"),
         ("(2)|3)", "(2)|3", r"line 5, coreference"),
     ],
@@ -138,6 +148,111 @@ def test_every_line_end_is_the_same_corpus(path: Path, ending: str) -> None:
     expected = conll2012.read(settings(path))[0]
     path.write_bytes(b"\xef\xbb\xbf" + document(ENGLISH).replace("\n", ending).encode())
     assert conll2012.read(settings(path))[0] == expected
+
+
+def without_tags(text: str, empty: str) -> str:
+    """A file whose column of parts of speech says nothing."""
+    return re.sub(r"(?m)^(nw\S*\s+\d+\s+\d+\s+\S+\s+)\S+", rf"\g<1>{empty}", text)
+
+
+@pytest.mark.parametrize("empty", ["-", "_", "*", "XX", "x"])
+def test_without_parts_of_speech_pronouns_are_known_by_the_word_and_nothing_else_is_claimed(
+    path: Path, empty: str
+) -> None:
+    path.write_text(document((*ENGLISH, "Bell NNP (1) | saw VBD - | . . -")))
+    tagged = everything(conll2012.read(settings(path))[0])
+    path.write_text(without_tags(path.read_text(), empty))
+    untagged = everything(conll2012.read(settings(path))[0])
+    assert [one.factors["form"] for one in tagged] == ["pronoun", "pronoun", "proper"]
+    assert [one.factors["form"] for one in untagged] == ["pronoun", "pronoun", "unknown"]
+    assert [(one.pronoun, one.candidates) for one in tagged] == [(one.pronoun, one.candidates) for one in untagged]
+
+
+def test_where_some_words_have_tags_the_others_alone_are_unknown(path: Path) -> None:
+    path.write_text(document((*ENGLISH, "Bell NNP (1) | saw VBD - | Tom - (2) | . . -", "he - (2) | ran VBD -")))
+    forms = [one.factors["form"] for one in everything(conll2012.read(settings(path))[0])]
+    assert forms == ["pronoun", "pronoun", "proper", "unknown", "pronoun"]
+
+
+def test_tabs_separate_columns_and_the_last_cell_may_be_empty(path: Path) -> None:
+    expected = conll2012.read(settings(path))
+    lines = [
+        "\t".join("" if cell == "-" else cell for cell in line.split()) if line.startswith("nw") else line
+        for line in path.read_text().split("\n")
+    ]
+    assert any(line.endswith("\t") for line in lines)
+    path.write_text("\n".join(lines))
+    assert conll2012.read(settings(path)) == expected
+
+
+def test_a_title_with_gold_or_test_in_it_selects_no_file(tmp_path: Path) -> None:
+    for name in ("the_gold_mill.conll", "a_test_of_love_brat.conll", "chinese_tales.conll"):
+        (tmp_path / name).write_text(document(ENGLISH, f"nw/{name}"))
+    splits, report = conll2012.read(settings(tmp_path))
+    assert {one.group.rpartition("/")[2] for one in everything(splits)} == {
+        "the_gold_mill.conll", "a_test_of_love_brat.conll", "chinese_tales.conll",
+    }  # fmt: skip
+    assert NO_SPLIT not in report.reasons
+
+
+def test_a_document_without_words_or_with_some_is_dropped_and_counted(path: Path) -> None:
+    expected, report = conll2012.read(settings(path))
+    skeleton = re.sub(r"(?m)^(nw\S*\s+\d+\s+\d+\s+)\S+", r"\1[WORD]", document(ENGLISH, "nw/skeleton"))
+    part = document(ENGLISH, "nw/part").replace("liked", "[WORD]")
+    path.write_text(document(ENGLISH) + skeleton + part)
+    splits, again = conll2012.read(settings(path))
+    assert splits == expected
+    assert again.reasons == {**report.reasons, SHARED_HEAD_WORD: 3, PLACEHOLDER: 12 - 2}
+    with pytest.raises(UserError, match=r"line 22, word: \[WORD\] takes the place of a word"):
+        list(evaluation_texts(path))
+
+
+def test_documents_without_coreference_and_documents_that_stand_twice_are_counted(path: Path) -> None:
+    expected, report = conll2012.read(settings(path))
+    bare = re.sub(r"(?m)^(nw.*\s)\S+$", r"\1-", document(ENGLISH, "nw/bare"))
+    path.write_text(document(ENGLISH) + bare + document(ENGLISH))
+    splits, again = conll2012.read(settings(path))
+    assert splits == expected
+    assert again.reasons == {**report.reasons, NO_LAYER: 1, SAME_DOCUMENT: 6}
+    assert again.rows == len(everything(splits)) + len(again.dropped)
+
+
+@pytest.mark.parametrize(
+    ("trace", "tag"), [("*pro*", "NN"), ("*PRO*", "-NONE-"), ("*T*-1", "-"), ("*-2", "-NONE-"), ("0", "-NONE-")]
+)
+def test_traces_are_not_written_and_mentions_of_them_alone_are_dropped(path: Path, trace: str, tag: str) -> None:
+    expected, report = conll2012.read(settings(path))
+    first, second = ENGLISH
+    second = f"{trace} {tag} (1) | {second.replace('it PRP (4)', f'{trace} {tag} (4 | it PRP 4)')}"
+    path.write_text(document((first, second)))
+    splits, again = conll2012.read(settings(path))
+    assert splits == expected
+    assert again.reasons == {**report.reasons, EMPTY_NODE: 1}
+    assert trace not in list(evaluation_texts(path))[1].split()
+
+
+def test_a_zero_and_an_asterisk_that_are_written_stay(path: Path) -> None:
+    path.write_text(document((*ENGLISH, "0 CD - | * SYM - | she PRP (1)")))
+    assert everything(conll2012.read(settings(path))[0])[-1].text.endswith("0 * she")
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ((0, 1, 2, 3, 5, 4, *range(6, 13)), r"line 2, part of speech: '\(S\*' is a part of a parse"),
+        ((0, 1, 2, 4, 3, *range(5, 13)), r"line 1, word: all words .* are parts of speech, such as 'NNP'"),
+        ((0, 1, 2, 3, *range(5, 13)), r"line 2, part of speech: '\(S\*' is a part of a parse"),
+        ((0, 2, 1, *range(3, 13)), r"line 3, word number: '0' must be 1"),
+        (tuple(range(12)), r"line 2, coreference: '\(V\*' must be -, or made of"),
+    ],
+)
+def test_columns_in_another_order_are_named(path: Path, columns: tuple[int, ...], message: str) -> None:
+    rows = [f"nw 0 {n} {word} {tag} {'(S*' if not n else '*'} - - - - * (V* (1)" for n, (word, tag) in enumerate(
+        (("Anna", "NNP"), ("saw", "VBD"), ("her", "PRP")))]  # fmt: skip
+    moved = [" ".join(row.split()[column] for column in columns) for row in rows]
+    path.write_text("\n".join(["#begin document (nw); part 000", *moved, "", "#end document", ""]))
+    with pytest.raises(UserError, match=message):
+        conll2012.read(settings(path))
 
 
 def test_the_language_is_checked() -> None:

@@ -8,8 +8,16 @@ from readings import everything, pronoun, right, words
 
 from anaphora.base.errors import UserError
 from anaphora.data.corpora import corefud
-from anaphora.data.corpora.conllu import DISCONTINUOUS, EMPTY_NODE
-from anaphora.data.corpora.coreference import FIRST_MENTION, UNBALANCED
+from anaphora.data.corpora.conllu import DISCONTINUOUS
+from anaphora.data.corpora.coreference import (
+    EMPTY_NODE,
+    FIRST_MENTION,
+    NO_LAYER,
+    PLACEHOLDER,
+    PLURAL_ANTECEDENT,
+    UNBALANCED,
+    extents_of,
+)
 from anaphora.settings.data import CorefUd
 
 # id, word, part of speech, head, MISC
@@ -131,3 +139,265 @@ def test_every_line_end_is_the_same_corpus(path: Path, ending: str) -> None:
     expected = corefud.read(settings(path))[0]
     path.write_bytes(b"\xef\xbb\xbf" + written().replace("\n", ending).encode())
     assert corefud.read(settings(path))[0] == expected
+
+
+HEADER = "# global.Entity = eid-etype-head-other\n"
+
+
+def in_form(text: str, opening: str, closing: str) -> str:
+    """The same brackets in another form, without the line that declares it."""
+    text = text.replace(HEADER, "")
+    for number in range(10):
+        text = re.sub(rf"\(e{number}(\[[0-9/]+\])?-(\w+)-(\d)-", rf"({opening.replace('#', str(number))}", text)
+        text = re.sub(rf"(?<![(\w])e{number}\)", f"{closing.replace('#', str(number))})", text)
+    return text
+
+
+@pytest.mark.parametrize(
+    ("opening", "closing"),
+    [
+        (r"\2-#\1", "place-#"),  # GUM 5 to 7: brackets that close repeat the type
+        (r"\2-#\1-Some-Page", "place-#-Some-Page"),  # GUM 7.1: and the page of Wikipedia
+        (r"\2-#\1-new-\3-coref", "#"),  # GUM 8
+        (r"#\1-\2-new-cf1-\3-coref", "#"),
+        (r"x#\1-\2-\3-", "x#"),
+        (r"#\1", "#"),
+    ],
+)
+def test_an_undeclared_form_is_read_where_the_brackets_show_the_entity(path: Path, opening: str, closing: str) -> None:
+    expected, report = corefud.read(settings(path))
+    path.write_text(in_form(path.read_text(), opening, closing))
+    assert "global.Entity" not in path.read_text()
+    again, its_report = corefud.read(settings(path))
+    assert (again, its_report.reasons) == (expected, report.reasons)
+
+
+@pytest.mark.parametrize(
+    "brackets",
+    [
+        ["(a-b)", "(a-c)"],  # no bracket closes alone, and neither part is a type
+        ["(x-1-1", "1)"],  # two parts fit
+        ["(x-y", "z)"],  # none does
+        ["(person-place)", "(place-person)"],
+    ],
+)
+def test_an_undeclared_form_that_the_brackets_do_not_show_is_refused(path: Path, brackets: list[str]) -> None:
+    rows = [f"{number} word NOUN {number - 1} Entity={each}" for number, each in enumerate(brackets, start=1)]
+    path.write_text(written("\n".join(rows), "# newdoc id = mill\n"))
+    with pytest.raises(
+        UserError, match=r"line 2, Entity: no line '# global\.Entity = \.\.\.' says which part of"
+    ) as error:
+        corefud.read(settings(path))
+    assert "# global.Entity = eid-etype-head-other" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("header", "message"),
+    [
+        ("# global.Entity = etype-eid-head-other\n", r"line 2, global\.Entity: .* part 2 .* it is part 1"),
+        ("# global.Entity = head-etype-eid\n", r"line 3, Entity: .* has 4 parts, not those .* head-etype-eid"),
+        ("# global.Entity = a-b-c-d-eid\n", r"line 3, Entity: .* has 4 parts, not those .* a-b-c-d-eid"),
+        ("# global.Entity = etype\n", r"line 2, global\.Entity: 'etype' names no eid"),
+        ("# global.Entity =\n", r"line 2, global\.Entity: '' names no eid"),
+    ],
+)
+def test_a_declaration_that_does_not_fit_the_brackets_is_refused(path: Path, header: str, message: str) -> None:
+    path.write_text(path.read_text().replace(HEADER, header))
+    with pytest.raises(UserError, match=message):
+        corefud.read(settings(path))
+
+
+def test_the_old_form_below_a_declaration_of_the_new_one_is_refused(path: Path) -> None:
+    old = in_form(path.read_text(), r"\2-#\1", "place-#")
+    path.write_text(old.replace("id = mill\n", f"id = mill\n{HEADER}"))
+    with pytest.raises(
+        UserError, match=r"line 2, global\.Entity: .* part 1 .* it is part 2 \(as in \(place-1, line 3\)"
+    ):
+        corefud.read(settings(path))
+
+
+@pytest.mark.parametrize(
+    "header", ["#global.Entity=EID-etype-head-other\n", "#  global.entity  =  eid-x-head-other \n"]
+)
+def test_a_declaration_may_be_written_with_other_blanks_and_case(path: Path, header: str) -> None:
+    expected = corefud.read(settings(path))
+    path.write_text(path.read_text().replace(HEADER, header))
+    assert corefud.read(settings(path)) == expected
+
+
+def test_every_document_may_declare_its_own_parts_but_not_in_its_middle(path: Path) -> None:
+    one = path.read_text()
+    other = in_form(one.replace("mill", "well"), r"\2-#\1-\3-x", "#")
+    declared = other.replace("id = well\n", "id = well\n# global.Entity = etype-GRP-minspan-link\n")
+    path.write_text(one + declared)
+    splits, _ = corefud.read(settings(path))
+    first, second = ([item for item in everything(splits) if item.group.endswith(name)] for name in ("mill", "well"))
+    assert [item.candidates for item in first] == [item.candidates for item in second]
+    path.write_text(one.replace("\n\n0.1", "\n\n# global.Entity = etype-eid\n0.1"))
+    with pytest.raises(UserError, match=r"line 10, global\.Entity: it must stand before the first bracket"):
+        corefud.read(settings(path))
+
+
+@pytest.mark.parametrize("begin", ["#newdoc id = well", "# newdoc id=well", "#  newdoc id  =  well", "# newdoc"])
+def test_every_way_to_begin_a_document_begins_one(path: Path, begin: str) -> None:
+    _, report = corefud.read(settings(path))
+    path.write_text(path.read_text() + path.read_text().replace("# newdoc id = mill", begin))
+    splits, both = corefud.read(settings(path))
+    assert both.rows == 2 * report.rows
+    assert {one.group for one in everything(splits)} == {
+        "corefud/mill", "corefud/well" if "well" in begin else f"corefud/{path.stem}_2",
+    }  # fmt: skip
+
+
+WOMAN = """\
+1 The DET 0 Entity=(e1-person-3-
+2 old ADJ 0 _
+3 woman NOUN 0 Entity=e1)
+4 slept VERB 0 _
+
+1 She PRON 0 Entity=(e1-person-1-)
+2 woke VERB 0 _
+"""
+
+
+def empty_columns(text: str, heads: str, tags: str) -> str:
+    """Without a parse and without parts of speech, which `heads` and `tags` stand for."""
+    return re.sub(r"(?m)^(\d+\t\w+\t_\t)\w+(\t_\t_\t)\d+", rf"\g<1>{tags}\g<2>{heads}", text)
+
+
+@pytest.mark.parametrize("heads", ["0", "_", ""])
+@pytest.mark.parametrize("given", ["3", ""])
+def test_without_a_parse_the_head_is_that_of_the_bracket_else_that_of_a_rule(
+    path: Path, heads: str, given: str
+) -> None:
+    path.write_text(empty_columns(written(WOMAN.replace("person-3", f"person-{given}")), heads, "_"))
+    (she,) = everything(corefud.read(settings(path))[0])
+    assert (words(she), she.factors["form"]) == ([["woman"]], "pronoun")
+    assert she.text[slice(*extents_of(she)[1][0][0])] == "The old woman"
+
+
+def test_the_head_of_the_bracket_comes_before_the_parse_and_counts_empty_nodes(path: Path) -> None:
+    parsed = WOMAN.replace("DET 0", "DET 2").replace("ADJ 0", "ADJ 4").replace("NOUN 0", "NOUN 2")
+    path.write_text(written(parsed))
+    assert words(everything(corefud.read(settings(path))[0])[0]) == [["woman"]]
+    path.write_text(written(parsed.replace("3 woman", "2.1 _ _ _ _\n3 woman").replace("person-3", "person-4")))
+    assert words(everything(corefud.read(settings(path))[0])[0]) == [["woman"]]
+    path.write_text(written(parsed.replace("person-3", "person-")))
+    assert words(everything(corefud.read(settings(path))[0])[0]) == [["old"]]
+
+
+@pytest.mark.parametrize("head", ["4", "0", "x", "99999999999"])
+def test_a_head_that_is_no_word_of_its_mention_is_named(path: Path, head: str) -> None:
+    path.write_text(written(WOMAN.replace("person-3", f"person-{head}")))
+    with pytest.raises(UserError, match=rf"line 3, Entity: .*{head}.* must be"):
+        corefud.read(settings(path))
+
+
+def test_the_words_that_matter_most_give_the_head_only_without_a_parse(path: Path) -> None:
+    text = written(WOMAN.replace("person-3", "person-2,3")).replace("eid-etype-head-other", "GRP-etype-minspan-link")
+    path.write_text(text)
+    assert words(everything(corefud.read(settings(path))[0])[0]) == [["old"]]
+    path.write_text(text.replace("3\twoman\t_\tNOUN\t_\t_\t0", "3\twoman\t_\tNOUN\t_\t_\t4"))
+    assert words(everything(corefud.read(settings(path))[0])[0]) == [["The"]]
+
+
+@pytest.mark.parametrize(
+    ("tags", "forms"),
+    [
+        (("_", "_", "_"), ["unknown", "pronoun", "unknown"]),
+        (("NOUN", "_", "PROPN"), ["nominal", "pronoun", "proper"]),
+        (("_", "PRON", "_"), ["unknown", "pronoun", "unknown"]),
+        (("-", "*", "XX"), ["unknown", "pronoun", "unknown"]),
+    ],
+)
+def test_what_has_no_part_of_speech_is_unknown_unless_it_is_a_pronoun(
+    path: Path, tags: tuple[str, ...], forms: list[str]
+) -> None:
+    rows = [f"1 Mill {tags[0]} 0 Entity=(e1-place-1-)", f"1 mill {tags[0]} 0 Entity=(e1-place-1-)"]
+    rows += [f"1 it {tags[1]} 0 Entity=(e1-place-1-)", f"1 Mill {tags[2]} 0 Entity=(e1-place-1-)"]
+    path.write_text(written("\n\n".join(rows)))
+    assert [one.factors["form"] for one in everything(corefud.read(settings(path))[0])] == forms
+
+
+@pytest.mark.parametrize("attribute", ["SplitAnte=e1<e3,e2<e3", "Split=e1<e3,e2<e3"])
+def test_a_plural_antecedent_is_the_reason_by_its_name(path: Path, attribute: str) -> None:
+    rows = (
+        "1 Anna PROPN 0 Entity=(e1-person-1-)", "2 met VERB 1 _", "3 Berta PROPN 1 Entity=(e2-person-1-)", "",
+        f"1 They PRON 0 Entity=(e3-person-1-)|{attribute}", "2 slept VERB 1 _", "3 they PRON 1 Entity=(e3-person-1-)",
+    )  # fmt: skip
+    path.write_text(written("\n".join(rows)))
+    splits, report = corefud.read(settings(path))
+    assert [right(one) for one in everything(splits)] == [["They"]]
+    assert report.reasons == {FIRST_MENTION: 2, PLURAL_ANTECEDENT: 1}
+    path.write_text(
+        path.read_text().replace(f"|{attribute}", "").replace("(e3-person-1-)", "(e3-person-1-acc:aggr)", 1)
+    )
+    assert corefud.read(settings(path))[1].reasons == report.reasons
+
+
+def test_documents_without_brackets_are_counted(path: Path) -> None:
+    expected, report = corefud.read(settings(path))
+    bare = re.sub(r"Entity=[^|\n]*", "_", written()).replace("mill", "bare")
+    path.write_text(written() + bare)
+    splits, again = corefud.read(settings(path))
+    assert (splits, again.reasons) == (expected, {**report.reasons, NO_LAYER: 1})
+
+
+def test_documents_whose_words_are_left_out_are_dropped_and_counted(path: Path) -> None:
+    expected, _ = corefud.read(settings(path))
+    blanked = re.sub(r"(?m)^([\d.]+\t)[^\t]+", r"\1_", written()).replace("mill", "blanked")
+    path.write_text(written() + blanked)
+    splits, again = corefud.read(settings(path))
+    assert splits == expected
+    assert again.reasons == {FIRST_MENTION: 2, EMPTY_NODE: 2, DISCONTINUOUS: 2, PLACEHOLDER: 4}
+    path.write_text(written() + written().replace("id = mill", "id = part").replace("\tburned\t", "\t_\t"))
+    assert corefud.read(settings(path))[1].reasons == {
+        FIRST_MENTION: 2, EMPTY_NODE: 2, DISCONTINUOUS: 2, PLACEHOLDER: 4,
+    }  # fmt: skip
+
+
+def test_an_underscore_that_is_written_stays(path: Path) -> None:
+    path.write_text(written().replace("6\t.\t", "6\t_\t"))
+    assert everything(corefud.read(settings(path))[0])[0].text.startswith("The mill of Anna burned_ ")
+
+
+def test_a_trace_with_a_number_of_its_own_is_an_empty_node(path: Path) -> None:
+    expected, report = corefud.read(settings(path))
+    text = path.read_text().replace("0.1\t_\t_\tPRON\t_\t_\t_", "1\t*pro*\t_\tPRON\t_\t_\t2")
+    sentences = text.partition("1\t*pro*")
+    renumbered = re.sub(
+        r"(?m)^(\d)\t(.*?)\t(\d)(?=\t_\t_\t[^\t]*$)",
+        lambda row: f"{int(row[1]) + 1}\t{row[2]}\t{int(row[3]) + (row[3] != '0')}",
+        sentences[2].partition("\n")[2],
+    )
+    path.write_text(sentences[0] + "1\t*pro*" + sentences[2].partition("\n")[0] + "\n" + renumbered)
+    again, its_report = corefud.read(settings(path))
+    assert (again, its_report.reasons) == (expected, report.reasons)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("Entity=(e1-place-2-", "Entity=e1", "line 3, Entity: 'e1' must be made of"),
+        ("Entity=(e1-place-2-", "Entity=((e1-place-2-", "line 3, Entity: .* must be made of"),
+        ("Entity=(e1-place-2-", "Entity=", "line 3, Entity: '' must be made of"),
+        (
+            "1\tThe",
+            "1-2\tThemill\t_\t_\t_\t_\t_\t_\t_\tEntity=(e7-x-1-)\n1\tThe",
+            "line 3, Entity: it must stand at a word",
+        ),
+        ("1\tThe", "2-3\tx\t_\t_\t_\t_\t_\t_\t_\t_\n1\tThe", "line 3, ID: '2-3' must begin with 1"),
+        ("1\tThe", "1-9\tx\t_\t_\t_\t_\t_\t_\t_\t_\n1\tThe", "the sentence ends before word 9"),
+        ("DET\t_\t_\t2", "DET\t_\t_\t7", "line 3, HEAD: 7 must be 0 or a word of the sentence, 1 to 6"),
+        (
+            "# newdoc",
+            "# global.columns = ID FORM HEAD MISC\n# newdoc",
+            "line 1, global.columns: 'ID FORM HEAD MISC' must be",
+        ),
+    ],
+)
+def test_what_the_format_does_not_allow_is_named(path: Path, old: str, new: str, message: str) -> None:
+    assert old in path.read_text()
+    path.write_text(path.read_text().replace(old, new, 1))
+    with pytest.raises(UserError, match=message):
+        corefud.read(settings(path))

@@ -129,7 +129,7 @@ def test_documents_without_official_splits_are_divided_by_the_shares(tmp_path: P
         ("# newdoc id = GUM_news_mill\n", "", r"line 3: a word comes before the first '# newdoc id = '"),
         ("6\tsaw\t", "7\tsaw\t", r"line 9, ID: '7' must be 6"),
         ("8-9\taunt's", "8-x\taunt's", r"line 11, ID: '8-x' must be 8"),
-        ("Anna\t_\tPROPN\t_\t_\t6", "Anna\t_\tPROPN\t_\t_\t4", "GUM_news_mill, HEAD: .* in a circle"),
+        ("Anna\t_\tPROPN\t_\t_\t6", "Anna\t_\tPROPN\t_\t_\t4", "line 4, HEAD: .* in a circle"),
         ("VERB\t_\t_\t0\t", "VERB\t_\t_\t_\t", r"line 9, HEAD: '_' must be a whole number"),
         ("6\tsaw\t_\t", "6\tsaw\t", "line 9: 9 cells; CoNLL-U has 10"),
     ],

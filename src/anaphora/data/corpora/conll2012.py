@@ -1,9 +1,10 @@
-"""CoNLL-2012 (Pradhan et al. 2012): OntoNotes' coreference, columns parted by blanks -> Examples.
+"""CoNLL-2012 (Pradhan et al. 2012): OntoNotes' coreference, columns separated by blanks or tabs -> Examples.
 
 `#begin document (name); part 000` and `#end document` stand around a part; entities are numbered anew in each. Columns:
 document, part, word number, word, part of speech, parse and more; the last one holds brackets of mentions, `(12` before
-the word, `12)` after it, `(3)` both, with `|` between several. Head words are not annotated: in English `head_word` is
-the rule, in Chinese the last noun or pronoun.
+the word, `12)` after it, `(3)` both, with `|` between several. Between tabs a cell may be empty, as the last one is in
+LitBank's files at words without a bracket. A trace such as *pro* is an empty node: it is not written. Head words are
+not annotated: in English `head_word` is the rule, in Chinese the last noun or pronoun.
 """
 
 from __future__ import annotations
@@ -15,16 +16,19 @@ from pathlib import Path
 from anaphora.base.errors import UserError
 from anaphora.base.language import WIDE_CHARACTER
 from anaphora.data.corpora.coreference import (
+    EMPTY_NODE,
+    NO_LAYER,
     UNBALANCED,
     Document,
     Lost,
     Mention,
-    MentionBrackets,
     check_language,
     read_documents,
 )
 from anaphora.data.corpora.division import Origin, ReadingReport, existing_path, files_below, read_lines
-from anaphora.data.corpora.head_words import head_word
+from anaphora.data.corpora.entity_brackets import pair_brackets
+from anaphora.data.corpora.head_words import unparsed_head
+from anaphora.data.corpora.word_classes import REMOVED_WORD, is_tag, is_trace, placeholders, word_form
 from anaphora.data.example import Example
 from anaphora.settings.data import Conll2012
 
@@ -35,15 +39,14 @@ ORIGIN = Origin(
 
 _SUFFIXES = ("_conll", ".conll", "_conll.gz", ".conll.gz")
 _BEGIN = re.compile(r"#begin document \((.*)\); part (\d+)\s*")
-_BRACKET = re.compile(r"(\()?(\d+)(\))?")
+_BRACKET = re.compile(r"(\()?([0-9]+)(\))?")
+_NO_BRACKET = ("-", "_", "")
+_GOLD = re.compile(r"gold[._]conll(?:\.gz)?$", re.IGNORECASE)
+_PARSE = re.compile(r"[(*)]")
 _FEWEST_COLUMNS = 12
 _LANGUAGE_NAMES = {"en": "english", "zh": "chinese", "ar": "arabic"}
 _OFFICIAL_NAMES = {"train": "train", "development": "dev", "dev": "dev", "test": "test"}
-_PRONOUNS = frozenset(("PRP", "PRP$", "PN"))
-_PROPER_NOUNS = frozenset(("NNP", "NNPS", "NR"))
-_CHINESE_NOUNS = frozenset(("NN", "NR", "NT", "PN"))
 _BRACKET_WORDS = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}"}
-_REMOVED_WORD = "[WORD]"
 
 
 def read(settings: Conll2012) -> tuple[dict[str, list[Example]], ReadingReport]:
@@ -60,7 +63,7 @@ def read(settings: Conll2012) -> tuple[dict[str, list[Example]], ReadingReport]:
 
     named = files(settings)
     is_folder = existing_path(settings.path).is_dir()
-    splits = {path: _official_split(_words(name)) for name, path in named.items() if is_folder}
+    splits = {path: _official_split(name) for name, path in named.items() if is_folder}
     official = {path: split for path, split in splits.items() if split}
     return read_documents(settings, list(named.values()), official, documents)
 
@@ -74,13 +77,13 @@ def files(settings: Conll2012) -> dict[str, Path]:
     named = {
         name: path
         for name, path in files_below(there).items()
-        if name.endswith(_SUFFIXES) and not others & _words(name)
+        if name.endswith(_SUFFIXES) and not others & _pieces(name)
     }
     if not named:
         raise UserError(
             f"data.path ({there}): this folder has no _conll or .conll file in {_LANGUAGE_NAMES[settings.language]}"
         )
-    return {name: path for name, path in named.items() if "gold" in _words(name)} or named
+    return {name: path for name, path in named.items() if _GOLD.search(name)} or named
 
 
 def sentences_of(path: Path) -> Iterator[str]:
@@ -91,21 +94,31 @@ def sentences_of(path: Path) -> Iterator[str]:
     """
     words: list[str] = []
     for number, line in enumerate([*read_lines(path), ""], start=1):
-        cells = line.split()
+        cells = _cells_of(line)
         if cells and not _is_comment(line):
-            words.append(_written_word(f"{path}, line {number}", cells))
+            where = f"{path}, line {number}"
+            written = _written_word(where, cells)
+            if written == REMOVED_WORD:
+                raise UserError(
+                    f"{where}, word: {REMOVED_WORD} takes the place of a word; put in the words of OntoNotes"
+                )
+            if not is_trace(written, cells[4:5]):
+                words.append(written)
         elif words:
             yield " ".join(words)
             words = []
 
 
-def _words(name: str) -> set[str]:
-    """The words in the name of a file and of its folders."""
-    return set(re.split(r"[^a-z]+", name.lower()))
+def _pieces(name: str) -> set[str]:
+    """Return the folders of a file, and the pieces between the dots of its name: a title may hold any word."""
+    return set(re.split(r"[./]", name.lower()))
 
 
-def _official_split(words: set[str]) -> str | None:
-    return next((split for name, split in _OFFICIAL_NAMES.items() if name in words), None)
+def _official_split(name: str) -> str | None:
+    """Return the split with whose name a folder, or a piece of the file's name, begins or ends."""
+    words = [re.split("[-_]", piece) for piece in _pieces(name)]
+    ends = {end for piece in words for end in (piece[0], piece[-1])}
+    return next((split for official, split in _OFFICIAL_NAMES.items() if official in ends), None)
 
 
 def _documents(path: Path, language: str) -> Iterator[tuple[Document, Lost]]:
@@ -118,7 +131,7 @@ def _documents(path: Path, language: str) -> Iterator[tuple[Document, Lost]]:
                 raise UserError(f"{where}: {line[:60]!r} must be '#begin document (name); part 000'")
             if current is not None:
                 raise UserError(f"{where}: a document begins before '#end document' of {current.name}")
-            current = _DocumentBuilder(begin[1], begin[2], language)
+            current = _DocumentBuilder(where, begin[1], begin[2], language)
         elif line.startswith("#end document"):
             if current is None:
                 raise UserError(f"{where}: '#end document' without its '#begin document'")
@@ -129,7 +142,7 @@ def _documents(path: Path, language: str) -> Iterator[tuple[Document, Lost]]:
         elif line.strip():
             if current is None:
                 raise UserError(f"{where}: a word comes before '#begin document (name); part 000'")
-            current.word(where, line.split())
+            current.word(where, _cells_of(line))
         elif current is not None:
             current.end_sentence()
     if current is not None:
@@ -138,23 +151,28 @@ def _documents(path: Path, language: str) -> Iterator[tuple[Document, Lost]]:
 
 def _is_comment(line: str) -> bool:
     """Whether a line is no word: a document may be named with a #."""
-    return line.startswith("#") and len(line.split()) < _FEWEST_COLUMNS
+    return line.startswith("#") and len(_cells_of(line)) < _FEWEST_COLUMNS
+
+
+def _cells_of(line: str) -> list[str]:
+    """Return the cells of a line, between tabs if there are enough of them, else between blanks."""
+    cells = line.split("\t")
+    return [cell.strip() for cell in cells] if len(cells) >= _FEWEST_COLUMNS else line.split()
 
 
 def _written_word(where: str, cells: list[str]) -> str:
     if len(cells) < _FEWEST_COLUMNS:
         raise UserError(f"{where}: {len(cells)} columns; CoNLL-2012 has {_FEWEST_COLUMNS} or more")
-    if cells[3] == _REMOVED_WORD:
-        raise UserError(
-            f"{where}, word: {_REMOVED_WORD} takes the place of a word; put the words of OntoNotes into the skeleton"
-        )
+    if not cells[3]:
+        raise UserError(f"{where}, word: it is empty")
     return _as_written(cells[3])
 
 
 class _DocumentBuilder:
     """A part of a document as its lines come."""
 
-    def __init__(self, document: str, part: str, language: str) -> None:
+    def __init__(self, where: str, document: str, part: str, language: str) -> None:
+        self.where = where
         self.group = f"conll2012/{document}"
         genre, is_path, _ = document.partition("/")
         self.factors = {"corpus": "conll2012", **({"genre": genre} if is_path else {})}
@@ -163,50 +181,73 @@ class _DocumentBuilder:
         self.words: list[str] = []
         self.tags: list[str] = []
         self.sentences = [0]
-        self.columns = 0  # of the sentence; it has one for each of its predicates
-        self.brackets = MentionBrackets()
+        self.rows = self.columns = 0  # of the sentence; it has one column for each of its predicates
+        self.brackets: list[tuple[str, bool, bool] | None] = []
+        self.spans: list[
+            tuple[int, int]
+        ] = []  # of the row of each bracket: the words before it, and those up to its end
 
     def word(self, where: str, cells: list[str]) -> None:
-        number = len(self.words) - self.sentences[-1]
-        written = _written_word(where, cells)
-        if number and len(cells) != self.columns:
+        written, tag = _written_word(where, cells), cells[4]
+        if self.rows and len(cells) != self.columns:
             raise UserError(f"{where}: {len(cells)} columns; the sentence began with {self.columns}")
         self.columns = len(cells)
-        if cells[2] != str(number):
-            raise UserError(f"{where}, word number: {cells[2]!r} must be {number}")
-        self.words.append(written)
-        self.tags.append(cells[4])
-        if cells[-1] in ("-", "_"):
+        if cells[2] != str(self.rows):
+            raise UserError(f"{where}, word number: {cells[2]!r} must be {self.rows}")
+        if _PARSE.search(tag) and tag != "*":
+            raise UserError(
+                f"{where}, part of speech: {tag[:40]!r} is a part of a parse; a column before it is missing"
+            )
+        self.rows += 1
+        before = len(self.words)
+        if not is_trace(written, [tag]):
+            self.words.append(written)
+            self.tags.append(tag)
+        if cells[-1] in _NO_BRACKET:
             return
-        for written in cells[-1].split("|"):
-            bracket = _BRACKET.fullmatch(written)
+        for one in cells[-1].split("|"):
+            bracket = _BRACKET.fullmatch(one)
             if bracket is None or not (bracket[1] or bracket[3]):
                 raise UserError(
                     f"{where}, coreference: {cells[-1]!r} must be -, or made of (12, 12) and (12) separated by |"
                 )
-            if bracket[1]:
-                self.brackets.open(bracket[2], len(self.words) - 1)
-            if bracket[3]:
-                self.brackets.close(bracket[2], len(self.words))
+            self.brackets.append((bracket[2], bool(bracket[1]), bool(bracket[3])))
+            self.spans.append((before, len(self.words)))
 
     def end_sentence(self) -> None:
-        self.brackets.end_sentence()
+        self.brackets.append(None)
+        self.spans.append((len(self.words), len(self.words)))
+        self.rows = 0
         if len(self.words) > self.sentences[-1]:
             self.sentences.append(len(self.words))
 
     def document(self) -> tuple[Document, Lost]:
         self.end_sentence()
+        self._check_columns()
+        pairs, unbalanced = pair_brackets(self.brackets)
+        spans = [(self.spans[first][0], self.spans[last][1], entity) for first, last, entity in pairs]
+        written = [span for span in spans if span[0] < span[1]]
+        reasons = [*[UNBALANCED] * unbalanced, *[EMPTY_NODE] * (len(spans) - len(written))]
         document = Document(
             name=self.name,
             words=self.words,
             blank=[self._blank_after(place) for place in range(len(self.words))],
             sentences=[start for start in self.sentences if start < len(self.words)],
-            mentions=[self._mention(*span) for span in self.brackets.spans],
+            mentions=[self._mention(*span) for span in written],
             factors=self.factors,
             language=self.language,
             group=self.group,
+            placeholders=placeholders(self.words, [[tag] for tag in self.tags]),
         )
-        return document, [(self.name, UNBALANCED)] * self.brackets.unbalanced
+        return document, [(self.name, reason) for reason in (reasons if any(self.brackets) else [NO_LAYER])]
+
+    def _check_columns(self) -> None:
+        """Refuse a part whose words are all parts of speech, while its parts of speech are none."""
+        if len(self.words) > 2 and all(map(is_tag, self.words)) and not any(map(is_tag, self.tags)):
+            raise UserError(
+                f"{self.where}, word: all words of {self.name} are parts of speech, such as {self.words[0]!r}; the "
+                "columns must be document, part, word number, word, part of speech"
+            )
 
     def _blank_after(self, place: int) -> bool:
         """Chinese is written without blanks; words of Latin letters keep theirs."""
@@ -214,14 +255,10 @@ class _DocumentBuilder:
         return not (WIDE_CHARACTER.match(self.words[place][-1]) or WIDE_CHARACTER.match(beside))
 
     def _mention(self, first: int, end: int, entity: str) -> Mention:
-        if self.language == "zh":
-            nouns = [place for place in range(first, end) if self.tags[place] in _CHINESE_NOUNS]
-            head = nouns[-1] if nouns else end - 1
-        else:
-            head = first + head_word(self.words[first:end])
-        tag = self.tags[head]
-        form = "pronoun" if tag in _PRONOUNS else "proper" if tag in _PROPER_NOUNS else "nominal"
-        return Mention(first, end, head, form, entity)
+        tags = [[tag] for tag in self.tags[first:end]]
+        head = unparsed_head(self.words[first:end], tags, self.language)
+        form = word_form(self.words[first + head], tags[head], self.language)
+        return Mention(first, end, first + head, form, entity)
 
 
 def _as_written(word: str) -> str:

@@ -1,38 +1,52 @@
-"""CoNLL-U with coreference in MISC, the format of CorefUD 1.0 and of OntoGUM: `Entity=` brackets -> Documents.
+"""CoNLL-U with coreference in MISC, the format of CorefUD and of OntoGUM: `Entity=` brackets -> Documents.
 
 `(e12-person-1-` opens a mention of entity e12 before the word, `e12)` closes one after it, `(e3-person-1-)` does both;
-several may stand in one cell. `# global.Entity = eid-etype-head-other` names the parts of an opening bracket, of which
-`eid` (in GUM `GRP`) is read; without it the entity comes first. Lines with ids like 3-4 (one written word, two
-syntactic ones) are passed over: written words are the syntactic ones put together, with blanks where `SpaceAfter=No`
-does not forbid them. Lines with ids like 8.1 are empty nodes, words that are not written: a mention of these alone is
-dropped.
+several may stand in one cell. `entity_brackets` decides which part of a bracket is what. A line with an id like 3-4 is
+one written word, several syntactic ones: written words are the syntactic ones put together, with blanks where
+`SpaceAfter=No` does not forbid them. A line with an id like 8.1 is an empty node, a word that is not written: a mention
+of these alone is dropped. A trace such as *pro* is an empty node with an id like any other.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from anaphora.base.errors import UserError
-from anaphora.data.corpora.coreference import UNBALANCED, Document, Lost, Mention, MentionBrackets
+from anaphora.data.corpora.coreference import EMPTY_NODE, NO_LAYER, UNBALANCED, Document, Lost, Mention
 from anaphora.data.corpora.division import existing_path, read_lines
+from anaphora.data.corpora.entity_brackets import (
+    HEAD_FIELDS,
+    SPAN_FIELDS,
+    Bracket,
+    BracketFields,
+    check_fields,
+    entity_brackets,
+    pair_brackets,
+    parse_brackets,
+    parse_fields,
+    undeclared_entity,
+)
+from anaphora.data.corpora.head_words import unparsed_head
+from anaphora.data.corpora.word_classes import is_trace, placeholders, word_form
 from anaphora.settings.data import SPLITS
 
-EMPTY_NODE = "it is an empty node: a word that is not written, such as a dropped pronoun"
 DISCONTINUOUS = "it is in several parts"
-_MULTIWORD_ID = re.compile(r"\d+-\d+")
-_EMPTY_ID = re.compile(r"\d+\.\d+")
+_MULTIWORD_ID = re.compile(r"[0-9]{1,9}-[0-9]{1,9}")
+_EMPTY_ID = re.compile(r"[0-9]{1,9}\.[0-9]{1,9}")
+_NEW_DOCUMENT = re.compile(r"# *newdoc\b(?: *id *=(.*))?.*")
+_GLOBAL_ENTITY = re.compile(r"# *global\.Entity *=(.*)", re.IGNORECASE)
+_GLOBAL_COLUMNS = re.compile(r"# *global\.columns *=(.*)", re.IGNORECASE)
 _TEXT = re.compile(r"# *text *=(.*)")
-_BRACKET = re.compile(r"\([^()]+\)?|[^()]+\)")
-_PART = re.compile(r"(.*)\[(\d+)/(\d+)\]")
-_FORMS = {"PRON": "pronoun", "PROPN": "proper"}
+_COLUMNS = "ID FORM LEMMA UPOS XPOS FEATS HEAD DEPREL DEPS MISC"
 _SUFFIXES = (".conllu", ".conllu.gz")
-_ENTITY_FIELDS = ("eid", "GRP")
+_SPLIT_ATTRIBUTES = ("SplitAnte", "Split")
+_AGGREGATE = ":aggr"  # GUM's mark of a plural antecedent: acc:aggr, bridge:aggr
 
 
 def conllu_files(path: str, needed: str) -> tuple[list[Path], dict[Path, str]]:
-    """The .conllu files at a `data.path`, and the split of those of a folder whose names end in train, dev or test.
+    """Return the .conllu files at a `data.path`, and the split of those whose names end in train, dev or test.
 
     Raises:
         UserError: nothing is there; `needed` says what should be.
@@ -48,7 +62,7 @@ def conllu_files(path: str, needed: str) -> tuple[list[Path], dict[Path, str]]:
 
 
 def documents_of(path: Path, corpus: str, language: str = "en") -> Iterator[tuple[Document, Lost]]:
-    """The documents of a file, each with what was lost in it.
+    """Yield the documents of a file, each with what was lost in it.
 
     Args:
         path: of the file.
@@ -58,37 +72,45 @@ def documents_of(path: Path, corpus: str, language: str = "en") -> Iterator[tupl
     Raises:
         UserError: a line does not fit; file, line, field and value are named.
     """
-    current: _DocumentBuilder | None = None
-    entity_field = 0
-    count = 0
+    builders = _builders(path, language)
+    undeclared = [builder for builder in builders if builder.fields is None and any(builder.brackets)]
+    entity = undeclared_entity([each for builder in undeclared for each in builder.brackets]) if undeclared else 0
+    for builder in builders:
+        yield builder.document(corpus, entity)
+
+
+def _builders(path: Path, language: str) -> list[_DocumentBuilder]:
+    """Return the documents of a file as their lines give them."""
+    builders: list[_DocumentBuilder] = []
+    fields: BracketFields | None = None
     for number, line in enumerate(read_lines(path), start=1):
         where = f"{path}, line {number}"
-        if line.startswith("# newdoc"):
-            if current is not None:
-                yield current.document(corpus, language)
-            count += 1
-            name = line.partition(" id = ")[2].strip() or f"{path.name.partition('.')[0]}_{count}"
-            current = _DocumentBuilder(name, entity_field)
-        elif line.startswith("# global.Entity"):
-            entity_field = _entity_field(where, line.partition("=")[2].strip())
-            if current is not None:
-                current.entity_field = entity_field
+        if begin := _NEW_DOCUMENT.fullmatch(line):
+            name = (begin[1] or "").strip() or f"{path.name.partition('.')[0]}_{len(builders) + 1}"
+            builders.append(_DocumentBuilder(where, name, language, fields))
+        elif declared := _GLOBAL_ENTITY.fullmatch(line):
+            fields = parse_fields(where, declared[1].strip())
+            if builders:
+                builders[-1].declare(fields)
+        elif columns := _GLOBAL_COLUMNS.fullmatch(line):
+            if columns[1].split() != _COLUMNS.split():
+                raise UserError(f"{where}, global.columns: {columns[1].strip()[:80]!r} must be {_COLUMNS}")
         elif line.startswith("#"):
             continue
-        elif current is None:
+        elif not builders:
             if line.strip():
                 raise UserError(f"{where}: a word comes before the first '# newdoc id = '")
         elif line.strip():
-            current.line(where, line)
+            builders[-1].line(where, line)
         else:
-            current.end_sentence()
-    if current is None:
+            builders[-1].end_sentence()
+    if not builders:
         raise UserError(f"{path}: it has no line '# newdoc id = '")
-    yield current.document(corpus, language)
+    return builders
 
 
 def sentences_of(path: Path) -> Iterator[str]:
-    """The sentences of a file as they are written: their lines `# text =`, else their words.
+    """Yield the sentences of a file as they are written: their lines `# text =`, else their words.
 
     Raises:
         UserError: a line of words is not in ten cells.
@@ -117,103 +139,183 @@ def _cells(where: str, line: str) -> list[str]:
     return cells
 
 
-def _entity_field(where: str, written: str) -> int:
-    """Which part of an opening bracket names the entity, counted from 0."""
-    fields = written.split("-")
-    for name in _ENTITY_FIELDS:
-        if name in fields:
-            return fields.index(name)
-    raise UserError(f"{where}, global.Entity: {written!r} names no eid (or GRP), the entity of a mention")
-
-
 class _DocumentBuilder:
-    """A document as its lines come."""
+    """A document as its lines come; a row is a word or an empty node."""
 
-    def __init__(self, name: str, entity_field: int) -> None:
+    def __init__(self, where: str, name: str, language: str, fields: BracketFields | None) -> None:
+        self.where = where
         self.name = name
-        self.entity_field = entity_field
+        self.language = language
+        self.fields = fields
         self.words: list[str] = []
         self.blank: list[bool] = []
-        self.heads: list[int] = []  # the word that governs each, over the whole document; -1 for a root
-        self.forms: list[str] = []
+        self.tags: list[tuple[str, str]] = []
+        self.heads: list[int | None] = []  # the word that governs each, -1 for a root; None without a parse
         self.sentences = [0]
-        self.brackets = MentionBrackets()
-        self.discontinuous = 0
+        self.words_before = [0]  # each row, and the end
+        self.brackets: list[Bracket | None] = []
+        self.plural: set[tuple[int, str]] = set()  # row and entity of mentions whose antecedent is several entities
         self.glued_until = 0  # of one written word that is several syntactic ones
         self.blank_after_glued = True
+        self._governors: list[tuple[str, str, int | None]] = []  # of a sentence: where, HEAD, the word if it is written
+
+    def declare(self, fields: BracketFields) -> None:
+        """Take the parts of the brackets that follow."""
+        if any(self.brackets) and (self.fields is None or self.fields.names != fields.names):
+            raise UserError(f"{fields.where}, global.Entity: it must stand before the first bracket of its document")
+        self.fields = fields
 
     def line(self, where: str, line: str) -> None:
         cells = _cells(where, line)
         identity, more = cells[0], cells[9].split("|")
+        blank = "SpaceAfter=No" not in more
+        coreference = [each.partition("=")[2] for each in more if each.startswith("Entity=")]
         if _MULTIWORD_ID.fullmatch(identity):
-            self.glued_until = self.sentences[-1] + int(identity.partition("-")[2])
-            self.blank_after_glued = "SpaceAfter=No" not in more
+            self._written_word(where, identity, blank, bool(coreference))
             return
-        before = len(self.words)
+        row = len(self.words_before) - 1
         if not _EMPTY_ID.fullmatch(identity):
-            self._word(where, cells, "SpaceAfter=No" not in more)
-        for entity in (each.removeprefix("Entity=") for each in more if each.startswith("Entity=")):
-            for bracket in _BRACKET.findall(entity):
-                self._bracket(bracket, before)
+            self._word(where, cells, blank)
+        self.words_before.append(len(self.words))
+        for written in coreference:
+            self.brackets += parse_brackets(where, row, written)
+        for attribute in more:
+            name, _, links = attribute.partition("=")
+            if name in _SPLIT_ATTRIBUTES:
+                self.plural |= {(row, link.partition("<")[2].partition(":")[0]) for link in links.split(",")}
+
+    def _written_word(self, where: str, identity: str, blank: bool, has_mention: bool) -> None:
+        """Begin a written word that is several syntactic ones."""
+        first, _, last = identity.partition("-")
+        if int(first) != len(self._governors) + 1 or int(last) <= int(first):
+            raise UserError(f"{where}, ID: {identity!r} must begin with {len(self._governors) + 1} and end after it")
+        if has_mention:
+            raise UserError(f"{where}, Entity: it must stand at a word, not at the words {identity} together")
+        self.glued_until, self.blank_after_glued = int(last), blank
 
     def _word(self, where: str, cells: list[str], blank: bool) -> None:
         identity, written, head = cells[0], cells[1], cells[6]
-        start = self.sentences[-1]
-        if identity != str(len(self.words) - start + 1):
-            raise UserError(f"{where}, ID: {identity!r} must be {len(self.words) - start + 1}")
+        place = len(self._governors) + 1
+        if identity != str(place):
+            raise UserError(f"{where}, ID: {identity!r} must be {place}")
         if not written.strip():
             raise UserError(f"{where}, FORM: {written!r} is blank; a word is needed")
-        if not (head.isascii() and head.isdecimal()):
-            raise UserError(f"{where}, HEAD: {head!r} must be a whole number")
-        self.words.append(written)
-        count = len(self.words)
-        inside = count <= self.glued_until
-        self.blank.append(blank if not inside else count == self.glued_until and self.blank_after_glued)
-        self.heads.append(start + int(head) - 1 if head != "0" else -1)
-        self.forms.append(_FORMS.get(cells[3], "nominal"))
-
-    def _bracket(self, bracket: str, before: int) -> None:
-        """Opens or closes a mention at a line, in front of which `before` words stand."""
-        fields = bracket.strip("()").split("-")
-        closes = bracket.endswith(")")
-        # A bracket that only closes holds the entity alone.
-        entity = fields[min(self.entity_field, len(fields) - 1)]
-        part = _PART.fullmatch(entity)
-        if part:
-            self.discontinuous += closes and part[2] == part[3]
+        tags = (cells[3], cells[4])
+        if is_trace(written, tags):
+            self._governors.append((where, head, None))
             return
-        if bracket.startswith("("):
-            self.brackets.open(entity, before)
-        if closes:
-            self.brackets.close(entity, len(self.words))
+        self._governors.append((where, head, len(self.words)))
+        self.words.append(written)
+        self.tags.append(tags)
+        inside = place <= self.glued_until
+        self.blank.append(blank if not inside else place == self.glued_until and self.blank_after_glued)
 
     def end_sentence(self) -> None:
-        self.brackets.end_sentence()
+        self.brackets.append(None)
+        if not self._governors:
+            return
+        if self.glued_until > len(self._governors):
+            where = self._governors[-1][0]
+            raise UserError(
+                f"{where}: the sentence ends before word {self.glued_until}, with which a written word ends"
+            )
+        self.glued_until = 0
+        heads = [head for _, head, _ in self._governors]
+        if all(head in ("_", "") for head in heads) or (len(heads) > 1 and all(head == "0" for head in heads)):
+            self.heads += [None] * (len(self.words) - self.sentences[-1])
+        else:
+            self.heads += self._sentence_heads()
+        self._governors = []
         if len(self.words) > self.sentences[-1]:
             self.sentences.append(len(self.words))
 
-    def document(self, corpus: str, language: str) -> tuple[Document, Lost]:
+    def _sentence_heads(self) -> Iterable[int]:
+        """Return the governing word of every written word of a parsed sentence; a trace hands on its own governor."""
+        for where, head, _ in self._governors:
+            if not (head.isascii() and head.isdecimal()):
+                raise UserError(f"{where}, HEAD: {head!r} must be a whole number")
+            if len(head) > 9 or int(head) > len(self._governors):
+                last = len(self._governors)
+                raise UserError(f"{where}, HEAD: {head[:20]} must be 0 or a word of the sentence, 1 to {last}")
+        words = [word for _, _, word in self._governors]
+        parents = [int(head) - 1 for _, head, _ in self._governors]
+        for place, word in enumerate(words):
+            if word is None:
+                continue
+            parent = parents[place]
+            for _ in words:
+                if parent >= 0 and words[parent] is None:
+                    parent = parents[parent]
+            governor = words[parent] if parent >= 0 else None
+            yield -1 if governor is None else governor
+
+    def document(self, corpus: str, undeclared: int) -> tuple[Document, Lost]:
+        """Return the document and what was lost in it; `undeclared` is the part of a bracket that is the entity."""
         self.end_sentence()
         name = f"{corpus}/{self.name}"
-        written = [span for span in self.brackets.spans if span[0] < span[1]]
-        empty = len(self.brackets.spans) - len(written)
-        losses = ((UNBALANCED, self.brackets.unbalanced), (DISCONTINUOUS, self.discontinuous), (EMPTY_NODE, empty))
+        if self.fields is not None:
+            check_fields(self.brackets, self.fields)
+        named, in_pieces = entity_brackets(self.brackets, undeclared if self.fields is None else self.fields.entity)
+        pairs, unbalanced = pair_brackets(named)
+        mentions = [self._mention(self._at(first), self._at(last), entity) for first, last, entity in pairs]
+        written = [mention for mention in mentions if mention is not None]
+        reasons = [
+            *[UNBALANCED] * unbalanced,
+            *[DISCONTINUOUS] * in_pieces,
+            *[EMPTY_NODE] * (len(mentions) - len(written)),
+        ]
         document = Document(
             name=name,
             words=self.words,
             blank=self.blank,
             sentences=[start for start in self.sentences if start < len(self.words)],
-            mentions=[self._mention(*span) for span in written],
+            mentions=written,
             factors={"corpus": corpus},
-            language=language,
+            language=self.language,
+            placeholders=placeholders(self.words, self.tags),
         )
-        return document, [(name, reason) for reason, count in losses for _ in range(count)]
+        return document, [(name, reason) for reason in (reasons if any(self.brackets) else [NO_LAYER])]
 
-    def _mention(self, first: int, end: int, entity: str) -> Mention:
+    def _at(self, place: int) -> Bracket:
+        bracket = self.brackets[place]
+        assert bracket is not None
+        return bracket
+
+    def _mention(self, opening: Bracket, closing: Bracket, entity: str) -> Mention | None:
+        """Return the mention between two brackets; None if it is made of empty nodes alone."""
+        first, end = self.words_before[opening.row], self.words_before[closing.row + 1]
+        given = self._given_head(opening, closing, HEAD_FIELDS)
+        if first == end:
+            return None
+        if given is None and None in self.heads[first:end]:
+            given = self._given_head(opening, closing, SPAN_FIELDS)
+        head = self._head(opening.where, first, end) if given is None else given
+        return Mention(
+            first=first,
+            end=end,
+            head=head,
+            form=word_form(self.words[head], self.tags[head], self.language),
+            entity=entity,
+            has_plural_antecedent=(opening.row, entity) in self.plural
+            or any(part.endswith(_AGGREGATE) for part in opening.parts),
+        )
+
+    def _given_head(self, opening: Bracket, closing: Bracket, names: Sequence[str]) -> int | None:
+        """Return the head word that a bracket gives in a part of one of some names; None for none, or an empty node."""
+        number = 0 if self.fields is None else self.fields.head(opening, names)
+        row, rows = opening.row + number - 1, closing.row - opening.row + 1
+        if number > rows:
+            raise UserError(f"{opening.where}, Entity: the head {number} in {opening} must be a word of 1 to {rows}")
+        is_written = number > 0 and self.words_before[row] < self.words_before[row + 1]
+        return self.words_before[row] if is_written else None
+
+    def _head(self, where: str, first: int, end: int) -> int:
         inside = range(first, end)
+        if None in self.heads[first:end]:
+            return first + unparsed_head(self.words[first:end], self.tags[first:end], self.language)
         # Several words may be governed from outside, as in a list without a verb: the first one stands for all.
         head = next((word for word in inside if self.heads[word] not in inside), None)
         if head is None:
             words = " ".join(self.words[first:end])
-            raise UserError(f"{self.name}, HEAD: the words of {words!r} depend on one another in a circle")
-        return Mention(first, end, head, self.forms[head], entity)
+            raise UserError(f"{where}, HEAD: the words of {words[:60]!r} depend on one another in a circle")
+        return head

@@ -19,13 +19,15 @@ from anaphora.data.corpora.reading import split_examples
 from anaphora.data.example import Example, Span, format_span, parse_span
 from anaphora.settings.data import SPLITS, CoreferenceCorpus
 
-FORMS = ("pronoun", "proper", "nominal")
-"""What a mention's head word is."""
-
 SHARED_HEAD_WORD = "its head word is that of a shorter mention"
 CROSSES_PASSAGES = "the end of a passage cuts it in two"
 FIRST_MENTION = "no mention of its entity stands before it in its passage"
+PLURAL_ANTECEDENT = "its antecedent is several entities together (SplitAnte)"
 UNBALANCED = "a bracket without its partner"
+EMPTY_NODE = "it is an empty node: a word that is not written, such as a dropped pronoun"
+NO_LAYER = "a document without coreference: no mention is marked in it"
+PLACEHOLDER = "words of its passage are left out, and [WORD] or _ stands in their place"
+SAME_DOCUMENT = "its document stands in the files twice"
 NO_SPLIT = "its document is in a file of none of the splits, as test2 is"
 
 
@@ -35,8 +37,9 @@ class Mention(NamedTuple):
     Attributes:
         first, end: the first word and the one past the last.
         head: the word that stands for the whole.
-        form: one of `FORMS`.
+        form: one of `word_classes.FORMS`.
         entity: mentions of one entity share it.
+        has_plural_antecedent: whether it means several entities before it together.
     """
 
     first: int
@@ -44,6 +47,7 @@ class Mention(NamedTuple):
     head: int
     form: str
     entity: str
+    has_plural_antecedent: bool = False
 
 
 @dataclass(frozen=True)
@@ -59,6 +63,7 @@ class Document:
         factors: what all its examples carry, such as corpus and genre.
         language: of its words.
         group: the documents that share it are never divided between splits; "" where this one stands alone.
+        placeholders: the words that only hold the place of a word.
     """
 
     name: str
@@ -69,36 +74,7 @@ class Document:
     factors: Mapping[str, str] = field(default_factory=dict)
     language: str = "en"
     group: str = ""
-
-
-class MentionBrackets:
-    """Brackets around mentions as they come, word by word.
-
-    Attributes:
-        spans: (first word, the one past the last, entity) of every mention that was closed.
-        unbalanced: how many brackets had no partner.
-    """
-
-    def __init__(self) -> None:
-        self.spans: list[tuple[int, int, str]] = []
-        self.unbalanced = 0
-        self._open: dict[str, list[int]] = {}
-
-    def open(self, entity: str, word: int) -> None:
-        """A mention begins with a word."""
-        self._open.setdefault(entity, []).append(word)
-
-    def close(self, entity: str, end: int) -> None:
-        """The latest open mention of an entity ends before the word `end`."""
-        if self._open.get(entity):
-            self.spans.append((self._open[entity].pop(), end, entity))
-        else:
-            self.unbalanced += 1
-
-    def end_sentence(self) -> None:
-        """Sentences close every mention, so that a lost bracket spoils no other sentence."""
-        self.unbalanced += sum(map(len, self._open.values()))
-        self._open = {}
+    placeholders: frozenset[int] = frozenset()
 
 
 def check_language(document: Document, path: Path) -> None:
@@ -107,8 +83,9 @@ def check_language(document: Document, path: Path) -> None:
     Raises:
         UserError: naming the file and the setting.
     """
-    language = language_of("".join(document.words[:500]))
-    if document.words and language != document.language:
+    words = [word for place, word in enumerate(document.words) if place not in document.placeholders]
+    language = language_of("".join(words[:500]))
+    if words and language != document.language:
         raise UserError(f"data.language ({document.language}): {path} is {language}, as {document.name} shows")
 
 
@@ -132,6 +109,7 @@ def read_documents(
         documents: a file -> its documents, each with what was lost in it.
     """
     dropped: Lost = []
+    known: set[tuple[str, int]] = set()
     splits: dict[str, list[Example]] = {split: [] for split in SPLITS}
     unassigned: list[Example] = []
     rows = 0
@@ -139,6 +117,11 @@ def read_documents(
         for document, lost in documents(path):
             count = len(document.mentions) + len(lost)
             rows += count
+            text = (document.name, hash(tuple(document.words)))
+            if text in known:
+                dropped += [(document.name, SAME_DOCUMENT)] * count
+                continue
+            known.add(text)
             if official and path not in official:
                 dropped += [(document.name, NO_SPLIT)] * count
                 continue
@@ -193,6 +176,9 @@ def examples_of(document: Document, most: int, dropped: list[tuple[str, str]]) -
                 inside.append(mention)
             else:
                 dropped.append((_location(document, mention), CROSSES_PASSAGES))
+        if not document.placeholders.isdisjoint(range(start, end)):
+            dropped += [(_location(document, mention), PLACEHOLDER) for mention in inside]
+            continue
         examples += _passage_examples(document, _Passage(document, start, end), inside, dropped)
     return examples
 
@@ -238,7 +224,8 @@ def _passage_examples(
             if not (mention.first <= earlier.first and earlier.end <= mention.end):
                 entities.setdefault(earlier.entity, []).append(earlier)
         if mention.entity not in entities:
-            dropped.append((_location(document, mention), FIRST_MENTION))
+            reason = PLURAL_ANTECEDENT if mention.has_plural_antecedent else FIRST_MENTION
+            dropped.append((_location(document, mention), reason))
             continue
         yield Example(
             text=passage.text,

@@ -1,9 +1,11 @@
-"""The word that stands for a mention, where no annotation tells it."""
+"""The word that stands for a mention if no annotation says which."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+
+from anaphora.data.corpora.word_classes import is_noun
 
 _PREPOSITIONS = (
     "of in on at by for from with without to into upon over under above below behind before after between among near "
@@ -31,3 +33,16 @@ def head_word(words: Sequence[str]) -> int:
     while end > 1 and _NO_WORD.fullmatch(words[end - 1]):
         end -= 1
     return end - 1
+
+
+def unparsed_head(words: Sequence[str], tags: Sequence[Sequence[str]], language: str) -> int:
+    """Return the place of a mention's head word without a parse: in Chinese the last noun or pronoun, else the last.
+
+    Args:
+        words: of the mention.
+        tags: of each word; empty, or unknown, if there are none.
+        language: of the words; English has the rule of `head_word`.
+    """
+    if language != "zh":
+        return head_word(words)
+    return max((place for place, each in enumerate(tags) if is_noun(each)), default=len(words) - 1)
