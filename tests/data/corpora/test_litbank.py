@@ -13,13 +13,15 @@ from anaphora.data.corpora import litbank
 from anaphora.data.corpora.coreference import (
     CROSSES_PASSAGES,
     FIRST_MENTION,
+    NO_LAYER,
+    PLACEHOLDER,
     SHARED_HEAD_WORD,
     Document,
     extents_of,
     passages,
 )
 from anaphora.data.corpora.head_words import head_word
-from anaphora.data.corpora.litbank import NO_CHAIN
+from anaphora.data.corpora.litbank import NO_CHAIN, NO_COREF
 from anaphora.data.example import Example, from_record, to_record
 from anaphora.settings.data import LitBank
 
@@ -265,3 +267,23 @@ def test_missing_files_and_wrong_settings_are_named(tmp_path: Path) -> None:
         litbank.read(LitBank(path=str(folder)))
     with pytest.raises(UserError, match=r"data\.words \(1\) must be at least 2"):
         LitBank(path=".", words=1)
+
+
+def test_a_mention_in_no_chain_and_a_book_without_mentions_are_counted_by_their_reasons(tmp_path: Path) -> None:
+    expected, report = litbank.read(LitBank(path=str(book(tmp_path))))
+    path = tmp_path / "77_the_mill_on_the_hill_brat.ann"
+    path.write_text(path.read_text().replace("COREF\tT8\ttom-1\n", ""))
+    book(tmp_path, name="78_bare", rows=())
+    splits, again = litbank.read(LitBank(path=str(tmp_path)))
+    assert [one for one in everything(LitBank(path=str(tmp_path))) if one.text[slice(*one.pronoun)] == "He"] == []
+    assert again.reasons == {**report.reasons, NO_COREF: 1, NO_LAYER: 1}
+    assert sum(map(len, splits.values())) + len(again.dropped) == again.rows == report.rows + 1
+    assert len(expected["train"]) >= len(splits["train"])
+
+
+def test_passages_without_their_words_are_dropped_and_counted(tmp_path: Path) -> None:
+    rows = (*ROWS[:-1], ("T8", 2, 0, 0, "[WORD]", "PER", "PRON", "tom"))
+    folder = book(tmp_path, text=SENTENCES.replace("He", "[WORD]"), rows=rows)
+    splits, report = litbank.read(LitBank(path=str(folder), words=13))
+    assert report.reasons[PLACEHOLDER] == 5
+    assert [one.text for split in splits.values() for one in split] == ["Anna Bell saw the mill of her aunt ."]

@@ -13,10 +13,11 @@ from pathlib import Path
 
 from anaphora.base.errors import UserError
 from anaphora.base.files import parse_json
-from anaphora.data.corpora.coreference import Document, Mention, examples_of
+from anaphora.data.corpora.coreference import NO_LAYER, Document, Mention, examples_of
 from anaphora.data.corpora.division import Origin, ReadingReport, existing_path, files_below, read_lines
 from anaphora.data.corpora.head_words import head_word
 from anaphora.data.corpora.reading import split_examples
+from anaphora.data.corpora.word_classes import placeholders
 from anaphora.data.example import Example
 from anaphora.settings.data import LitBank
 
@@ -24,6 +25,7 @@ ORIGIN = Origin(files="a folder of <id>_<title>_brat.txt and .ann", licence="CC 
 
 BOOK_LIST_FORMATS = "a list of books, .jsonl, .jsonl.gz or .txt"
 NO_CHAIN = "in no chain: it describes another mention (copula or apposition)"
+NO_COREF = "in no chain: no COREF row names its entity"
 _FORMS = {"PRON": "pronoun", "PROP": "proper", "NOM": "nominal"}
 
 
@@ -33,17 +35,17 @@ def read(settings: LitBank) -> tuple[dict[str, list[Example]], ReadingReport]:
     Raises:
         UserError: a file is missing, or a row does not fit the text; file, line, field and value are named.
     """
-    seen = (
-        None
-        if settings.seen_in is None
-        else _titles(existing_path(settings.seen_in, BOOK_LIST_FORMATS, "data.seen_in"))
-    )
+    seen = None
+    if settings.seen_in is not None:
+        seen = _titles(existing_path(settings.seen_in, BOOK_LIST_FORMATS, "data.seen_in"))
     examples: list[Example] = []
     dropped: list[tuple[str, str]] = []
     rows = 0
     for path in _annotations(settings):
         document, count = _document(path, seen, dropped)
-        rows += count
+        rows += max(count, 1)
+        if not count:
+            dropped.append((document.name, NO_LAYER))
         examples += examples_of(document, settings.words, dropped)
     splits = split_examples(examples, None, settings)
     return splits, ReadingReport(rows, tuple(dropped))
@@ -78,6 +80,7 @@ def _document(path: Path, seen: frozenset[str] | None, dropped: list[tuple[str, 
         total += len(sentence)
     mentions: dict[str, tuple[int, int, str]] = {}
     entities: dict[str, str] = {}
+    described: set[str] = set()
     words = [word for sentence in sentences for word in sentence]
     for number, line in enumerate(read_lines(path), start=1):
         cells = line.split("\t")
@@ -100,7 +103,9 @@ def _document(path: Path, seen: frozenset[str] | None, dropped: list[tuple[str, 
                         f"{where}, id: {name!r} is in entity {entity} here and in entity {entities[name]} above; a "
                         "mention must have one entity"
                     )
-            case ["COP" | "APPOS", _, _] | [""]:
+            case ["COP" | "APPOS", name, other]:
+                described |= {name, other}
+            case [""]:
                 pass
             case _:
                 raise UserError(
@@ -110,7 +115,8 @@ def _document(path: Path, seen: frozenset[str] | None, dropped: list[tuple[str, 
     if unknown:
         raise UserError(f"{path}: COREF names mentions that have no MENTION row: {', '.join(sorted(unknown)[:3])}")
     book = path.stem.removesuffix("_brat")
-    dropped += [(f"{path}, {name}", NO_CHAIN) for name in mentions if name not in entities]
+    loose = [name for name in mentions if name not in entities]
+    dropped += [(f"{path}, {name}", NO_CHAIN if name in described else NO_COREF) for name in loose]
     factors = {"corpus": "litbank", "genre": "novel"}
     if seen is not None:
         identity, _, title = book.partition("_")
@@ -126,6 +132,7 @@ def _document(path: Path, seen: frozenset[str] | None, dropped: list[tuple[str, 
             if name in entities
         ],
         factors=factors,
+        placeholders=placeholders(words, [()] * len(words)),
     )
     return document, len(mentions)
 
@@ -134,7 +141,7 @@ def _word_range(
     where: str, cells: Sequence[str], sentences: Sequence[Sequence[str]], starts: Sequence[int]
 ) -> tuple[int, int]:
     """First and past-the-last word, counted over the whole book."""
-    if not all(cell.isdecimal() for cell in cells):
+    if not all(cell.isascii() and cell.isdecimal() and len(cell) < 10 for cell in cells):
         raise UserError(f"{where}, place: {list(cells)} must be four whole numbers")
     sentence, first, last_sentence, last = map(int, cells)
     if sentence != last_sentence or sentence >= len(sentences) or not first <= last < len(sentences[sentence]):
