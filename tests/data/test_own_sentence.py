@@ -5,6 +5,7 @@ from typing import Literal, cast
 
 import pytest
 
+from anaphora.api.row import positions_of
 from anaphora.api.runs import OpenRun
 from anaphora.base.errors import UserError
 from anaphora.data.example import shared_items
@@ -123,3 +124,75 @@ def test_a_chinese_comma_separates_candidates() -> None:
         assert example_from_query(text=text, pronoun="她", candidates=[typed]) == expected
     named = example_from_query(text=text, pronoun="她", candidates=["小红 ， 美玲，"], antecedent="美玲")
     assert named.candidates == expected.candidates and named.antecedents == (1,)
+
+
+BESIDE = [
+    ("Nora被美玲救了，因为她很虚弱。", "Nora", (0, 4)),
+    ("美玲被Nora救了", "Nora", (3, 7)),
+    ("美玲被NORA2救了", "nora", (3, 7)),
+    ("Noraは美玲に", "Nora", (0, 4)),
+    ("НораNoraНора", "Nora", (4, 8)),
+    ("ΕλένηАнна", "Анна", (5, 9)),
+    ("نوراNora", "نورا", (0, 4)),
+    ("नोराNora", "नोरा", (0, 4)),
+    ("เห็นนอร่าNora", "นอร่า", (4, 9)),
+    ("第7名", "7", (1, 2)),
+    ("7pm", "7", (0, 1)),
+    ("_Nora_", "Nora", (1, 5)),
+    ("Hawaiʻi", "Hawaiʻi", (0, 7)),
+]
+
+
+@pytest.mark.parametrize(("text", "word", "span"), BESIDE)
+def test_a_word_beside_another_script_is_found_by_candidates_and_rows_alike(
+    text: str, word: str, span: tuple[int, int]
+) -> None:
+    assert find_span(text, word, "candidates") == span
+    spans = [(place, place + 1) for place in range(len(text))]
+    assert positions_of(word, text, list(text), spans) == list(range(*span))
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        *(("Norah被", "Nora"), ("被Eleanora", "nora"), ("17:15", "7:15"), ("7:155", "7:15"), ("m² is", "m")),
+        *(("Hawaiʻi", "Hawai"), ("नोरा", "नोर"), ("นอร่า", "นอร"), ("مُحَمَّد", "محمد"), ("co\u00adop", "co"), ("ệ", "ê")),
+        *(("한", "하"), (unicodedata.normalize("NFD", "한"), "하"), ("か\u3099", "か")),
+    ],
+)
+def test_a_part_of_a_run_of_letters_or_of_a_letter_with_its_marks_is_not_found(text: str, word: str) -> None:
+    with pytest.raises(UserError, match=r"is (not in|outside) the text"):
+        find_span(text, word, "candidates")
+
+
+def test_letters_with_several_accents_are_found_however_they_are_encoded() -> None:
+    for written in ("Việt", "Vi\u00ea\u0323t", "Vi\u1eb9\u0302t", "Vie\u0323\u0302t", "Vie\u0302\u0323t"):
+        for typed in ("Việt", "Vi\u00ea\u0323t", "Vie\u0302\u0323t"):
+            assert find_span(f"x {written} ran", typed, "candidates") == (2, 2 + len(written))
+
+
+TIMES = "The 7:15 left before the 9:40, and the 7:15 was full; 2 of 3 won 2:1 in 04:08, John 3:16, 1:2:3."
+
+
+@pytest.mark.parametrize("words", ["7:15", "9:40", "2:1", "3:16", "04:08", "1:2:3"])
+def test_numbers_that_stand_in_the_text_are_words_before_they_are_characters(words: str) -> None:
+    start, end = find_span(TIMES, words, "candidates")
+    assert TIMES[start:end] == words
+    assert example_from_query("It met it at 4:9.", "4:9").pronoun == (13, 16)
+
+
+def test_zeros_in_front_make_characters_of_numbers_that_stand_in_the_text() -> None:
+    assert find_span(TIMES, "007:015", "candidates") == (7, 15)
+    assert find_span(TIMES, "004:008", "candidates") == (4, 8)
+    assert find_span(TIMES, "12:20", "candidates") == (12, 20)
+    with pytest.raises(UserError, match=r"or its characters \(4:8, 39:43\)"):
+        example_from_query(TIMES, "7:15")
+    assert example_from_query(TIMES, "7:15:2").pronoun == (39, 43)
+    with pytest.raises(UserError, match=r"or its characters \(00:02, 13:15\)"):
+        example_from_query("it is at 0:2 it", "it")
+
+
+def test_a_number_that_stands_several_times_is_counted() -> None:
+    text = "The 3 of them met 3 of us."
+    assert find_span(text, "3:2", "candidates") == (18, 19)
+    assert find_span(text, "3:9", "candidates") == (3, 9)  # there is no ninth 3

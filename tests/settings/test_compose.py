@@ -25,6 +25,7 @@ from anaphora.settings.commands.analysis import (
 )
 from anaphora.settings.commands.attention import AttentionQuery
 from anaphora.settings.commands.benchmark import Benchmark
+from anaphora.settings.commands.explanation import Explanation
 from anaphora.settings.commands.study import StudyPlan
 from anaphora.settings.compose import with_quoted_texts
 from anaphora.settings.data import PlainText
@@ -420,6 +421,17 @@ def test_a_task_chooses_its_prediction_head_and_the_command_has_the_last_word(co
         ("text=null", None),
         ("text=true", "true"),
         ("pronoun=她:2", "她:2"),
+        ('text="It fell," said Anna, "and it broke."', '"It fell," said Anna, "and it broke."'),
+        ("text='Tis she, he said.", "'Tis she, he said."),
+        ('text="It fell."', "It fell."),
+        ("pronoun='em", "'em"),
+        ("pronoun=7:15", "7:15"),
+        ("antecedent=12", "12"),
+        ("row=她", "她"),
+        ("row=7", "7"),
+        ("candidates=[7:15,9:40]", ["7:15", "9:40"]),
+        ("candidates=[3,2:1,007:015]", ["3", "2:1", "007:015"]),
+        ("candidates=['Tis he,O'Brien's,'a, b' , \"Anna]", ["'Tis he", "O'Brien's", "a, b", '"Anna']),
         ("candidates=[Anna,Emma]", ["Anna", "Emma"]),
         ('candidates=[小红, "美玲"]', ["小红", "美玲"]),
         ("candidates=Anna", ["Anna"]),
@@ -450,7 +462,7 @@ def test_a_task_chooses_its_prediction_head_and_the_command_has_the_last_word(co
 )
 def test_a_sentence_is_read_as_it_is_typed(typed: str, read: object) -> None:
     schemas: dict[str, type[Any]] = dict.fromkeys(("weights", "data", "runs"), NameDecisions)
-    schemas |= dict.fromkeys(("seeds", "more"), StudyPlan)
+    schemas |= {"seeds": StudyPlan, "more": StudyPlan, "row": Explanation}
     (quoted,) = with_quoted_texts([typed], schemas.get(re.split("[.=]", typed)[0], AttentionQuery))
     value = OverridesParser.create().parse_override(quoted).value()
     if isinstance(value, list):

@@ -23,7 +23,7 @@ from anaphora.api.units import text_units
 from anaphora.base.checks import PAGE_ENDINGS, at_least, file_ending, file_name, one_of, whole_number
 from anaphora.base.errors import UserError
 from anaphora.base.language import LANGUAGES
-from anaphora.data.example import Example
+from anaphora.data.example import Example, overlapping
 from anaphora.data.tokens.tokenizer import TokenizedText
 
 if TYPE_CHECKING:
@@ -122,7 +122,10 @@ class Attention:
         Raises:
             UserError: a mention is not in the text.
         """
-        rows, columns = self._positions(attending), self._positions(attended)
+        return self._ranked(self._positions(attending), self._positions(attended))
+
+    def _ranked(self, rows: list[int], columns: list[int]) -> list[HeadWeight]:
+        """Sort all heads by the weight from some words to others, both given by their positions."""
         mass = self.weights[:, :, rows][..., columns].mean(axis=2).sum(axis=-1)  # (L, H)
         heads = self.weights.shape[1]
         order = np.argsort(-mass.reshape(-1), kind="stable")
@@ -223,8 +226,9 @@ class Attention:
         if self.example is not None and candidates:
             last = max(place for place, (start, end) in enumerate(self.spans) if start < end)
             start, end = self.example.pronoun
-            for word, attending in ((self.text[start:end], f"{start}:{end}"), (self.words[last], last)):
-                heaviest = [self.rank(attending, "{}:{}".format(*spans[0]))[0] for spans in candidates]
+            pronoun = overlapping(self.spans, (start, end))
+            for word, attending in ((self.text[start:end], pronoun), (self.words[last], [last])):
+                heaviest = [self._ranked(attending, overlapping(self.spans, spans[0]))[0] for spans in candidates]
                 cells = [f"{one.layer}.{one.head}  {one.weight:.2f}" if one.weight > 0 else hidden for one in heaviest]
                 rows.append([word, *cells])
         names = [self.example.words(number) for number in range(len(candidates))] if self.example else []
@@ -270,9 +274,9 @@ class Attention:
                 "window(mention) for the part around a mention, or page() for all"
             )
         requested = self._head(layer, head)
-        if row is None and self.example is not None:
-            row = "{}:{}".format(*self.example.pronoun)
         framed = None if row is None else self._positions(row)
+        if row is None and self.example is not None:
+            framed = overlapping(self.spans, self.example.pronoun)
         right, others, attending = marked_words(framed, self.example, self.spans)
         weights = self.map(layer, head)
         if framed is None:

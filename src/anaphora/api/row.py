@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -14,7 +13,7 @@ from anaphora.analysis.scores.heads import Head
 from anaphora.api.html import weight_table
 from anaphora.base.checks import at_least, whole_number
 from anaphora.base.errors import UserError
-from anaphora.base.language import CHINESE_RANGES
+from anaphora.base.language import cuts_word
 from anaphora.data.example import Example, overlapping
 
 if TYPE_CHECKING:
@@ -110,7 +109,7 @@ def positions_of(mention: str | int, text: str, words: Sequence[str], spans: Seq
             raise UserError(f"word ({mention}) must be a position from 0 to {len(words) - 1}")
         return [int(mention)]
     for position, (word, span) in enumerate(zip(words, spans, strict=True)):
-        if word == mention and not any(_is_inside_word(text, character) for character in span):
+        if word == mention and not cuts_word(text, span):
             return [position]
     from anaphora.data.own_sentence import find_span
 
@@ -118,12 +117,6 @@ def positions_of(mention: str | int, text: str, words: Sequence[str], spans: Seq
     if not positions:
         raise UserError(f"word ({mention}) covers no word of the text {text!r}")
     return positions
-
-
-def _is_inside_word(text: str, character: int) -> bool:
-    """Whether a word goes on here, as at "in" in "Berlin"; next to a Chinese character a word begins or ends."""
-    beside = text[max(character - 1, 0) : character + 1]
-    return re.fullmatch(rf"[^\W{CHINESE_RANGES}]{{2}}", beside) is not None
 
 
 def marked_words(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+import unicodedata
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 LANGUAGES = ("en", "zh")
 
@@ -19,9 +21,97 @@ WIDE_RANGES = "\u2e80-\u9fff\uf900-\uffef\U00020000-\U0010ffff"
 """Chinese characters, rare ones too, and full-width punctuation: what needs a Chinese font and no blank beside it."""
 WIDE_CHARACTER = re.compile(f"[{WIDE_RANGES}]")
 
+_WORD = re.compile(WORD_PATTERN)
+_SCRIPT = re.compile(
+    r"(?!MODIFIER)(?:FULLWIDTH |HALFWIDTH )?([A-Z]+)\b.* "
+    r"(?:LETTER|SYLLABLE|SYLLABICS|CHARACTER|LIGATURE|IDEOGRAPH|CHOSEONG|JUNGSEONG|JONGSEONG)\b"
+)
+"""The script in the Unicode name of a letter; letters of no script, as in "m²" or "Hawaiʻi", have other names."""
+_WITHOUT_BLANKS = ("CJK", "HIRAGANA", "KATAKANA", "BOPOMOFO", "THAI", "LAO", "KHMER", "MYANMAR")
+"""Scripts that put no blanks between words."""
+_JOINERS = "\u00ad\u200c\u200d\u2060"
+"""Soft hyphen, zero-width non-joiner and joiner, word joiner: they belong to the word around them."""
+_BEHIND_LETTER = re.compile(r"[^\w\s\x00-\x7f]+")
+
 _SPECIAL_WORD = re.compile(r"\[[A-Z]+\]")
 _LANGUAGE_SAMPLE = 1000  # characters at the start of a text that decide its language
 _CHINESE_SHARE = 0.2  # of them at least
+
+
+def words_of(text: str) -> Iterator[tuple[int, int]]:
+    """Yield where the words of a text start and end: stretches of `WORD_PATTERN`, cut where the script changes.
+
+    A mark, such as an accent or a vowel sign, and an invisible joiner belong to the letter before them.
+    """
+    letters = text if text.isascii() else _BEHIND_LETTER.sub(_as_letter_before, text)
+    for match in _WORD.finditer(letters):
+        start, end = match.span()
+        if not match[0].isascii():
+            for place in range(start + 1, end):
+                if _changes_script(letters[place - 1], letters[place]):
+                    yield start, place
+                    start = place
+        yield start, end
+
+
+def is_inside_word(text: str, place: int) -> bool:
+    """Check whether a run of letters or a number goes on at a place of a text, as at place 3 of "Berlin".
+
+    It does not go on where letters meet digits, where the script changes, and in a script without blanks, in which only
+    a reader knows where a word ends. A mark is never apart from its letter.
+    """
+    if not 0 < place < len(text):
+        return False
+    last = place - 1
+    while last > 0 and _is_mark(text[last]):
+        last -= 1
+    before, after = text[last], text[place]
+    if _is_mark(after):
+        return before.isalnum() and not CHINESE_CHARACTER.match(before)
+    if not (before.isalnum() and after.isalnum()) or before.isdecimal() != after.isdecimal():
+        return False
+    return not (_changes_script(before, after) or _is_without_blanks(before) or _is_without_blanks(after))
+
+
+def cuts_word(text: str, span: tuple[int, int]) -> bool:
+    """Check whether a span starts or ends inside a run of letters or a number."""
+    return any(is_inside_word(text, place) for place in span)
+
+
+def stands_alone(character: str) -> bool:
+    """Check whether a character is of a script without blanks, in which each token counts as a word."""
+    return CHINESE_CHARACTER.match(character) is not None or _is_without_blanks(character)
+
+
+def _as_letter_before(match: re.Match[str]) -> str:
+    """Return marks and joiners as copies of the letter before them, and all else as it is."""
+    letter = match.string[match.start() - 1 : match.start()]
+    if not letter.isalnum() or CHINESE_CHARACTER.match(letter):
+        return match[0]
+    marks = next((number for number, each in enumerate(match[0]) if not _is_mark(each)), len(match[0]))
+    return letter * marks + match[0][marks:]
+
+
+def _is_mark(character: str) -> bool:
+    """Check whether a character belongs to the letter before it."""
+    return character > "\x7f" and (character in _JOINERS or unicodedata.category(character)[0] == "M")
+
+
+def _changes_script(before: str, after: str) -> bool:
+    """Check whether two letters are of different scripts."""
+    scripts = _script_of(before), _script_of(after)
+    return "" not in scripts and scripts[0] != scripts[1]
+
+
+def _is_without_blanks(character: str) -> bool:
+    return _script_of(character) in _WITHOUT_BLANKS
+
+
+@lru_cache(maxsize=4096)
+def _script_of(character: str) -> str:
+    """Return the script of a letter, or "" for all that belongs to no script or to several."""
+    named = _SCRIPT.match(unicodedata.name(character, "")) if character.isalpha() else None
+    return named[1] if named else ""
 
 
 def split_names(names: Sequence[str]) -> list[str]:

@@ -6,13 +6,12 @@ import hashlib
 import re
 import unicodedata
 from collections.abc import Collection, Iterator, Sequence
+from functools import lru_cache
+from itertools import pairwise
 
 from anaphora.base.errors import UserError
-from anaphora.base.language import CHINESE_CHARACTER, language_of, split_names
+from anaphora.base.language import cuts_word, language_of, split_names
 from anaphora.data.example import Example, Span, in_text_order
-
-_ACCENTS = "\u0300-\u036f"
-"""The characters that put an accent on the letter before them."""
 
 
 def example_from_query(
@@ -65,14 +64,14 @@ def name_of_sentence(text: str, *question: object) -> str:
 
 
 def find_pronoun(text: str, pronoun: str) -> Span:
-    """The characters of a pronoun: the word, its characters as "start:end", or the word and its number as "it:2".
+    """Return the characters of a pronoun: the word, the word and its number as "it:2", or characters as "start:end".
 
     Raises:
         UserError: it is not in the text, or stands there several times and no number says which one.
     """
     every = list(occurrences_in_any_case(pronoun, text)) if isinstance(pronoun, str) and pronoun.strip() else []
     if len(every) > 1:
-        places = ", ".join(f"{start}:{end}" for start, end in every[:5])
+        places = ", ".join(_written_span(text, span) for span in every[:5])
         raise UserError(
             f"pronoun ({pronoun!r}) appears {len(every)} times in the text: write which one you mean as '{pronoun}:2', "
             f"or its characters ({places})"
@@ -81,10 +80,10 @@ def find_pronoun(text: str, pronoun: str) -> Span:
 
 
 def find_span(text: str, words: str, setting: str) -> Span:
-    """The characters of some words in a text: their first whole occurrence, or another that the user numbers.
+    """Return the characters of some words in a text: their first whole occurrence, or another that the user numbers.
 
-    "it:2" is the second "it", and "start:end" names characters. Chinese words need no blanks around them. English is
-    found in any case.
+    "it:2" is the second "it", and "start:end" names characters. Words that stand in the text come first, so "7:15" is
+    the time in a text that has it; with zeros in front, as in "007:015", it names characters there too.
 
     Args:
         text: where to look.
@@ -98,37 +97,65 @@ def find_span(text: str, words: str, setting: str) -> Span:
         raise UserError(f"{setting} ({words!r}) must be a string: a word of the text, or characters as 0:4")
     if not words.strip():
         raise UserError(f"{setting} ({words!r}) is blank; give a word of the text, or characters as 0:4")
-    characters = re.fullmatch(r"(\d{1,9}):(\d{1,9})", words)
+    occurrence = next(occurrences_in_any_case(words, text), None)
+    if occurrence is not None:
+        return occurrence
+    numbered = re.fullmatch(r"(.*\S.*):([0-9]{1,4})", words, re.DOTALL)
+    every = list(occurrences_in_any_case(numbered[1], text)) if numbered else []
+    if numbered and 1 <= int(numbered[2]) <= len(every):
+        return every[int(numbered[2]) - 1]
+    characters = re.fullmatch(r"([0-9]{1,9}):([0-9]{1,9})", words)
     if characters:
         start, end = int(characters[1]), int(characters[2])
         if not 0 <= start < end <= len(text):
             raise UserError(f"{setting} ({words}) is outside the text, which has {len(text)} characters")
         return start, end
-    occurrence = next(occurrences_in_any_case(words, text), None)
-    numbered = re.fullmatch(r"(.*\S.*):([0-9]{1,4})", words, re.DOTALL)
-    if occurrence is None and numbered:
-        word, number = numbered[1], int(numbered[2])
-        every = list(occurrences_in_any_case(word, text))
-        if not 1 <= number <= len(every):
-            raise UserError(f"{setting} ({words!r}): {word!r} appears {len(every)} times in the text {text!r}")
-        return every[number - 1]
-    if occurrence is None:
-        raise UserError(f"{setting} ({words!r}) is not in the text {text!r}; give a word of it, or characters as 0:4")
-    return occurrence
+    if numbered:
+        raise UserError(f"{setting} ({words!r}): {numbered[1]!r} appears {len(every)} times in the text {text!r}")
+    raise UserError(f"{setting} ({words!r}) is not in the text {text!r}; give a word of it, or characters as 0:4")
+
+
+def _written_span(text: str, span: Span) -> str:
+    """Return a span as "start:end", with zeros in front where it would be words of the text."""
+    written = "{}:{}".format(*span)
+    while find_span(text, written, "characters") != span:
+        written = ":".join(f"0{number}" for number in written.split(":"))
+    return written
 
 
 def occurrences_in_any_case(words: str, text: str) -> Iterator[Span]:
-    """Wherever some words stand in a text: as whole words in any case in English, anywhere in Chinese.
+    """Yield wherever some words stand in a text as whole words, in any case.
 
-    A letter with its accent is the same whether it is one character or two, as in file names of a Mac.
+    A word ends where `is_inside_word` says so: at a blank or a sign, where the script changes, and anywhere in Chinese.
+    A letter with its accents is the same however it is encoded, in one character or in several.
     """
-    left, right = ("", "") if CHINESE_CHARACTER.search(words) else (r"(?<!\w)", rf"(?![\w{_ACCENTS}])")
-    composed = "".join(map(_composed_or_not, unicodedata.normalize("NFC", words)))
-    for occurrence in re.finditer(f"{left}(?:{re.escape(words)}|{composed}){right}", text, re.IGNORECASE):
-        yield occurrence.span()
+    decomposed, places = _decomposed(text)
+    pattern = re.compile(re.escape(unicodedata.normalize("NFD", words)), re.IGNORECASE)
+    first = 0
+    while words and (occurrence := pattern.search(decomposed, first)):
+        start, end = (places[place] for place in occurrence.span())
+        if start is None or end is None or cuts_word(text, (start, end)):
+            first = occurrence.start() + 1
+        else:
+            yield start, end
+            first = occurrence.end()
 
 
-def _composed_or_not(character: str) -> str:
-    """A pattern for a character as it is, or as its letter with the accents after it."""
-    parts = unicodedata.normalize("NFD", character)
-    return re.escape(character) if parts == character else f"(?:{re.escape(character)}|{re.escape(parts)})"
+@lru_cache(maxsize=4)
+def _decomposed(text: str) -> tuple[str, Sequence[int | None]]:
+    """Return a text with its letters apart from their accents, and where each character of it stands in the text.
+
+    Returns:
+        the text in NFD; and for each of its characters, and for its end, the place in the given text, None for one that
+        is a part of what was one letter with its accents.
+    """
+    if unicodedata.is_normalized("NFD", text):
+        return text, range(len(text) + 1)
+    parts: list[str] = []
+    places: list[int | None] = []
+    letters = [place for place, character in enumerate(text) if not unicodedata.combining(character)]
+    for start, end in pairwise([0, *(place for place in letters if place), len(text)]):
+        part = unicodedata.normalize("NFD", text[start:end])
+        parts.append(part)
+        places += [start, *[None] * (len(part) - 1)]
+    return "".join(parts), [*places, len(text)]

@@ -39,7 +39,7 @@ _WITHOUT_EFFECT = (
 _REGISTERED: dict[tuple[str | None, str], type[Any]] = {}
 _NUMBER_OF_PROCESSES = re.compile(r"\btrainer\.(devices|nodes|num_nodes|strategy)\b")
 _LONGEST_NAME = 60  # characters, the digest aside
-_TEXTS = ("text", "pronoun", "antecedent")
+_TEXTS = ("text", "pronoun", "antecedent", "row")
 """Settings that hold a sentence, or words of it."""
 _PLACES = (
     *("run", "name", "output", "resume", "start", "weights", "matrices", "study_folder"),
@@ -47,9 +47,8 @@ _PLACES = (
 )
 """Settings that hold the name of a file or a folder."""
 _LISTS = ("list[str]", "list[int]", "list[float]")
-_ENTRY = r"""\s*(?:"[^"]*"|'[^']*')|[^,]+"""
-"""An entry of a list as it is typed: in quotes, or up to the next comma."""
-_QUOTES = ("'", '"')
+_ENTRY = r"""\s*(?:"[^"]*"|'[^']*')\s*(?=,|$)|[^,]+"""
+"""An entry of a list as it is typed: in quotes as a whole, or up to the next comma."""
 _TEXT = (str, QuotedString, type(None))
 """What Hydra may read as the value of a text as it is typed."""
 _PLACE = (*_TEXT, list, dict, Sweep)
@@ -99,9 +98,9 @@ def with_quoted_texts(arguments: Sequence[str], schema: type[Any]) -> list[str]:
     """The arguments of a command line, with texts and paths in quotes where their signs mean something to Hydra.
 
     To Hydra a comma makes two jobs of a sentence, 2024_10_05 is a number, and Chinese is no value at all. What it reads
-    as one text, as null or as a list of texts stays as it is, and so does what is in quotes, and of paths a list, a
-    choice of a sweep or a reference. A list needs no brackets. In a sweep, whose values Hydra takes apart, only numbers
-    become texts.
+    as one text, as null or as a list of texts stays as it is, and so does what is in quotes as a whole, and of paths a
+    list, a choice of a sweep or a reference. A list needs no brackets. In a sweep, whose values Hydra takes apart, only
+    numbers become texts.
 
     Args:
         arguments: of the command line, the command's name aside.
@@ -116,8 +115,6 @@ def with_quoted_texts(arguments: Sequence[str], schema: type[Any]) -> list[str]:
             pass
         elif names.get(key) in _LISTS:
             argument = argument if sweeps else f"{key}={_bracketed(value, of_texts=names[key] == 'list[str]')}"
-        elif value.startswith(_QUOTES):
-            pass
         elif key in _PLACES and _is_read(argument, (int, float)):
             argument = f"{key}={_in_quotes(value)}"
         elif sweeps:
@@ -139,8 +136,7 @@ def _bracketed(value: str, of_texts: bool) -> str:
 
 
 def _as_text(entry: str) -> str:
-    is_text = entry.startswith(_QUOTES) or _is_read(f"entry={entry}", (str, QuotedString))
-    return entry if is_text else _in_quotes(entry)
+    return entry if _is_read(f"entry={entry}", (str, QuotedString)) else _in_quotes(entry)
 
 
 def _is_read(argument: str, kinds: tuple[type[Any], ...]) -> bool:

@@ -1,6 +1,10 @@
 from __future__ import annotations
 
+import unicodedata
 from itertools import pairwise
+from typing import Literal
+
+import pytest
 
 from anaphora.data.tokens.words import word_numbers
 
@@ -22,3 +26,35 @@ def test_every_word_of_a_real_sentence_is_found() -> None:
     numbers = word_numbers("The kitten's mother slept because she was tired.", spans)
     assert numbers == (0, 1, 1, 2, 3, 4, 5, 6, 7, 8)
     assert all(after - before in (0, 1) for before, after in pairwise(numbers))
+
+
+@pytest.mark.parametrize(
+    "word",
+    ["İrem", "Việt", "ﬁne", "नोरा", "مُحَمَّد", "co\u00adop", "می\u200cروم", "Hawaiʻi", "naïve-ité", "한국", "ß’s"],
+)
+@pytest.mark.parametrize("form", ["NFC", "NFD", "NFKC", "NFKD"])
+def test_a_letter_of_several_characters_is_never_apart_from_its_word(
+    word: str, form: Literal["NFC", "NFD", "NFKC", "NFKD"]
+) -> None:
+    written = unicodedata.normalize(form, word)
+    text = f"{written} {written.lower()},{written}"
+    characters = [(place, place + 1) for place, character in enumerate(text) if not character.isspace()]
+    expected = [0] * len(written) + [1] * len(written.lower()) + [2] + [3] * len(written)
+    assert list(word_numbers(text, characters)) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("NoraАннаΕλένη", ["Nora", "Анна", "Ελένη"]),
+        ("Nora2は", ["Nora", "2", "は"]),
+        ("नोराNora", ["नोरा", "Nora"]),
+        ("β-carotene", ["β-carotene"]),
+        ("\u0301a", ["\u0301", "a"]),
+        ("王\u0301", ["王", "\u0301"]),
+    ],
+)
+def test_a_word_ends_where_the_script_changes(text: str, words: list[str]) -> None:
+    numbers = word_numbers(text, [(place, place + 1) for place in range(len(text))])
+    stretches = ["".join(text[place] for place, one in enumerate(numbers) if one == word) for word in range(len(words))]
+    assert stretches == words and max(numbers) == len(words) - 1

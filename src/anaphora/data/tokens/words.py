@@ -1,20 +1,17 @@
-"""What counts as a word: what stands between blanks, punctuation and digits; and the word of every token."""
+"""The word of every token."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
-from anaphora.base.language import CHINESE_CHARACTER, WORD_PATTERN
+from anaphora.base.language import stands_alone, words_of
 from anaphora.data.example import Span
-
-_WORD = re.compile(WORD_PATTERN)
 
 
 def word_numbers(text: str, spans: Sequence[Span]) -> tuple[int, ...]:
-    """The word of every token: what has no blank, punctuation or digit boundary inside is one word.
+    """Return the word of every token, by `words_of`.
 
-    Chinese has no blanks: there each token is a word, and tokens that share a character are one.
+    Where a script has no blanks, as in Chinese, each token is a word. Tokens that share a character are one.
 
     Args:
         text: the sentence.
@@ -24,15 +21,15 @@ def word_numbers(text: str, spans: Sequence[Span]) -> tuple[int, ...]:
         T word numbers from 0; -1 for a special token.
     """
     word_of = [0] * len(text)
-    for number, match in enumerate(_WORD.finditer(text), start=1):
-        word_of[match.start() : match.end()] = [number] * (match.end() - match.start())
+    for number, (start, stop) in enumerate(words_of(text), start=1):
+        word_of[start:stop] = [number] * (stop - start)
     numbers: list[int] = []
     current, word, end = -1, -1, 0
     for start, stop in spans:
         if start == stop:
             numbers.append(-1)
             continue
-        apart = word_of[start] != word or word_of[start] == 0 or CHINESE_CHARACTER.match(text, start) is not None
+        apart = word_of[start] != word or word_of[start] == 0 or stands_alone(text[start])
         if apart and start >= end:
             current += 1
         word, end = word_of[start], stop
