@@ -20,7 +20,7 @@ from typing import Any
 from omegaconf import MISSING, OmegaConf
 
 from anaphora.base.device import Device, RunsDevice
-from anaphora.base.messages.translation import VARIABLE
+from anaphora.base.locale.translation import VARIABLE
 from anaphora.settings.commands.analysis import (
     AntecedentSelection,
     CrossValidation,

@@ -18,8 +18,10 @@ from typing import Any
 from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 
+from anaphora.base.checks import one_of
 from anaphora.base.errors import UserError, one_line
-from anaphora.base.messages.translation import check_interface_language, in_interface_language
+from anaphora.base.language import LANGUAGES
+from anaphora.base.locale.translation import VARIABLE, _, environment_language
 from anaphora.runs.presence import refuse_missing
 from anaphora.runs.processes import started_processes
 from anaphora.runs.requeue import until_requeued
@@ -85,7 +87,7 @@ class Command:
         """Check and work; what a training returns is what the sampler of a sweep minimises."""
         settings = self.settings(composed)
         refuse_missing(settings)
-        module, _, function = self.work.partition(":")
+        module, function = self.work.split(":")
         return getattr(import_module(f"anaphora.commands.{module}"), function)(settings)
 
 
@@ -172,7 +174,7 @@ def run_command(name: str) -> None:
 
     command = COMMANDS[name]
     with user_errors_exit():
-        check_interface_language()
+        one_of(VARIABLE, environment_language(), LANGUAGES)
         check_processes(name)
         check_model_name(command.schema, sys.argv[1:])
     sys.argv[1:] = with_quoted_texts(sys.argv[1:], command.schema)
@@ -192,8 +194,8 @@ def run_command(name: str) -> None:
             hydra_main(version_base="1.3", config_path=str(configs_folder()), config_name=command.config)(work)()
     finally:  # also where the launcher itself ends with an error, as when a job was killed
         if failures:
-            headline = in_interface_language(f"{len(failures)} of the sweep's jobs failed:")
-            print(headline, *map(in_interface_language, failures), sep="\n  ", file=sys.stderr)
+            headline = f"{len(failures)} of the sweep's jobs failed:"
+            print(headline, *failures, sep="\n  ", file=sys.stderr)
     if failures:
         sys.exit(1)
 
@@ -272,7 +274,7 @@ def user_errors_exit() -> Iterator[None]:
             raise
         sys.exit(report_error(UserError(_OUT_OF_MEMORY)))
     except KeyboardInterrupt:
-        print(in_interface_language("stopped; what is written is whole"), file=sys.stderr)
+        print(_("stopped; what is written is whole"), file=sys.stderr)
         sys.exit(130)
 
 
@@ -297,10 +299,10 @@ def configs_folder() -> Path:
 
 
 def report_error(error: BaseException) -> int:
-    """Print one line for the user, in the language of the interface.
+    """Print one line for the user.
 
     Returns:
         The exit status: 2 for a user's mistake, 1 for runs that failed.
     """
-    print(in_interface_language(f"error: {error_message(error)}"), file=sys.stderr)
+    print(f"error: {error_message(error)}", file=sys.stderr)
     return error.exit_status if isinstance(error, UserError) else UserError.exit_status

@@ -3,8 +3,9 @@ from __future__ import annotations
 import pytest
 from rich.table import Table
 
-from anaphora.base.console import console, print_table, say, working
-from anaphora.base.messages import translation
+from anaphora.analysis.evidence.headline import untrained_seeds
+from anaphora.base.console import console, print_table, working
+from anaphora.base.locale import translation
 
 
 def test_brackets_of_names_and_texts_are_text(capsys: pytest.CaptureFixture[str]) -> None:
@@ -16,9 +17,7 @@ def test_brackets_of_names_and_texts_are_text(capsys: pytest.CaptureFixture[str]
     assert "[/bold] [l](x) [red]a[/red]" in said and "[/x] in [outputs]" in said
 
 
-def test_lines_and_stages_are_reported_in_the_language_of_the_interface(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_stages_are_reported_in_the_language_of_the_interface(monkeypatch: pytest.MonkeyPatch) -> None:
     shown: list[str] = []
 
     class Status:
@@ -39,13 +38,9 @@ def test_lines_and_stages_are_reported_in_the_language_of_the_interface(
     monkeypatch.setattr(console, "status", Status)
     for language in ("en", "zh"):
         monkeypatch.setenv(translation.VARIABLE, language)
-        with working("demo: reading the data") as progress:
-            progress("untrained model 2 of 20")
-        say("metrics.json: of version 1, read as version 2")
+        with working(translation._("reading the data")) as progress:
+            list(untrained_seeds(1, progress))
     assert shown == [
-        *("demo: reading the data", "untrained model 2 of 20"),
-        *("demo：正在读取数据", "第 2 个未训练的模型，共 20 个"),
+        *("reading the data", "untrained model 1 of 1"),
+        *("正在读取数据", "第 1 个未训练的模型，共 1 个"),
     ]
-    english, chinese = capsys.readouterr().out.splitlines()
-    assert english == "metrics.json: of version 1, read as version 2"
-    assert chinese == "metrics.json：是版本 1 的文件，按版本 2 读取"

@@ -20,7 +20,7 @@ from anaphora.analysis.tasks.answered import MODEL, NONE_OF_THEM, ItemAnswers, a
 from anaphora.analysis.tasks.antecedent_selection import CHOICE_SETS, FORM_COLUMNS
 from anaphora.analysis.tasks.gap import gap_score, rule_scores, score_columns
 from anaphora.analysis.tasks.labels import accuracy_by_label, accuracy_by_policy
-from anaphora.base.messages import translation
+from anaphora.base.locale import translation
 from anaphora.benchmark import extraction, pretraining, training
 from anaphora.benchmark.stopwatch import Measurement, Variant
 from anaphora.benchmark.table import BenchmarkTable

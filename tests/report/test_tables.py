@@ -14,7 +14,7 @@ from anaphora.analysis.evidence.schema.evidence import ChosenHead, Control, Evid
 from anaphora.analysis.evidence.schema.scores import AccuracyCell, Cell, LanguageScores, ScoreIntervals
 from anaphora.analysis.evidence.schema.typed_json import Interval
 from anaphora.analysis.scores.heads import DROP_REASONS
-from anaphora.base.messages import translation
+from anaphora.base.locale import translation
 from anaphora.report import terminal
 from anaphora.report.headline import headline_sentence, headline_table
 from anaphora.report.wording import spoken_in

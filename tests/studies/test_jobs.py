@@ -20,7 +20,7 @@ from invented import cells, record
 
 from anaphora.base.console import format_bytes
 from anaphora.base.errors import UserError
-from anaphora.base.messages import translation
+from anaphora.base.locale import translation
 from anaphora.commands import study as command
 from anaphora.model.pronoun_model import PronounModel
 from anaphora.runs import requeue

@@ -18,6 +18,7 @@ from anaphora.api.models import untrained_model
 from anaphora.api.runs import OpenRun
 from anaphora.base.checks import at_least, whole_number
 from anaphora.base.errors import UserError
+from anaphora.base.locale.translation import _
 from anaphora.data.example import Example
 from anaphora.settings.model.encoder import check_length
 
@@ -87,13 +88,14 @@ def select_antecedents(
     def selections(of: OpenRun | TransformersModel) -> tuple[Selections, Selections]:
         return _selections(of, development, texts), _selections(of, measured, texts)
 
-    progress(f"{model.name}: which word each head picks")
+    progress(_("{model}: which word each head picks").format(model=model.name))
     own = selections(model)
     controls = []
     for seed in range(1, untrained + 1):
-        progress(f"{model.name}: which word an untrained model picks, {seed} of {untrained}")
+        stage = _("{model}: which word an untrained model picks, {number} of {all}")
+        progress(stage.format(model=model.name, number=seed, all=untrained))
         controls.append(selections(untrained_model(model, seed)))
-    progress(f"{model.name}: drawing documents for the intervals")
+    progress(_("{model}: drawing documents for the intervals").format(model=model.name))
     return AntecedentSelections(*own, selection_table(*own, controls, by))
 
 

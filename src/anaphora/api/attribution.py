@@ -115,7 +115,7 @@ def _question(run: Run, text: str, example: Example | None) -> tuple[Batch, list
         from anaphora.runs.items import encode
 
         if prediction.kind == "none":
-            raise UserError(no_pronoun_answers(run))
+            raise no_pronoun_answers(run)
         if example is None or not example.candidates:
             raise UserError("an attribution needs the pronoun and its candidates, whose answer it explains")
         data, names = encode(run, [example]), [example.words(number) for number in range(len(example.candidates))]

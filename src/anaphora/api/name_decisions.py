@@ -29,6 +29,7 @@ from anaphora.api.models import untrained_model
 from anaphora.api.runs import OpenRun
 from anaphora.api.scoring import pronoun_records
 from anaphora.base.checks import at_least, whole_number
+from anaphora.base.locale.translation import _
 from anaphora.data.example import Example
 
 if TYPE_CHECKING:
@@ -69,20 +70,21 @@ def name_decisions(
     at_least("untrained", whole_number("untrained", untrained), 0)
     examples = require_two_names(measured)
     gold = gold_decisions(require_two_names(development), 2)
-    progress(f"{model.name}: name decisions")
-    chosen_on, _ = _read(model, development)
+    progress(_("{model}: name decisions").format(model=model.name))
+    chosen_on = _read(model, development)[0]
     masses, answers = _read(model, examples)
     number = head.layer * model.heads + head.head
     top, named = _named(chosen_on[..., [number]])
-    (threshold,), _ = best_thresholds(top, np.take_along_axis(gold, named, axis=1), int(gold.sum()))
+    (threshold,) = best_thresholds(top, np.take_along_axis(gold, named, axis=1), int(gold.sum()))[0]
     scores: dict[str, GapScore] = rule_scores(examples)
     scores["head"] = gap_score(_decide(masses[..., number])[None], examples)
     scores["head with threshold"] = gap_score(_decide(masses[..., number], threshold)[None], examples)
     controls = []
     for seed in range(1, untrained + 1):
-        progress(f"{model.name}: name decisions of an untrained model, {seed} of {untrained}")
+        stage = _("{model}: name decisions of an untrained model, {number} of {all}")
+        progress(stage.format(model=model.name, number=seed, all=untrained))
         control = untrained_model(model, seed)
-        _, named = _named(_read(control, development)[0])
+        named = _named(_read(control, development)[0])[1]
         best = int(np.take_along_axis(gold, named, axis=1).mean(axis=0).argmax())
         controls.append(_decide(_read(control, examples)[0][..., best]))
     if controls:

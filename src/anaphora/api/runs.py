@@ -125,7 +125,7 @@ class OpenRun:
             raise UserError("an answer needs a pronoun and its candidates")
         answers = capture_run(self.run, [example]).answers
         if answers is None:
-            raise UserError(no_pronoun_answers(self.run))
+            raise no_pronoun_answers(self.run)
         named = int(answers.candidates[0])
         return None if named == NO_CANDIDATE else example.words(named)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from anaphora.analysis.causal.causal_tests import run_subject, testable_items, why_unanswered
+from anaphora.analysis.causal.causal_tests import NOTHING_TO_ASK, run_subject, testable_items, why_unanswered
 from anaphora.analysis.causal.language_models.subject import LanguageModelSubject
 from anaphora.analysis.causal.subjects import Subject
 from anaphora.analysis.evidence.exhibits import development_accuracy
@@ -29,6 +29,7 @@ from anaphora.api.models import open_any, untrained_model
 from anaphora.api.runs import OpenRun
 from anaphora.base.checks import PAGE_ENDINGS, at_least, file_ending, file_name, whole_number
 from anaphora.base.errors import UserError
+from anaphora.base.locale.translation import _
 from anaphora.data.example import Example, sample_groups, sample_quads
 from anaphora.data.store import load as load_corpus
 from anaphora.report.figures import pictures
@@ -194,10 +195,14 @@ def score_on(
     """
     if chosen is not None:
         existing_head(chosen, model.layers, model.heads)
-    progress(f"{model.name}: rows of pronouns")
+
+    def show(stage: str) -> None:
+        progress(_("{model}: {stage}").format(model=model.name, stage=stage))
+
+    show(_("rows of pronouns"))
     rows, answers = pronoun_records(model, splits.measured)
     subject, untested = _subject(model, splits.measured, causal_items) if causal_items else (None, None)
-    seeds = untrained_seeds(untrained, lambda stage: progress(f"{model.name}: {stage}"))
+    seeds = untrained_seeds(untrained, show)
     few = untrained_items(splits.development, [record.example for record in rows])
     measurement, evidence = evidence_from_records(
         model.name,
@@ -207,7 +212,7 @@ def score_on(
         subject=subject,
         training=splits.training,
         split=splits.split,
-        progress=lambda stage: progress(f"{model.name}: {stage}"),
+        progress=show,
         chosen=chosen,
         untrained=(_untrained_records(model, seed, *few) for seed in seeds),
     )
@@ -257,7 +262,7 @@ def _subject(
 ) -> tuple[Subject | None, str | None]:
     """What the causal tests need of a model, or why there can be none, in one line."""
     if reason := why_untested(model):
-        return None, reason
+        return None, reason.translated()
     try:
         testable = _testable_quads(examples, most)
         if isinstance(model, OpenRun):
@@ -266,18 +271,18 @@ def _subject(
 
         return LanguageModelSubject(TransformersLanguageModel(model), testable), None
     except UserError as error:
-        return None, str(error)
+        return None, error.translated()
 
 
 def _testable_quads(examples: Sequence[Example], most: int) -> list[Example]:
     testable = sample_quads(testable_items(examples), most)
     if not testable:
-        raise UserError("no item of stratum main has both an antecedent and a distractor")
+        raise UserError(NOTHING_TO_ASK)
     return testable
 
 
-def why_untested(model: OpenRun | TransformersModel) -> str | None:
-    """Why a model answers no pronoun question, in one line; None where it does, and can be tested causally."""
+def why_untested(model: OpenRun | TransformersModel) -> UserError | None:
+    """Return why a model answers no pronoun question; None if it does, and can be tested causally."""
     if isinstance(model, OpenRun):
         return why_unanswered(model.run)
     from anaphora.hf.language_model import why_no_answer

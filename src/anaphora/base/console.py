@@ -8,8 +8,6 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.table import Table
 
-from anaphora.base.messages.translation import in_interface_language
-
 console = Console(width=max(100, Console().width), markup=False)
 """Wide enough for the headline table, also where the output goes to a file; text in brackets is text, not markup."""
 
@@ -27,15 +25,15 @@ def print_table(table: Table) -> None:
 
 
 def say(message: str) -> None:
-    """Print a line for the user in the language of the interface; the terminal breaks it, and a log keeps it whole."""
-    console.print(in_interface_language(message), soft_wrap=True)
+    """Print a line for the user; the terminal breaks it, and a log keeps it whole."""
+    console.print(message, soft_wrap=True)
 
 
 @contextmanager
 def working(stage: str) -> Iterator[Callable[[str], None]]:
-    """Show what a command is doing, in the language of the interface; the function given out shows what comes next."""
-    with console.status(in_interface_language(stage)) as status:
-        yield lambda following: status.update(in_interface_language(following))
+    """Show what a command is doing; the function given out shows what comes next."""
+    with console.status(stage) as status:
+        yield status.update
 
 
 def format_duration(seconds: float) -> str:

@@ -6,17 +6,33 @@ import shlex
 import sys
 from pathlib import Path
 
+from anaphora.base.locale.translation import _
+
 LONGEST_MESSAGE = 500
 """Characters of an error's line; a value of any length may stand in it."""
 
 
 class UserError(ValueError):
-    """A mistake in a setting, a file or a command: shown as one line, without a traceback, exit status 2."""
+    """A mistake in a setting, a file or a command: shown as one line, without a traceback, exit status 2.
+
+    The line is English, also on the command line. An error that a page shows has its message marked by `N_` and its
+    values apart, so that the page can show it in its own language.
+
+    Args:
+        message: the line; with values a template with named places, "{name} ({value}) must be a text".
+        values: what is filled into the places.
+    """
 
     exit_status = 2
 
-    def __init__(self, message: str) -> None:
-        super().__init__(shortened(message))
+    def __init__(self, message: str, **values: object) -> None:
+        self._message, self._values = message, values
+        super().__init__(shortened(message.format(**values) if values else message))
+
+    def translated(self) -> str:
+        """Return the line in the language of the page or of the interface, in English if the catalogue lacks it."""
+        message = _(self._message)
+        return shortened(message.format(**self._values) if self._values else message)
 
 
 class FailedRunsError(UserError):

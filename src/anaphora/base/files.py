@@ -21,6 +21,7 @@ from typing import Any
 from filelock import has_fcntl, lock_descriptor
 
 from anaphora.base.errors import UserError
+from anaphora.base.locale.translation import _
 
 DRAFT_PREFIX = ".anaphora-draft-"
 """How the names of drafts begin, of files and of directories."""
@@ -274,7 +275,8 @@ def _locked_file(directory: Path) -> int:
         except OSError:  # ENOSYS, ENOLCK
             from anaphora.base.console import say  # rich is slow to import
 
-            say(f"{directory}: this file system has no locks; let one process at a time write here")
+            notice = _("{directory}: this file system has no locks; let one process at a time write here")
+            say(notice.format(directory=directory))
             return handle
         if not is_held:
             os.close(handle)

@@ -16,7 +16,7 @@ from anaphora.api.runs import OpenRun
 from anaphora.base.console import console, print_table
 from anaphora.base.errors import UserError
 from anaphora.base.files import write_csv, write_json
-from anaphora.base.messages.translation import in_interface_language, interface_language
+from anaphora.base.locale.translation import interface_language
 from anaphora.commands.shared import held_output, open_run_or_model
 from anaphora.data.example import Example
 from anaphora.data.store import load as load_corpus
@@ -64,12 +64,8 @@ def _measure_antecedents(
     passages = {name: len({example.text for example in split}) for name, split in mentions.items()}
     total = sum(passages.values()) * (1 + settings.untrained)
     with tqdm(total=total, unit=phrase("progress", "texts", interface_language()), mininterval=1) as bar:
-
-        def progress(stage: str) -> None:
-            bar.set_description(in_interface_language(stage))
-
         selected = select_antecedents(
-            model, development, measured, settings.untrained, settings.by, progress, bar.update
+            model, development, measured, settings.untrained, settings.by, bar.set_description, bar.update
         )
     metrics = {
         "source": "Clark et al. 2019, table 2",

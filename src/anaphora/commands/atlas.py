@@ -21,6 +21,7 @@ from anaphora.api.scoring import read_splits, score_on, why_untested
 from anaphora.base.console import say, working
 from anaphora.base.errors import UserError
 from anaphora.base.files import read_json, write_csv, write_json
+from anaphora.base.locale.translation import _
 from anaphora.commands.shared import open_models
 from anaphora.hf.reader import TransformersModel
 from anaphora.report.page.atlas.entry import AtlasEntry
@@ -46,7 +47,7 @@ def draw_atlas(settings: Atlas) -> list[AtlasEntry]:
     # Measuring takes minutes: what cannot be read is an error before.
     models = open_models(settings.runs, settings.trainer)
     folder = Path(settings.output)
-    with locked_run(folder), working("reading the data") as progress:
+    with locked_run(folder), working(_("reading the data")) as progress:
         splits = {
             name: read_splits(source, settings.split, settings.items) for name, source in settings.sources().items()
         }
@@ -55,7 +56,7 @@ def draw_atlas(settings: Atlas) -> list[AtlasEntry]:
             for name, model in models.items():
                 entry = atlas_entry(model, name, corpus, items, settings, progress)
                 entries.append(with_tasks(entry, model, items, settings, progress))
-        progress("drawing the atlas")
+        progress(_("drawing the atlas"))
         page = folder / "atlas.html"
         with spoken_in(settings.interface_language):
             rows = atlas_rows(entries)
@@ -64,7 +65,7 @@ def draw_atlas(settings: Atlas) -> list[AtlasEntry]:
     print_models(entries)
     for entry in entries:
         if entry.untested:
-            say(f"no causal tests: {entry.untested}")
+            say(_("no causal tests: {reason}").format(reason=entry.untested))
     print_phrase("atlas", path=page)
     return entries
 
@@ -91,13 +92,14 @@ def atlas_entry(
         stored = _read_evidence(folder, splits, provenance)
         assert stored is not None  # it has just been written
     evidence, heads = stored
+    reason = why_untested(model) if settings.causal_items and evidence.causal is None else None
     return AtlasEntry(
         model=name,
         is_decoder=isinstance(model, TransformersModel) and model.is_decoder,
         corpus=corpus,
         evidence=evidence,
         heads=heads,
-        untested=why_untested(model) if settings.causal_items and evidence.causal is None else None,
+        untested=None if reason is None else reason.translated(),
     )
 
 
@@ -138,7 +140,7 @@ def _stored_rows(path: Path, about: Provenance, measure: Callable[[], list[dict[
     except FileNotFoundError:
         stored = None
     except UserError as error:
-        say(f"{error}; it is measured anew")
+        say(_("{error}; it is measured anew").format(error=error))
         stored = None
     if stored is None or stored["about"] != asdict(about):
         stored = {"about": asdict(about), "rows": measure()}

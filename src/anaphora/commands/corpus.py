@@ -22,7 +22,7 @@ from anaphora.analysis.scores.quads import minimal_pairs_of, quads_of
 from anaphora.base.console import print_table, working
 from anaphora.base.errors import UserError
 from anaphora.base.files import locked_directory, write_csv, write_text
-from anaphora.base.messages.translation import in_interface_language
+from anaphora.base.locale.translation import _
 from anaphora.commands.shared import policy_name, print_shared_items, value_cell
 from anaphora.data.controlled.describe import corpus_table as describe_table
 from anaphora.data.corpora.division import ReadingReport
@@ -68,7 +68,7 @@ def _describe(settings: CorpusDescription) -> None:
         print_shared_items(items, later, known, earlier)
     rows: list[dict[str, Any]] = []
     if splits["test"]:
-        with working("fitting the shortcuts on the training split"):
+        with working(_("fitting the shortcuts on the training split")):
             results = shortcut_correctness(splits["train"], splits["test"])
             wordings = wordings_seen(splits["train"], splits["test"])
             if not np.isnan(wordings).all():
@@ -178,7 +178,7 @@ def print_reading(counted: str, count: int, report: ReadingReport, seconds: floa
         print_phrase("licence", licence=labels("licences").get(licence, licence))
     print_phrase(counted, count=count, rows=report.rows, seconds=f"{seconds:.1f}")
     for reason, number in report.reasons.items():
-        print_phrase("dropped", rows=number, reason=in_interface_language(reason))
+        print_phrase("dropped", rows=number, reason=_(reason))
 
 
 @in_language_of_messages

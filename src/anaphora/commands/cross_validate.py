@@ -11,6 +11,7 @@ from rich.table import Table
 from anaphora.analysis.tasks.answered import MODEL, NONE_OF_THEM, accuracy_table
 from anaphora.analysis.tasks.folds import answer_folds, check_folds, fold_count
 from anaphora.base.console import print_table, working
+from anaphora.base.locale.translation import _
 from anaphora.commands.shared import TableFile, load_runs, policy_name, value_cell
 from anaphora.report.numbers import format_percent, format_range
 from anaphora.report.terminal import in_language_of_messages
@@ -27,7 +28,7 @@ def cross_validate(settings: CrossValidation) -> list[dict[str, Any]]:
     table = TableFile.checked(settings.output)
     runs = load_runs(settings.runs, settings.trainer)
     check_folds(runs)
-    with working("reading the data") as progress:
+    with working(_("reading the data")) as progress:
         items = answer_folds(runs, progress, settings.by)
     rows = accuracy_table(items, settings.by)
     source = runs[0].config.data

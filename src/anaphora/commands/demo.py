@@ -8,6 +8,7 @@ from anaphora.analysis.evidence.measurement import gather_evidence
 from anaphora.analysis.maps.rows import write_attention_rows
 from anaphora.base.console import working
 from anaphora.base.errors import UserError
+from anaphora.base.locale.translation import _
 from anaphora.commands.plot_attention import example_figures
 from anaphora.commands.report import write_pages
 from anaphora.model.recurrent import NO_MAPS
@@ -45,9 +46,9 @@ def demonstrate(config: Config) -> float | None:
     run = load_or_train(replace(config, name=name), "choose another name=")
     directory, layout = run.directory, RunFiles(run.directory)
     settings = Report(run=str(directory))
-    with locked_run(directory), working("reading the data") as progress:
+    with locked_run(directory), working(_("reading the data")) as progress:
         measured = gather_evidence(run, settings, progress)
-        progress("writing rows and figures")
+        progress(_("writing rows and figures"))
         write_attention_rows(directory / "attention" / "test.parquet", measured.headline.capture.records)
         suffixes = page_suffixes(settings.interface_language)
         save_in_languages(example_figures(measured.headline), layout.figures, settings.formats, suffixes)

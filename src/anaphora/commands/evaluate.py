@@ -19,6 +19,7 @@ from anaphora.analysis.tasks import labels as classification
 from anaphora.base.console import console, working
 from anaphora.base.errors import UserError
 from anaphora.base.files import write_csv, write_json
+from anaphora.base.locale.translation import _
 from anaphora.commands.shared import (
     asks_alike,
     check_place_of_other_data,
@@ -122,7 +123,7 @@ def evaluate_texts(run: Run, settings: Evaluation, folder: Path) -> None:
         raise UserError(f"{run.directory}: the run's {option} has no answer to data={source.kind}")
     names = classification.label_names(run)
     labels = [names[number] for number in classification.predict_labels(run, texts)]
-    with working("fitting the bag of words on the training split"):
+    with working(_("fitting the bag of words on the training split")):
         bag = classification.bag_of_words(training, development, texts)
     rows = classification.accuracy_by_label(texts, labels, bag)
     answer_rows = [

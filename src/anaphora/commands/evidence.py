@@ -10,6 +10,7 @@ from anaphora.analysis.evidence.schema.evidence import Control
 from anaphora.base.console import say, working
 from anaphora.base.device import Device
 from anaphora.base.errors import UserError
+from anaphora.base.locale.translation import _
 from anaphora.model.recurrent import NO_MAPS
 from anaphora.report.terminal import print_controls, print_phrase
 from anaphora.runs.directory import Run, load, locked_run
@@ -37,14 +38,14 @@ def train_controls(settings: TrainedControls) -> dict[str, Control | None]:
 def _train_controls(run: Run, settings: TrainedControls) -> dict[str, Control | None]:
     if not run.model.encoder.has_maps:
         raise UserError(NO_MAPS)
-    with working("reading the data"):
+    with working(_("reading the data")):
         splits = evaluation_splits(run, settings.split)
     about = measured_on(run, splits)  # before the work, for it reads the weights' file
     by_name = controls.read_to_replace(run.directory, settings.split)
     for number, name in enumerate(settings.controls, start=1):
-        say(f"control {number} of {len(settings.controls)}: {name}")
+        say(_("control {number} of {all}: {name}").format(number=number, all=len(settings.controls), name=name))
         trained = _trained_control(run, name, settings.trainer.device)
-        with working(f"measuring {name}"):
+        with working(_("measuring {name}").format(name=name)):
             trained_control = controls.measure_control(name, trained, splits.development, splits.measured)
             by_name[name] = replace(trained_control, measured_on=about)
         # After each, so that an interrupted command keeps what is done.
@@ -66,6 +67,6 @@ def _trained_control(run: Run, control: str, device: str | None) -> Run:
     """The finished control."""
     config = control_settings(run, control, device)
     if same_settings(config, run.config):
-        say("the run itself is this control: its settings leave nothing to change")
+        say(_("the run itself is this control: its settings leave nothing to change"))
         return run
     return load_or_train(config, "remove or rename this folder")

@@ -12,7 +12,7 @@ from rich.table import Table
 from anaphora.base.errors import UserError
 from anaphora.base.files import check_writable, write_json
 from anaphora.base.language import language_of
-from anaphora.base.messages.translation import environment_language
+from anaphora.base.locale.translation import environment_language
 from anaphora.data.example import Example
 from anaphora.data.own_sentence import example_from_query, name_of_sentence
 from anaphora.explain.matrices import Calculation, load_calculation, load_example

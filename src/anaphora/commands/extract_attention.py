@@ -16,7 +16,7 @@ from anaphora.analysis.tasks.extraction import Extractor, Selection, select_item
 from anaphora.base.console import format_bytes, format_duration, say, working
 from anaphora.base.errors import UserError
 from anaphora.base.language import language_of
-from anaphora.base.messages.translation import interface_language
+from anaphora.base.locale.translation import _, interface_language
 from anaphora.commands.shared import check_folder_name, check_place_of_other_data, held_output, sentence_of
 from anaphora.data.own_sentence import name_of_sentence
 from anaphora.data.parquet import parquet_about, parquet_parts
@@ -98,7 +98,7 @@ def _extract(run: Run, selection: Selection, path: Path, settings: Extraction, p
     of_texts = isinstance(selection.read([0])[0], Text)
     files = [items_path(path)] if of_texts or settings.text is not None else [items_path(path), scores_path]
     if about is not None and parquet_about(path) == about and all(each.exists() for each in files):
-        say(f"{path}: written already, from the same items and weights")
+        say(_("{path}: written already, from the same items and weights").format(path=path))
         return
     total = sum(map(len, parts))
     rows, size = extractor.estimate(parts)
@@ -108,7 +108,7 @@ def _extract(run: Run, selection: Selection, path: Path, settings: Extraction, p
     progress.begin(total)
     scores = parquet_parts(scores_path, scores_schema(), SCORE_COLUMNS) if scores_path in files else nullcontext()
     written = 0
-    with working("extracting") as show, attention_file(path, about) as file, scores as write_scores:
+    with working(_("extracting")) as show, attention_file(path, about) as file, scores as write_scores:
         for batch in extractor.batches(parts):
             file.write(batch.rows, batch.items)
             if write_scores is not None and batch.scores is not None:
@@ -117,10 +117,11 @@ def _extract(run: Run, selection: Selection, path: Path, settings: Extraction, p
             is_first = not progress.done
             progress.done += len(batch.items)
             done, left = progress.done_and_left()
-            show(f"extracting: {done} of {total:,} items, about {left} left")
+            values = {"done": done, "items": f"{total:,}", "left": left}
+            show(_("extracting: {done} of {items} items, about {left} left").format(**values))
             if is_first and progress.done < total:
                 # Where nobody sees the status.
-                say(f"by the first of them: {done} of {total:,} items, about {left} left")
+                say(_("by the first of them: {done} of {items} items, about {left} left").format(**values))
         if not written and not settings.shard:
             raise UserError(f"words ({settings.words}) appear in none of the {total:,} texts")
     memory = progress.memory()

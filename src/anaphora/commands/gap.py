@@ -31,7 +31,7 @@ from anaphora.analysis.tasks.gap import (
 from anaphora.analysis.tasks.probe import head_features, out_of_fold_probabilities
 from anaphora.base.console import print_table
 from anaphora.base.errors import UserError
-from anaphora.base.messages.translation import interface_language
+from anaphora.base.locale.translation import interface_language
 from anaphora.commands.shared import TableFile, load_runs
 from anaphora.data.batches.encoded import EncodedSplit
 from anaphora.data.corpora.division import fold_numbers

@@ -13,6 +13,7 @@ from anaphora.analysis.tasks.folds import require_same_recipe
 from anaphora.analysis.tasks.labels import accuracy_by_policy, bag_of_tokens, bag_of_words, label_names, predict_labels
 from anaphora.base.console import print_table, working
 from anaphora.base.errors import UserError
+from anaphora.base.locale.translation import _
 from anaphora.commands.cross_validate import percent_cell
 from anaphora.commands.shared import TableFile, load_runs, policy_name
 from anaphora.data.text import evenly_sampled
@@ -46,15 +47,15 @@ def compare_labels(settings: LabelTable) -> list[dict[str, Any]]:
     texts = evenly_sampled(corpus.texts(settings.split), first.config.trainer.limit_items)
     if not texts:
         raise UserError(f"split ({settings.split}) holds no texts")
-    with working("answering"):
+    with working(_("answering")):
         names = label_names(first)
         labels: dict[str, list[list[str]]] = {
             "encoder": [[names[label] for label in predict_labels(run, texts)] for run in runs]
         }
-    with working("fitting the linear models on the training split"):
+    with working(_("fitting the linear models on the training split")):
         labels["bag of its tokens"] = [bag_of_tokens(first, training, development, texts)]
         labels["bag of words and pairs"] = [bag_of_words(training, development, texts)]
-    ((most, _),) = Counter(text.label or "" for text in training).most_common(1)
+    ((most, _count),) = Counter(text.label or "" for text in training).most_common(1)
     labels["most frequent label"] = [[most] * len(texts)]
     rows = accuracy_by_policy(texts, labels)
     print_labels(rows, first.config.data.kind, settings.split, len(runs))

@@ -13,6 +13,7 @@ from anaphora.analysis.maps.capture import whole_maps
 from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.analysis.maps.words import word_map
 from anaphora.base.console import console, working
+from anaphora.base.locale.translation import _
 from anaphora.commands.report import report_run
 from anaphora.commands.shared import (
     asks_alike,
@@ -52,7 +53,7 @@ def plot(settings: Drawing) -> None:
             place = folder / f"sentence_{name_of_sentence(settings.text, *asked, settings.layer, settings.head)}"
             paths = save_in_languages(sentence_figures(run, settings), place, settings.formats, suffixes)
         else:
-            with working("reading the data") as progress:
+            with working(_("reading the data")) as progress:
                 headline = headline_of(run, settings, 0, progress)
             paths = [
                 *save_in_languages(lambda: score_figures(headline), folder, settings.formats, suffixes),

@@ -14,7 +14,7 @@ from tqdm import tqdm
 from anaphora.base.console import working
 from anaphora.base.device import torch_device
 from anaphora.base.files import locked_directory, write_csv, write_json
-from anaphora.base.messages.translation import interface_language
+from anaphora.base.locale.translation import _, interface_language
 from anaphora.replication.blank_out import blank_out_importance, correct_probability, rank_correlations
 from anaphora.replication.number_agreement import NumberItem, generate_items
 from anaphora.replication.number_model import encode_items, run_settings, write_sentences
@@ -41,7 +41,7 @@ def replicate(settings: Replication) -> dict[str, Any]:
     torch_device(settings.trainer.device)
     directory = Path(settings.output)
     with locked_directory(directory):
-        with working("writing sentences"):
+        with working(_("writing sentences")):
             # The training sentences come first: they must not depend on how many items stored runs are measured on.
             training = generate_items(settings.sentences, _TRAINING_SEED)
             test = generate_items(settings.items, _TEST_SEED, {item.text for item in training})

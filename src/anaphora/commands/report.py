@@ -28,7 +28,7 @@ from anaphora.base.checks import FIGURE_FORMATS
 from anaphora.base.console import console, say, working
 from anaphora.base.errors import UserError
 from anaphora.base.files import check_writable, locked_directory, write_csv, write_json
-from anaphora.base.messages.translation import interface_language
+from anaphora.base.locale.translation import _, interface_language
 from anaphora.commands.shared import holds_other_run
 from anaphora.data.example import Example
 from anaphora.report.evidence_tables import divergence_rows, every_table
@@ -66,9 +66,9 @@ def report(settings: Report) -> list[Path]:
         for place in {folder.resolve(): folder for folder in (*places, page_folder(runs, settings))}.values():
             held.enter_context(locked_run(place))
         for run, place in zip(runs, places, strict=True):
-            with working(f"{run.name}: reading the data") as progress:
+            with working(_("{run}: reading the data").format(run=run.name)) as progress:
                 evidence.append(gather_evidence(run, settings, progress, place))
-        with working("drawing the report"):
+        with working(_("drawing the report")):
             pages = write_pages(evidence, settings)
     for of_run in evidence:
         if len(evidence) > 1:
@@ -87,7 +87,7 @@ def evidence_folder(run: Run, settings: Report) -> Path:
             check_writable(metrics_path(run.directory, settings.split))
         except UserError as error:
             folder = Path(settings.output) / run.name
-            say(f"{error}; its numbers go to {folder}")
+            say(_("{error}; its numbers go to {folder}").format(error=error, folder=folder))
             return folder
     return run.directory
 
@@ -297,7 +297,7 @@ def _divergences(evidence: Sequence[RunEvidence]) -> list[RowDivergence]:
     try:
         rows = divergences({of_run.headline.run.name: of_run.headline for of_run in evidence})
     except UserError as error:
-        say(f"the runs' rows are not compared: {error}")
+        say(_("the runs' rows are not compared: {reason}").format(reason=error.translated()))
         return []
     for row in rows:
         values = {"run": row.run, "other": row.other, "spoken": language_name(row.language, interface_language())}

@@ -7,6 +7,7 @@ from anaphora.analysis.evidence.storage import write_evidence, write_measurement
 from anaphora.api.models import open_any
 from anaphora.api.scoring import CAUSAL_ITEMS, read_splits, score_on
 from anaphora.base.console import say, working
+from anaphora.base.locale.translation import _
 from anaphora.commands.shared import (
     asks_alike,
     check_place_of_other_data,
@@ -33,7 +34,7 @@ def score_heads(settings: Scoring) -> Measurement:
     if asks_alike(run, settings):
         check_place_of_other_data(run, settings)
     with held_output(settings.output, run.directory, run) as folder:
-        with working("reading the data") as progress:
+        with working(_("reading the data")) as progress:
             headline = headline_of(run, settings, settings.untrained, progress, keep_rows=False)
         write_evidence(headline, folder)
     print_headline(headline.evidence())
@@ -45,7 +46,7 @@ def score_transformers(settings: Scoring) -> Measurement:
     """The same of a model of `transformers`, with the causal tests where it can be asked."""
     model = open_any(settings.run, device=settings.trainer)
     with held_output(settings.output, results_folder(settings.run), settings.run) as folder:
-        with working("reading the data") as progress:
+        with working(_("reading the data")) as progress:
             scores = score_on(
                 model,
                 read_splits(settings.data or NoData(), settings.split, settings.items),
@@ -57,6 +58,6 @@ def score_transformers(settings: Scoring) -> Measurement:
         write_measurement(scores.measurement, folder, scores.evidence)
     print_headline(scores.evidence)
     if scores.untested:
-        say(f"no causal tests: {scores.untested}")
+        say(_("no causal tests: {reason}").format(reason=scores.untested))
     print_causal(scores.evidence)
     return scores.measurement

@@ -21,6 +21,7 @@ from anaphora.base.device import Device
 from anaphora.base.errors import UserError
 from anaphora.base.files import check_writable, write_csv
 from anaphora.base.hub import HUB_PREFIX
+from anaphora.base.locale.translation import _
 from anaphora.data.example import Example, shared_items
 from anaphora.data.own_sentence import example_from_query
 from anaphora.report.numbers import NOT_MEASURED
@@ -187,7 +188,7 @@ class TableFile:
         """Write the rows and say where they are."""
         if self.name:
             write_csv(Path(self.name), rows)
-            say(f"table {self.name}")
+            say(_("table {path}").format(path=self.name))
 
 
 def load_runs(names: Sequence[str], device: Device) -> list[Run]:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from anaphora.base.console import say
 from anaphora.base.errors import UserError
+from anaphora.base.locale.translation import _
 from anaphora.runs.directory import objective
 from anaphora.runs.processes import started_processes
 from anaphora.settings.compose import is_sweep_job, job_name, job_overrides, typed_overrides
@@ -23,8 +24,10 @@ def train(config: Config) -> float | None:
     """
     if started_processes().rank == 0 and config.resume is None and config.chooses_on_its_fold:
         say(
-            "data.folds with validation.keep=best: the weights are chosen on the held-out fold, so "
-            "scripts/cross_validate.py will not take this run; with validation.keep=last it does"
+            _(
+                "data.folds with validation.keep=best: the weights are chosen on the held-out fold, so "
+                "scripts/cross_validate.py will not take this run; with validation.keep=last it does"
+            )
         )
     if not is_sweep_job():
         if config.resume is not None:

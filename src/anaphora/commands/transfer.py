@@ -21,6 +21,7 @@ from anaphora.analysis.tasks.answered import (
 from anaphora.analysis.tasks.folds import require_same_recipe
 from anaphora.base.console import working
 from anaphora.base.errors import UserError
+from anaphora.base.locale.translation import _
 from anaphora.commands.cross_validate import print_answers
 from anaphora.commands.shared import OWN_FOLDS_SUFFIX, TableFile, load_runs
 from anaphora.data.corpora.division import fold_numbers
@@ -49,7 +50,7 @@ def transfer(settings: Transfer) -> list[dict[str, Any]]:
         raise UserError(
             f"data={settings.data.kind} has no pronoun questions; name other data, for instance data=knowref"
         )
-    with working("reading the data") as progress:
+    with working(_("reading the data")) as progress:
         examples = load_corpus(settings.data).examples(settings.split)
         corpora = {_training_split_key(run): corpus_of(run) for run in runs}
         training = [corpus.examples("train") for corpus in corpora.values()]
@@ -92,9 +93,9 @@ def answer_transfer(
     """
     answers = []
     for number, run in enumerate(runs, 1):
-        progress(f"run {number} of {len(runs)}")
+        progress(_("run {number} of {runs}").format(number=number, runs=len(runs)))
         answers.append(predict_for_run(run, examples))
-    progress("fitting the shortcuts")
+    progress(_("fitting the shortcuts"))
     fits = [shortcut_correctness(split, examples) for split in training]
     everywhere = [name for name in fits[0] if all(name in fit for fit in fits)]
     shortcuts: dict[str, Floats] = {name: _stack_fits([fit[name] for fit in fits]) for name in everywhere}

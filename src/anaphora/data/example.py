@@ -9,6 +9,7 @@ from unicodedata import normalize
 
 from anaphora.base.errors import UserError
 from anaphora.base.language import LANGUAGES
+from anaphora.base.locale.translation import N_
 
 Span = tuple[int, int]
 """First and past-the-last character of a stretch of text, counted in code points from 0."""
@@ -36,7 +37,7 @@ class Example:
 
     def __post_init__(self) -> None:
         if not self.text:
-            raise UserError("text: it is empty; a sentence with a pronoun is needed")
+            raise UserError(N_("text: it is empty; a sentence with a pronoun is needed"))
         if self.language not in LANGUAGES:
             raise UserError(f"language: {self.language!r} must be one of {', '.join(LANGUAGES)}")
         if not self._spans_fit():
@@ -70,18 +71,21 @@ class Example:
         """Raise what is wrong with the spans."""
         length = len(self.text)
         _check_span("pronoun", self.pronoun, length)
-        taken = [(*self.pronoun, "the pronoun")]
+        taken = [(*self.pronoun, "")]
         for index, mentions in enumerate(self.candidates):
             name = f"candidates[{index}]"
             if not mentions:
-                raise UserError(f"{name}: it has no span; every candidate needs at least one")
+                raise UserError(N_("{name}: it has no span; every candidate needs at least one"), name=name)
             for start, end in mentions:
                 _check_span(name, (start, end), length)
                 for low, high, other in taken:
                     if overlap((start, end), (low, high)):
-                        raise UserError(
-                            f"{name}: {[start, end]} overlaps {other} at {[low, high]}; spans must not overlap"
+                        message = (
+                            N_("{name}: {span} overlaps {other} at {place}; spans must not overlap")
+                            if other
+                            else N_("{name}: {span} overlaps the pronoun at {place}; spans must not overlap")
                         )
+                        raise UserError(message, name=name, span=[start, end], other=other, place=[low, high])
                 taken.append((start, end, name))
         written = [[list(span) for span in mentions] for mentions in self.candidates]
         raise UserError(f"candidates: {written} must be in the order of the text, each candidate's mentions too")

@@ -11,6 +11,7 @@ from itertools import pairwise
 
 from anaphora.base.errors import UserError
 from anaphora.base.language import cuts_word, language_of, split_names
+from anaphora.base.locale.translation import N_
 from anaphora.data.example import Example, Span, in_text_order
 
 
@@ -39,7 +40,7 @@ def example_from_query(
         or not isinstance(candidates, Collection)
         or not all(isinstance(one, str) for one in candidates)
     ):
-        raise UserError(f"candidates ({candidates!r}) must be a list of words of the text")
+        raise UserError(N_("candidates ({candidates!r}) must be a list of words of the text"), candidates=candidates)
     candidates = split_names(candidates)
     same = [unicodedata.normalize("NFC", name) for name in candidates]
     answer = None if antecedent is None else unicodedata.normalize("NFC", str(antecedent))
@@ -73,8 +74,13 @@ def find_pronoun(text: str, pronoun: str) -> Span:
     if len(every) > 1:
         places = ", ".join(_written_span(text, span) for span in every[:5])
         raise UserError(
-            f"pronoun ({pronoun!r}) appears {len(every)} times in the text: write which one you mean as '{pronoun}:2', "
-            f"or its characters ({places})"
+            N_(
+                "pronoun ({pronoun!r}) appears {count} times in the text: write which one you mean as '{pronoun}:2', "
+                "or its characters ({places})"
+            ),
+            pronoun=pronoun,
+            count=len(every),
+            places=places,
         )
     return find_span(text, pronoun, "pronoun")
 
@@ -94,9 +100,11 @@ def find_span(text: str, words: str, setting: str) -> Span:
         UserError: the words are no string or not in the text, or the characters lie outside it.
     """
     if not isinstance(words, str):
-        raise UserError(f"{setting} ({words!r}) must be a string: a word of the text, or characters as 0:4")
+        message = N_("{setting} ({words!r}) must be a string: a word of the text, or characters as 0:4")
+        raise UserError(message, setting=setting, words=words)
     if not words.strip():
-        raise UserError(f"{setting} ({words!r}) is blank; give a word of the text, or characters as 0:4")
+        message = N_("{setting} ({words!r}) is blank; give a word of the text, or characters as 0:4")
+        raise UserError(message, setting=setting, words=words)
     occurrence = next(occurrences_in_any_case(words, text), None)
     if occurrence is not None:
         return occurrence
@@ -108,11 +116,14 @@ def find_span(text: str, words: str, setting: str) -> Span:
     if characters:
         start, end = int(characters[1]), int(characters[2])
         if not 0 <= start < end <= len(text):
-            raise UserError(f"{setting} ({words}) is outside the text, which has {len(text)} characters")
+            message = N_("{setting} ({words}) is outside the text, which has {characters} characters")
+            raise UserError(message, setting=setting, words=words, characters=len(text))
         return start, end
     if numbered:
-        raise UserError(f"{setting} ({words!r}): {numbered[1]!r} appears {len(every)} times in the text {text!r}")
-    raise UserError(f"{setting} ({words!r}) is not in the text {text!r}; give a word of it, or characters as 0:4")
+        message = N_("{setting} ({words!r}): {word!r} appears {count} times in the text {text!r}")
+        raise UserError(message, setting=setting, words=words, word=numbered[1], count=len(every), text=text)
+    message = N_("{setting} ({words!r}) is not in the text {text!r}; give a word of it, or characters as 0:4")
+    raise UserError(message, setting=setting, words=words, text=text)
 
 
 def _written_span(text: str, span: Span) -> str:

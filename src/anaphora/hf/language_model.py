@@ -9,9 +9,10 @@ from torch import Tensor
 
 from anaphora.analysis.causal.interventions import Intervention
 from anaphora.base.errors import UserError
+from anaphora.base.locale.translation import N_
 from anaphora.data.tokens.tokenizer import TokenizedText
 from anaphora.hf.interface import AttentionTap
-from anaphora.hf.reader import TransformersModel
+from anaphora.hf.reader import NOT_EDITED, TransformersModel
 from anaphora.model.attention import Queries
 
 
@@ -24,7 +25,7 @@ class TransformersLanguageModel:
 
     def __init__(self, model: TransformersModel) -> None:
         if reason := why_no_answer(model):
-            raise UserError(reason)
+            raise reason
         self.model = model
         self.mask = -1 if model.is_decoder else int(model.tokenizer.mask_token_id)
 
@@ -64,12 +65,13 @@ class TransformersLanguageModel:
         return AttentionTap(no_queries, {layer: (edit,) for layer, edit in intervention.items()})
 
 
-def why_no_answer(model: TransformersModel) -> str | None:
-    """Why a model cannot be asked which candidate a pronoun means, in one line; None where it can."""
+def why_no_answer(model: TransformersModel) -> UserError | None:
+    """Return why a model cannot be asked which candidate a pronoun means; None if it can."""
     if not model.through_interface:
-        return f"{model.name}: models of the family {model.family} are read in eager mode and cannot be edited"
+        return UserError(NOT_EDITED, model=model.name, family=model.family)
     if model.language_model is None:
-        return f"{model.name}: it has no output layer over the vocabulary, so it gives no answers"
+        message = N_("{model}: it has no output layer over the vocabulary, so it gives no answers")
+        return UserError(message, model=model.name)
     if not model.is_decoder and model.tokenizer.mask_token_id is None:
-        return f"{model.name}: its tokenizer has no mask, so it gives no answers"
+        return UserError(N_("{model}: its tokenizer has no mask, so it gives no answers"), model=model.name)
     return None

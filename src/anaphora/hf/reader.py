@@ -24,6 +24,7 @@ from anaphora.analysis.maps.of_torch import evaluation_mode
 from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.base.errors import UserError
 from anaphora.base.hub import import_transformers
+from anaphora.base.locale.translation import N_
 from anaphora.base.special_tokens import MASK, SPECIAL_TOKENS
 from anaphora.data.example import Example
 from anaphora.data.tokens.tokenizer import TokenizedText
@@ -44,6 +45,8 @@ _MOST_TOKENS = 100_000
 _ITEMS_AT_ONCE = 32
 """About so many items' texts are read in one pass."""
 _MASK = SPECIAL_TOKENS[MASK]
+NOT_EDITED = N_("{model}: models of the family {family} are read in eager mode and cannot be edited")
+"""The error about models whose attention weights can be read and not changed."""
 """What a text writes for the mask of any model: RoBERTa's own is <mask>."""
 
 
@@ -95,17 +98,28 @@ class TransformersModel:
         places = _places_before_replacing(text, mask)
         spans = [_without_blanks(text, places[start], places[end]) for start, end in encoding["offset_mapping"]]
         if not any(start < end for start, end in spans):
-            raise UserError("text: it is empty")
+            raise UserError(N_("text: it is empty"))
         if self.most_tokens is not None and len(spans) > self.most_tokens:
             raise UserError(
-                f"text ({text[:40]!r}...): it has {len(spans)} tokens, but {self.name} takes at most "
-                f"{self.most_tokens}; shorten it, or read it in parts"
+                N_(
+                    "text ({beginning!r}...): it has {tokens} tokens, but {model} takes at most {most}; "
+                    "shorten it, or read it in parts"
+                ),
+                beginning=text[:40],
+                tokens=len(spans),
+                model=self.name,
+                most=self.most_tokens,
             )
         rows, highest = self.model.get_input_embeddings().num_embeddings, max(encoding["input_ids"])
         if highest >= rows:
             raise UserError(
-                f"{self.name}: its tokenizer numbers a token of the text {highest}, but the model knows {rows} tokens; "
-                "both must come from the same model"
+                N_(
+                    "{model}: its tokenizer numbers a token of the text {number}, but the model knows {known} tokens; "
+                    "both must come from the same model"
+                ),
+                model=self.name,
+                number=highest,
+                known=rows,
             )
         names = tuple(name for name, (start, end) in zip(encoding.tokens(), spans, strict=True) if start == end)
         return TokenizedText(tuple(encoding["input_ids"]), tuple(spans), word_numbers(text, spans), names)
@@ -194,13 +208,12 @@ class TransformersModel:
                     self.model(**inputs)
                 return tap.weights
             if tap.edits:
-                raise UserError(
-                    f"{self.name}: models of the family {self.family} are read in eager mode and cannot be edited"
-                )
+                raise UserError(NOT_EDITED, model=self.name, family=self.family)
             with self._attention_by("eager"):
                 maps = self.model(**inputs, output_attentions=True).attentions
             if not maps or any(one is None or one.dim() != 4 for one in maps):
-                raise UserError(f"{self.name}: models of the family {self.family} give no attention weights")
+                message = N_("{model}: models of the family {family} give no attention weights")
+                raise UserError(message, model=self.name, family=self.family)
             if tap.queries is None:
                 return list(maps)
             return [one[tap.queries[0], :, tap.queries[1]] for one in maps]

@@ -15,6 +15,7 @@ from torch.nn import functional
 
 from anaphora.base.batch import Batch
 from anaphora.base.errors import UserError
+from anaphora.base.locale.translation import N_
 from anaphora.base.special_tokens import CLS, NONE
 
 
@@ -267,7 +268,9 @@ class Label(PredictionHead):
 
     def scores(self, output: EncoderOutput, batch: Batch) -> Tensor:
         if len(batch.query_positions):
-            raise UserError("this run answers no pronoun question: it predicts labels of texts (task.prediction=label)")
+            raise UserError(
+                N_("this run answers no pronoun question: it predicts labels of texts (task.prediction=label)")
+            )
         (positions,) = self.read_positions(batch)
         texts = group_mean(output.hidden[positions], batch.segments.flatten()[positions], len(batch.present))
         logits: Tensor = self.output(texts)

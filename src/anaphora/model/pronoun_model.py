@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from anaphora.base.batch import Batch, EncoderInput
 from anaphora.base.errors import UserError
+from anaphora.base.locale.translation import N_
 from anaphora.model.encoder import Encoder, initialiser
 from anaphora.model.kernels.linear import Linear
 from anaphora.model.prediction import EncoderOutput
@@ -105,7 +106,9 @@ class PronounModel(nn.Module):
             UserError: `model.second_sequence` is set.
         """
         if self.encoder.settings.second_sequence:
-            raise UserError("this run reads the pronoun as a second sequence (model.second_sequence): name the pronoun")
+            raise UserError(
+                N_("this run reads the pronoun as a second sequence (model.second_sequence): name the pronoun")
+            )
 
     def _needed_positions(self, batch: Batch) -> Tensor:
         """Where the prediction head and the output layer read: (P,) flat positions, each once."""

@@ -6,10 +6,11 @@ import torch
 from torch import Tensor, nn
 
 from anaphora.base.errors import UserError
+from anaphora.base.locale.translation import N_
 from anaphora.model.attention import split_heads
 from anaphora.model.mixer import AttentionContext, Mixer
 
-NO_MAPS = "model.attention is a recurrent network, which has no attention maps: only its answers can be measured"
+NO_MAPS = N_("model.attention is a recurrent network, which has no attention maps: only its answers can be measured")
 
 
 class Recurrent(Mixer):

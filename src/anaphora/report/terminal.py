@@ -11,7 +11,7 @@ from anaphora.analysis.evidence.schema.evidence import Control, Evidence, Verdic
 from anaphora.analysis.evidence.schema.several_runs import GroupSpread
 from anaphora.analysis.maps.answers import Answers
 from anaphora.base.console import console, print_table
-from anaphora.base.messages.translation import interface_language
+from anaphora.base.locale.translation import interface_language
 from anaphora.report.causal_summary import causal_columns, causal_rows
 from anaphora.report.groups import kind_groups
 from anaphora.report.headline import headline_sentence, headline_table

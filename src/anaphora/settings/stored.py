@@ -11,6 +11,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from anaphora.base.errors import UserError, one_line
+from anaphora.base.locale.translation import _
 from anaphora.settings.migration import with_present_keys
 from anaphora.settings.run import Config
 from anaphora.settings.typed import construct
@@ -66,7 +67,7 @@ def from_plain(plain: Mapping[str, Any], place: str) -> Config:
         if changes:
             from anaphora.base.console import say  # rich is slow to import
 
-            say(f"{place}: stored under older keys, read as {', '.join(changes)}")
+            say(_("{file}: stored under older keys, read as {keys}").format(file=place, keys=", ".join(changes)))
         return construct(Config, present, "")
     except OmegaConfBaseException as error:
         raise UserError(f"{place}: {one_line(error)}") from None

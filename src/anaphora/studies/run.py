@@ -9,7 +9,7 @@ from anaphora.base.console import console
 from anaphora.base.device import torch_device
 from anaphora.base.errors import UserError
 from anaphora.base.files import check_writable, locked_directory, write_csv, write_json
-from anaphora.base.messages.translation import interface_language
+from anaphora.base.locale.translation import interface_language
 from anaphora.data.store import files_read
 from anaphora.report.figures.files import save_figure
 from anaphora.report.page.translations import other_pages, page_names, page_suffixes, remove_translation

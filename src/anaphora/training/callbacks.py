@@ -16,7 +16,7 @@ from tqdm import tqdm
 
 from anaphora.base.errors import UserError
 from anaphora.base.files import atomic_write, write_json
-from anaphora.base.messages.translation import in_interface_language
+from anaphora.base.locale.translation import _
 from anaphora.model.kernels.linear import has_faster_kernel
 from anaphora.runs.directory import RunFiles, other_training_items, save_weights
 from anaphora.settings.data import Data
@@ -36,7 +36,7 @@ class ProgressBar(lightning.Callback):
 
     def on_train_start(self, trainer: lightning.Trainer, module: lightning.LightningModule) -> None:
         self._bar = tqdm(
-            desc=in_interface_language("training steps"),
+            desc=_("training steps"),
             total=self.steps,
             initial=trainer.global_step,
             bar_format=_BAR,

@@ -10,7 +10,7 @@ from pathlib import Path
 from anaphora.base.console import console
 from anaphora.base.device import evaluation_device
 from anaphora.base.errors import UserError
-from anaphora.base.messages.translation import in_interface_language
+from anaphora.base.locale.translation import _
 from anaphora.runs.directory import Run, RunFiles, load, tidy, training_record
 from anaphora.runs.reuse import same_settings
 from anaphora.settings.data import ExternalCorpus
@@ -55,15 +55,15 @@ def finish_training(config: Config, advice: str, report: Callable[[str], None] |
 
             read_training_corpus(directory, config.data)
         tidy(directory)
-        report(in_interface_language(f"{directory}: finished; its weights are re-used"))
+        report(_("{run}: finished; its weights are re-used").format(run=directory))
         return directory
 
     from anaphora.training.run import train
 
     if layout.config.exists():
-        report(in_interface_language(f"{directory}: unfinished; it is resumed"))
+        report(_("{run}: unfinished; it is resumed").format(run=directory))
         train(replace(config, resume=str(directory)))
     else:
-        report(in_interface_language(f"{directory}: training"))
+        report(_("{run}: training").format(run=directory))
         train(config)
     return directory

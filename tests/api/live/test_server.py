@@ -108,14 +108,33 @@ def test_a_wrong_question_is_answered_in_one_line(client: Client, changed: dict[
     assert message in reply["error"] and "\n" not in reply["error"]
 
 
-def test_a_chinese_page_gets_its_errors_in_chinese(client: Client) -> None:
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"text": " "}, "text：为空"),
+        ({"model": "none"}, "model（'none'）必须是 own, bert 之一"),
+        ({"pronoun": "they"}, "pronoun（'they'）不在文本 'Anna met Emma before she went to the park.' 里"),
+        ({"candidates": ["she"]}, "candidates[0]：[21, 24] 与代词 [21, 24] 重叠"),
+        ({"cuts": [[0, 0, 1]]}, "cuts：[0, 0, 1] 必须是 4 个整数"),
+        ({"off": [[9, 0]]}, "第 9 层第 0 个头不在 2 层、每层 2 个头之内"),
+        ({"model": "bert", "text": "a " * 1500, "pronoun": None}, "而 BertModel 最多容纳 64 个"),
+    ],
+)
+def test_a_chinese_page_gets_its_errors_in_chinese(client: Client, changed: dict[str, Any], message: str) -> None:
     reply = client.post(
         "/attention?language=zh",
-        json={**QUESTION, "text": " "},
+        json={**QUESTION, **changed},
         headers={"X-Token": "key"},
         base_url="http://127.0.0.1:8765",
     )
-    assert (reply.status_code, reply.json) == (400, {"error": "text：为空"})
+    assert reply.status_code == 400
+    assert message in json.loads(reply.data)["error"]
+
+
+def test_a_chinese_page_is_refused_in_chinese(client: Client) -> None:
+    assert client.get("/?language=zh", base_url="http://127.0.0.1:8765").json == {
+        "error": "请打开终端里显示的地址，它以令牌结尾"
+    }
     page = client.get("/?token=key&language=zh", base_url="http://127.0.0.1:8765").get_data(as_text=True)
     assert FIRST_SENTENCES["zh"][0] in page
     assert '<html lang="zh">' in page and '"/attention?language=" + document.documentElement.lang' in page

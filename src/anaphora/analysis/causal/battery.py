@@ -31,16 +31,17 @@ from anaphora.analysis.scores.heads import Head
 from anaphora.analysis.scores.roles import cue_tokens
 from anaphora.analysis.scores.statistics import cluster_interval, median_and_spread
 from anaphora.base.errors import UserError
+from anaphora.base.locale.translation import N_, _
 from anaphora.data.example import Example
 
 EVERY_HEAD_UP_TO, BEST_OF_MANY = 64, 16
 """Heads that are all ablated alone and added one by one; of a model with more only so many of the best are, and sets
 double in size: each set is one more pass over all items."""
 _KNOCKOUT_STAGES = {
-    "head": "causal tests: knockout, head",
-    "layer": "causal tests: knockout, layer",
-    "window": "causal tests: knockout, window",
-    "all_layers": "causal tests: knockout, all_layers",
+    "head": N_("causal tests: knockout, head"),
+    "layer": N_("causal tests: knockout, layer"),
+    "window": N_("causal tests: knockout, window"),
+    "all_layers": N_("causal tests: knockout, all_layers"),
 }
 """What is said while the edges of a scope are cut."""
 
@@ -139,7 +140,7 @@ class CausalTests:
         self.all_heads = [Head(layer, number) for layer in range(layers) for number in range(heads)]
         if sorted(order) != self.all_heads or head not in self.all_heads:
             raise UserError(f"causal tests: the heads to test are not those of {layers} layers of {heads} heads")
-        progress("causal tests: maps and answers")
+        progress(_("causal tests: maps and answers"))
         self.clusters = clusters(subject.examples)
         self.before = subject.scores()
         self.answers = self.before.argmax(axis=1)
@@ -186,7 +187,7 @@ class CausalTests:
         }
         knockouts: dict[str, dict[str, Knockout | None]] = {}
         for name, heads in scopes.items():
-            self.progress(_KNOCKOUT_STAGES[name])
+            self.progress(_(_KNOCKOUT_STAGES[name]))
             others = [head for head in self.all_heads if head not in heads]
             knockouts[name] = {
                 kind: None if kind == "matched_heads" and len(others) < len(heads) else self._cut(kind, heads, others)
@@ -208,7 +209,8 @@ class CausalTests:
             heads = sorted({self.head, *self.order[:BEST_OF_MANY]})
         ablations = []
         for number, head in enumerate(heads):
-            self.progress(f"causal tests: head {number + 1} of {len(heads)} alone")
+            stage = _("causal tests: head {number} of {heads} alone")
+            self.progress(stage.format(number=number + 1, heads=len(heads)))
             modes = ABLATION_MODES if head == self.head else ABLATION_MODES[:2]
             ablations += [(head, mode, self._without([head], mode)) for mode in modes]
         return ablations
@@ -221,7 +223,8 @@ class CausalTests:
         random = np.random.default_rng(0)
         ablations = []
         for count in self._counts():
-            self.progress(f"causal tests: the best {count} of {len(self.order)} heads")
+            stage = _("causal tests: the best {count} of {heads} heads")
+            self.progress(stage.format(count=count, heads=len(self.order)))
             heads = self.order[:count]
             drawn = [self._as_many(heads, random) for _ in range(RANDOM_SETS)]
             random_sets = [random_heads for random_heads in drawn if set(random_heads) != set(heads)]
@@ -249,7 +252,7 @@ class CausalTests:
             follows: Bools = self.subject.patched(heads, rows).argmax(axis=1) == expected
             return follows
 
-        self.progress("causal tests: pattern patch")
+        self.progress(_("causal tests: pattern patch"))
         by_count = {count: flipped(self.order[:count]) for count in self._counts()} if fit else {}
         head = by_count[1] if fit and self.order[0] == self.head else flipped([self.head]) if fit else pairs
         siblings = [other for other in self.order if other.layer == self.head.layer]
@@ -283,7 +286,7 @@ class CausalTests:
 
     def dose_response(self, records_by_map: Mapping[str, Sequence[AttentionRecord]]) -> dict[str, DoseResponse]:
         """What knockout of the pronoun's edges to a candidate costs its answer, beside the edge's score in each map."""
-        self.progress("causal tests: dose-response")
+        self.progress(_("causal tests: dose-response"))
         examples, tokens = self.subject.examples, self.subject.tokens
         raw = [
             AttentionRecord.of(example, tokenized, sentence.rows.mean(axis=2))
@@ -299,7 +302,7 @@ class CausalTests:
                 else []
                 for sentence in self.sentences
             ]
-            edges, _ = self._edges(cuts)
+            edges = self._edges(cuts)[0]
             after = self.subject.knocked_out(edges)[everything, self.answers]
             has_edge = self._has_edge(edges)
             losses[has_edge, candidate] = (best - after)[has_edge]

@@ -27,9 +27,13 @@ from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.analysis.scores.cells import Cells, by_language_and_kind, cells, rounded
 from anaphora.analysis.scores.heads import Head, HeadScores, is_main, ranked_heads
 from anaphora.base.errors import UserError
+from anaphora.base.locale.translation import N_
 from anaphora.data.batches.encoded import EncodedSplit
 from anaphora.data.example import Example
 from anaphora.runs.directory import Run
+
+NOTHING_TO_ASK = N_("no item of stratum main has both an antecedent and a distractor")
+"""The error about items of which none can be tested causally."""
 
 
 def causal_tests_of_run(
@@ -96,17 +100,17 @@ def run_subject(run: Run, testable: Sequence[Example]) -> Subject:
         UserError: the run answers nothing, or there is no item that it can be asked.
     """
     if reason := why_unanswered(run):
-        raise UserError(reason)
+        raise reason
     if not testable:
-        raise UserError("causal tests: no item of stratum main has both an antecedent and a distractor")
+        raise UserError(NOTHING_TO_ASK)
     if answers_by_masks(run):
         return LanguageModelSubject(MaskedRun(run), testable)
     data = EncodedSplit(testable, run.tokenizer)
     return PackedSubject(run.model, data, run.config.batching, run.config.task.prediction)
 
 
-def why_unanswered(run: Run) -> str | None:
-    """Why a run cannot be asked which candidate a pronoun means, in one line; None where it can."""
+def why_unanswered(run: Run) -> UserError | None:
+    """Return why a run cannot be asked which candidate a pronoun means; None if it can."""
     if answers_pronouns(run.config.task.prediction) or answers_by_masks(run):
         return None
     return no_pronoun_answers(run)

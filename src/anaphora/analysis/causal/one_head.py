@@ -16,6 +16,7 @@ from anaphora.analysis.causal.outcomes import Bools, Floats, Knockout, PatternPa
 from anaphora.analysis.causal.sentence import SentenceEdges
 from anaphora.analysis.causal.subjects import Scores
 from anaphora.analysis.scores.cells import rounded
+from anaphora.base.locale.translation import _
 
 DOSES = (0.05, 0.1, 0.2)
 """Weight that is taken away in turn from the edge to the antecedent and from all other edges: an edge of large weight
@@ -53,7 +54,7 @@ class OneHead(NamedTuple):
 
 def one_head(tests: CausalTests) -> OneHead:
     """The tests of the head alone; each changes nothing but the pronoun's row in that head."""
-    tests.progress("causal tests: one head, dose by dose")
+    tests.progress(_("causal tests: one head, dose by dose"))
     return OneHead([_dose(tests, mass) for mass in DOSES], _exchange(tests), _freed(tests))
 
 

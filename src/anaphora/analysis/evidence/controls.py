@@ -24,6 +24,7 @@ from anaphora.analysis.scores.strata import summarise
 from anaphora.base.console import say
 from anaphora.base.errors import UserError
 from anaphora.base.files import read_json, write_json
+from anaphora.base.locale.translation import _
 from anaphora.data.example import Example
 from anaphora.runs.directory import Run
 from anaphora.settings.commands.analysis import ALL_CONTROLS, CONTROLS, FURTHER_CONTROLS
@@ -227,10 +228,12 @@ def current(
     """
     outdated = [name for name, one in stored.items() if one and one.measured_on != about]
     if outdated:
-        say(
-            f"{controls_path(directory, split)}: measured on other weights or items, or by other code; "
-            f"scripts/evidence.py run={directory} split={split} 'controls=[{','.join(outdated)}]' measures again"
+        notice = _(
+            "{path}: measured on other weights or items, or by other code; "
+            "scripts/evidence.py run={run} split={split} 'controls=[{controls}]' measures again"
         )
+        path = controls_path(directory, split)
+        say(notice.format(path=path, run=directory, split=split, controls=",".join(outdated)))
     kept = [name for name in stored if name in CONTROLS or name not in outdated]
     return {name: None if name in outdated else stored[name] for name in kept}
 
@@ -240,7 +243,7 @@ def read_to_replace(directory: Path, split: str) -> dict[str, Control | None]:
     try:
         return read(directory, split)
     except UserError as error:
-        say(f"damaged: {error}")
+        say(_("damaged: {error}").format(error=error))
         return dict.fromkeys(CONTROLS)
 
 

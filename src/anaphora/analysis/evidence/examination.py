@@ -26,6 +26,7 @@ from anaphora.analysis.scores.specificity import pronoun_specificity
 from anaphora.analysis.scores.statistics import permutation_p_max
 from anaphora.base.console import say
 from anaphora.base.errors import UserError
+from anaphora.base.locale.translation import _
 from anaphora.data.batches.encoded import EncodedSplit
 from anaphora.data.example import Example, sample_quads
 from anaphora.runs.directory import Run
@@ -57,28 +58,28 @@ def measure_evidence(
         run that answers nothing.
     """
     run, scores, head = headline.run, headline.measured, headline.head
-    progress("the other direction")
+    progress(_("the other direction"))
     reverse = candidates_to_pronoun(
         run.model, EncodedSplit(scores.examples, run.tokenizer), run.config.batching, run.config.task.prediction
     )
-    progress("significance, effects, factors and roles")
+    progress(_("significance, effects, factors and roles"))
     evidence = row_evidence(headline, reverse)
     few_development = sampled_main_items(development, MAP_DEVELOPMENT_ITEMS)
     few_measured = sampled_main_items(scores.examples, items)
-    progress("other words as queries")
+    progress(_("other words as queries"))
     whole = maps_of_each(run.model, run.tokenizer, few_measured, run.config.task.prediction)
     specificity = pronoun_specificity(few_measured, whole, head)
-    progress("other maps")
+    progress(_("other maps"))
     map_rows = _map_rows(run, few_measured)
     other_maps = map_scores(_map_rows(run, few_development), map_rows, head)
-    progress("without cue, context or positions")
+    progress(_("without cue, context or positions"))
     perturbed = perturbations(run, map_rows["raw"].records, head)
     by_map = {name: rows.records for name, rows in map_rows.items()}
     try:
         causal = causal_tests_of_run(run, few_measured, head, headline.development, by_map, progress)
     except UserError as error:  # nothing that this run can be asked; its rows are measured all the same
         causal = None
-        say(f"no causal tests: {error}")
+        say(_("no causal tests: {reason}").format(reason=error.translated()))
     return evidence.with_parts(
         protocol=protocol(fixed, headline.split, run.config),
         pronoun_specificity=specificity,

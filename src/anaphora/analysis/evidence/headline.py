@@ -19,6 +19,7 @@ from anaphora.analysis.scores.heads import DROP_REASONS, Head, HeadScores, choos
 from anaphora.analysis.scores.levels import composition_shortcuts, level_scores
 from anaphora.analysis.scores.strata import summarise
 from anaphora.base.errors import UserError
+from anaphora.base.locale.translation import _
 from anaphora.data.batches.encoded import EncodedSplit
 from anaphora.data.example import Example, sample_quads
 from anaphora.runs.digests import analysis_code_digest, examples_digest, weights_digest
@@ -173,10 +174,10 @@ def measure_headline(
             memory, and without them each batch's are let go once they are scored.
         data: the digest of the development and measured items, where the caller has computed it.
     """
-    progress("development split")
-    dev_scores, _ = _score_items(run, development)
+    progress(_("development split"))
+    dev_scores = _score_items(run, development)[0]
     head = chosen or choose_head(dev_scores)
-    progress(f"{split} split")
+    progress(_("{split} split").format(split=split))
     if keep_rows:
         captured = capture_run(run, measured)
         scores = score_records(captured.records)
@@ -186,7 +187,7 @@ def measure_headline(
     baselines: dict[str, NDArray[np.float64]] = {}
     shortcuts: dict[str, NDArray[np.float64]] = {}
     if training is not None:
-        progress("baselines")
+        progress(_("baselines"))
         baselines = shortcut_correctness(training, scores.examples)
         shortcuts = composition_shortcuts(training, scores.examples, run.tokenizer)
     # Every untrained model reads the same tokens: the texts are tokenized once.
@@ -245,7 +246,7 @@ def untrained_items(
 def untrained_seeds(count: int, progress: Progress) -> Iterator[int]:
     """The seeds of so many untrained models, each named before it is used."""
     for number in range(count):
-        progress(f"untrained model {number + 1} of {count}")
+        progress(_("untrained model {number} of {all}").format(number=number + 1, all=count))
         yield FIRST_UNTRAINED_SEED + number
 
 

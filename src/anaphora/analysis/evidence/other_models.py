@@ -25,6 +25,7 @@ from anaphora.analysis.scores.baselines.accuracy import unfitted_correctness
 from anaphora.analysis.scores.baselines.stored import shortcut_correctness
 from anaphora.analysis.scores.heads import Head, choose_head, ranked_heads, score_records
 from anaphora.base.errors import UserError
+from anaphora.base.locale.translation import _
 from anaphora.data.example import Example
 from anaphora.settings.commands.analysis import CONTROLS, Protocol
 
@@ -90,7 +91,7 @@ def evidence_from_records(
         ),
         head_is_named=chosen is not None,
     )
-    progress("significance, effects, factors and roles")
+    progress(_("significance, effects, factors and roles"))
     evidence = row_evidence(measurement, None).with_parts(
         protocol=protocol(fixed, split, name),
         causal=None if subject is None else causal_tests(subject, head, ranked_heads(chosen_on), None, progress),

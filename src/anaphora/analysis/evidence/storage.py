@@ -17,6 +17,7 @@ from anaphora.analysis.scores.strata import SCORE_COLUMNS, heads_frame, scores_t
 from anaphora.base.console import say
 from anaphora.base.errors import UserError
 from anaphora.base.files import read_json, write_csv, write_json, write_text
+from anaphora.base.locale.translation import _
 from anaphora.base.tensors import file_digest
 from anaphora.data.parquet import write_parquet
 from anaphora.runs.directory import Run
@@ -98,7 +99,7 @@ def evidence_to_replace(directory: Path, split: str) -> Evidence | None:
     try:
         return _read(metrics_path(directory, split))
     except UserError as error:
-        say(f"{error}; it is measured anew")
+        say(_("{error}; it is measured anew").format(error=error))
         return None
 
 
@@ -202,5 +203,5 @@ def _read(path: Path) -> Evidence | None:
     except UserError as error:
         raise UserError(f"{path}: {error}") from None
     if is_old:
-        say(f"{path}: of version 1, read as version {VERSION}")
+        say(_("{path}: of version 1, read as version {version}").format(path=path, version=VERSION))
     return evidence

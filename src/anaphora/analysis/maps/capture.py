@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from anaphora.analysis.maps.answers import Answers, correctness
 from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.base.batch import Batch, EncoderInput
+from anaphora.base.errors import UserError
+from anaphora.base.locale.translation import N_
 from anaphora.data.batches.batching import encode_plain_text, evaluation_batches, single_batch
 from anaphora.data.batches.encoded import EncodedSplit
 from anaphora.data.batches.text_queries import EncodedChunks
@@ -136,9 +138,10 @@ def answers_pronouns(prediction: Prediction) -> bool:
     return not isinstance(prediction, NoPrediction | Label)
 
 
-def no_pronoun_answers(run: Run) -> str:
-    """The line about a run whose prediction head names no candidate."""
-    return f"{run.name}: this run answers no pronoun question (task.prediction={run.config.task.prediction.kind})"
+def no_pronoun_answers(run: Run) -> UserError:
+    """Return the error about a run whose prediction head names no candidate."""
+    message = N_("{run}: this run answers no pronoun question (task.prediction={prediction})")
+    return UserError(message, run=run.name, prediction=run.config.task.prediction.kind)
 
 
 def log_probabilities(

@@ -14,6 +14,7 @@ from anaphora.analysis.scores.baselines.policies import Floats
 from anaphora.analysis.scores.baselines.stored import shortcut_correctness
 from anaphora.analysis.tasks.answered import ItemAnswers, check_factors, predict_for_run, require_pronoun_head
 from anaphora.base.errors import UserError
+from anaphora.base.locale.translation import _
 from anaphora.data.example import Example
 from anaphora.runs.directory import Run, RunFiles
 from anaphora.runs.items import check_training_items, corpus_of
@@ -42,7 +43,7 @@ def answer_folds(runs: Sequence[Run], progress: Progress = no_progress, by: Sequ
     answers = []
     parts: list[Mapping[str, Floats]] = []
     for fold, fold_runs in sorted(by_fold.items()):
-        progress(f"fold {fold + 1} of {len(by_fold)}")
+        progress(_("fold {fold} of {folds}").format(fold=fold + 1, folds=len(by_fold)))
         corpus = corpora[fold]
         for run in fold_runs[1:]:
             check_training_items(run.files.directory, run.config.data, corpus)

@@ -21,6 +21,7 @@ from anaphora.analysis.scores.heads import Head
 from anaphora.api.maps import labelled_attention
 from anaphora.api.runs import OpenRun
 from anaphora.base.errors import UserError
+from anaphora.base.locale.translation import N_
 from anaphora.data.batches.encoded import EncodedSplit
 from anaphora.data.example import Example
 from anaphora.data.own_sentence import example_from_query
@@ -69,16 +70,17 @@ def parse(message: Any) -> Question:
         UserError: something is missing, of another type or too long.
     """
     if not isinstance(message, Mapping):
-        raise UserError("the question must be a JSON object")
+        raise UserError(N_("the question must be a JSON object"))
     text, pronoun, candidates = message.get("text"), message.get("pronoun"), message.get("candidates", [])
     if not isinstance(text, str) or not text.strip():
-        raise UserError("text: it is empty")
+        raise UserError(N_("text: it is empty"))
     if len(text) > MOST_CHARACTERS:
-        raise UserError(f"text: it has {len(text)} characters; at most {MOST_CHARACTERS} are read at once")
+        message = N_("text: it has {characters} characters; at most {most} are read at once")
+        raise UserError(message, characters=len(text), most=MOST_CHARACTERS)
     if not (pronoun is None or isinstance(pronoun, str)):
-        raise UserError(f"pronoun ({pronoun!r}) must be a text")
+        raise UserError(N_("pronoun ({pronoun!r}) must be a text"), pronoun=pronoun)
     if not isinstance(candidates, list) or not all(isinstance(one, str) for one in candidates):
-        raise UserError(f"candidates ({candidates!r}) must be a list of texts")
+        raise UserError(N_("candidates ({candidates!r}) must be a list of texts"), candidates=candidates)
     example = None if not pronoun else example_from_query(text, pronoun, candidates)
     return Question(
         text,
@@ -148,12 +150,14 @@ def _interventions(question: Question, parts: Sequence[Sequence[int]], shape: tu
         (one.layer, one.head) for one in question.off
     ]:
         if not (0 <= layer < shape[0] and 0 <= head < shape[1]):
-            raise UserError(f"layer {layer} head {head} is not among {shape[0]} layers of {shape[1]} heads")
+            message = N_("layer {layer} head {head} is not among {layers} layers of {heads} heads")
+            raise UserError(message, layer=layer, head=head, layers=shape[0], heads=shape[1])
     edges: dict[Head, tuple[list[int], list[int]]] = {}
     for cut in question.cuts:
         for place in (cut.attending, cut.attended):
             if not 0 <= place < len(parts):
-                raise UserError(f"word ({place}) must be a position from 0 to {len(parts) - 1}")
+                message = N_("word ({place}) must be a position from 0 to {last}")
+                raise UserError(message, place=place, last=len(parts) - 1)
         queries, keys = edges.setdefault(Head(cut.layer, cut.head), ([], []))
         for query in parts[cut.attending]:
             for key in parts[cut.attended]:
@@ -171,9 +175,9 @@ def _interventions(question: Question, parts: Sequence[Sequence[int]], shape: tu
 def _numbers(message: Mapping[str, Any], name: str, count: int) -> list[list[int]]:
     rows = message.get(name, [])
     if not isinstance(rows, list) or len(rows) > MOST_EDITS:
-        raise UserError(f"{name} must be a list of at most {MOST_EDITS}")
+        raise UserError(N_("{name} must be a list of at most {most}"), name=name, most=MOST_EDITS)
     for row in rows:
         whole = isinstance(row, list) and len(row) == count
         if not whole or not all(isinstance(each, int) and not isinstance(each, bool) for each in row):
-            raise UserError(f"{name}: {row!r} must be {count} whole numbers")
+            raise UserError(N_("{name}: {row!r} must be {count} whole numbers"), name=name, row=row, count=count)
     return rows

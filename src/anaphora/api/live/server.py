@@ -24,7 +24,7 @@ from anaphora.api.live.questions import MOST_CHARACTERS, Question, parse, reply
 from anaphora.api.runs import OpenRun
 from anaphora.base.errors import UserError
 from anaphora.base.language import LANGUAGES
-from anaphora.base.messages.translation import in_language
+from anaphora.base.locale.translation import N_, _, spoken_in
 from anaphora.data.own_sentence import example_from_query
 from anaphora.report.figures.fonts import font_files
 from anaphora.report.page.offline import (
@@ -75,15 +75,16 @@ class LiveApplication:
         request = Request(environ)
         request.max_content_length = MOST_BYTES
         language = request.args.get("language", self.language)
-        try:
-            response = self._respond(request, language)
-        except UserError as error:
-            response = _refusal(str(error), language, 400)
-        except HTTPException as error:
-            response = _refusal(str(error), language, error.code or 400)
-        except Exception:  # a defect of ours: the page says so, the terminal says where
-            traceback.print_exc()
-            response = _refusal("this went wrong; the terminal shows where", language, 500)
+        with spoken_in(language):
+            try:
+                response = self._respond(request, language)
+            except UserError as error:
+                response = _refusal(error.translated(), 400)
+            except HTTPException as error:
+                response = _refusal(str(error), error.code or 400)
+            except Exception:  # a defect of ours: the page says so, the terminal says where
+                traceback.print_exc()
+                response = _refusal(_("this went wrong; the terminal shows where"), 500)
         response.headers["Content-Security-Policy"] = _POLICY
         response.headers["X-Content-Type-Options"] = "nosniff"
         response.headers["Referrer-Policy"] = "no-referrer"
@@ -92,12 +93,12 @@ class LiveApplication:
 
     def _respond(self, request: Request, language: str) -> Response:
         if self.hosts and request.environ.get("HTTP_HOST") not in self.hosts:
-            return _refusal(f"this page is served at {self.hosts[0]} alone", language, 403)
+            return _refusal(_("this page is served at {address} alone").format(address=self.hosts[0]), 403)
         sent = request.headers.get("X-Token") or request.args.get("token", "")
         if not secrets.compare_digest(sent.encode(), self.token.encode()):
-            return _refusal("open the address that the terminal shows; it ends in a token", language, 403)
+            return _refusal(_("open the address that the terminal shows; it ends in a token"), 403)
         if language not in LANGUAGES:
-            return _refusal(f"language must be one of {', '.join(LANGUAGES)}", language, 400)
+            return _refusal(_("language must be one of {allowed}").format(allowed=", ".join(LANGUAGES)), 400)
         if request.method == "GET" and request.path == "/":
             return Response(self.page(language), mimetype="text/html")
         if request.method == "GET" and request.path == "/side_by_side":
@@ -106,13 +107,13 @@ class LiveApplication:
             return _font()
         if request.method == "POST" and request.path == "/attention":
             if request.mimetype != "application/json" or not request.headers.get("X-Token"):
-                return _refusal("a question is JSON and carries the token in a header", language, 400)
+                return _refusal(_("a question is JSON and carries the token in a header"), 400)
             try:
                 message = json.loads(request.get_data())
             except (ValueError, RecursionError):
-                return _refusal("the question is not readable as JSON", language, 400)
+                return _refusal(_("the question is not readable as JSON"), 400)
             return _json(self.answer(message))
-        return _refusal("there is nothing here", language, 404)
+        return _refusal(_("there is nothing here"), 404)
 
     def answer(self, message: Any) -> dict[str, Any]:
         """The reply to one question.
@@ -122,7 +123,8 @@ class LiveApplication:
         """
         name = message.get("model") if isinstance(message, Mapping) else None
         if not isinstance(name, str) or name not in self.models:
-            raise UserError(f"model ({name!r}) must be one of {', '.join(self.models)}")
+            message = N_("model ({name!r}) must be one of {allowed}")
+            raise UserError(message, name=name, allowed=", ".join(self.models))
         question = parse(message)
         with self._asking:
             return reply(self.models[name], question)
@@ -200,11 +202,11 @@ class _QuietHandler(WSGIRequestHandler):
 def _font() -> Response:
     """The whole font, for nobody knows which Chinese characters will be typed; a browser takes it at the first one."""
     path = font_files().get(400)
-    return _json({"error": "the font is not installed"}, 404) if path is None else Response(Path(path).read_bytes())
+    return _refusal(_("the font is not installed"), 404) if path is None else Response(Path(path).read_bytes())
 
 
-def _refusal(message: str, language: str, status: int) -> Response:
-    return _json({"error": in_language(message, language)}, status)
+def _refusal(message: str, status: int) -> Response:
+    return _json({"error": message}, status)
 
 
 def _json(content: Any, status: int = 200) -> Response:

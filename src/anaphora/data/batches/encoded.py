@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from anaphora.base.batch import Batch
 from anaphora.base.errors import UserError
+from anaphora.base.locale.translation import N_
 from anaphora.base.special_tokens import PADDING
 from anaphora.data.example import Example, Span
 from anaphora.data.tokens.tokenizer import TokenizedText, Tokenizer
@@ -56,7 +57,8 @@ class EncodedSplit:
             cover = _SpanCover(tokens)
             query = cover.of(example.pronoun)
             if not query:
-                raise UserError(f"item {number}: no token covers the pronoun {example.pronoun} of {example.text!r}")
+                message = N_("item {number}: no token covers the pronoun {pronoun} of {text!r}")
+                raise UserError(message, number=number, pronoun=example.pronoun, text=example.text)
             queries.append(query)
             candidate_of: dict[int, int] = {}
             for name, mentions in enumerate(example.candidates):
@@ -151,9 +153,8 @@ class EncodedSplit:
 
     def _slots(self, items: int, slots: int, shuffle: np.random.Generator | None) -> Indices:
         if slots and slots < self.max_candidates:
-            raise UserError(
-                f"task.prediction.slots ({slots}) must be at least the {self.max_candidates} candidates of an item"
-            )
+            message = N_("task.prediction.slots ({slots}) must be at least the {candidates} candidates of an item")
+            raise UserError(message, slots=slots, candidates=self.max_candidates)
         if not slots or shuffle is None:
             return (
                 np.tile(np.arange(1, self.max_candidates + 1), (items, 1))

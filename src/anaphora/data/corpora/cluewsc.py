@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from anaphora.base.errors import UserError
+from anaphora.base.locale.translation import N_
 from anaphora.data.corpora.division import Origin, ReadingReport, non_overlapping
 from anaphora.data.corpora.parts import train_and_test_rows
 from anaphora.data.corpora.reading import (
@@ -63,7 +64,7 @@ def _examples(rows: Iterable[tuple[str, Row]], reading: RowReader) -> list[Examp
     def claim(row: Row) -> _LabelledPair:
         pair = _labelled_pair(row)
         if pair in known:
-            raise DroppedRowError("the same row appears twice")
+            raise DroppedRowError(N_("the same row appears twice"))
         known.add(pair)
         return pair
 
@@ -76,7 +77,7 @@ def _examples(rows: Iterable[tuple[str, Row]], reading: RowReader) -> list[Examp
 def _labelled_pair(row: Row) -> _LabelledPair:
     text = text_of(row, "text")
     if row.get("label") is None:
-        raise DroppedRowError("it has no label")
+        raise DroppedRowError(N_("it has no label"))
     if not isinstance(row["label"], str | bool) or row["label"] not in _LABELS:
         raise UserError(f"label: {row['label']!r} must be true or false")
     target = row.get("target")
@@ -84,7 +85,7 @@ def _labelled_pair(row: Row) -> _LabelledPair:
         raise UserError(f"target: {target!r} must hold span1_index, span1_text, span2_index and span2_text")
     pronoun, candidate = _span(target, "span2", text), _span(target, "span1", text)
     if not non_overlapping([candidate], [pronoun]):
-        raise DroppedRowError("the candidate overlaps the pronoun")
+        raise DroppedRowError(N_("the candidate overlaps the pronoun"))
     return _LabelledPair(text, pronoun, candidate, _LABELS[row["label"]])
 
 
@@ -104,7 +105,7 @@ def _example(text: str, pronoun: Span, claims: list[tuple[str, _LabelledPair]], 
     taken: list[Span] = []
     for where, claim in sorted(claims, key=lambda each: (not each[1].is_right, each[1].candidate)):
         if not non_overlapping([claim.candidate], taken):
-            reading.dropped.append((where, "the candidate overlaps another one of its pronoun"))
+            reading.dropped.append((where, N_("the candidate overlaps another one of its pronoun")))
             continue
         taken.append(claim.candidate)
         entities.setdefault((text[slice(*claim.candidate)], claim.is_right), []).append(claim.candidate)

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from anaphora.base.errors import UserError
+from anaphora.base.locale.translation import N_
 from anaphora.data.corpora.coreference import EMPTY_NODE, NO_LAYER, UNBALANCED, Document, Lost, Mention
 from anaphora.data.corpora.division import existing_path, read_lines
 from anaphora.data.corpora.entity_brackets import (
@@ -32,7 +33,7 @@ from anaphora.data.corpora.head_words import unparsed_head
 from anaphora.data.corpora.word_classes import is_trace, placeholders, word_form
 from anaphora.settings.data import SPLITS
 
-DISCONTINUOUS = "it is in several parts"
+DISCONTINUOUS = N_("it is in several parts")
 _MULTIWORD_ID = re.compile(r"[0-9]{1,9}-[0-9]{1,9}")
 _EMPTY_ID = re.compile(r"[0-9]{1,9}\.[0-9]{1,9}")
 _NEW_DOCUMENT = re.compile(r"# *newdoc\b(?: *id *=(.*))?.*")

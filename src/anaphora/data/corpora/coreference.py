@@ -14,21 +14,22 @@ from typing import NamedTuple
 
 from anaphora.base.errors import UserError
 from anaphora.base.language import language_of
+from anaphora.base.locale.translation import N_
 from anaphora.data.corpora.division import ReadingReport
 from anaphora.data.corpora.reading import split_examples
 from anaphora.data.example import Example, Span, format_span, parse_span
 from anaphora.settings.data import SPLITS, CoreferenceCorpus
 
-SHARED_HEAD_WORD = "its head word is that of a shorter mention"
-CROSSES_PASSAGES = "the end of a passage cuts it in two"
-FIRST_MENTION = "no mention of its entity stands before it in its passage"
-PLURAL_ANTECEDENT = "its antecedent is several entities together (SplitAnte)"
-UNBALANCED = "a bracket without its partner"
-EMPTY_NODE = "it is an empty node: a word that is not written, such as a dropped pronoun"
-NO_LAYER = "a document without coreference: no mention is marked in it"
-PLACEHOLDER = "words of its passage are left out, and [WORD] or _ stands in their place"
-SAME_DOCUMENT = "its document stands in the files twice"
-NO_SPLIT = "its document is in a file of none of the splits, as test2 is"
+SHARED_HEAD_WORD = N_("its head word is that of a shorter mention")
+CROSSES_PASSAGES = N_("the end of a passage cuts it in two")
+FIRST_MENTION = N_("no mention of its entity stands before it in its passage")
+PLURAL_ANTECEDENT = N_("its antecedent is several entities together (SplitAnte)")
+UNBALANCED = N_("a bracket without its partner")
+EMPTY_NODE = N_("it is an empty node: a word that is not written, such as a dropped pronoun")
+NO_LAYER = N_("a document without coreference: no mention is marked in it")
+PLACEHOLDER = N_("words of its passage are left out, and [WORD] or _ stands in their place")
+SAME_DOCUMENT = N_("its document stands in the files twice")
+NO_SPLIT = N_("its document is in a file of none of the splits, as test2 is")
 
 
 class Mention(NamedTuple):

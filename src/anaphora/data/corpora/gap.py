@@ -6,6 +6,7 @@ The column URL is never read: a name in the page's address gives the answer away
 from __future__ import annotations
 
 from anaphora.base.errors import UserError
+from anaphora.base.locale.translation import N_
 from anaphora.data.corpora.division import Origin, ReadingReport, non_overlapping, occurrences
 from anaphora.data.corpora.parts import train_and_test_rows
 from anaphora.data.corpora.reading import (
@@ -49,7 +50,7 @@ def _example(row: Row) -> Example:
     pronoun = _offset_span(row, "Pronoun")
     names = [_offset_span(row, "A"), _offset_span(row, "B")]
     if non_overlapping(names, [pronoun]) != names or non_overlapping(names[:1], names[1:]) != names[:1]:
-        raise DroppedRowError("pronoun and names overlap")
+        raise DroppedRowError(N_("pronoun and names overlap"))
     right = tuple(number for number, name in enumerate(("A", "B")) if _is_true(row, f"{name}-coref"))
     mentions = _mentions(row["A"], row["B"], text, pronoun, names)
     return example_of("gap", text, pronoun, mentions, right, group=f"gap/{text}")

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from anaphora.base.errors import UserError
 from anaphora.base.files import parse_json
+from anaphora.base.locale.translation import N_
 from anaphora.data.corpora.division import Origin, ReadingReport, existing_path, read_lines
 from anaphora.data.corpora.reading import (
     DroppedRowError,
@@ -59,9 +60,9 @@ def _example(row: Row) -> Example:
     if not marked:
         raise UserError(f"sentence_with_pronoun: {sentence!r} must hold the pronoun in [ ]")
     if len(marked) > 1:
-        raise DroppedRowError("two pronouns are marked")
+        raise DroppedRowError(N_("two pronouns are marked"))
     if "[" in marked[0][1] or sentence.count("[") != sentence.count("]"):
-        raise DroppedRowError("its brackets do not pair")
+        raise DroppedRowError(N_("its brackets do not pair"))
     if right not in names:
         raise UserError(f"correct_candidate: {right!r} must be one of {names}")
     (match,) = marked

@@ -17,6 +17,7 @@ from typing import Any
 
 from anaphora.base.errors import UserError
 from anaphora.base.language import language_of
+from anaphora.base.locale.translation import N_
 from anaphora.data.corpora import tables
 from anaphora.data.corpora.division import (
     Origin,
@@ -95,7 +96,7 @@ def read(settings: LabelledText) -> tuple[dict[str, list[Text]], ReadingReport]:
         texts["test"] = texts.pop("dev", [])
     if texts.get("dev"):
         tested = {one.text for _, one in texts["test"]}
-        dropped += [(where, "a dev text stands in test too") for where, one in texts["dev"] if one.text in tested]
+        dropped += [(where, N_("a dev text stands in test too")) for where, one in texts["dev"] if one.text in tested]
         texts["dev"] = [(where, one) for where, one in texts["dev"] if one.text not in tested]
     held_out = {text for split in ("dev", "test") for _, one in texts.get(split, []) for text in (one.text,)}
     training = _deduplicated(texts["train"], held_out, dropped)
@@ -298,7 +299,7 @@ def _texts(rows: Iterable[_Row], dropped: list[tuple[str, str]]) -> list[tuple[s
     for row in rows:
         text = " ".join(row.text.split())
         if not text or row.label is None:
-            dropped.append((row.where, "the row has no label" if text else "the text is empty"))
+            dropped.append((row.where, N_("the row has no label") if text else N_("the text is empty")))
             continue
         texts.append((row.where, Text(text=text, language=language_of(text), label=row.label, group=row.group)))
     return texts
@@ -308,9 +309,9 @@ def _deduplicated(texts: list[tuple[str, Text]], held_out: set[str], dropped: li
     kept: dict[str, Text] = {}
     for where, one in texts:
         if one.text in held_out:
-            dropped.append((where, "a training text stands in dev or test too"))
+            dropped.append((where, N_("a training text stands in dev or test too")))
         elif one.text in kept:
-            dropped.append((where, "a training text appears twice"))
+            dropped.append((where, N_("a training text appears twice")))
         else:
             kept[one.text] = one
     return list(kept.values())

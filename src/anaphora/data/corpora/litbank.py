@@ -13,6 +13,7 @@ from pathlib import Path
 
 from anaphora.base.errors import UserError
 from anaphora.base.files import parse_json
+from anaphora.base.locale.translation import N_
 from anaphora.data.corpora.coreference import NO_LAYER, Document, Mention, examples_of
 from anaphora.data.corpora.division import Origin, ReadingReport, existing_path, files_below, read_lines
 from anaphora.data.corpora.head_words import head_word
@@ -24,8 +25,8 @@ from anaphora.settings.data import LitBank
 ORIGIN = Origin(files="a folder of <id>_<title>_brat.txt and .ann", licence="CC BY 4.0")
 
 BOOK_LIST_FORMATS = "a list of books, .jsonl, .jsonl.gz or .txt"
-NO_CHAIN = "in no chain: it describes another mention (copula or apposition)"
-NO_COREF = "in no chain: no COREF row names its entity"
+NO_CHAIN = N_("in no chain: it describes another mention (copula or apposition)")
+NO_COREF = N_("in no chain: no COREF row names its entity")
 _FORMS = {"PRON": "pronoun", "PROP": "proper", "NOM": "nominal"}
 
 

@@ -12,6 +12,7 @@ schemas have a zero pronoun or a paraphrased answer. In some the question is not
 
 from __future__ import annotations
 
+from anaphora.base.locale.translation import N_
 from anaphora.data.corpora.division import Origin, ReadingReport, existing_path, non_overlapping
 from anaphora.data.corpora.reading import DroppedRowError, Row, RowReader, example_of, split_examples, tab_separated
 from anaphora.data.example import Example, Span
@@ -41,27 +42,29 @@ def _example(row: Row) -> Example:
     answers = [_answer(row["answer1_man"]), _answer(row["answer2_man"])]
     right = _answer(row["correct_answer_man"])
     if not all(answers):
-        raise DroppedRowError("an answer is empty")
+        raise DroppedRowError(N_("an answer is empty"))
     if answers[0] == answers[1]:
-        raise DroppedRowError("two candidates are the same")
+        raise DroppedRowError(N_("two candidates are the same"))
     if right not in answers:
-        raise DroppedRowError("the right answer is neither of the two")
+        raise DroppedRowError(N_("the right answer is neither of the two"))
     words = row["sentence_man"].split()
     text, spans = _joined(words)
     pronouns = [place for place, word in enumerate(words) if word in _PRONOUNS]
     if len(pronouns) != 1:
-        raise DroppedRowError("no overt pronoun" if not pronouns else "several overt pronouns, none of them marked")
+        raise DroppedRowError(
+            N_("no overt pronoun") if not pronouns else N_("several overt pronouns, none of them marked")
+        )
     pronoun, question = spans[pronouns[0]], row["snippet_man"]
     if any(word in question for word in _WHERE) or (_WHAT in question and words[pronouns[0]] in _PERSONS):
-        raise DroppedRowError("its question is not about the pronoun")
+        raise DroppedRowError(N_("its question is not about the pronoun"))
     if "[" in text:
-        raise DroppedRowError("the sentence still holds the other ending")
+        raise DroppedRowError(N_("the sentence still holds the other ending"))
     mentions_of: dict[int, list[Span]] = {}
     taken = [pronoun]
     for index in sorted((0, 1), key=lambda index: -len(answers[index])):
         mentions_of[index] = non_overlapping(_occurrences(answers[index], words, spans), taken)
         if not mentions_of[index]:
-            raise DroppedRowError("a candidate is not in the sentence")
+            raise DroppedRowError(N_("a candidate is not in the sentence"))
         taken += mentions_of[index]
     schema = f"mandarinograd/{row['orig_id']}"
     mentions = (tuple(mentions_of[0]), tuple(mentions_of[1]))

@@ -16,6 +16,7 @@ from xml.etree import ElementTree
 
 from anaphora.base.errors import UserError, one_line
 from anaphora.base.files import parse_json
+from anaphora.base.locale.translation import N_
 from anaphora.data.corpora.division import (
     ReadingReport,
     non_overlapping,
@@ -227,14 +228,14 @@ def find_mentions(names: Sequence[str], text: str, pronoun: Span) -> tuple[tuple
         DroppedRowError: two names are the same, or one is not in the text.
     """
     if len({name.lower() for name in names}) < len(names):
-        raise DroppedRowError("two candidates are the same")
+        raise DroppedRowError(N_("two candidates are the same"))
     taken = [pronoun]
     mentions: dict[int, list[Span]] = {}
     for index in sorted(range(len(names)), key=lambda index: -len(names[index])):
         ways = (_as_written, _in_other_case, _with_an_s)
         mentions[index] = next(filter(None, (non_overlapping(way(names[index], text), taken) for way in ways)), [])
         if not mentions[index]:
-            raise DroppedRowError("a candidate is not in the sentence")
+            raise DroppedRowError(N_("a candidate is not in the sentence"))
         taken += mentions[index]
     return tuple(tuple(mentions[index]) for index in range(len(names)))
 

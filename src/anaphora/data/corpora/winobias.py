@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from anaphora.base.errors import UserError
+from anaphora.base.locale.translation import N_
 from anaphora.data.corpora.division import Origin, ReadingReport, existing_path, read_lines
 from anaphora.data.corpora.reading import DroppedRowError, Row, RowReader, example_of, split_examples
 from anaphora.data.example import Example, Span
@@ -80,7 +81,7 @@ def _example(row: Row, occupations: re.Pattern[str]) -> Example:
         raise UserError(f"{row['line'][:40]!r} must begin with its number")
     text, marked = _without_brackets(sentence)
     if "[" in text or "]" in text:
-        raise DroppedRowError("its brackets do not pair")
+        raise DroppedRowError(N_("its brackets do not pair"))
     if len(marked) < 2:
         raise UserError(f"{sentence!r} must hold an occupation and its pronoun in [ ]")
     antecedent, pronoun = marked[:2]
@@ -90,7 +91,7 @@ def _example(row: Row, occupations: re.Pattern[str]) -> Example:
         if match.end() <= antecedent[0] or antecedent[1] <= match.start()
     ]
     if len(others) != 1:
-        raise DroppedRowError("not one other occupation before the pronoun")
+        raise DroppedRowError(N_("not one other occupation before the pronoun"))
     group = f"winobias/{row['part']}/{row['type']}/{(int(number) + 1) // 2}"
     example = example_of(
         "winobias",

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from anaphora.base.errors import UserError
+from anaphora.base.locale.translation import N_
 from anaphora.data.corpora.division import Origin, ReadingReport, existing_path
 from anaphora.data.corpora.reading import DroppedRowError, Row, RowReader, example_of, split_examples, tab_separated
 from anaphora.data.example import Example
@@ -60,7 +61,7 @@ def _example(row: Row, templates: Templates) -> Example:
     text = row["sentence"]
     match = _pattern(templates[occupation, answer], occupation, participant).fullmatch(text)
     if match is None:
-        raise DroppedRowError("the sentence is not as its template")
+        raise DroppedRowError(N_("the sentence is not as its template"))
     spans = [match.span("occupation"), match.span("participant")]
     who = "someone" if participant == "someone" else "named"
     return example_of(

@@ -8,6 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from anaphora.base.errors import UserError
+from anaphora.base.locale.translation import N_
 from anaphora.data.corpora.division import Origin, ReadingReport
 from anaphora.data.corpora.parts import train_and_test_rows
 from anaphora.data.corpora.reading import (
@@ -59,7 +60,7 @@ def _example(row: Row) -> Example:
     if text.count(BLANK) != 1:
         raise UserError(f"sentence: {text!r} must hold the blank {BLANK} once")
     if not row.get("answer"):
-        raise DroppedRowError("it has no answer")
+        raise DroppedRowError(N_("it has no answer"))
     if row["answer"] not in ("1", "2"):
         raise UserError(f"answer: {row['answer']!r} must be '1' or '2'")
     start = text.index(BLANK)

@@ -13,6 +13,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from anaphora.base.errors import UserError
+from anaphora.base.locale.translation import N_
 from anaphora.data.corpora.blocks import four_line_items, masked_example
 from anaphora.data.corpora.division import Origin, ReadingReport, existing_path
 from anaphora.data.corpora.reading import (
@@ -70,7 +71,7 @@ def _schemas(path: Path) -> Iterator[tuple[str, Row]]:
 
 def _example(row: Row) -> Example:
     if row["number"] >= SCHEMAS:
-        raise DroppedRowError(f"not among the first {SCHEMAS} schemas")
+        raise DroppedRowError(N_("not among the first 273 schemas"))
     if "pron" not in row:
         return masked_example(row, "wsc273")
     before, form, after = row["txt1"], text_of(row, "pron"), text_of(row, "txt2")

@@ -14,6 +14,7 @@ from typing import Any
 from anaphora.base.errors import UserError
 from anaphora.base.files import parse_json
 from anaphora.base.language import LANGUAGES
+from anaphora.base.locale.translation import N_
 from anaphora.data.corpora.division import Origin, ReadingReport, existing_path, read_lines
 from anaphora.data.corpora.reading import (
     DroppedRowError,
@@ -74,13 +75,13 @@ def _rows(path: Path) -> Iterator[tuple[str, Row]]:
 
 def _example(row: Row) -> Example:
     if row["language"] not in LANGUAGES:
-        raise DroppedRowError(f"its language is none of {', '.join(LANGUAGES)}")
+        raise DroppedRowError(N_("its language is none of en, zh"))
     text = row["sentence"].rstrip()
     tokens = _token_spans(row["tokens"], text)
     pronoun = _character_span("pronoun", row["pronoun"], tokens)
     form = text[slice(*pronoun)]
     if form == "为":
-        raise DroppedRowError("为 is marked, the end of 因为, in place of a pronoun")
+        raise DroppedRowError(N_("为 is marked, the end of 因为, in place of a pronoun"))
     listed = row["candidates"]
     if not isinstance(listed, list) or len(listed) != 2 or not all(isinstance(each, list) for each in listed):
         raise UserError(f"candidates: {listed!r} must be two")

@@ -10,7 +10,7 @@ from omegaconf import MISSING
 from anaphora.base.checks import FIGURE_FORMATS, at_least, figure_formats, one_of
 from anaphora.base.device import Device, RunsDevice
 from anaphora.base.language import LANGUAGES
-from anaphora.base.messages.translation import environment_language
+from anaphora.base.locale.translation import environment_language
 from anaphora.settings.commands.sentence import check_sentence
 from anaphora.settings.data import SPLITS, Data
 
@@ -104,7 +104,7 @@ class Drawing(Evaluation, SentenceOrItems):
     """Pictures of one sentence, or of a run's scores."""
 
     formats: list[str] = field(default_factory=lambda: [*FIGURE_FORMATS])
-    # Language of figures and messages: en, zh, or both (one file for each); the texts keep their own.
+    # Language of figures and progress: en, zh, or both (one file for each); the texts keep their own.
     interface_language: str = field(default_factory=environment_language)
 
     def __post_init__(self) -> None:
@@ -184,7 +184,7 @@ class Report:
     sentences: int = 64  # number of sentences in the explorer
     untrained: int = 20  # number of untrained models to measure as a control
     formats: list[str] = field(default_factory=lambda: [*FIGURE_FORMATS])
-    # Language of page, figures and messages: en, zh, or both (one page for each); the texts keep their own.
+    # Language of page, figures and progress: en, zh, or both (one page for each); the texts keep their own.
     interface_language: str = field(default_factory=environment_language)
     protocol: Protocol = field(default_factory=Protocol)
     trainer: Device = field(default_factory=Device)  # where it computes

@@ -10,7 +10,7 @@ from omegaconf import MISSING
 from anaphora.base.checks import at_least, one_of
 from anaphora.base.device import Device
 from anaphora.base.language import LANGUAGES
-from anaphora.base.messages.translation import environment_language
+from anaphora.base.locale.translation import environment_language
 from anaphora.settings.data import Data
 from anaphora.settings.typed import construct
 

@@ -9,7 +9,7 @@ from omegaconf import MISSING
 
 from anaphora.base.checks import file_ending, one_of
 from anaphora.base.language import LANGUAGES
-from anaphora.base.messages.translation import environment_language
+from anaphora.base.locale.translation import environment_language
 from anaphora.settings.commands.sentence import check_sentence
 
 

@@ -8,7 +8,7 @@ from typing import ClassVar
 from anaphora.base.checks import at_least, one_of
 from anaphora.base.device import Device
 from anaphora.base.language import LANGUAGES
-from anaphora.base.messages.translation import environment_language
+from anaphora.base.locale.translation import environment_language
 
 
 @dataclass(kw_only=True)

@@ -11,7 +11,7 @@ from anaphora.base.checks import FIGURE_FORMATS, at_least, figure_formats, one_o
 from anaphora.base.device import RunsDevice
 from anaphora.base.errors import UserError
 from anaphora.base.language import LANGUAGES
-from anaphora.base.messages.translation import environment_language
+from anaphora.base.locale.translation import environment_language
 from anaphora.settings.data import SPLITS
 
 BASE_CELL = "base"
@@ -118,7 +118,7 @@ class StudyPlan:
     split: str = "test"  # split on which the chosen head is measured
     output: str = "outputs/studies"  # folder for all studies
     formats: list[str] = field(default_factory=lambda: [*FIGURE_FORMATS])  # file formats of figures
-    # Language of pages, figures and messages: en, zh, or both (one page for each).
+    # Language of pages, figures and progress: en, zh, or both (one page for each).
     interface_language: str = field(default_factory=environment_language)
 
     def __post_init__(self) -> None:

@@ -9,6 +9,7 @@ from omegaconf import MISSING
 
 from anaphora.base.checks import at_least, between, one_of
 from anaphora.base.errors import UserError
+from anaphora.base.locale.translation import N_
 from anaphora.settings.model.attention import Attention, Recurrent, heads_of
 from anaphora.settings.model.position import Position
 
@@ -207,7 +208,8 @@ def check_length(chosen: Model, longest: int) -> None:
     """
     limit = chosen.position.longest_text
     if limit is not None and longest > limit:
-        raise UserError(f"a text of {longest} tokens is longer than model.position.max_length ({limit})")
+        message = N_("a text of {tokens} tokens is longer than model.position.max_length ({most})")
+        raise UserError(message, tokens=longest, most=limit)
 
 
 def about_weights(model: Model) -> float:

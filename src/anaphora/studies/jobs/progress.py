@@ -11,7 +11,7 @@ from pathlib import Path
 from anaphora.base.console import format_bytes
 from anaphora.base.errors import UserError
 from anaphora.base.files import write_json, write_text
-from anaphora.base.messages.translation import in_language, interface_language
+from anaphora.base.locale.translation import interface_language
 from anaphora.report.numbers import NOT_MEASURED, duration_text
 from anaphora.report.page.elements import NoteElement, Section, TableElement
 from anaphora.report.page.offline import font_placeholder, read_asset, template_environment, trusted_markup, with_fonts
@@ -199,7 +199,7 @@ class StudyProgress:
             "runs": len(self.jobs),
             "cell": job.cell,
             "seed": job.seed,
-            "outcome": phrase("run_outcomes", record.status, spoken, error=in_language(record.error, spoken)),
+            "outcome": phrase("run_outcomes", record.status, spoken, error=record.error),
             "duration": duration_text(seconds, spoken),
         }
         if left is None:
@@ -226,8 +226,7 @@ class StudyProgress:
         return self._records[job.directory]
 
     def _failure(self, job: Job) -> str:
-        error = in_language(self._record(job).error, spoken_language())
-        return phrase("study_progress", "failure", run=self._title(job), error=error)
+        return phrase("study_progress", "failure", run=self._title(job), error=self._record(job).error)
 
     def _title(self, job: Job) -> str:
         return phrase(

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from anaphora.base.console import say
 from anaphora.base.errors import UserError, pip_install
 from anaphora.base.files import read_json, write_json
+from anaphora.base.locale.translation import _
 from anaphora.runs.requeue import until_requeued
 from anaphora.settings.commands.study import StudyPlan
 from anaphora.studies.grid import Job
@@ -170,11 +171,12 @@ def run_on_cluster(
             if waiting:
                 time.sleep(_POLL_SECONDS)
     except UserError:
-        for _, cluster_job in waiting.values():
+        for _job, cluster_job in waiting.values():
             cluster_job.cancel(check=False)
         raise
     except KeyboardInterrupt:
-        say(f"{len(waiting)} jobs are still queued or running; the same command waits for them again")
+        notice = _("{jobs} jobs are still queued or running; the same command waits for them again")
+        say(notice.format(jobs=len(waiting)))
         raise
 
 
@@ -198,10 +200,12 @@ def _submit(jobs: Sequence[Job], query: Query, plan: StudyPlan, cluster: Cluster
             else:
                 outdated.append(earlier)
     if outdated:
-        say(f"{len(outdated)} jobs of an earlier command have other settings or measures and are cancelled")
+        notice = _("{jobs} jobs of an earlier command have other settings or measures and are cancelled")
+        say(notice.format(jobs=len(outdated)))
         _cancel(outdated)
     fresh = [job for job in jobs if _name(job) not in by_run]
-    say(f"{len(fresh)} jobs are submitted, {len(by_run)} of an earlier command are still at work")
+    notice = _("{fresh} jobs are submitted, {earlier} of an earlier command are still at work")
+    say(notice.format(fresh=len(fresh), earlier=len(by_run)))
     if fresh:
         for job in fresh if plan.train else []:
             (job.directory / FAILURE_FILE).unlink(missing_ok=True)  # of the last attempt

@@ -9,7 +9,6 @@ import re
 from collections.abc import Callable, Mapping
 
 from anaphora.analysis.scores.statistics import Spread
-from anaphora.base.messages.translation import in_language
 from anaphora.report.numbers import NOT_MEASURED, format_number, format_spread, with_minus
 from anaphora.report.wording import label, labels, language_name, phrase, spoken_language
 from anaphora.settings.commands.study import ALIGNMENT_MEASURES, BASE_CELL, is_share
@@ -197,7 +196,7 @@ def _judged_number(row: RuleOutcome, spread: Spread, value: float) -> str:
 def status_text(status: str, error: str = "") -> str:
     """How a run is, and why it failed where that is asked for."""
     name = "failed_alone" if status == "failed" and not error else status
-    return phrase("run_outcomes", name, error=in_language(error, spoken_language()))
+    return phrase("run_outcomes", name, error=error)
 
 
 def value_in(language: str, value: str) -> str:

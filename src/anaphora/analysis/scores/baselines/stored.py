@@ -23,6 +23,7 @@ from anaphora.base.code import code_digest
 from anaphora.base.console import say
 from anaphora.base.errors import UserError
 from anaphora.base.files import read_json, write_text
+from anaphora.base.locale.translation import _
 from anaphora.data.example import Example, to_record
 from anaphora.data.store import cache_folder
 from anaphora.data.tokens.tokenizer import Tokenizer
@@ -74,7 +75,7 @@ def _learned_once(
         try:
             _write(keys[number], shortcuts)
         except UserError as error:  # the numbers are there, and nothing else needs the file
-            say(f"{error}; the shortcuts will be learned again the next time")
+            say(_("{error}; the shortcuts will be learned again the next time").format(error=error))
     return [stored for stored in results if stored is not None]
 
 

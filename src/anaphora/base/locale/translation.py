@@ -1,0 +1,88 @@
+"""The language of the interface, and sentences in it: they stand in English in the code, in Chinese in zh.po.
+
+`python tests/catalogue.py` brings the Chinese catalogue up to date with the code.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from anaphora.base.language import LANGUAGES
+
+if TYPE_CHECKING:
+    from gettext import GNUTranslations
+
+VARIABLE = "ANAPHORA_LANGUAGE"
+"""The environment variable that names the language of the interface."""
+CATALOGUE = Path(__file__).with_name("zh.mo")
+"""The compiled Chinese sentences."""
+_SETTING = "interface_language="
+_SPOKEN: ContextVar[str | None] = ContextVar("spoken", default=None)
+
+
+def interface_language() -> str:
+    """Return the language of the interface: that of the setting on the command line or of the variable, else English.
+
+    A setting that names both languages for pages names none for the terminal. The locale does not count: a log or a
+    script that reads the output stays the same on every machine.
+    """
+    settings = [argument.removeprefix(_SETTING) for argument in sys.argv[1:] if argument.startswith(_SETTING)]
+    named = settings[-1].strip("'\"") if settings else None
+    return named if named in LANGUAGES else environment_language()
+
+
+def environment_language(otherwise: str = "en") -> str:
+    """Return the language of pages, figures and progress if no setting names one: that of the variable, else English.
+
+    Args:
+        otherwise: the language if the variable names none.
+    """
+    return os.environ.get(VARIABLE) or otherwise
+
+
+@contextmanager
+def spoken_in(language: str) -> Iterator[None]:
+    """Translate into this language inside the block."""
+    token = _SPOKEN.set(language)
+    try:
+        yield
+    finally:
+        _SPOKEN.reset(token)
+
+
+def spoken_language() -> str | None:
+    """Return the language of the enclosing `spoken_in`, None outside any."""
+    return _SPOKEN.get()
+
+
+def _(message: str) -> str:
+    """Translate a message into the language of the enclosing `spoken_in`, else into that of the interface.
+
+    Values are filled in afterwards: `_("{count} jobs are submitted").format(count=3)`.
+    """
+    return in_language(message, _SPOKEN.get() or interface_language())
+
+
+def N_(message: str) -> str:  # noqa: N802  (the name that gettext's tools know)
+    """Mark a message for the catalogue and return it as it is; it is translated where it is shown."""
+    return message
+
+
+def in_language(message: str, language: str) -> str:
+    """Return a message in a language, in English if the catalogue does not have it."""
+    return _chinese().gettext(message) if language == "zh" else message
+
+
+@cache
+def _chinese() -> GNUTranslations:
+    from gettext import GNUTranslations  # most commands show no Chinese
+
+    with CATALOGUE.open("rb") as file:
+        return GNUTranslations(file)

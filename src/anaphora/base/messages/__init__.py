@@ -1,1 +1,0 @@
-"""Error messages in the language of the interface; the Chinese of each stands in zh.toml."""

@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+import pickle
+import string
+import symtable
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from catalogue import PACKAGE, extracted, translated
+
+from anaphora.base.errors import UserError
+from anaphora.base.locale.translation import CATALOGUE, N_, VARIABLE, _, in_language, spoken_in
+from anaphora.settings.commands.analysis import Drawing, Report
+from anaphora.settings.commands.atlas import Atlas
+from anaphora.settings.commands.attention import AttentionQuery
+from anaphora.settings.commands.live import LivePage
+
+Script = Callable[..., tuple[int, str, str]]
+CHINESE = {(message.context, str(message.id)): str(message.string) for message in translated() if message.id}
+UPDATE = "run python tests/catalogue.py, and write what is missing in zh.po"
+
+
+def test_the_catalogue_has_the_chinese_of_every_sentence_of_the_code_and_no_others() -> None:
+    marked = {(message.context, message.id) for message in extracted() if message.id}
+    assert {"missing": marked - CHINESE.keys(), "gone": CHINESE.keys() - marked} == {"missing": set(), "gone": set()}
+    assert [sentence for sentence, chinese in CHINESE.items() if not chinese] == [], UPDATE
+
+
+def test_the_compiled_catalogue_is_that_of_the_sentences() -> None:
+    assert {sentence: in_language(sentence, "zh") for _context, sentence in CHINESE} == {
+        sentence: chinese for (_context, sentence), chinese in CHINESE.items()
+    }, UPDATE
+
+
+def test_a_sentence_has_the_same_values_in_both_languages() -> None:
+    def values(text: str) -> set[str | None]:
+        return {name for _before, name, *_format in string.Formatter().parse(text)} - {None}
+
+    different = {
+        english: chinese for (_context, english), chinese in CHINESE.items() if values(english) != values(chinese)
+    }
+    assert different == {}
+
+
+def test_no_function_that_translates_has_a_variable_of_that_name() -> None:
+    def hidden(scope: symtable.SymbolTable) -> Iterator[str]:
+        if "_" in scope.get_identifiers() and scope.get_type() == "function":
+            name = scope.lookup("_")
+            if name.is_local() and name.is_referenced():
+                yield scope.get_name()
+        for inner in scope.get_children():
+            yield from hidden(inner)
+
+    for path in PACKAGE.rglob("*.py"):
+        module = symtable.symtable(path.read_text(encoding="utf-8"), str(path), "exec")
+        if "_" in module.get_identifiers() and module.lookup("_").is_imported():
+            assert list(hidden(module)) == [], path
+
+
+def test_a_sentence_is_of_the_enclosing_language_else_of_the_interface(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert _("training steps") == "training steps"
+    with spoken_in("zh"):
+        assert _("training steps") == "训练步数"
+    monkeypatch.setenv(VARIABLE, "zh")
+    assert _("training steps") == "训练步数"
+    with spoken_in("en"):
+        assert _("training steps") == "training steps"
+
+
+@pytest.mark.parametrize("language", ["en", "zh", "fr", "../zh"])
+def test_a_sentence_that_the_catalogue_lacks_stays_english(language: str) -> None:
+    assert in_language("no sentence of ours", language) == "no sentence of ours"
+
+
+def test_an_error_is_english_and_translates_itself_where_a_page_shows_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, "zh")
+    error = UserError(N_("pronoun ({pronoun!r}) must be a text"), pronoun="{3}")
+    assert str(error) == "pronoun ('{3}') must be a text"
+    assert error.translated() == "pronoun（'{3}'）必须是文本"
+    assert UserError("{no} place of ours").translated() == "{no} place of ours"
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)  # processes hand errors on
+    long = UserError(N_("pronoun ({pronoun!r}) must be a text"), pronoun="it" * 5000)
+    assert max(len(str(long)), len(long.translated())) <= 500
+
+
+@pytest.mark.parametrize("override", ["optimizer.steps=0", "optimizer.step=1", "seed=null", "data@x=foo"])
+def test_errors_on_the_command_line_are_english(override: str, script: Script, monkeypatch: pytest.MonkeyPatch) -> None:
+    english = script("train", override)
+    monkeypatch.setenv(VARIABLE, "zh")
+    assert script("train", override) == english
+    if override == "optimizer.steps=0":
+        assert english == (2, "", "error: optimizer.steps (0) must be at least 1\n")
+
+
+@pytest.mark.parametrize("settings", [Atlas, AttentionQuery, Drawing, LivePage, Report])
+def test_pages_and_figures_follow_the_variable(settings: type[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    given = {"runs": ["x"]} if settings is Atlas else {}
+    monkeypatch.setenv(VARIABLE, "zh")
+    assert settings(**given).interface_language == "zh"
+    monkeypatch.delenv(VARIABLE)
+    assert settings(**given).interface_language == "en"
+    assert settings(**given, interface_language="zh").interface_language == "zh"
+
+
+def test_a_language_that_the_interface_does_not_have_is_an_error(
+    script: Script, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(VARIABLE, "fr")
+    assert script("train") == (2, "", "error: ANAPHORA_LANGUAGE ('fr') must be one of en, zh\n")
+
+
+def test_english_output_reads_no_catalogue(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("anaphora.base.locale.translation.CATALOGUE", Path("nowhere"))
+    assert CATALOGUE.exists() and _("training steps") == "training steps"
