@@ -14,7 +14,7 @@ from pathlib import Path
 from matplotlib.patches import Rectangle
 
 import anaphora
-from anaphora.analysis.scores.heads import Head
+from anaphora.analysis.results.scores import Head
 from anaphora.api import OpenRun
 from anaphora.report.figures import style
 from anaphora.report.figures.files import save_figure

@@ -18,7 +18,7 @@ from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 
 import anaphora
-from anaphora.analysis.scores.heads import Head
+from anaphora.analysis.results.scores import Head
 from anaphora.api import Attention, OpenRun
 from anaphora.api.row import positions_of
 from anaphora.base.errors import UserError

@@ -71,17 +71,21 @@ BELOW: dict[str, tuple[str, ...]] = {
     "model": ("base", "settings"),
     "runs": ("base", "settings", "data", "model"),
     "analysis.maps": ("base", "settings", "data", "model", "runs"),
-    "analysis.scores": ("base", "data", "analysis.maps"),
-    "analysis.causal": ("base", "settings", "data", "model", "runs", "analysis.maps", "analysis.scores"),
+    "analysis.results": ("base",),
+    "analysis.scores": ("base", "data", "analysis.maps", "analysis.results"),
+    "analysis.causal": (
+        *("base", "settings", "data", "model", "runs"),
+        *("analysis.maps", "analysis.results", "analysis.scores"),
+    ),
     "analysis.evidence": (
         *("base", "settings", "data", "runs"),
-        *("analysis.maps", "analysis.scores", "analysis.causal"),
+        *("analysis.maps", "analysis.results", "analysis.scores", "analysis.causal"),
     ),
     "analysis.tasks": (
         *("base", "settings", "data", "model", "runs"),
-        *("analysis.maps", "analysis.scores", "analysis.evidence"),
+        *("analysis.maps", "analysis.results", "analysis.scores", "analysis.evidence"),
     ),
-    "report": ("base", "data", "analysis.maps", "analysis.scores", "analysis.evidence"),
+    "report": ("base", "data", "analysis.maps", "analysis.results", "analysis.scores", "analysis.evidence"),
     "training": ("base", "settings", "data", "model", "runs", "analysis.maps", "report"),
     "explain": ("base", "settings", "data", "model", "runs", "analysis.evidence", "report"),
     "replication": ("base", "settings", "data", "model", "analysis.maps", "analysis.scores", "training", "report"),
@@ -92,16 +96,19 @@ BELOW: dict[str, tuple[str, ...]] = {
     ),
     "studies": (
         *("base", "settings", "data", "model", "runs", "training", "report"),
-        *("analysis.maps", "analysis.scores", "analysis.causal", "analysis.evidence", "analysis.tasks"),
+        *("analysis.maps", "analysis.results", "analysis.scores", "analysis.causal", "analysis.evidence"),
+        "analysis.tasks",
     ),
     "commands": (
         *("base", "settings", "data", "model", "runs", "training", "report"),
         *("explain", "replication", "benchmark", "studies", "hf", "api"),
-        *("analysis.maps", "analysis.scores", "analysis.causal", "analysis.evidence", "analysis.tasks"),
+        *("analysis.maps", "analysis.results", "analysis.scores", "analysis.causal", "analysis.evidence"),
+        "analysis.tasks",
     ),
     "api": (
         *("base", "settings", "data", "runs", "explain", "report", "hf"),
-        *("analysis.maps", "analysis.scores", "analysis.causal", "analysis.evidence", "analysis.tasks"),
+        *("analysis.maps", "analysis.results", "analysis.scores", "analysis.causal", "analysis.evidence"),
+        "analysis.tasks",
     ),
     "cli": ("base", "settings", "runs"),
     "__init__": ("api", "cli", "settings"),
@@ -111,7 +118,7 @@ BELOW: dict[str, tuple[str, ...]] = {
 
 
 def room_of(module: str) -> str:
-    """The room of a dotted name without "anaphora."; analysis has five."""
+    """The room of a dotted name without "anaphora."; analysis has six."""
     parts = module.split(".")
     return ".".join(parts[: 2 if parts[0] == "analysis" else 1])
 

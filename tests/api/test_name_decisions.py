@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from anaphora.analysis.maps.record import AttentionRecord
-from anaphora.analysis.scores.heads import Head
+from anaphora.analysis.results.scores import Head
 from anaphora.api import name_decisions as module
 from anaphora.api.antecedents import select_antecedents
 from anaphora.base.errors import UserError

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from anaphora.analysis.evidence.measurement import measured_on
-from anaphora.analysis.evidence.schema.typed_json import to_json
+from anaphora.analysis.results.typed_json import to_json
 from anaphora.runs.directory import RunFiles, load
 from anaphora.runs.items import evaluation_splits
 from anaphora.settings.commands.analysis import CONTROLS

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from anaphora.analysis.evidence.measurement import measured_on
-from anaphora.analysis.evidence.schema.typed_json import to_json
+from anaphora.analysis.results.typed_json import to_json
 from anaphora.commands.export import export
 from anaphora.runs.directory import load, training_record
 from anaphora.runs.items import evaluation_splits

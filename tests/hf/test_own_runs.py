@@ -13,7 +13,7 @@ import anaphora
 from anaphora.analysis.causal.language_models.of_run import MaskedRun
 from anaphora.analysis.causal.language_models.subject import LanguageModelSubject
 from anaphora.analysis.causal.subjects import ABLATION_MODES, Edges
-from anaphora.analysis.scores.heads import Head
+from anaphora.analysis.results.scores import Head
 from anaphora.data.own_sentence import example_from_query
 from anaphora.runs.directory import Run, load
 from anaphora.training.run import train

@@ -21,7 +21,7 @@ from anaphora.analysis.causal.interventions import (
     uniform_weights,
     zero_edge_values,
 )
-from anaphora.analysis.scores.heads import Head
+from anaphora.analysis.results.scores import Head
 from anaphora.base.errors import UserError
 from anaphora.data.own_sentence import example_from_query
 from anaphora.hf import interface, reader

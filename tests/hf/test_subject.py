@@ -12,7 +12,7 @@ from tiny import tiny, tiny_language_model, tokenizer
 from anaphora.analysis.causal.language_models.questions import answerable_questions
 from anaphora.analysis.causal.language_models.subject import LanguageModelSubject
 from anaphora.analysis.causal.subjects import ABLATION_MODES, Edges
-from anaphora.analysis.scores.heads import Head
+from anaphora.analysis.results.scores import Head
 from anaphora.base.errors import UserError
 from anaphora.data.example import Example
 from anaphora.data.own_sentence import example_from_query

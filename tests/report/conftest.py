@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from anaphora.analysis.evidence.schema.causal import (
+from anaphora.analysis.results.causal import (
     Causal,
     CausalCell,
     Correlation,
@@ -25,8 +25,8 @@ from anaphora.analysis.evidence.schema.causal import (
     RemovedMass,
     SingleAblation,
 )
-from anaphora.analysis.evidence.schema.evidence import ChosenHead, Control, Evidence, Protocol, Verdict, VerdictRow
-from anaphora.analysis.evidence.schema.scores import (
+from anaphora.analysis.results.evidence import ChosenHead, Control, Evidence, Protocol, Verdict, VerdictRow
+from anaphora.analysis.results.scores import (
     AccuracyCell,
     Agreement,
     AntecedentLead,
@@ -47,10 +47,10 @@ from anaphora.analysis.evidence.schema.scores import (
     Shortcut,
     Significance,
     Specificity,
+    Spread,
     WorstTemplate,
 )
-from anaphora.analysis.evidence.schema.typed_json import Interval
-from anaphora.analysis.scores.statistics import Spread
+from anaphora.analysis.results.typed_json import Interval
 from anaphora.report.page.packing import pack_map
 
 LAYERS, HEADS = 3, 4

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from anaphora.analysis.evidence.schema.evidence import Evidence
-from anaphora.analysis.evidence.schema.typed_json import Interval
+from anaphora.analysis.results.evidence import Evidence
+from anaphora.analysis.results.typed_json import Interval
 from anaphora.report.numbers import format_percent
 from anaphora.report.page.atlas.entry import AtlasEntry
 from anaphora.report.page.atlas.findings import findings

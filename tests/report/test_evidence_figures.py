@@ -9,10 +9,10 @@ import pytest
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from anaphora.analysis.evidence.schema.causal import AlignedPatching, CausalCell, Flipped, KnockoutLoss
-from anaphora.analysis.evidence.schema.evidence import Evidence
-from anaphora.analysis.evidence.schema.scores import Effect, Effects, FactorValue
-from anaphora.analysis.evidence.schema.typed_json import Interval
+from anaphora.analysis.results.causal import AlignedPatching, CausalCell, Flipped, KnockoutLoss
+from anaphora.analysis.results.evidence import Evidence
+from anaphora.analysis.results.scores import Effect, Effects, FactorValue
+from anaphora.analysis.results.typed_json import Interval
 from anaphora.report.figures import causal, heads, measures, panels
 from anaphora.report.figures.panels import Mark, panel_figure, row_below
 from anaphora.report.page.elements import FigureElement

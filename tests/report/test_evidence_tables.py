@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from anaphora.analysis.evidence.schema.evidence import Evidence
-from anaphora.analysis.evidence.schema.several_runs import RowDivergence
-from anaphora.analysis.evidence.schema.typed_json import Interval
+from anaphora.analysis.results.evidence import Evidence
+from anaphora.analysis.results.several_runs import RowDivergence
+from anaphora.analysis.results.typed_json import Interval
 from anaphora.report.evidence_tables import divergence_rows, every_table
 
 Rows = list[dict[str, Any]]

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from anaphora.analysis.evidence.exhibits import ExampleSentence
-from anaphora.analysis.evidence.schema.evidence import ChosenHead, Evidence
 from anaphora.analysis.maps.answers import NO_CANDIDATE
 from anaphora.analysis.maps.record import from_arrays
 from anaphora.analysis.maps.words import word_map, word_weights
+from anaphora.analysis.results.evidence import ChosenHead, Evidence
 from anaphora.report.page.elements import ReportRun
 from anaphora.report.page.explorer import explorer_entries
 from anaphora.report.page.packing import unpack_map

@@ -6,7 +6,7 @@ import numpy as np
 
 from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.analysis.maps.words import word_weights
-from anaphora.analysis.scores.heads import Head
+from anaphora.analysis.results.scores import Head
 from anaphora.data.example import Example
 from anaphora.report.figures import pictures
 

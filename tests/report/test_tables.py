@@ -10,9 +10,9 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from anaphora.analysis.evidence.schema.evidence import ChosenHead, Control, Evidence, Verdict, VerdictRow
-from anaphora.analysis.evidence.schema.scores import AccuracyCell, Cell, LanguageScores, ScoreIntervals
-from anaphora.analysis.evidence.schema.typed_json import Interval
+from anaphora.analysis.results.evidence import ChosenHead, Control, Evidence, Verdict, VerdictRow
+from anaphora.analysis.results.scores import AccuracyCell, Cell, LanguageScores, ScoreIntervals
+from anaphora.analysis.results.typed_json import Interval
 from anaphora.analysis.scores.heads import DROP_REASONS
 from anaphora.base.locale import translation
 from anaphora.report import terminal

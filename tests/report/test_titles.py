@@ -11,10 +11,9 @@ import numpy as np
 import pytest
 from matplotlib.text import Text
 
-from anaphora.analysis.evidence.schema.evidence import ChosenHead, Evidence
-from anaphora.analysis.evidence.schema.scores import HeadsOnDevelopment
-from anaphora.analysis.evidence.schema.typed_json import Interval
-from anaphora.analysis.scores.heads import Head
+from anaphora.analysis.results.evidence import ChosenHead, Evidence
+from anaphora.analysis.results.scores import Head, HeadsOnDevelopment
+from anaphora.analysis.results.typed_json import Interval
 from anaphora.data.own_sentence import example_from_query
 from anaphora.report.figures import heads, pictures, style
 from anaphora.report.figures.maps import QuadCell, heat_map_figure, pronoun_row_figure, quad_figure

@@ -90,10 +90,10 @@ def test_one_head_is_measured_as_the_report_measures_it(own_run: Path) -> None:
     groups = one_head_measures(measured.headline)
     items = sampled_main_items(measured.examples, SAMPLED_ITEMS)
     head, development = measured.headline.head, measured.headline.development
-    tested = causal_tests_of_run(run, items, head, development, None, lambda _: None)["languages"]
+    tested = causal_tests_of_run(run, items, head, development, None, lambda _: None).languages
     for language, kinds in groups.items():
         for kind, values in kinds.items():
-            head_level = tested[language][kind]["head_level"]
+            head_level = vars(tested[language][kind].head_level)
             assert {name: head_level[name] for name in values if name != "pronoun_specificity"} == {
                 name: value for name, value in values.items() if name != "pronoun_specificity"
             }
@@ -117,7 +117,7 @@ def test_each_level_of_compositions_has_its_own_tests_of_one_head(
     cells = [cell for cell in level_cells(headline.measured.examples) if cell[1] in COMPOSITION_LEVELS]
     for language, level, items in cells:
         of_level = [headline.measured.examples[number] for number in np.flatnonzero(items)]
-        alone = one_head_tests_of_run(run, of_level, headline.head, level_cells)[language][level]
+        alone = vars(one_head_tests_of_run(run, of_level, headline.head, level_cells)[language][level])
         measured = groups[language][level]
         assert {name: alone[name] for name in measured if name != "pronoun_specificity"} == {
             name: value for name, value in measured.items() if name != "pronoun_specificity"

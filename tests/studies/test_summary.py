@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from invented import cells, plan, record, records, rule, study
 
-from anaphora.analysis.scores.statistics import Spread
+from anaphora.analysis.results.scores import Spread
 from anaphora.base.errors import UserError
 from anaphora.report.wording import spoken_in
 from anaphora.studies.page.terminal import terminal_report

@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.analysis.maps.words import word_map
-from anaphora.analysis.scores.heads import Head, existing_head
+from anaphora.analysis.results.scores import Head
+from anaphora.analysis.scores.heads import existing_head
 from anaphora.api.html import AttentionPage, weight_table
 from anaphora.api.row import Row, marked_words, positions_of
 from anaphora.api.units import text_units

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from anaphora.analysis.evidence.headline import Progress, no_progress
 from anaphora.analysis.maps.words import mention_mass
-from anaphora.analysis.scores.heads import Head, existing_head
+from anaphora.analysis.results.scores import Head
+from anaphora.analysis.scores.heads import existing_head
 from anaphora.analysis.tasks.gap import (
     Decisions,
     GapScore,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.analysis.scores.heads import Head
+from anaphora.analysis.results.scores import Head
 from anaphora.api.html import weight_table
 from anaphora.base.checks import at_least, whole_number
 from anaphora.base.errors import UserError

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from anaphora.analysis.maps.capture import text_maps, whole_maps
-from anaphora.analysis.scores.heads import Head
+from anaphora.analysis.results.scores import Head
 from anaphora.api.maps import Attention, labelled_attention, requested_head
 from anaphora.base.checks import file_name, one_of, one_text
 from anaphora.base.device import Device

@@ -19,11 +19,11 @@ from anaphora.analysis.evidence.headline import (
     untrained_seeds,
 )
 from anaphora.analysis.evidence.other_models import evidence_from_records
-from anaphora.analysis.evidence.schema.evidence import Evidence, every_group
 from anaphora.analysis.maps.capture import capture_run
 from anaphora.analysis.maps.record import AttentionRecord
-from anaphora.analysis.scores.cells import ALL
-from anaphora.analysis.scores.heads import Head, existing_head, mean_chance
+from anaphora.analysis.results.evidence import Evidence, every_group
+from anaphora.analysis.results.scores import ALL, Head
+from anaphora.analysis.scores.heads import existing_head, mean_chance
 from anaphora.api.html import AttentionPage
 from anaphora.api.models import open_any, untrained_model
 from anaphora.api.runs import OpenRun

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from anaphora.analysis.evidence.comparison import compare_runs
-from anaphora.analysis.evidence.schema.evidence import Evidence
+from anaphora.analysis.results.evidence import Evidence
 from anaphora.base.errors import UserError
 from anaphora.commands.shared import TableFile, scored_evidence
 from anaphora.report.terminal import print_comparison

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from anaphora.analysis.evidence.headline import score_split
 from anaphora.analysis.evidence.storage import chosen_head, stored_head
 from anaphora.analysis.maps.answers import correctness
 from anaphora.analysis.maps.capture import predict_answers
-from anaphora.analysis.scores.heads import Head
+from anaphora.analysis.results.scores import Head
 from anaphora.analysis.scores.strata import template_rows
 from anaphora.analysis.tasks import labels as classification
 from anaphora.base.console import console, working
@@ -67,7 +68,7 @@ def evaluate_examples(run: Run, settings: Evaluation, folder: Path) -> None:
     if run.model.encoder.has_maps:
         scores, answers = score_split(run.model, data, batching, prediction)
         correct = correctness(answers, len(data))
-        rows = template_rows(scores, head or Head(0, 0), correct[scores.kept])
+        rows = [asdict(row) for row in template_rows(scores, head or Head(0, 0), correct[scores.kept])]
         if head is None:
             rows = [{name: value for name, value in row.items() if name not in _OF_A_HEAD} for row in rows]
     else:

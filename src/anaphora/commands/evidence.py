@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from anaphora.analysis.evidence import controls
 from anaphora.analysis.evidence.measurement import measured_on
-from anaphora.analysis.evidence.schema.evidence import Control
+from anaphora.analysis.results.evidence import Control
 from anaphora.base.console import say, working
 from anaphora.base.device import Device
 from anaphora.base.errors import UserError

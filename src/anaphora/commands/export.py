@@ -8,9 +8,9 @@ from pathlib import Path
 from safetensors.torch import save
 from torch import Tensor
 
-from anaphora.analysis.evidence.schema.evidence import Evidence
 from anaphora.analysis.evidence.storage import metrics_path, read_evidence
 from anaphora.analysis.maps.capture import answers_pronouns
+from anaphora.analysis.results.evidence import Evidence
 from anaphora.base.console import console
 from anaphora.base.errors import UserError
 from anaphora.base.files import atomic_directory, check_writable, write_json, write_text

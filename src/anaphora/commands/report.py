@@ -18,11 +18,11 @@ from anaphora.analysis.evidence.exhibits import development_accuracy, example_se
 from anaphora.analysis.evidence.headline import Measurement
 from anaphora.analysis.evidence.measurement import RunEvidence, gather_evidence
 from anaphora.analysis.evidence.other_models import evidence_from_records
-from anaphora.analysis.evidence.schema.evidence import Evidence
-from anaphora.analysis.evidence.schema.several_runs import RowDivergence
 from anaphora.analysis.evidence.storage import metrics_path
 from anaphora.analysis.maps.record import AttentionRecord
-from anaphora.analysis.scores.cells import KINDS
+from anaphora.analysis.results.evidence import Evidence
+from anaphora.analysis.results.scores import KINDS
+from anaphora.analysis.results.several_runs import RowDivergence
 from anaphora.analysis.scores.heads import mean_chance
 from anaphora.base.checks import FIGURE_FORMATS
 from anaphora.base.console import console, say, working

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anaphora.analysis.evidence.headline import Headline, Progress, measure_headline
-from anaphora.analysis.evidence.schema.evidence import Evidence
 from anaphora.analysis.evidence.storage import chosen_head, metrics_path, read_evidence
-from anaphora.analysis.scores.heads import Head, existing_head
+from anaphora.analysis.results.evidence import Evidence
+from anaphora.analysis.results.scores import Head
+from anaphora.analysis.scores.heads import existing_head
 from anaphora.api.models import open_any
 from anaphora.api.runs import OpenRun
 from anaphora.base.checks import file_ending

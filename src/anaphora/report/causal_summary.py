@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from anaphora.analysis.evidence.schema.causal import Knockout
-from anaphora.analysis.evidence.schema.evidence import VERDICT_SCOPE, Evidence, every_group
+from anaphora.analysis.results.causal import Knockout
+from anaphora.analysis.results.evidence import VERDICT_SCOPE, Evidence, every_group
 from anaphora.report.numbers import NOT_MEASURED, format_count, format_percent
 from anaphora.report.wording import group_label, phrase
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from anaphora.analysis.evidence.schema.causal import CausalCell
-from anaphora.analysis.evidence.schema.evidence import Evidence
-from anaphora.analysis.evidence.schema.scores import Groups
-from anaphora.analysis.evidence.schema.several_runs import RowDivergence
-from anaphora.analysis.evidence.schema.typed_json import to_json
+from anaphora.analysis.results.causal import CausalCell
+from anaphora.analysis.results.evidence import Evidence
+from anaphora.analysis.results.scores import Groups
+from anaphora.analysis.results.several_runs import RowDivergence
+from anaphora.analysis.results.typed_json import to_json
 
 Row = dict[str, Any]
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from anaphora.analysis.evidence.schema.evidence import claim_groups, every_group
-from anaphora.analysis.evidence.schema.scores import Groups
+from anaphora.analysis.results.evidence import claim_groups, every_group
+from anaphora.analysis.results.scores import Groups
 from anaphora.report.wording import group_label
 
 T = TypeVar("T")

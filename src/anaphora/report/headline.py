@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from anaphora.analysis.evidence.schema.evidence import Evidence
-from anaphora.analysis.evidence.schema.scores import UNTRAINED, Cell
-from anaphora.analysis.evidence.schema.typed_json import Interval
+from anaphora.analysis.results.evidence import Evidence
+from anaphora.analysis.results.scores import UNTRAINED, Cell
+from anaphora.analysis.results.typed_json import Interval
 from anaphora.report.groups import Group, all_groups
 from anaphora.report.numbers import NOT_MEASURED, format_number, format_percent, format_short_percent
 from anaphora.report.wording import head_name, label, labels, language_name, listed, phrase

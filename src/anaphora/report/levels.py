@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from anaphora.analysis.evidence.schema.evidence import Evidence
-from anaphora.analysis.evidence.schema.scores import Level
+from anaphora.analysis.results.evidence import Evidence
+from anaphora.analysis.results.scores import Level
 from anaphora.report.numbers import format_count, format_percent
 from anaphora.report.wording import label, labels, language_name, phrase
 

@@ -9,7 +9,7 @@ from anaphora.base.console import format_duration
 from anaphora.report.wording import phrase
 
 if TYPE_CHECKING:
-    from anaphora.analysis.scores.statistics import Spread
+    from anaphora.analysis.results.scores import Spread
 
 NOT_MEASURED = "–"
 

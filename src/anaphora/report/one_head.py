@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from anaphora.analysis.evidence.schema.evidence import Evidence
+from anaphora.analysis.results.evidence import Evidence
 from anaphora.report.groups import kind_groups
 from anaphora.report.numbers import format_count, format_number, format_percent, format_points
 from anaphora.report.wording import phrase

@@ -7,9 +7,9 @@ import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ParamSpec
 
-from anaphora.analysis.evidence.schema.evidence import Control, Evidence, Verdict
-from anaphora.analysis.evidence.schema.several_runs import GroupSpread
 from anaphora.analysis.maps.answers import Answers
+from anaphora.analysis.results.evidence import Control, Evidence, Verdict
+from anaphora.analysis.results.several_runs import GroupSpread
 from anaphora.base.console import console, print_table
 from anaphora.base.locale.translation import interface_language
 from anaphora.report.causal_summary import causal_columns, causal_rows

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from anaphora.analysis.evidence.schema.evidence import Evidence
+from anaphora.analysis.results.evidence import Evidence
 from anaphora.base.errors import UserError
 from anaphora.studies.records import GroupMeasures
 

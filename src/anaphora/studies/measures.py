@@ -187,7 +187,7 @@ def count_relation_heads(evaluation: SplitEvaluation) -> GroupMeasures:
     languages = np.array([example.language for example in whole.examples])
     for language in dict.fromkeys(languages):
         items = whole.select(np.flatnonzero((languages == language) & is_main(whole.examples)))
-        roles = [entry["roles"] for entry in head_roles(items, headline.capture.records, {})]
+        roles = [entry.roles for entry in head_roles(items, headline.capture.records, {})]
         chance = float(items.chance.mean())
         follows_antecedents = items.candidate_accuracy.mean(axis=0, dtype=np.float64) >= chance + ANTECEDENT_MARGIN
         counts = {

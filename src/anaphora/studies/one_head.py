@@ -11,8 +11,8 @@ from anaphora.analysis.causal.causal_tests import one_head_tests_of_run
 from anaphora.analysis.evidence.examination import sampled_main_items
 from anaphora.analysis.evidence.headline import Headline
 from anaphora.analysis.maps.capture import maps_of_each
+from anaphora.analysis.results.scores import Head
 from anaphora.analysis.scores.cells import Cells, cells
-from anaphora.analysis.scores.heads import Head
 from anaphora.analysis.scores.levels import COMPOSITION_LEVELS, level_cells
 from anaphora.analysis.scores.specificity import pronoun_specificity
 from anaphora.data.example import Example
@@ -56,8 +56,8 @@ def _measured(run: Run, examples: Sequence[Example], head: Head, by: Cells) -> G
     return {
         language: {
             name: {
-                **{measure: cell[measure] for measure in _MEASURES},
-                "pronoun_specificity": specificity[language][name]["ratio"],
+                **{measure: getattr(cell, measure) for measure in _MEASURES},
+                "pronoun_specificity": specificity[language][name].ratio,
             }
             for name, cell in named.items()
         }

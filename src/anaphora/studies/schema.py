@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from anaphora.analysis.evidence.schema.typed_json import Interval, from_json, to_json
-from anaphora.analysis.scores.statistics import Spread
+from anaphora.analysis.results.scores import Spread
+from anaphora.analysis.results.typed_json import Interval, from_json, to_json
 from anaphora.base.errors import UserError
 from anaphora.base.files import read_json
 

@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from anaphora.analysis.evidence.schema.typed_json import Interval
-from anaphora.analysis.scores.statistics import UNBOUNDED, Spread, cluster_interval, median_and_spread
+from anaphora.analysis.results.scores import Spread
+from anaphora.analysis.results.typed_json import Interval
+from anaphora.analysis.scores.statistics import UNBOUNDED, cluster_interval, median_and_spread
 from anaphora.report.numbers import with_minus
 from anaphora.report.wording import DEFAULT, phrase
 from anaphora.settings.commands.study import (

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.analysis.causal.subjects import Edges, Scores
-from anaphora.analysis.scores.heads import Head
+from anaphora.analysis.results.scores import Head
 from anaphora.data.example import Example
 from anaphora.data.tokens.tokenizer import TokenizedText
 

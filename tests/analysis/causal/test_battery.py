@@ -13,12 +13,15 @@ from copier import COPIER, CUE, OTHERS, PAIRS, PRONOUN, Copier, Maps, example, s
 from anaphora.analysis.causal import battery
 from anaphora.analysis.causal.battery import CausalTests
 from anaphora.analysis.causal.causal_tests import causal_tests, causal_tests_of_run
-from anaphora.analysis.causal.outcomes import MATCHED_EDGES, Knockout
+from anaphora.analysis.causal.cells import knockout_cell
+from anaphora.analysis.causal.outcomes import MATCHED_EDGES, KnockedOut
 from anaphora.analysis.causal.sentence import SentenceEdges
 from anaphora.analysis.causal.subjects import PackedSubject
 from anaphora.analysis.maps.capture import capture
 from anaphora.analysis.maps.record import AttentionRecord
-from anaphora.analysis.scores.heads import Head, choose_head, ranked_heads, score_records
+from anaphora.analysis.results.scores import Head
+from anaphora.analysis.results.typed_json import to_json
+from anaphora.analysis.scores.heads import choose_head, ranked_heads, score_records
 from anaphora.base.errors import UserError
 from anaphora.data.batches.encoded import EncodedSplit
 from anaphora.data.example import Example
@@ -29,7 +32,7 @@ from anaphora.settings.model import prediction as prediction_settings
 
 def cell_of(*counting: Head, votes: Sequence[float] = (), examples: Sequence[Example] = PAIRS) -> dict[str, Any]:
     subject = Copier(examples, counting, votes or [1.0] * len(counting))
-    result = causal_tests(subject, COPIER, [COPIER, *OTHERS], None, silent)
+    result = to_json(causal_tests(subject, COPIER, [COPIER, *OTHERS], None, silent))
     json.dumps(result, allow_nan=False)
     cell: dict[str, Any] = result["languages"]["en"]["all"]
     return cell
@@ -168,15 +171,16 @@ def test_an_edge_is_compared_with_matched_ones_on_the_items_that_have_them() -> 
     everything = np.ones(len(PAIRS), dtype=bool)
     half = np.arange(len(PAIRS)) < len(PAIRS) // 2
     mass = np.ones(len(PAIRS))
-    matched = dict.fromkeys(MATCHED_EDGES, Knockout(tests.right, mass, everything))
-    knocked: dict[str, Knockout | None] = {
-        "gold": Knockout(np.zeros(len(PAIRS)), mass, everything),
+    matched = dict.fromkeys(MATCHED_EDGES, KnockedOut(tests.right, mass, everything))
+    knocked: dict[str, KnockedOut | None] = {
+        "gold": KnockedOut(np.zeros(len(PAIRS)), mass, everything),
         **matched,
-        "matched_distance": Knockout(tests.right * ~half, mass, half),
+        "matched_distance": KnockedOut(tests.right * ~half, mass, half),
     }
-    cell = battery.knockout_cell(tests, {"head": knocked}, everything)["head"]
-    assert (cell["matched_distance"]["items"], cell["matched_distance"]["drop"]) == (len(PAIRS) // 2, 1)
-    assert cell["gold_minus_matched"]["value"] == 0
+    cell = knockout_cell(tests, {"head": knocked}, everything)["head"]
+    distance = cell.edges["matched_distance"]
+    assert (distance.items, distance.drop) == (len(PAIRS) // 2, 1)
+    assert cell.gold_minus_matched.value == 0
 
 
 def decoder_maps(maps: Maps) -> Maps:
@@ -253,7 +257,7 @@ def test_only_minimal_pairs_that_differ_in_one_word_are_patched() -> None:
 
 def test_a_wrong_minimal_pair_is_left_out() -> None:
     subject = Copier(PAIRS, [COPIER], [-1.0])  # picks the antecedent and answers with the other
-    cell = causal_tests(subject, COPIER, [COPIER, *OTHERS], None, silent)["languages"]["en"]["all"]
+    cell = to_json(causal_tests(subject, COPIER, [COPIER, *OTHERS], None, silent))["languages"]["en"]["all"]
     assert cell["task_accuracy"] == 0
     assert (cell["pattern_patching"]["pairs"], cell["pattern_patching"]["skipped"]) == (0, 20)
     assert (
@@ -282,7 +286,8 @@ def test_the_weight_of_an_edge_tells_what_its_cut_costs_and_a_map_turned_round_t
 
     subject = Copier(PAIRS, [COPIER], [1.0])
     maps = {"turned": records(turned), "even": records(even), "none": records(even)[:1]}
-    doses = causal_tests(subject, COPIER, [COPIER, *OTHERS], maps, silent)["languages"]["en"]["all"]["dose_response"]
+    tested = to_json(causal_tests(subject, COPIER, [COPIER, *OTHERS], maps, silent))
+    doses = tested["languages"]["en"]["all"]["dose_response"]
     assert list(doses) == ["raw", "turned", "even", "none"]
     # Cutting an antecedent costs its own weight; cutting a distractor helps. Within the latter more weight helps more.
     assert doses["raw"]["rho"] > 0.7 and doses["turned"]["rho"] < -0.7
@@ -292,7 +297,7 @@ def test_the_weight_of_an_edge_tells_what_its_cut_costs_and_a_map_turned_round_t
 
 
 def test_cells_are_those_of_each_language_and_kind() -> None:
-    result = causal_tests(Copier(PAIRS[:6], [COPIER], [1.0]), COPIER, [COPIER, *OTHERS], None, silent)
+    result = to_json(causal_tests(Copier(PAIRS[:6], [COPIER], [1.0]), COPIER, [COPIER, *OTHERS], None, silent))
     assert (result["items"], result["head"]) == (6, {"layer": 1, "head": 0})
     assert {name: cell["items"] for name, cell in result["languages"]["en"].items()} == {"all": 6, "set": 4, "role": 2}
     assert result["languages"]["en"]["role"]["knockout"]["head"]["gold"] == pytest.approx(
@@ -349,7 +354,7 @@ def test_a_model_that_answers_by_one_row_hangs_on_that_row(run: Run) -> None:
     head = Head(1, 0)
     weights = {name: value.clone() for name, value in run.model.state_dict().items()}
     stages: list[str] = []
-    result = causal_tests_of_run(run, NAMES, head, scores, None, stages.append)
+    result = to_json(causal_tests_of_run(run, NAMES, head, scores, None, stages.append))
     cell = result["languages"]["en"]["set"]
     accuracy = float(scores.candidate_accuracy[:, 1, 0].mean())
     assert result["items"] == 32 and 0.2 < accuracy < 0.8

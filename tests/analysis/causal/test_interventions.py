@@ -21,7 +21,7 @@ from anaphora.analysis.causal.interventions import (
     zero_edge_values,
 )
 from anaphora.analysis.causal.subjects import ABLATION_MODES, Edges, PackedSubject, Scores, next_in_minimal_pair
-from anaphora.analysis.scores.heads import Head
+from anaphora.analysis.results.scores import Head
 from anaphora.base.batch import EncoderInput
 from anaphora.base.errors import UserError
 from anaphora.data.batches.encoded import EncodedSplit

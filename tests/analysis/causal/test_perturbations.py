@@ -16,7 +16,7 @@ from anaphora.analysis.causal.perturbations import (
     without_positions,
 )
 from anaphora.analysis.maps.capture import capture
-from anaphora.analysis.scores.heads import Head
+from anaphora.analysis.results.scores import Head
 from anaphora.base.batch import EncoderInput
 from anaphora.base.special_tokens import CLS, MASK
 from anaphora.data.batches.encoded import EncodedSplit
@@ -146,7 +146,7 @@ def test_a_run_is_measured_under_each_of_them(finished: Path) -> None:
         assert set(languages) == {"en", "zh"}
         for kinds in languages.values():
             cell = kinds["all"]
-            assert cell["items"] > 0
-            assert 0 <= cell["task_accuracy"] <= 1
-            assert 0 <= cell["candidate_accuracy"] <= 1
-            assert 0 < cell["chance"] < 1
+            assert cell.items > 0
+            assert 0 <= (cell.task_accuracy or 0) <= 1
+            assert 0 <= (cell.candidate_accuracy or 0) <= 1
+            assert 0 < (cell.chance or 0) < 1

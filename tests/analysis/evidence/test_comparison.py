@@ -11,7 +11,8 @@ from anaphora.analysis.evidence.headline import Measurement
 from anaphora.analysis.maps.answers import Answers
 from anaphora.analysis.maps.capture import Capture
 from anaphora.analysis.maps.record import AttentionRecord
-from anaphora.analysis.scores.heads import Head, score_records
+from anaphora.analysis.results.scores import Head
+from anaphora.analysis.scores.heads import score_records
 from anaphora.base.errors import UserError
 from anaphora.data.example import Example
 

@@ -10,11 +10,11 @@ import pytest
 
 from anaphora.analysis.evidence import controls
 from anaphora.analysis.evidence.controls import EXPECTED, control_config, controls_path, measure_control, read, write
-from anaphora.analysis.evidence.schema.evidence import Control
-from anaphora.analysis.evidence.schema.typed_json import to_json
 from anaphora.analysis.maps.answers import Answers
 from anaphora.analysis.maps.capture import Capture
 from anaphora.analysis.maps.record import AttentionRecord
+from anaphora.analysis.results.evidence import Control
+from anaphora.analysis.results.typed_json import to_json
 from anaphora.base.errors import UserError
 from anaphora.base.files import write_json
 from anaphora.data.example import Example
@@ -230,12 +230,7 @@ def test_a_further_control_is_there_only_once_it_is_trained(tmp_path: Path) -> N
     assert read(tmp_path, "test") == {**dict.fromkeys(CONTROLS), "nearest": control}
 
 
-def test_controls_under_older_keys_are_read(tmp_path: Path) -> None:
-    older = {"run": "uniform", "seed": 0, "languages": {}, "as_expected": None, "expected": "a", "seen": "b"}
-    write_json(controls_path(tmp_path, "test"), {"uniform": older})
-    control = read(tmp_path, "test")["uniform"]
-    assert control is not None
-    assert control.observed == "b"
+def test_a_control_without_one_of_its_keys_is_an_error_that_names_it(tmp_path: Path) -> None:
     write_json(controls_path(tmp_path, "test"), {"uniform": {"run": "uniform"}})
     with pytest.raises(UserError, match=r"controls.json: uniform.seed: the key is missing"):
         read(tmp_path, "test")

@@ -14,7 +14,9 @@ from anaphora.analysis.maps.answers import Answers
 from anaphora.analysis.maps.capture import Capture
 from anaphora.analysis.maps.kinds import MapRows
 from anaphora.analysis.maps.record import AttentionRecord
-from anaphora.analysis.scores.heads import Head, score_records
+from anaphora.analysis.results.scores import Head
+from anaphora.analysis.results.typed_json import to_json
+from anaphora.analysis.scores.heads import score_records
 from anaphora.base.errors import UserError
 from anaphora.data.example import Example
 from anaphora.runs.directory import Run, load
@@ -46,7 +48,7 @@ def rows(hits: Sequence[Sequence[float]], granularity: str = "head", skipped: in
 def test_each_map_is_scored_at_the_unit_that_development_chose_for_it() -> None:
     development = {"norm": rows([[0.1, 0.9]] * 4), "rollout": rows([[0.9, 0.2]] * 4, "layer")}
     measured = {"norm": rows([[0.9, 0.8], [0.9, 0.3]]), "rollout": rows([[0.7, 0.9]] * 3, "layer", skipped=2)}
-    scores = map_scores(development, measured, Head(0, 0))
+    scores = to_json(map_scores(development, measured, Head(0, 0)))
     assert scores["norm"]["head"] == {"layer": 1, "head": 0}
     assert scores["norm"]["en"]["set"]["candidate_accuracy"] == 0.5  # and not 1, which the other unit has
     assert scores["norm"]["en"]["all"]["antecedent_mass"] == pytest.approx(0.9 * 0.55)
@@ -62,12 +64,12 @@ def test_a_map_of_the_whole_model_has_no_unit_and_one_without_rows_is_left_out()
         Head(0, 0),
     )
     assert list(scores) == ["integrated_gradients"]
-    assert scores["integrated_gradients"]["head"] is None
+    assert scores["integrated_gradients"].head is None
 
 
 def test_raw_weights_keep_the_head_of_the_headline() -> None:
     both = {"raw": rows([[0.9, 0.1]] * 3)}
-    assert map_scores(both, both, Head(1, 0))["raw"]["head"] == {"layer": 1, "head": 0}
+    assert to_json(map_scores(both, both, Head(1, 0)))["raw"]["head"] == {"layer": 1, "head": 0}
 
 
 @pytest.fixture(scope="module")

@@ -8,10 +8,11 @@ import pytest
 
 from anaphora.analysis.evidence import headline as module
 from anaphora.analysis.evidence.headline import Headline, measure_headline
-from anaphora.analysis.evidence.schema.evidence import ChosenHead
 from anaphora.analysis.maps.answers import Answers
 from anaphora.analysis.maps.capture import Capture
-from anaphora.analysis.scores.heads import Head, choose_head
+from anaphora.analysis.results.evidence import ChosenHead
+from anaphora.analysis.results.scores import Head
+from anaphora.analysis.scores.heads import choose_head
 from anaphora.base.errors import UserError
 from anaphora.data.example import Example
 from anaphora.runs.directory import Run, load

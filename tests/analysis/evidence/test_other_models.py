@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from anaphora.analysis.causal.subjects import Edges, Scores
 from anaphora.analysis.evidence.other_models import evidence_from_records
-from anaphora.analysis.evidence.schema.evidence import Evidence
 from anaphora.analysis.maps.record import AttentionRecord, from_arrays
-from anaphora.analysis.scores.heads import Head
+from anaphora.analysis.results.evidence import Evidence
+from anaphora.analysis.results.scores import Head
 from anaphora.base.errors import UserError
 from anaphora.data.example import Example
 from anaphora.data.tokens.tokenizer import TokenizedText

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from anaphora.analysis.evidence import verdict
 from anaphora.analysis.evidence.protocol import protocol, significance
 from anaphora.analysis.maps.record import AttentionRecord
-from anaphora.analysis.scores.heads import Head, HeadScores, score_records
+from anaphora.analysis.results.scores import Head
+from anaphora.analysis.scores.heads import HeadScores, score_records
 from anaphora.analysis.scores.statistics import permutation_p
 from anaphora.base.errors import UserError
 from anaphora.data.example import Example
@@ -111,10 +112,10 @@ def scores() -> HeadScores:
 def test_p_is_reported_per_language_and_kind_and_corrected_for_all_of_them(scores: HeadScores) -> None:
     p_values = significance(scores, HEAD, draws=400)
     assert {language: list(kinds) for language, kinds in p_values.items()} == {"en": ["set", "role"], "zh": ["role"]}
-    raw = {(language, kind): cell["p"] for language, kinds in p_values.items() for kind, cell in kinds.items()}
+    raw = {(language, kind): cell.p or 0.0 for language, kinds in p_values.items() for kind, cell in kinds.items()}
     assert raw["en", "set"] == pytest.approx(1 / 401, abs=1e-6)
     assert raw["en", "set"] < raw["en", "role"] < raw["zh", "role"]
-    corrected = [p_values[language][kind]["p_holm"] for language, kind in raw]
+    corrected = [p_values[language][kind].p_holm for language, kind in raw]
     assert corrected == pytest.approx([3 * raw["en", "set"], 2 * raw["en", "role"], raw["zh", "role"]], abs=1e-5)
 
 
@@ -131,7 +132,7 @@ def test_items_without_a_kind_are_tested_together() -> None:
 @given(st.integers(0, 2**20))
 def test_the_p_of_one_cell_is_that_of_its_items_alone(seed: int) -> None:
     one = score_records(items([True, True, False, True] * 4, kind="set"))
-    assert significance(one, HEAD, 50, seed)["en"]["set"]["p"] == pytest.approx(
+    assert significance(one, HEAD, 50, seed)["en"]["set"].p == pytest.approx(
         permutation_p(one, HEAD, 50, seed), abs=1e-6
     )
 

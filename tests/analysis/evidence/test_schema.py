@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import contextlib
-import copy
 import json
 from dataclasses import fields, replace
 from pathlib import Path
@@ -9,45 +7,44 @@ from typing import Any
 
 import pytest
 
-from anaphora.analysis.evidence.schema import evidence as module
-from anaphora.analysis.evidence.schema import migration
-from anaphora.analysis.evidence.schema.evidence import Evidence, metrics_schema
-from anaphora.analysis.evidence.schema.migration import RENAMED_KEYS, control_with_present_keys, with_present_keys
+from anaphora.analysis.results import evidence as module
+from anaphora.analysis.results.evidence import Evidence, metrics_schema
 from anaphora.base.errors import UserError
 
 CELL = {
     "items": 4,
-    **{f"{name}_accuracy": 0.1 * number for number, name in enumerate(("task", "candidate", "quad", "twin"))},
+    **{f"{name}_accuracy": 0.1 * number for number, name in enumerate(("task", "candidate", "quad", "minimal_pair"))},
     "open_accuracy": 0.5,
     "focal_accuracy": None,
     "antecedent_mass": 0.7,
     "lift": 2.5,
     "chance": 0.45,
     "intervals": {
-        **{f"{name}_accuracy": [0.01, 0.02] for name in ("task", "candidate", "quad", "twin", "open", "focal")},
+        **{f"{name}_accuracy": [0.01, 0.02] for name in ("task", "candidate", "quad", "minimal_pair", "open", "focal")},
         "antecedent_mass": None,
         "lift": [1.0, 2],
     },
 }
 LOSS = {"drop": 0.123456, "interval": [0.1, 0.2], "mass_removed": None}
 FLIPPED = {"flipped": 0.87, "interval": None}
-VERSION_1: dict[str, Any] = {
+CONTENT: dict[str, Any] = {
+    "version": 2,
     "seed": 3,
     "split": "test",
     "head": {"layer": 2, "head": 0, "chosen_on": "dev"},
     "languages": {"en": {**CELL, "baselines": {"nearest": 0.4, "random_init": None}, "role": CELL,
                          "types": {"voice": CELL}, "worst_template": None}},
-    "strata": {"en": {"filler_only": CELL}},
+    "strata": {"en": {"distractor_only": CELL}},
     "dropped": {"no antecedent": 2},
     "untrained_models": 0,
     "train_seconds": 11.5,
-    "effects": {"en": {"role": {name: {"value": 0.1, "interval": [0.0, 0.2], "blocks": 377}
+    "effects": {"en": {"role": {name: {"value": 0.1, "interval": [0.0, 0.2], "quads": 377}
                                 for name in ("meaning", "position", "entity")}}},
-    "more_scores": {"en": {"all": {"mrr": 0.9, "mas": 0.8, "mass_per_token": 0.7,
+    "further_scores": {"en": {"all": {"mrr": 0.9, "mas": 0.8, "mass_per_token": 0.7,
                                    "agreement": {"kappa": None, "interval": None},
                                    "reverse_candidate_accuracy": None}}},
-    "head_roles": [{"layer": 0, "head": 1, "roles": ["positional", "predicate"],
-                    "positional": {"offset": -1, "share": 0.9}, "special": 0.1, "predicate": 0.6,
+    "head_roles": [{"layer": 0, "head": 1, "roles": ["positional", "cue"],
+                    "positional": {"offset": -1, "share": 0.9}, "special": 0.1, "cue": 0.6,
                     "antecedent": {"accuracy_over_best_baseline": -0.1}}],
     "maps": {"flow": {"granularity": "layer", "head": {"layer": 1}, "items": 4, "skipped": 0,
                       "en": {"all": {"candidate_accuracy": 0.5, "antecedent_mass": 0.4, "interval": [0.4, 0.6]}}}},
@@ -57,81 +54,29 @@ VERSION_1: dict[str, Any] = {
         "languages": {"en": {"all": {
             "items": 4,
             "task_accuracy": 0.95,
-            "knock_out": {"everywhere": {"gold": LOSS, "value_zero": LOSS,
+            "knockout": {"all_layers": {"gold": LOSS, "value_zeroing": LOSS,
                                          "gold_minus_matched": {"value": 0.3, "interval": None}}},
-            "heads": {"single": [{"layer": 0, "head": 1, "mode": "zero", "drop": 0.0, "interval": None}],
+            "head_ablation": {"single": [{"layer": 0, "head": 1, "mode": "zero", "drop": 0.0, "interval": None}],
                       "cumulative": [{"k": 1, "heads": [[2, 0]], "drop": 0.2,
                                       "random": {"median": 0.1, "lowest": 0.0, "highest": 0.3}}]},
-            "patch": {"pairs": 2, "skipped": 0, "head": FLIPPED, "layer": FLIPPED,
-                      "cumulative": [{"k": 1, "flipped": 0.5}], "everywhere": FLIPPED},
+            "pattern_patching": {"pairs": 2, "skipped": 0, "head": FLIPPED, "layer": FLIPPED,
+                      "cumulative": [{"k": 1, "flipped": 0.5}], "all_layers": FLIPPED},
             "dose_response": {"value_zeroing": {"rho": 0.7, "interval": [0.6, 0.8]}},
         }}},
     },
-    "examined": {"items": 800, "untrained": 20, "weights": "a", "data": "b", "code": "c"},
+    "provenance": {"items": 800, "untrained": 20, "weights": "a", "data": "b", "code": "c"},
     "controls": {"no_positions": None, "uniform": {"run": "u", "seed": 0, "languages": {}, "as_expected": None,
-                                                   "expected": "x", "seen": "y"}},
+                                                   "expected": "x", "observed": "y"}},
     "verdict": {"en": {"all": {"verdict": "not supported", "rows": [
         {"rule": rule, "question": "q", "value": 4, "interval": None, "needed": "n", "passed": False}
-        for rule in ("knock-out", "pattern patch", "lift")
+        for rule in ("attention knockout", "attention-pattern patching", "lift")
     ]}}},
 }  # fmt: skip
-"""What metrics.json held before it named its version, every part whose keys have changed among them."""
-
-
-def numbers(content: Any) -> list[float]:
-    if isinstance(content, dict | list):
-        return [number for inner in (content.values() if isinstance(content, dict) else content)
-                for number in numbers(inner)]  # fmt: skip
-    return [content] if isinstance(content, int | float) and not isinstance(content, bool) else []
-
-
-def evidence_of_version_1() -> Evidence:
-    content, is_old = with_present_keys(VERSION_1)
-    assert is_old
-    return Evidence.from_json(content)
-
-
-def test_a_file_of_version_1_keeps_every_number_under_its_new_key() -> None:
-    before = copy.deepcopy(VERSION_1)
-    evidence = evidence_of_version_1()
-    assert before == VERSION_1
-    assert sorted(numbers(evidence.to_json())) == sorted([*numbers(VERSION_1), 2])
-    whole = evidence.languages["en"]
-    assert (whole.minimal_pair_accuracy, whole.types["voice"].minimal_pair_accuracy) == (0.1 * 3, 0.1 * 3)
-    assert evidence.strata["en"]["distractor_only"].intervals.minimal_pair_accuracy == (0.01, 0.02)
-    assert evidence.effects and evidence.effects["en"]["role"].meaning.quads == 377
-    assert evidence.further_scores and evidence.further_scores["en"]["all"].mrr == 0.9
-    assert evidence.head_roles and evidence.head_roles[0].roles == ("positional", "cue")
-    assert evidence.head_roles[0].cue == 0.6
-    cell = evidence.causal_cells["en"]["all"]
-    assert cell.knockout["all_layers"].edges["value_zeroing"].drop == 0.123456
-    assert cell.head_ablation.cumulative[0].heads == ((2, 0),)
-    assert cell.pattern_patching.all_layers.flipped == 0.87
-    assert evidence.provenance and evidence.provenance.items == 800
-    assert evidence.controls and evidence.controls["uniform"] and evidence.controls["uniform"].observed == "y"
-    assert evidence.verdict is not None
-    rules = [row.rule for row in evidence.verdict["en"]["all"].rows]
-    assert rules == ["attention knockout", "attention-pattern patching", "lift"]
-
-
-def test_every_renamed_key_is_one_that_version_1_had(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = evidence_of_version_1()
-    for path in list(RENAMED_KEYS):
-        with monkeypatch.context() as patched:
-            patched.delitem(migration.RENAMED_KEYS, path)
-            with contextlib.suppress(UserError):  # most old keys are unknown without their new names
-                assert evidence_of_version_1() != whole, path
-
-
-def test_the_present_version_is_left_as_it_is() -> None:
-    content = evidence_of_version_1().to_json()
-    assert with_present_keys(content) == (content, False)
-    control = content["controls"]["uniform"]
-    assert control_with_present_keys(control) == control
+"""The content of a metrics.json with every part."""
 
 
 def test_evidence_goes_through_json_and_back_with_every_digit() -> None:
-    evidence = evidence_of_version_1()
+    evidence = Evidence.from_json(CONTENT)
     content = json.loads(json.dumps(evidence.to_json(), allow_nan=False))
     assert Evidence.from_json(content) == evidence
     assert Evidence.from_json(content).to_json() == content == evidence.to_json()
@@ -153,7 +98,7 @@ def test_evidence_goes_through_json_and_back_with_every_digit() -> None:
     ],
 )
 def test_what_does_not_fit_the_schema_is_named(path: str, value: Any, message: str) -> None:
-    content = evidence_of_version_1().to_json()
+    content = Evidence.from_json(CONTENT).to_json()
     *parents, last = path.split("/")
     part = content
     for name in parents:
@@ -168,10 +113,10 @@ def test_the_schema_file_is_current() -> None:
     assert json.loads(stored) == metrics_schema(), "write_json(that file, metrics_schema())"
 
 
-def test_the_schema_accepts_what_is_written_and_refuses_version_1() -> None:
+def test_the_schema_accepts_what_is_written_and_no_other_version() -> None:
     schema = metrics_schema()
-    assert not list(errors(evidence_of_version_1().to_json(), schema, schema))
-    assert list(errors(VERSION_1, schema, schema))
+    assert not list(errors(Evidence.from_json(CONTENT).to_json(), schema, schema))
+    assert list(errors({**CONTENT, "version": 1}, schema, schema))
 
 
 def errors(value: Any, schema: dict[str, Any], whole: dict[str, Any]) -> list[str]:

@@ -14,7 +14,6 @@ from pyarrow import parquet
 from anaphora.analysis.evidence import controls
 from anaphora.analysis.evidence.exhibits import development_accuracy
 from anaphora.analysis.evidence.headline import Headline, measure_headline
-from anaphora.analysis.evidence.schema.evidence import Evidence, Provenance, Verdict
 from anaphora.analysis.evidence.storage import (
     chosen_head,
     find_head,
@@ -24,7 +23,9 @@ from anaphora.analysis.evidence.storage import (
     stored_head,
     write_evidence,
 )
-from anaphora.analysis.scores.heads import MEASURES, Head
+from anaphora.analysis.results.evidence import Evidence, Provenance, Verdict
+from anaphora.analysis.results.scores import Head
+from anaphora.analysis.scores.heads import MEASURES
 from anaphora.analysis.scores.strata import SCORE_COLUMNS
 from anaphora.base.errors import UserError
 from anaphora.base.files import write_json
@@ -178,16 +179,6 @@ def test_a_write_that_fails_leaves_the_old_scores(headline: Headline, tmp_path: 
     assert metrics_path(tmp_path, "test").read_bytes() == before
     assert not [path for path in tmp_path.rglob(".*") if path.is_file()]
     assert json.loads(before)["head"] == {"layer": 1, "head": 0, "chosen_on": "dev"}
-
-
-def test_a_file_of_version_1_is_read_with_one_line(
-    headline: Headline, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    content = with_verdict(headline).to_json()
-    del content["version"]
-    write_json(metrics_path(tmp_path, "test"), content)
-    assert stored(tmp_path) == with_verdict(headline)
-    assert capsys.readouterr().out.strip().endswith("metrics.json: of version 1, read as version 2")
 
 
 def test_a_file_that_is_no_evidence_is_a_plain_message(tmp_path: Path) -> None:

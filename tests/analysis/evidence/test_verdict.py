@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from anaphora.analysis.evidence.schema.evidence import Evidence, Verdict
 from anaphora.analysis.evidence.verdict import UNITS, near_chance, verdict, verdict_at_head
+from anaphora.analysis.results.evidence import Evidence, Verdict
 from anaphora.report.wording import phrase
 from anaphora.settings.commands.analysis import CONTROLS
 

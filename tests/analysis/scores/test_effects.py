@@ -9,8 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anaphora.analysis.maps.record import AttentionRecord
+from anaphora.analysis.results.scores import Head
+from anaphora.analysis.results.typed_json import to_json
 from anaphora.analysis.scores.effects import EFFECTS, effects
-from anaphora.analysis.scores.heads import Head, score_records
+from anaphora.analysis.scores.heads import score_records
 from anaphora.data.example import Example
 
 HEAD = Head(0, 0)
@@ -47,7 +49,7 @@ def quad(weigh: Weigh, group: str, names: tuple[str, ...] = NAMES, **factors: st
 def at_most(weigh: Weigh, **rest: Any) -> dict[str, float]:
     """The three effects over four blocks of two templates."""
     records = [record for group in ("a1", "a2", "b1", "b2") for record in quad(weigh, group, **rest)]
-    cell = effects(score_records(records), HEAD)["en"]["role"]
+    cell = to_json(effects(score_records(records), HEAD))["en"]["role"]
     assert {effect["quads"] for effect in cell.values()} == {4}
     return {name: cell[name]["value"] for name in EFFECTS}
 
@@ -87,7 +89,7 @@ def test_the_three_effects_are_distinguished_where_they_mix(meaning: float, posi
 def test_entities_that_blocks_prefer_do_not_cancel() -> None:
     records = quad(lambda name, place, right: 0.8 if name == "aa" else 0.1, "a1")
     records += quad(lambda name, place, right: 0.8 if name == "bb" else 0.1, "b1")
-    assert effects(score_records(records), HEAD)["en"]["all"]["entity"]["value"] == pytest.approx(0.7)
+    assert effects(score_records(records), HEAD)["en"]["all"].entity.value == pytest.approx(0.7)
 
 
 def test_a_distractor_has_no_part() -> None:
@@ -98,7 +100,7 @@ def test_a_distractor_has_no_part() -> None:
 def test_intervals_are_over_templates_and_cells_of_kinds_are_apart() -> None:
     weak = quad(lambda name, place, right: 0.4 if right else 0.3, "a1")
     strong = quad(lambda name, place, right: 0.8 if right else 0.1, "b1", kind="set")
-    values = effects(score_records([*weak, *strong]), HEAD)["en"]
+    values = to_json(effects(score_records([*weak, *strong]), HEAD))["en"]
     assert list(values) == ["set", "role", "all"]
     assert values["role"]["meaning"] == {"value": 0.1, "interval": None, "quads": 1}
     assert values["all"]["meaning"]["value"] == pytest.approx(0.4)
@@ -109,7 +111,7 @@ def test_intervals_are_over_templates_and_cells_of_kinds_are_apart() -> None:
 @pytest.mark.parametrize("without", [slice(0, 3), slice(0, 2)])
 def test_a_block_with_a_missing_cell_does_not_count(without: slice) -> None:
     records = quad(lambda name, place, right: 0.8 if right else 0.1, "a1")
-    values = effects(score_records(records[without]), HEAD)["en"]["role"]
+    values = to_json(effects(score_records(records[without]), HEAD))["en"]["role"]
     assert values == {name: {"value": None, "interval": None, "quads": 0} for name in EFFECTS}
 
 
@@ -118,10 +120,10 @@ def test_a_block_whose_cells_are_not_balanced_or_whose_words_change_does_not_cou
     twice = [right[0], right[0], right[2], right[2]]
     changed = [*right[:2], *quad(lambda name, place, right: 0.4, "a1", names=("aa", "cc"))[2:]]
     for records in (twice, changed):
-        assert effects(score_records(records), HEAD)["en"]["role"]["meaning"]["quads"] == 0
+        assert effects(score_records(records), HEAD)["en"]["role"].meaning.quads == 0
 
 
 def test_only_main_items_count() -> None:
     main = quad(lambda name, place, right: 0.8 if right else 0.1, "a1")
     other = quad(lambda name, place, right: 0.1, "b1", stratum="cataphora")
-    assert effects(score_records([*main, *other]), HEAD)["en"]["all"]["meaning"]["quads"] == 1
+    assert effects(score_records([*main, *other]), HEAD)["en"]["all"].meaning.quads == 1

@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 from anaphora.analysis.maps.record import AttentionRecord
+from anaphora.analysis.results.scores import Head
+from anaphora.analysis.results.typed_json import to_json
 from anaphora.analysis.scores.factors import factors
-from anaphora.analysis.scores.heads import Head, score_records
+from anaphora.analysis.scores.heads import score_records
 from anaphora.data.example import Example
 
 HEAD = Head(0, 1)
@@ -37,7 +39,7 @@ RECORDS = [
     item(False, type="voice", stratum="cataphora"),
 ]
 SCORES = score_records(RECORDS)
-FOUND = factors(SCORES, HEAD, np.array([1, 0, 0, 1, 1, 0], dtype=float))
+FOUND = to_json(factors(SCORES, HEAD, np.array([1, 0, 0, 1, 1, 0], dtype=float)))
 
 
 def test_every_factor_has_its_rows_by_language_and_main_items_alone_count() -> None:
@@ -49,7 +51,7 @@ def test_every_factor_has_its_rows_by_language_and_main_items_alone_count() -> N
 
 
 def test_figures_that_are_no_decimal_digits_are_words() -> None:
-    rows = factors(score_records([item(True, template="①", distance="②")]), HEAD, np.ones(1))
+    rows = to_json(factors(score_records([item(True, template="①", distance="②")]), HEAD, np.ones(1)))
     assert [row["value"] for row in rows["template"]["en"]] == ["①"] and rows["distance"] == {}
 
 
@@ -81,7 +83,7 @@ def test_a_single_template_has_an_interval_over_its_blocks() -> None:
 
 
 def test_a_model_that_answers_nothing_has_no_task_accuracy() -> None:
-    table = factors(SCORES, HEAD, np.full(6, np.nan))
+    table = to_json(factors(SCORES, HEAD, np.full(6, np.nan)))
     assert table["type"]["en"][0]["task_accuracy"] is None
 
 

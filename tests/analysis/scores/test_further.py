@@ -7,8 +7,10 @@ import pytest
 from sklearn.metrics import cohen_kappa_score
 
 from anaphora.analysis.maps.record import AttentionRecord
+from anaphora.analysis.results.scores import Head
+from anaphora.analysis.results.typed_json import to_json
 from anaphora.analysis.scores.further import further_measures, maximum_attention_scores
-from anaphora.analysis.scores.heads import Head, score_records
+from anaphora.analysis.scores.heads import score_records
 from anaphora.data.example import Example
 
 HEAD = Head(0, 0)
@@ -32,7 +34,8 @@ def item(rows: list[list[float]], gold: int = 0, wide: int = 1, **known: str) ->
 
 def cell(records: list[AttentionRecord], answers: list[int] | None, **rest: Any) -> dict[str, Any]:
     named = None if answers is None else np.array(answers)
-    measures: dict[str, Any] = further_measures(score_records(records), records, HEAD, named, **rest)["en"]["all"]
+    of_groups = further_measures(score_records(records), records, HEAD, named, **rest)
+    measures: dict[str, Any] = to_json(of_groups["en"]["all"])
     return measures
 
 
@@ -119,7 +122,7 @@ def test_the_other_direction_is_scored_at_the_same_head() -> None:
 
 def test_kinds_are_cells_and_only_main_items_count() -> None:
     records = [*pointing([0, 1], kind="set"), *pointing([1], kind="role"), *pointing([1] * 9, stratum="cataphora")]
-    measures = further_measures(score_records(records), records, HEAD, np.zeros(12, dtype=np.int64))["en"]
+    measures = to_json(further_measures(score_records(records), records, HEAD, np.zeros(12, dtype=np.int64)))["en"]
     missed = (1 / 2 + 1 / 3) / 2  # behind one distractor, tied with the other
     assert {kind: cell["mrr"] for kind, cell in measures.items()} == pytest.approx(
         {"set": (1 + missed) / 2, "role": missed, "all": (1 + 2 * missed) / 3}, abs=1e-6

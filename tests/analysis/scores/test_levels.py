@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from anaphora.analysis.maps.record import AttentionRecord
-from anaphora.analysis.scores.heads import Head, HeadScores, score_records
+from anaphora.analysis.results.scores import Head
+from anaphora.analysis.results.typed_json import to_json
+from anaphora.analysis.scores.heads import HeadScores, score_records
 from anaphora.analysis.scores.levels import composition_shortcuts, level_cells, level_scores
 from anaphora.data.controlled import corpus
 from anaphora.data.example import Example
@@ -53,7 +55,8 @@ def test_each_level_counts_its_own_items_and_whole_groups(
     shortcuts = {"one": np.full(len(examples), 0.25), "other": np.full(len(examples), 0.5)}
     untrained = np.full((2, len(examples)), np.nan)
     untrained[0] = 1
-    levels = level_scores(scores, HEAD, task, {"nearest": np.ones(len(examples))}, shortcuts, untrained)["en"]
+    nearest = {"nearest": np.ones(len(examples))}
+    levels = to_json(level_scores(scores, HEAD, task, nearest, shortcuts, untrained))["en"]
     assert list(levels) == ["set", "L0", "L1", "L2", "unseen_names"]
     strata = [example.factors["stratum"] for example in examples if "level" in example.factors]
     assert [levels[name]["items"] for name in ("L0", "L1", "L2", "unseen_names")] == [

@@ -8,6 +8,7 @@ import pytest
 from numpy.typing import NDArray
 
 from anaphora.analysis.maps.record import AttentionRecord
+from anaphora.analysis.results.typed_json import to_json
 from anaphora.analysis.scores.heads import score_records
 from anaphora.analysis.scores.roles import cue_tokens, head_roles
 from anaphora.data.example import Example
@@ -63,9 +64,9 @@ def records() -> list[AttentionRecord]:
 
 def roles(baseline: float = 0.5, **rest: Any) -> list[dict[str, Any]]:
     items = records()
-    return head_roles(
-        score_records(items), items, {"first": np.full(4, baseline), "absent": np.full(4, np.nan)}, **rest
-    )
+    baselines = {"first": np.full(4, baseline), "absent": np.full(4, np.nan)}
+    entries: list[dict[str, Any]] = to_json(head_roles(score_records(items), items, baselines, **rest))
+    return entries
 
 
 def test_every_head_is_described_by_what_it_does() -> None:
@@ -89,7 +90,7 @@ def test_the_antecedent_must_be_found_clearly_more_often_than_by_the_best_baseli
     assert roles(0.95)[3]["roles"] == []
     assert roles(0.85)[3]["roles"] == ["antecedent"]
     items = records()
-    assert head_roles(score_records(items), items, {})[3]["antecedent"] == {"accuracy_over_best_baseline": None}
+    assert head_roles(score_records(items), items, {})[3].antecedent.accuracy_over_best_baseline is None
 
 
 def cues_of(items: Sequence[AttentionRecord]) -> list[NDArray[np.bool_]]:
@@ -111,7 +112,7 @@ def test_a_sentence_alone_or_with_the_pronoun_as_its_cue_has_no_cue_word() -> No
     ]
     assert not any(tokens.any() for tokens in cues_of(pair))
     items = records()[:2]
-    assert head_roles(score_records(items), items, {})[2]["cue"] is None
+    assert to_json(head_roles(score_records(items), items, {}))[2]["cue"] is None
 
 
 def test_a_pronoun_of_several_tokens_is_one_place() -> None:
@@ -122,12 +123,13 @@ def test_a_pronoun_of_several_tokens_is_one_place() -> None:
         weights = np.full((1, 1, 7), 0.05, dtype=np.float32)
         weights[0, 0, token] = 0.7
         record = AttentionRecord(example, spans, (0, 1, 2, 3, 4, 4, 5), weights)
-        assert head_roles(score_records([record]), [record], {})[0]["positional"] == {"offset": offset, "share": 1.0}
+        positional = head_roles(score_records([record]), [record], {})[0].positional
+        assert (positional.offset, positional.share) == (offset, 1.0)
 
 
 def test_only_main_items_count() -> None:
     items = [*records(), *(item(TEXTS[0], [2, 2, 2, 2, 2], stratum="cataphora") for _ in range(9))]
-    assert head_roles(score_records(items), items, {"first": np.full(13, 0.5)}) == roles()
+    assert to_json(head_roles(score_records(items), items, {"first": np.full(13, 0.5)})) == roles()
 
 
 def test_records_that_were_not_scored_are_skipped() -> None:
@@ -135,4 +137,4 @@ def test_records_that_were_not_scored_are_skipped() -> None:
     weights = np.full((1, 5, 3), 1 / 3, dtype=np.float32)
     dropped = AttentionRecord(alone, spans_of("ann left her"), (0, 1, 2), weights)
     items = [dropped, *records()]
-    assert head_roles(score_records(items), items, {"first": np.full(4, 0.5)}) == roles()
+    assert to_json(head_roles(score_records(items), items, {"first": np.full(4, 0.5)})) == roles()

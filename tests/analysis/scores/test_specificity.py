@@ -3,7 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from anaphora.analysis.scores.heads import Head
+from anaphora.analysis.results.scores import Head
+from anaphora.analysis.results.typed_json import to_json
 from anaphora.analysis.scores.specificity import pronoun_specificity, query_masses
 from anaphora.data.example import Example
 from anaphora.data.tokens.tokenizer import TokenizedText
@@ -52,7 +53,7 @@ def test_means_ratio_and_difference_by_language_and_kind(tokens: TokenizedText) 
     tables = [weights(tokens, she=0.9, weak=0.6), weights(tokens, she=0.5, fed=0.2)]
     other = Example(**{**{name: getattr(EXAMPLE, name) for name in EXAMPLE.__dataclass_fields__}, "group": "b"})
     maps = [(tokens, np.stack([np.zeros_like(table), table])[None]) for table in tables]
-    cell = pronoun_specificity([EXAMPLE, other], maps, Head(0, 1))["en"]["role"]
+    cell = to_json(pronoun_specificity([EXAMPLE, other], maps, Head(0, 1)))["en"]["role"]
     assert cell["items"] == 2
     assert (cell["pronoun_mass"], cell["best_other_mass"]) == (pytest.approx(0.7), pytest.approx(0.4))
     assert (cell["ratio"], cell["difference"]) == (pytest.approx(1.75), pytest.approx(0.3))
@@ -62,5 +63,5 @@ def test_means_ratio_and_difference_by_language_and_kind(tokens: TokenizedText) 
 def test_a_head_that_gives_other_words_nothing_has_no_ratio(tokens: TokenizedText) -> None:
     table = np.zeros((len(tokens.ids),) * 2, dtype=np.float32)
     table[position(tokens, "she"), position(tokens, "Emma")] = 1
-    cell = pronoun_specificity([EXAMPLE], [(tokens, table[None, None])], Head(0, 0))["en"]["all"]
+    cell = to_json(pronoun_specificity([EXAMPLE], [(tokens, table[None, None])], Head(0, 0)))["en"]["all"]
     assert cell["ratio"] is None and cell["pronoun_mass"] == 1

@@ -9,10 +9,10 @@ import pytest
 from scipy import stats
 
 from anaphora.analysis.maps.record import AttentionRecord
+from anaphora.analysis.results.scores import Head, Spread
 from anaphora.analysis.scores import statistics
-from anaphora.analysis.scores.heads import Head, HeadScores, choose_head, score_records, strongest_candidates
+from anaphora.analysis.scores.heads import HeadScores, choose_head, score_records, strongest_candidates
 from anaphora.analysis.scores.statistics import (
-    Spread,
     cluster_interval,
     holm,
     median_and_spread,

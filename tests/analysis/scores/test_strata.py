@@ -1,13 +1,16 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 import pytest
 
 from anaphora.analysis.maps.record import AttentionRecord
-from anaphora.analysis.scores.heads import Head, head_accuracy, score_records
+from anaphora.analysis.results.scores import Head
+from anaphora.analysis.results.typed_json import to_json
+from anaphora.analysis.scores.heads import head_accuracy, score_records
 from anaphora.analysis.scores.strata import heads_frame, summarise, template_rows
 from anaphora.data.example import Example
 
@@ -69,7 +72,9 @@ def summary(records: list[AttentionRecord]) -> dict[str, Any]:
     scored = score_records(records)
     count = len(scored.examples)
     models = np.tile([[0.0], [1.0], [0.5]], count)
-    return summarise(scored, HEAD, np.ones(count), {"first": (scored.gold[:, 0]).astype(float)}, models)
+    first = {"first": scored.gold[:, 0].astype(float)}
+    summary: dict[str, Any] = to_json(summarise(scored, HEAD, np.ones(count), first, models))
+    return summary
 
 
 def test_a_cell_is_the_mean_over_its_main_items(summary: dict[str, Any]) -> None:
@@ -123,8 +128,8 @@ def test_data_without_kinds_templates_or_blocks_leave_them_out(summary: dict[str
     chinese = summary["languages"]["zh"]
     assert "set" not in chinese
     assert "role" not in chinese
-    assert chinese["types"] == {}
-    assert chinese["worst_template"] is None
+    assert "types" not in chinese
+    assert "worst_template" not in chinese
     assert chinese["quad_accuracy"] is None
     assert chinese["intervals"]["quad_accuracy"] is None
     assert chinese["intervals"]["candidate_accuracy"] == [0, 1]  # two groups, one right
@@ -141,7 +146,7 @@ def test_intervals_hold_the_mean_and_need_two_templates(summary: dict[str, Any])
 def test_the_summary_is_strict_json_even_where_nothing_is_known(records: list[AttentionRecord]) -> None:
     scored = score_records(records)
     count = len(scored.examples)
-    bare = summarise(scored, HEAD, np.full(count, np.nan), {}, np.zeros((0, count)))
+    bare = to_json(summarise(scored, HEAD, np.full(count, np.nan), {}, np.zeros((0, count))))
     assert json.loads(json.dumps(bare, allow_nan=False)) == bare
     english = bare["languages"]["en"]
     assert english["task_accuracy"] is None
@@ -170,7 +175,7 @@ def test_correctness_of_another_length_is_refused(
 
 
 def test_every_template_has_a_row_for_each_stratum(records: list[AttentionRecord]) -> None:
-    rows = template_rows(score_records(records), HEAD, np.ones(18))
+    rows = [asdict(row) for row in template_rows(score_records(records), HEAD, np.ones(18))]
     assert [(row["template"], row["stratum"], row["items"]) for row in rows] == [
         ("en/gender/0", "main", 4),
         ("en/number/0", "main", 4),

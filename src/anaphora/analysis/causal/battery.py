@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -12,12 +11,12 @@ from anaphora.analysis.causal.alignment import lay_over
 from anaphora.analysis.causal.outcomes import (
     MATCHED_EDGES,
     RANDOM_SETS,
+    AblatedTogether,
     AlignedPatch,
     Bools,
-    CumulativeAblation,
     DoseResponse,
     Floats,
-    Knockout,
+    KnockedOut,
     PatternPatch,
     Progress,
 )
@@ -26,10 +25,11 @@ from anaphora.analysis.causal.subjects import ABLATION_MODES, Edges, Scores, Sub
 from anaphora.analysis.maps.answers import right_answers, shares_right
 from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.analysis.maps.words import mention_mass
-from anaphora.analysis.scores.cells import clusters, rounded
-from anaphora.analysis.scores.heads import Head
+from anaphora.analysis.results.scores import Head
+from anaphora.analysis.results.typed_json import Interval
+from anaphora.analysis.scores.cells import clusters, rounded, rounded_interval
 from anaphora.analysis.scores.roles import cue_tokens
-from anaphora.analysis.scores.statistics import cluster_interval, median_and_spread
+from anaphora.analysis.scores.statistics import cluster_interval
 from anaphora.base.errors import UserError
 from anaphora.base.locale.translation import N_, _
 from anaphora.data.example import Example
@@ -44,91 +44,6 @@ _KNOCKOUT_STAGES = {
     "all_layers": N_("causal tests: knockout, all_layers"),
 }
 """What is said while the edges of a scope are cut."""
-
-
-def knockout_cell(
-    tests: CausalTests, knocked: Mapping[str, Mapping[str, Knockout | None]], items: Bools
-) -> dict[str, dict[str, Any]]:
-    """The loss of accuracy by cutting edges, scope by scope and edge by edge, with intervals.
-
-    Each loss is over the items that have such an edge: where the pronoun itself is the cue, there is none to the cue.
-    """
-    cell: dict[str, dict[str, Any]] = {}
-    for scope, kinds in knocked.items():
-        cell[scope] = {kind: _loss(tests, done, items) for kind, done in kinds.items()}
-        gold = kinds["gold"]
-        matched = [done for kind, done in kinds.items() if kind in MATCHED_EDGES and done is not None]
-        assert gold is not None
-        # Where an item has no matched edge, there is nothing to compare with: it would count as one that costs nothing.
-        compared = [(done, items & done.has_edge) for done in matched if (items & done.has_edge).any()]
-        differences = [tests.mean(done.right - gold.right, shared) for done, shared in compared]
-        losses = [float((tests.right - done.right)[shared].mean()) for done, shared in compared]
-        value, interval = differences[int(np.argmax(losses))] if losses else (None, None)
-        cell[scope]["gold_minus_matched"] = {"value": value, "interval": interval}
-    return cell
-
-
-def _loss(tests: CausalTests, done: Knockout | None, items: Bools) -> dict[str, Any]:
-    if done is None or not (cut := items & done.has_edge).any():
-        return {"items": 0, "drop": None, "interval": None, "mass_removed": None}
-    return {"items": int(cut.sum()), **tests.drop(done.right, cut), "mass_removed": rounded(done.mass[cut].mean())}
-
-
-def cumulative_cell(tests: CausalTests, step: CumulativeAblation, items: Bools) -> dict[str, Any]:
-    """The accuracy with the best heads ablated, beside as many random heads; None where these are the same heads."""
-    before = tests.right[items].mean()
-    spread = median_and_spread([before - right[items].mean() for right in step.random]) if step.random else None
-    return {
-        "k": len(step.heads),
-        "heads": [[head.layer, head.head] for head in step.heads],
-        "drop": rounded(before - step.right[items].mean()),
-        "random": spread and {name: rounded(value) for name, value in vars(spread).items()},
-    }
-
-
-def patch_cell(tests: CausalTests, patch: PatternPatch, items: Bools) -> dict[str, Any]:
-    """The share of right answers that follow the row of the minimal pair's other sentence."""
-    pairs = items & patch.pairs
-
-    def share(flipped: Bools) -> dict[str, Any]:
-        value, interval = tests.mean(flipped.astype(np.float64), pairs)
-        return {"flipped": value, "interval": interval}
-
-    return {
-        "pairs": int(pairs.sum()),
-        "skipped": int((items & patch.skipped).sum()),
-        "head": share(patch.head),
-        "layer": share(patch.layer),
-        "cumulative": [{"k": count, "flipped": share(flipped)["flipped"]} for count, flipped in patch.by_count.items()],
-        "all_layers": share(patch.by_count[max(patch.by_count)] if patch.by_count else patch.head),
-        "aligned": aligned_patch_cell(tests, patch.aligned, items),
-    }
-
-
-def aligned_patch_cell(tests: CausalTests, patch: AlignedPatch, items: Bools) -> dict[str, Any]:
-    """The same between sentences of any lengths."""
-    pairs = items & patch.pairs
-    cell: dict[str, Any] = {"pairs": int(pairs.sum())}
-    for name, flipped in (("head", patch.head), ("layer", patch.layer)):
-        value, interval = tests.mean(flipped.astype(np.float64), pairs)
-        cell[name] = {"flipped": value, "interval": interval}
-    return cell
-
-
-def dose_response_cell(tests: CausalTests, doses: DoseResponse, items: Bools) -> dict[str, Any]:
-    """Spearman's correlation of an edge's score with what cutting it costs."""
-    here = items[doses.item]
-    item, score, loss = doses.item[here], doses.score[here], doses.loss[here]
-    if len(score) < 2 or score.min() == score.max() or loss.min() == loss.max():
-        return {"rho": None, "interval": None}
-    from scipy import stats  # a second to import
-
-    rho = float(stats.spearmanr(score, loss).statistic)
-    one, two = (stats.zscore(stats.rankdata(values)) for values in (score, loss))
-    # A correlation is no mean, but to first order it varies as the mean of these does, and their mean is rho itself.
-    influence = one * two - rho * (one**2 + two**2) / 2 + rho
-    ends = cluster_interval(influence, [tests.clusters[each] for each in item], bounds=(-1, 1))
-    return {"rho": rounded(rho), "interval": None if ends is None else [rounded(end) for end in ends]}
 
 
 class CausalTests:
@@ -160,20 +75,19 @@ class CausalTests:
 
     def mean(
         self, values: Floats, items: Bools, bounds: tuple[float, float] = (-1, 1)
-    ) -> tuple[float | None, list[float | None] | None]:
+    ) -> tuple[float | None, Interval | None]:
         """The mean over some items with its interval, of values that cannot leave some bounds."""
         chosen = np.flatnonzero(items)
         if not len(chosen):
             return None, None
         ends = cluster_interval(values[chosen], [self.clusters[item] for item in chosen], bounds=bounds)
-        return rounded(values[chosen].mean()), None if ends is None else [rounded(end) for end in ends]
+        return rounded(values[chosen].mean()), rounded_interval(ends)
 
-    def drop(self, right: Floats, items: Bools) -> dict[str, Any]:
-        """The task accuracy that some items lost."""
-        value, interval = self.mean(self.right - right, items)
-        return {"drop": value, "interval": interval}
+    def drop(self, right: Floats, items: Bools) -> tuple[float | None, Interval | None]:
+        """Return the task accuracy that some items lost, with its interval."""
+        return self.mean(self.right - right, items)
 
-    def knockout(self) -> dict[str, dict[str, Knockout | None]]:
+    def knockout(self) -> dict[str, dict[str, KnockedOut | None]]:
         """Each scope's edges knocked out, kind by kind, and the values along the gold ones zeroed.
 
         Of the head under test, the values along all of the pronoun's other edges too.
@@ -185,7 +99,7 @@ class CausalTests:
             "window": [head for head in self.all_heads if abs(head.layer - layer) <= 1],
             "all_layers": self.all_heads,
         }
-        knockouts: dict[str, dict[str, Knockout | None]] = {}
+        knockouts: dict[str, dict[str, KnockedOut | None]] = {}
         for name, heads in scopes.items():
             self.progress(_(_KNOCKOUT_STAGES[name]))
             others = [head for head in self.all_heads if head not in heads]
@@ -197,10 +111,10 @@ class CausalTests:
         knockouts["head"]["value_zeroing_others"] = self.zeroed("other_keys", [self.head])
         return knockouts
 
-    def zeroed(self, kind: str, heads: Sequence[Head]) -> Knockout:
+    def zeroed(self, kind: str, heads: Sequence[Head]) -> KnockedOut:
         """The values along one kind of the pronoun's edges zeroed in some heads: nothing else of a row grows for it."""
         edges, mass = self._edges([sentence.edges(kind, heads, []) for sentence in self.sentences])
-        return Knockout(self.is_right(self.subject.value_zeroed(edges)), mass, self._has_edge(edges))
+        return KnockedOut(self.is_right(self.subject.value_zeroed(edges)), mass, self._has_edge(edges))
 
     def single(self) -> list[tuple[Head, str, Floats]]:
         """Each head ablated alone, of many heads the best; the one under test in every mode."""
@@ -215,7 +129,7 @@ class CausalTests:
             ablations += [(head, mode, self._without([head], mode)) for mode in modes]
         return ablations
 
-    def cumulative(self) -> list[CumulativeAblation]:
+    def cumulative(self) -> list[AblatedTogether]:
         """The best 1, 2, ... heads ablated at their mean, beside random sets of as many heads of the same layers.
 
         Where the layers have no other heads, a random set is the set itself and compares nothing: it is left out.
@@ -229,7 +143,7 @@ class CausalTests:
             drawn = [self._as_many(heads, random) for _ in range(RANDOM_SETS)]
             random_sets = [random_heads for random_heads in drawn if set(random_heads) != set(heads)]
             ablations.append(
-                CumulativeAblation(
+                AblatedTogether(
                     heads,
                     self._without(heads, "mean"),
                     [self._without(random_heads, "mean") for random_heads in random_sets],
@@ -315,9 +229,9 @@ class CausalTests:
             return list(range(1, every + 1))
         return [2**power for power in range(every.bit_length()) if 2**power < every] + [every]
 
-    def _cut(self, kind: str, heads: Sequence[Head], others: Sequence[Head]) -> Knockout:
+    def _cut(self, kind: str, heads: Sequence[Head], others: Sequence[Head]) -> KnockedOut:
         edges, mass = self._edges([sentence.edges(kind, heads, others) for sentence in self.sentences])
-        return Knockout(self.is_right(self.subject.knocked_out(edges)), mass, self._has_edge(edges))
+        return KnockedOut(self.is_right(self.subject.knocked_out(edges)), mass, self._has_edge(edges))
 
     def _edges(self, cuts: Sequence[Sequence[HeadEdges]]) -> tuple[Edges, Floats]:
         """The edges of all items as arrays, and the weight on them, (N,), mean over an item's heads."""

@@ -7,25 +7,20 @@ accuracy lost, as a share: 0.3 is 30 points. Intervals are 95 % bootstrap interv
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-from anaphora.analysis.causal.battery import (
-    CausalTests,
-    cumulative_cell,
-    dose_response_cell,
-    has_antecedent_and_distractor,
-    knockout_cell,
-    patch_cell,
-)
+from anaphora.analysis.causal.battery import CausalTests, has_antecedent_and_distractor
+from anaphora.analysis.causal.cells import cumulative_cell, dose_response_cell, knockout_cell, patch_cell, single_cell
 from anaphora.analysis.causal.language_models.of_run import MaskedRun, answers_by_masks
 from anaphora.analysis.causal.language_models.subject import LanguageModelSubject
 from anaphora.analysis.causal.one_head import head_level_cell, one_head
-from anaphora.analysis.causal.outcomes import Progress
+from anaphora.analysis.causal.outcomes import Bools, Progress
 from anaphora.analysis.causal.subjects import PackedSubject, Subject
 from anaphora.analysis.maps.capture import answers_pronouns, no_pronoun_answers
 from anaphora.analysis.maps.record import AttentionRecord
+from anaphora.analysis.results.causal import Causal, CausalCell, HeadAblation, HeadLevel
+from anaphora.analysis.results.scores import Groups, Head, HeadPosition
 from anaphora.analysis.scores.cells import Cells, by_language_and_kind, cells, rounded
-from anaphora.analysis.scores.heads import Head, HeadScores, is_main, ranked_heads
+from anaphora.analysis.scores.heads import HeadScores, is_main, ranked_heads
 from anaphora.base.errors import UserError
 from anaphora.base.locale.translation import N_
 from anaphora.data.batches.encoded import EncodedSplit
@@ -43,7 +38,7 @@ def causal_tests_of_run(
     head_scores: HeadScores,
     records_by_map: Mapping[str, Sequence[AttentionRecord]] | None,
     progress: Progress,
-) -> dict[str, Any]:
+) -> Causal:
     """Every causal test of a trained run, on the main items that have an antecedent and a distractor.
 
     Args:
@@ -64,10 +59,8 @@ def causal_tests_of_run(
     return causal_tests(subject, head, ranked_heads(head_scores), records_by_map, progress)
 
 
-def one_head_tests_of_run(
-    run: Run, examples: Sequence[Example], head: Head, by: Cells = cells
-) -> dict[str, dict[str, dict[str, Any]]]:
-    """The tests of one head alone, as `causal_tests` has them under "head_level": {language: {cell: numbers}}.
+def one_head_tests_of_run(run: Run, examples: Sequence[Example], head: Head, by: Cells = cells) -> Groups[HeadLevel]:
+    """Test one head alone, as `causal_tests` does for `head_level`.
 
     Args:
         run: the run.
@@ -132,7 +125,7 @@ def causal_tests(
     order: Sequence[Head],
     records_by_map: Mapping[str, Sequence[AttentionRecord]] | None,
     progress: Progress,
-) -> dict[str, Any]:
+) -> Causal:
     """Every causal test of any model; its items each have an antecedent and a distractor.
 
     Args:
@@ -141,39 +134,31 @@ def causal_tests(
         order: all heads, best first; sets of heads are its beginnings.
         records_by_map: see `causal_tests_of_run`; records of other items are passed over.
         progress: called with a line about what is being measured.
-
-    Returns:
-        {"items", "head", "languages": {language: {"all" or kind: cell}}} of plain numbers, ready for JSON; None where
-        a number is undefined. A cell holds "items", "task_accuracy", "knockout", "head_ablation",
-        "pattern_patching", "head_level", "dose_response".
     """
     tests = CausalTests(subject, head, order, progress)
     knocked = tests.knockout()
     single, cumulative = tests.single(), tests.cumulative()
     patch, alone = tests.patch(), one_head(tests)
     doses = tests.dose_response(records_by_map or {})
-    languages: dict[str, dict[str, Any]] = {}
-    for language, kinds in by_language_and_kind(cells(subject.examples)).items():
-        languages[language] = {
-            name: {
-                "items": int(items.sum()),
-                "task_accuracy": rounded(tests.right[items].mean()),
-                "knockout": knockout_cell(tests, knocked, items),
-                "head_ablation": {
-                    "single": [
-                        {"layer": one.layer, "head": one.head, "mode": mode, **tests.drop(right, items)}
-                        for one, mode, right in single
-                    ],
-                    "cumulative": [cumulative_cell(tests, step, items) for step in cumulative],
-                },
-                "pattern_patching": patch_cell(tests, patch, items),
-                "head_level": head_level_cell(tests, knocked["head"], patch, alone, items),
-                "dose_response": {name: dose_response_cell(tests, dose, items) for name, dose in doses.items()},
-            }
-            for name, items in kinds.items()
-        }
-    return {
-        "items": len(subject.examples),
-        "head": {"layer": head.layer, "head": head.head},
-        "languages": languages,
-    }
+
+    def cell(items: Bools) -> CausalCell:
+        return CausalCell(
+            items=int(items.sum()),
+            task_accuracy=rounded(tests.right[items].mean()),
+            knockout=knockout_cell(tests, knocked, items),
+            head_ablation=HeadAblation(
+                single=tuple(single_cell(tests, one, mode, right, items) for one, mode, right in single),
+                cumulative=tuple(cumulative_cell(tests, step, items) for step in cumulative),
+            ),
+            pattern_patching=patch_cell(tests, patch, items),
+            head_level=head_level_cell(tests, knocked["head"], patch, alone, items),
+            dose_response={name: dose_response_cell(tests, dose, items) for name, dose in doses.items()},
+        )
+
+    return Causal(
+        items=len(subject.examples),
+        head=HeadPosition(layer=head.layer, head=head.head),
+        languages=by_language_and_kind(
+            (language, kind, cell(items)) for language, kind, items in cells(subject.examples)
+        ),
+    )

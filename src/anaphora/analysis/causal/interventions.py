@@ -15,7 +15,7 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor
 
-from anaphora.analysis.scores.heads import Head
+from anaphora.analysis.results.scores import Head
 from anaphora.base.errors import UserError
 from anaphora.model.block import Block
 from anaphora.model.encoder import Encoder

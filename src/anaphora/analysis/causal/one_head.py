@@ -6,15 +6,18 @@ N items, L layers, H heads, Q tokens of the pronoun, T tokens of a sentence.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.analysis.causal.battery import CausalTests, aligned_patch_cell
-from anaphora.analysis.causal.outcomes import Bools, Floats, Knockout, PatternPatch
+from anaphora.analysis.causal.battery import CausalTests
+from anaphora.analysis.causal.cells import aligned_patch_cell
+from anaphora.analysis.causal.outcomes import Bools, Floats, KnockedOut, PatternPatch
 from anaphora.analysis.causal.sentence import SentenceEdges
 from anaphora.analysis.causal.subjects import Scores
+from anaphora.analysis.results.causal import HeadLevel, RemovedMass
+from anaphora.analysis.results.typed_json import Interval
 from anaphora.analysis.scores.cells import rounded
 from anaphora.base.locale.translation import _
 
@@ -60,42 +63,53 @@ def one_head(tests: CausalTests) -> OneHead:
 
 def head_level_cell(
     tests: CausalTests,
-    zeroed: Mapping[str, Knockout | None],
+    zeroed: Mapping[str, KnockedOut | None],
     patch: PatternPatch,
     alone: OneHead,
     items: Bools,
-) -> dict[str, Any]:
+) -> HeadLevel:
     """What one head alone carries: its edge to the antecedent, all its other edges together, and its whole row."""
-    edges = {"antecedent": zeroed["value_zeroing"], "other_edges": zeroed["value_zeroing_others"]}
-    cell: dict[str, Any] = {"items": int(items.sum())}
-    for name, done in edges.items():
-        assert done is not None
-        cell |= _points(tests, name, done.right, items)
+    antecedent, others = zeroed["value_zeroing"], zeroed["value_zeroing_others"]
+    assert antecedent is not None and others is not None
+    antecedent_points, antecedent_interval = _points(tests, antecedent.right, items)
+    other_edges_points, other_edges_interval = _points(tests, others.right, items)
     patched = aligned_patch_cell(tests, patch.aligned, items)
-    flips = patched["head"]
-    cell |= {"pairs": patched["pairs"], "patch_flips": flips["flipped"], "patch_interval": flips["interval"]}
     exchanged = items & alone.exchange.items
-    value, interval = tests.mean(alone.exchange.flipped.astype(np.float64), exchanged)
-    cell |= {"exchange_items": int(exchanged.sum()), "exchange_flips": value, "exchange_interval": interval}
-    cell["doses"] = [
-        {
-            "mass": dose.mass,
-            "items": int((items & dose.items).sum()),
-            **_points(tests, "antecedent", dose.antecedent, items & dose.items),
-            **_points(tests, "other_edges", dose.other_edges, items & dose.items),
-        }
-        for dose in alone.doses
-    ]
+    exchange_flips, exchange_interval = tests.mean(alone.exchange.flipped.astype(np.float64), exchanged)
     left = items & np.isfinite(alone.freed["cue"])
-    cell["freed_mass"] = {
-        name: rounded(shares[left].mean()) if left.any() else None for name, shares in alone.freed.items()
-    }
-    return cell
+    return HeadLevel(
+        items=int(items.sum()),
+        antecedent_points=antecedent_points,
+        antecedent_interval=antecedent_interval,
+        other_edges_points=other_edges_points,
+        other_edges_interval=other_edges_interval,
+        pairs=patched.pairs,
+        patch_flips=patched.head.flipped,
+        patch_interval=patched.head.interval,
+        exchange_items=int(exchanged.sum()),
+        exchange_flips=exchange_flips,
+        exchange_interval=exchange_interval,
+        doses=tuple(_removed_mass(tests, dose, items & dose.items) for dose in alone.doses),
+        freed_mass={name: rounded(shares[left].mean()) if left.any() else None for name, shares in alone.freed.items()},
+    )
 
 
-def _points(tests: CausalTests, name: str, right: Floats, items: Bools) -> dict[str, Any]:
-    lost, interval = tests.mean(100 * (tests.right - right), items, bounds=(-100, 100))
-    return {f"{name}_points": lost, f"{name}_interval": interval}
+def _removed_mass(tests: CausalTests, dose: Dose, items: Bools) -> RemovedMass:
+    antecedent_points, antecedent_interval = _points(tests, dose.antecedent, items)
+    other_edges_points, other_edges_interval = _points(tests, dose.other_edges, items)
+    return RemovedMass(
+        mass=dose.mass,
+        items=int(items.sum()),
+        antecedent_points=antecedent_points,
+        antecedent_interval=antecedent_interval,
+        other_edges_points=other_edges_points,
+        other_edges_interval=other_edges_interval,
+    )
+
+
+def _points(tests: CausalTests, right: Floats, items: Bools) -> tuple[float | None, Interval | None]:
+    """Return the points of task accuracy that some items lost, with their interval."""
+    return tests.mean(100 * (tests.right - right), items, bounds=(-100, 100))
 
 
 def _row(tests: CausalTests, sentence: SentenceEdges) -> Row:

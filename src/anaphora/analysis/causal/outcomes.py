@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.analysis.scores.heads import Head
+from anaphora.analysis.results.scores import Head
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -28,7 +28,7 @@ RANDOM_SETS = 5
 """Random sets of heads beside each set of the best ones."""
 
 
-class Knockout(NamedTuple):
+class KnockedOut(NamedTuple):
     """The outcome of a knockout, (N,) each: is an item still right, the weight removed, did it have such an edge."""
 
     right: Floats
@@ -36,7 +36,7 @@ class Knockout(NamedTuple):
     has_edge: Bools
 
 
-class CumulativeAblation(NamedTuple):
+class AblatedTogether(NamedTuple):
     """A set of heads ablated, and as many others of the same layers: whether each item is still right, (N,)."""
 
     heads: list[Head]

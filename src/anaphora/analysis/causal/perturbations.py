@@ -8,14 +8,14 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from copy import deepcopy
-from typing import Any
 
 import numpy as np
 
 from anaphora.analysis.maps.capture import capture
 from anaphora.analysis.maps.record import AttentionRecord
+from anaphora.analysis.results.scores import Groups, Head, PerturbedCell
 from anaphora.analysis.scores.cells import bootstrap_interval, by_language_and_kind, cells, clusters, rounded
-from anaphora.analysis.scores.heads import Head, score_records
+from anaphora.analysis.scores.heads import score_records
 from anaphora.analysis.scores.roles import cue_tokens
 from anaphora.base.special_tokens import MASK
 from anaphora.data.batches.encoded import EncodedSplit
@@ -34,7 +34,7 @@ no_positions: the words stay, and the model has no position encoding.
 """
 
 
-def perturbations(run: Run, records: Sequence[AttentionRecord], head: Head) -> dict[str, Any]:
+def perturbations(run: Run, records: Sequence[AttentionRecord], head: Head) -> dict[str, Groups[PerturbedCell]]:
     """What the chosen head and the model's answers are worth on items that do not determine the antecedent any more.
 
     Args:
@@ -43,13 +43,12 @@ def perturbations(run: Run, records: Sequence[AttentionRecord], head: Head) -> d
         head: the head that the development split chose.
 
     Returns:
-        {perturbation: {language: {kind or "all": {"items", "task_accuracy", "candidate_accuracy", "interval",
-        "chance"}}}}; the interval is that of the candidate accuracy.
+        Of each perturbation, by language and kind of cue.
     """
     return {name: _perturbed_scores(run, records, head, name) for name in PERTURBATIONS}
 
 
-def _perturbed_scores(run: Run, records: Sequence[AttentionRecord], head: Head, name: str) -> dict[str, Any]:
+def _perturbed_scores(run: Run, records: Sequence[AttentionRecord], head: Head, name: str) -> Groups[PerturbedCell]:
     examples = [record.example for record in records]
     data, model = EncodedSplit(examples, run.tokenizer), run.model
     match name:
@@ -68,15 +67,13 @@ def _perturbed_scores(run: Run, records: Sequence[AttentionRecord], head: Head, 
         (
             language,
             kind,
-            {
-                "items": int(chosen.sum()),
-                "task_accuracy": rounded(task[chosen].mean()),
-                "candidate_accuracy": rounded(right[chosen].mean()),
-                "interval": bootstrap_interval(
-                    right[chosen], [labels[item] for item in np.flatnonzero(chosen)], (0, 1)
-                ),
-                "chance": rounded(scores.chance[chosen].mean()),
-            },
+            PerturbedCell(
+                items=int(chosen.sum()),
+                task_accuracy=rounded(task[chosen].mean()),
+                candidate_accuracy=rounded(right[chosen].mean()),
+                interval=bootstrap_interval(right[chosen], [labels[item] for item in np.flatnonzero(chosen)], (0, 1)),
+                chance=rounded(scores.chance[chosen].mean()),
+            ),
         )
         for language, kind, chosen in cells(scores.examples)
     )

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.analysis.scores.heads import Head
+from anaphora.analysis.results.scores import Head
 from anaphora.data.example import Example
 from anaphora.data.tokens.tokenizer import TokenizedText
 

@@ -23,7 +23,7 @@ from anaphora.analysis.causal.interventions import (
     uniform_weights,
     zero_edge_values,
 )
-from anaphora.analysis.scores.heads import Head
+from anaphora.analysis.results.scores import Head
 from anaphora.base.batch import Batch
 from anaphora.base.errors import UserError
 from anaphora.data.batches.batching import evaluation_batches

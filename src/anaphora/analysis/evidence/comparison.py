@@ -9,15 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.analysis.evidence.headline import Measurement
-from anaphora.analysis.evidence.schema.evidence import Evidence
-from anaphora.analysis.evidence.schema.scores import Cell
-from anaphora.analysis.evidence.schema.several_runs import MEASURES, GroupSpread, RowDivergence
-from anaphora.analysis.evidence.schema.typed_json import Interval
 from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.analysis.maps.words import word_weights
-from anaphora.analysis.scores.cells import ALL, KINDS, bootstrap_interval, clusters, rounded
-from anaphora.analysis.scores.heads import Head, is_main
-from anaphora.analysis.scores.statistics import Spread, median_and_spread
+from anaphora.analysis.results.evidence import Evidence
+from anaphora.analysis.results.scores import ALL, KINDS, Cell, Head, Spread
+from anaphora.analysis.results.several_runs import MEASURES, GroupSpread, RowDivergence
+from anaphora.analysis.results.typed_json import Interval
+from anaphora.analysis.scores.cells import bootstrap_interval, clusters, rounded
+from anaphora.analysis.scores.heads import is_main
+from anaphora.analysis.scores.statistics import median_and_spread
 from anaphora.base.errors import UserError
 
 

@@ -12,14 +12,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from anaphora.analysis.evidence.schema.evidence import Control, MeasuredOn
-from anaphora.analysis.evidence.schema.migration import control_with_present_keys
-from anaphora.analysis.evidence.schema.scores import AccuracyCell, Groups
-from anaphora.analysis.evidence.schema.typed_json import Interval, from_json, to_json
 from anaphora.analysis.evidence.verdict import NEAR_CHANCE, near_chance
 from anaphora.analysis.maps.capture import Capture, capture_run
-from anaphora.analysis.scores.cells import ALL, KINDS
-from anaphora.analysis.scores.heads import Head, choose_head, score_records
+from anaphora.analysis.results.evidence import Control, MeasuredOn
+from anaphora.analysis.results.scores import ALL, KINDS, AccuracyCell, Groups, Head
+from anaphora.analysis.results.typed_json import from_json, to_json
+from anaphora.analysis.scores.heads import choose_head, score_records
 from anaphora.analysis.scores.strata import summarise
 from anaphora.base.console import say
 from anaphora.base.errors import UserError
@@ -253,23 +251,22 @@ def write(directory: Path, split: str, measured: Mapping[str, Control | None]) -
 
 
 def _read_control(name: str, content: Any) -> Control | None:
-    return None if content is None else from_json(Control, control_with_present_keys(content), name)
+    return None if content is None else from_json(Control, content, name)
 
 
 def _cells(captured: Capture, head: Head) -> Groups[AccuracyCell]:
     scores = score_records(captured.records)
     nobody = np.zeros((0, len(scores.examples)))
-    languages = summarise(scores, head, captured.correct[scores.kept], {}, nobody)["languages"]
+    languages = summarise(scores, head, captured.correct[scores.kept], {}, nobody).languages
     return {
         language: {
             kind: AccuracyCell(
-                task_accuracy=cell["task_accuracy"],
-                candidate_accuracy=cell["candidate_accuracy"],
-                interval=ends and Interval(*ends),
-                chance=cell["chance"],
+                task_accuracy=cell.task_accuracy,
+                candidate_accuracy=cell.candidate_accuracy,
+                interval=cell.intervals.candidate_accuracy,
+                chance=cell.chance,
             )
-            for kind, cell in ({kind: whole[kind] for kind in KINDS if kind in whole} or {ALL: whole}).items()
-            for ends in (cell["intervals"]["candidate_accuracy"],)
+            for kind, cell in (whole.by_kind or {ALL: whole}).items()
         }
         for language, whole in languages.items()
     }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,14 +12,15 @@ from anaphora.analysis.causal.causal_tests import causal_tests_of_run
 from anaphora.analysis.causal.perturbations import perturbations
 from anaphora.analysis.evidence.headline import Headline, Measurement, Progress, no_progress
 from anaphora.analysis.evidence.protocol import protocol, significance
-from anaphora.analysis.evidence.schema.evidence import Evidence
 from anaphora.analysis.maps.capture import maps_of_each
 from anaphora.analysis.maps.kinds import MAP_GRANULARITY, MapRows, candidates_to_pronoun, pronoun_maps
+from anaphora.analysis.results.evidence import Evidence
+from anaphora.analysis.results.scores import Head, HeadPosition, HeadsOnDevelopment, MapCell, MapScores
 from anaphora.analysis.scores.cells import bootstrap_interval, by_language_and_kind, cells, clusters, rounded
 from anaphora.analysis.scores.effects import effects
 from anaphora.analysis.scores.factors import factors
 from anaphora.analysis.scores.further import further_measures
-from anaphora.analysis.scores.heads import Head, choose_head, is_main, score_records
+from anaphora.analysis.scores.heads import choose_head, is_main, score_records
 from anaphora.analysis.scores.roles import head_roles
 from anaphora.analysis.scores.specificity import pronoun_specificity
 from anaphora.analysis.scores.statistics import permutation_p_max
@@ -80,7 +80,8 @@ def measure_evidence(
     except UserError as error:  # nothing that this run can be asked; its rows are measured all the same
         causal = None
         say(_("no causal tests: {reason}").format(reason=error.translated()))
-    return evidence.with_parts(
+    return replace(
+        evidence,
         protocol=protocol(fixed, headline.split, run.config),
         pronoun_specificity=specificity,
         maps=other_maps,
@@ -110,9 +111,12 @@ def row_evidence(measurement: Measurement, reverse: NDArray[np.floating] | None)
             f"{measurement.split} split: no item of stratum main can be scored ({left_out or 'there is none'})"
         )
     records = measurement.capture.records
-    return measurement.evidence().with_parts(
+    return replace(
+        measurement.evidence(),
         significance=significance(scores, head),
-        heads_on_development={"p": np.round(permutation_p_max(measurement.development), 6).tolist()},
+        heads_on_development=HeadsOnDevelopment(
+            p=tuple(map(tuple, np.round(permutation_p_max(measurement.development), 6).tolist()))
+        ),
         effects=effects(scores, head),
         factors=factors(scores, head, measurement.task_correct),
         further_scores=further_measures(scores, records, head, measurement.task_answers, reverse),
@@ -120,50 +124,50 @@ def row_evidence(measurement: Measurement, reverse: NDArray[np.floating] | None)
     )
 
 
-def map_scores(development: Mapping[str, MapRows], measured: Mapping[str, MapRows], head: Head) -> dict[str, Any]:
+def map_scores(development: Mapping[str, MapRows], measured: Mapping[str, MapRows], head: Head) -> dict[str, MapScores]:
     """How well each map picks the antecedent, at the head or layer that development items chose for it.
 
     Args:
         development: every map's rows on development items.
         measured: the same maps on the items to report.
         head: of the raw weights, chosen on the whole development split.
-
-    Returns:
-        {map: {"granularity", "head", "items", "skipped", language: {kind or "all": {"candidate_accuracy",
-        "antecedent_mass", "interval"}}}}; the interval is that of the candidate accuracy.
     """
-    by_map: dict[str, Any] = {}
+    by_map: dict[str, MapScores] = {}
     for name, rows in measured.items():
         if not rows.records or not development[name].records:
             continue
         unit = head if name == "raw" else choose_head(score_records(development[name].records))
         scores = score_records(rows.records)
-        where = {"head": {"layer": unit.layer, "head": unit.head}, "layer": {"layer": unit.layer}, "model": None}
+        where = {
+            "head": HeadPosition(layer=unit.layer, head=unit.head),
+            "layer": HeadPosition(layer=unit.layer),
+            "model": None,
+        }
         right, mass = (
             values[:, unit.layer, unit.head].astype(np.float64)
             for values in (scores.candidate_accuracy, scores.antecedent_mass)
         )
         labels = clusters(scores.examples)
-        by_map[name] = {
-            "granularity": rows.granularity,
-            "head": where[rows.granularity],
-            "items": len(scores.examples),
-            "skipped": rows.skipped,
-            **by_language_and_kind(
+        by_map[name] = MapScores(
+            granularity=rows.granularity,
+            head=where[rows.granularity],
+            items=len(scores.examples),
+            skipped=rows.skipped,
+            languages=by_language_and_kind(
                 (
                     language,
                     kind,
-                    {
-                        "candidate_accuracy": rounded(right[items].mean()),
-                        "antecedent_mass": rounded(mass[items].mean()),
-                        "interval": bootstrap_interval(
+                    MapCell(
+                        candidate_accuracy=rounded(right[items].mean()),
+                        antecedent_mass=rounded(mass[items].mean()),
+                        interval=bootstrap_interval(
                             right[items], [labels[item] for item in np.flatnonzero(items)], (0, 1)
                         ),
-                    },
+                    ),
                 )
                 for language, kind, items in cells(scores.examples)
             ),
-        }
+        )
     return by_map
 
 

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.analysis.evidence.schema.evidence import DEVELOPMENT, NAMED, VERSION, EncoderFacts, Evidence, MeasuredOn
 from anaphora.analysis.maps.answers import Answers, CandidateNumbers
 from anaphora.analysis.maps.capture import Capture, capture_run, captured_batches
 from anaphora.analysis.maps.record import AttentionRecord
+from anaphora.analysis.results.evidence import DEVELOPMENT, NAMED, ChosenHead, EncoderFacts, Evidence, MeasuredOn
+from anaphora.analysis.results.scores import Head
 from anaphora.analysis.scores.baselines.stored import shortcut_correctness
-from anaphora.analysis.scores.heads import DROP_REASONS, Head, HeadScores, choose_head, is_main, score_records
+from anaphora.analysis.scores.heads import DROP_REASONS, HeadScores, choose_head, is_main, score_records
 from anaphora.analysis.scores.levels import composition_shortcuts, level_scores
 from anaphora.analysis.scores.strata import summarise
 from anaphora.base.errors import UserError
@@ -82,23 +83,21 @@ class Measurement:
             self.measured, self.head, self.task_correct, self.baselines, self.shortcuts, self.untrained
         )
         digests, answers = self._items_digests(), self.capture.answers
-        for language, cell in scores["languages"].items():
-            cell["items_digest"] = digests[language]
-        return Evidence.from_json(
-            {
-                "version": VERSION,
-                "split": self.split,
-                "head": {
-                    "layer": self.head.layer,
-                    "head": self.head.head,
-                    "chosen_on": NAMED if self.head_is_named else DEVELOPMENT,
-                },
-                **scores,
-                **({"levels": levels} if levels else {}),
-                "dropped": self.measured.dropped,
-                "undecided": 0 if answers is None else int(answers.undecided[self.measured.kept].sum()),
-                "untrained_models": len(self.untrained),
-            }
+        return Evidence(
+            split=self.split,
+            head=ChosenHead(
+                layer=self.head.layer,
+                head=self.head.head,
+                chosen_on=NAMED if self.head_is_named else DEVELOPMENT,
+            ),
+            languages={
+                language: replace(cell, items_digest=digests[language]) for language, cell in scores.languages.items()
+            },
+            strata=scores.strata,
+            levels=levels or None,
+            dropped=self.measured.dropped,
+            undecided=0 if answers is None else int(answers.undecided[self.measured.kept].sum()),
+            untrained_models=len(self.untrained),
         )
 
     def _items_digests(self) -> dict[str, str]:

@@ -9,9 +9,9 @@ from anaphora.analysis.evidence import controls
 from anaphora.analysis.evidence.examination import measure_evidence
 from anaphora.analysis.evidence.headline import Headline, Progress, measure_headline
 from anaphora.analysis.evidence.protocol import protocol
-from anaphora.analysis.evidence.schema.evidence import Evidence, MeasuredOn, Provenance
 from anaphora.analysis.evidence.storage import evidence_to_replace, write_evidence
 from anaphora.analysis.evidence.verdict import verdict, verdict_at_head
+from anaphora.analysis.results.evidence import Evidence, MeasuredOn, Provenance
 from anaphora.runs.digests import analysis_code_digest, examples_digest, weights_digest
 from anaphora.runs.directory import Run
 from anaphora.runs.items import EvaluationSplits, evaluation_splits

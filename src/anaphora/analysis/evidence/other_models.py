@@ -16,14 +16,15 @@ from anaphora.analysis.causal.subjects import Subject
 from anaphora.analysis.evidence.examination import row_evidence
 from anaphora.analysis.evidence.headline import Measurement, Progress, no_progress, untrained_correctness
 from anaphora.analysis.evidence.protocol import protocol
-from anaphora.analysis.evidence.schema.evidence import Evidence
 from anaphora.analysis.evidence.verdict import verdict, verdict_at_head
 from anaphora.analysis.maps.answers import NO_CANDIDATE, Answers
 from anaphora.analysis.maps.capture import Capture
 from anaphora.analysis.maps.record import AttentionRecord
+from anaphora.analysis.results.evidence import Evidence
+from anaphora.analysis.results.scores import Head
 from anaphora.analysis.scores.baselines.accuracy import unfitted_correctness
 from anaphora.analysis.scores.baselines.stored import shortcut_correctness
-from anaphora.analysis.scores.heads import Head, choose_head, ranked_heads, score_records
+from anaphora.analysis.scores.heads import choose_head, ranked_heads, score_records
 from anaphora.base.errors import UserError
 from anaphora.base.locale.translation import _
 from anaphora.data.example import Example
@@ -92,7 +93,8 @@ def evidence_from_records(
         head_is_named=chosen is not None,
     )
     progress(_("significance, effects, factors and roles"))
-    evidence = row_evidence(measurement, None).with_parts(
+    evidence = replace(
+        row_evidence(measurement, None),
         protocol=protocol(fixed, split, name),
         causal=None if subject is None else causal_tests(subject, head, ranked_heads(chosen_on), None, progress),
         controls=dict.fromkeys(CONTROLS),

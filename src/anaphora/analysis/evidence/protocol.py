@@ -7,10 +7,11 @@ import json
 from dataclasses import asdict, replace
 from typing import Any
 
-from anaphora.analysis.evidence.schema.evidence import Protocol
 from anaphora.analysis.evidence.verdict import FIXED
+from anaphora.analysis.results.evidence import Protocol
+from anaphora.analysis.results.scores import Groups, Head, Significance
 from anaphora.analysis.scores.cells import by_language_and_kind, claim_cells, rounded
-from anaphora.analysis.scores.heads import Head, HeadScores
+from anaphora.analysis.scores.heads import HeadScores
 from anaphora.analysis.scores.statistics import holm, permutation_p
 from anaphora.settings.commands import analysis as settings
 from anaphora.settings.run import Config
@@ -44,7 +45,7 @@ def protocol(fixed: settings.Protocol, split: str, config: Config | str) -> Prot
     return Protocol(**parts, hash=hashlib.sha256(written.encode()).hexdigest()[:16])
 
 
-def significance(scores: HeadScores, head: Head, draws: int = 2000, seed: int = 0) -> dict[str, Any]:
+def significance(scores: HeadScores, head: Head, draws: int = 2000, seed: int = 0) -> Groups[Significance]:
     """How often luck does as well as a head that was chosen on other items.
 
     Args:
@@ -54,12 +55,12 @@ def significance(scores: HeadScores, head: Head, draws: int = 2000, seed: int = 
         seed: of the draws.
 
     Returns:
-        {language: {kind: {"p", "p_holm"}}}: the one-sided permutation p of the candidate accuracy, and the same after
-        Holm's correction for all languages and kinds together.
+        By language and kind of cue, corrected for all languages and kinds together.
     """
     claims = claim_cells(scores.examples)
     raw = [permutation_p(scores.select(items), head, draws, seed) for _, _, items in claims]
     rows = zip(claims, raw, holm(raw), strict=True)
     return by_language_and_kind(
-        (language, kind, {"p": rounded(p), "p_holm": rounded(corrected)}) for (language, kind, _), p, corrected in rows
+        (language, kind, Significance(p=rounded(p), p_holm=rounded(corrected)))
+        for (language, kind, _), p, corrected in rows
     )

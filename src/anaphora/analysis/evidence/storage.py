@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import csv
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.analysis.evidence.headline import Headline, Measurement
-from anaphora.analysis.evidence.schema.evidence import NAMED, VERSION, Evidence
-from anaphora.analysis.evidence.schema.migration import with_present_keys
-from anaphora.analysis.scores.heads import Head, existing_head
+from anaphora.analysis.results.evidence import NAMED, Evidence
+from anaphora.analysis.results.scores import Head
+from anaphora.analysis.scores.heads import existing_head
 from anaphora.analysis.scores.strata import SCORE_COLUMNS, heads_frame, scores_table, template_rows
 from anaphora.base.console import say
 from anaphora.base.errors import UserError
@@ -127,7 +127,7 @@ def write_measurement(measurement: Measurement, folder: Path, evidence: Evidence
     tables, split = folder / "tables", measurement.split
     write_csv(
         tables / f"templates_{split}.csv",
-        template_rows(measurement.measured, measurement.head, measurement.task_correct),
+        [asdict(row) for row in template_rows(measurement.measured, measurement.head, measurement.task_correct)],
     )
     write_text(tables / f"heads_{split}.csv", heads_frame(measurement.measured).to_csv(index=False))
     development = _development_table(folder)
@@ -197,11 +197,7 @@ def _read(path: Path) -> Evidence | None:
         stored = read_json(path, {str: object})
     except FileNotFoundError:
         return None
-    content, is_old = with_present_keys(stored)
     try:
-        evidence = Evidence.from_json(content)
+        return Evidence.from_json(stored)
     except UserError as error:
         raise UserError(f"{path}: {error}") from None
-    if is_old:
-        say(_("{path}: of version 1, read as version {version}").format(path=path, version=VERSION))
-    return evidence

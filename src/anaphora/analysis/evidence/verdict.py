@@ -5,8 +5,8 @@ from __future__ import annotations
 import tomllib
 from pathlib import Path
 
-from anaphora.analysis.evidence.schema.causal import HeadLevel, Knockout, PatternPatching
-from anaphora.analysis.evidence.schema.evidence import (
+from anaphora.analysis.results.causal import HeadLevel, Knockout, PatternPatching
+from anaphora.analysis.results.evidence import (
     VERDICT_SCOPE,
     Control,
     Evidence,
@@ -15,7 +15,7 @@ from anaphora.analysis.evidence.schema.evidence import (
     claim_groups,
     in_group,
 )
-from anaphora.analysis.evidence.schema.scores import AccuracyCell, Cell, Groups, Significance, Specificity
+from anaphora.analysis.results.scores import AccuracyCell, Cell, Groups, Significance, Specificity
 from anaphora.settings.commands.analysis import CONTROLS
 
 RULES: dict[str, dict[str, float]] = tomllib.loads(Path(__file__).with_name("rules.toml").read_text(encoding="utf-8"))

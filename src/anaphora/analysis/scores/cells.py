@@ -6,18 +6,18 @@ N items.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from anaphora.analysis.results.scores import ALL, KINDS, Groups
+from anaphora.analysis.results.typed_json import Interval
 from anaphora.analysis.scores.heads import is_main
 from anaphora.analysis.scores.statistics import cluster_interval
 from anaphora.data.example import Example
 
-KINDS = ("set", "role")
-ALL = "all"
-"""The cell of a language's items of every kind."""
+T = TypeVar("T")
 
 Cells = Callable[[Sequence[Example]], Iterator[tuple[str, str, NDArray[np.bool_]]]]
 """What a table is cut by: language, the cell's name, and (N,) which items are in it."""
@@ -62,7 +62,7 @@ def rounded(value: float | np.floating | None) -> float | None:
 
 def bootstrap_interval(
     values: ArrayLike, labels: Sequence[tuple[str, str]], bounds: tuple[float, float] = (-1.0, 1.0)
-) -> list[float] | None:
+) -> Interval | None:
     """The 95 % interval of a mean over clusters, rounded; None below two clusters or for unknown values.
 
     Args:
@@ -72,12 +72,17 @@ def bootstrap_interval(
     """
     numbers = np.asarray(values, dtype=np.float64)
     ends = None if np.isnan(numbers).any() else cluster_interval(numbers, labels, bounds=bounds)
-    return None if ends is None else [round(end, 6) for end in ends]
+    return rounded_interval(ends)
 
 
-def by_language_and_kind(rows: Iterator[tuple[str, str, Any]]) -> dict[str, dict[str, Any]]:
-    """(language, kind, content) as {language: {kind: content}}."""
-    groups: dict[str, dict[str, Any]] = {}
+def rounded_interval(ends: tuple[float, float] | None) -> Interval | None:
+    """Return the two ends with 6 digits."""
+    return None if ends is None else Interval(*(round(end, 6) for end in ends))
+
+
+def by_language_and_kind(rows: Iterator[tuple[str, str, T]]) -> Groups[T]:
+    """Group (language, kind, content) as {language: {kind: content}}."""
+    groups: Groups[T] = {}
     for language, kind, content in rows:
         groups.setdefault(language, {})[kind] = content
     return groups

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from anaphora.analysis.results.scores import Effect, Effects, Groups, Head
 from anaphora.analysis.scores.cells import bootstrap_interval, by_language_and_kind, cells, clusters, rounded
-from anaphora.analysis.scores.heads import Head, HeadScores
+from anaphora.analysis.scores.heads import HeadScores
 from anaphora.analysis.scores.quads import quads_of
 
 EFFECTS = ("meaning", "position", "entity")
 
 
-def effects(scores: HeadScores, head: Head) -> dict[str, dict[str, Any]]:
+def effects(scores: HeadScores, head: Head) -> Groups[Effects]:
     """The effects of meaning, position and entity on one head's row, from quads: two cues by two orders.
 
     With d = mass on A - mass on B in each sentence of a quad, A and B its two focal candidates:
@@ -34,28 +34,27 @@ def effects(scores: HeadScores, head: Head) -> dict[str, dict[str, Any]]:
         head: the head that development chose.
 
     Returns:
-        {language: {kind or "all": {effect: {"value", "interval", "quads"}}}}; the mean over quads, its 95 % bootstrap
-        interval over templates (None below two), and how many quads there are. A value without quads is None.
-        A quad counts if it is complete, it has two focal candidates, and these have the same words in every sentence;
-        sets of three or more cues are no quads.
+        By language and kind of cue: the mean over quads, its 95 % bootstrap interval over templates, and the number of
+        quads. A quad counts if it is complete, it has two focal candidates, and these have the same words in every
+        sentence; sets of three or more cues are no quads.
     """
     quads = _quad_effects(scores, head)
     labels = clusters(scores.examples)
 
-    def cell(items: NDArray[np.bool_]) -> dict[str, Any]:
+    def cell(items: NDArray[np.bool_]) -> Effects:
         inside = [quad for quad in quads if items[quad.first]]
         quad_clusters = [labels[quad.first] for quad in inside]
-        return {name: _effect([getattr(quad, name) for quad in inside], quad_clusters) for name in EFFECTS}
+        return Effects(**{name: _effect([getattr(quad, name) for quad in inside], quad_clusters) for name in EFFECTS})
 
     return by_language_and_kind((language, kind, cell(items)) for language, kind, items in cells(scores.examples))
 
 
-def _effect(values: list[float], quad_clusters: list[tuple[str, str]]) -> dict[str, Any]:
-    return {
-        "value": rounded(np.mean(values)) if values else None,
-        "interval": bootstrap_interval(values, quad_clusters) if values else None,
-        "quads": len(values),
-    }
+def _effect(values: list[float], quad_clusters: list[tuple[str, str]]) -> Effect:
+    return Effect(
+        value=rounded(np.mean(values)) if values else None,
+        interval=bootstrap_interval(values, quad_clusters) if values else None,
+        quads=len(values),
+    )
 
 
 @dataclass(frozen=True)

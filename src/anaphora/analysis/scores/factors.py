@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from anaphora.analysis.results.scores import FactorValue, Head
 from anaphora.analysis.scores.cells import bootstrap_interval, clusters, rounded
-from anaphora.analysis.scores.heads import Head, HeadScores, is_main
+from anaphora.analysis.scores.heads import HeadScores, is_main
 from anaphora.data.example import Example
 
 DISTANCE_BINS = (0, 3, 6, 9, 12)
 """Where bins of the distance begin, in words between antecedent and pronoun; the last has no end."""
 
 
-def factors(scores: HeadScores, head: Head, task_correct: NDArray[np.floating]) -> dict[str, Any]:
+def factors(
+    scores: HeadScores, head: Head, task_correct: NDArray[np.floating]
+) -> dict[str, dict[str, tuple[FactorValue, ...]]]:
     """The head's and the model's accuracy for every value of every factor.
 
     Args:
@@ -25,11 +27,9 @@ def factors(scores: HeadScores, head: Head, task_correct: NDArray[np.floating]) 
         task_correct: (N,) whether the model's own answer is right, NaN where it gives none.
 
     Returns:
-        {factor: {language: rows}} for type, gender, number, distance, candidates, distractor (where a third person
-        stands) and template. A row holds "value", "items", "task_accuracy", "candidate_accuracy" with its 95 %
-        bootstrap "interval" over templates (over groups where the rows are single templates), "antecedent_mass" and
-        "chance", the mean share of candidates that are right. Items that do not carry a factor are left out of its
-        rows; rows are in the order of the values.
+        {factor: {language: rows}} for type, gender, number, distance, candidates, distractor (if there is a third
+        person) and template. The interval is over templates, or over groups if the rows are single templates. Items
+        that do not carry a factor are left out of its rows; rows are in the order of the values.
     """
     if task_correct.shape != (len(scores.examples),):
         raise ValueError(f"task_correct: the shape is {task_correct.shape}; expected ({len(scores.examples)},)")
@@ -51,7 +51,7 @@ class _ItemValues:
         self.templates = clusters(scores.examples)
         self.groups = [("group", example.group or str(item)) for item, example in enumerate(scores.examples)]
 
-    def rows(self, read: Callable[[Example], str | None], name: str) -> dict[str, list[dict[str, Any]]]:
+    def rows(self, read: Callable[[Example], str | None], name: str) -> dict[str, tuple[FactorValue, ...]]:
         by_language: dict[str, dict[str, list[int]]] = {}
         for item, example in enumerate(self.examples):
             value = read(example)
@@ -59,20 +59,20 @@ class _ItemValues:
                 by_language.setdefault(example.language, {}).setdefault(value, []).append(item)
         labels = self.groups if name == "template" else self.templates
         return {
-            language: [self._row(value, values[value], labels) for value in sorted(values, key=value_order)]
+            language: tuple(self._row(value, values[value], labels) for value in sorted(values, key=value_order))
             for language, values in sorted(by_language.items())
         }
 
-    def _row(self, value: str, items: list[int], labels: Sequence[tuple[str, str]]) -> dict[str, Any]:
-        return {
-            "value": value,
-            "items": len(items),
-            "task_accuracy": rounded(self.task[items].mean()),
-            "candidate_accuracy": rounded(self.hits[items].mean()),
-            "interval": bootstrap_interval(self.hits[items], [labels[item] for item in items], (0, 1)),
-            "antecedent_mass": rounded(self.mass[items].mean()),
-            "chance": rounded(self.chance[items].mean()),
-        }
+    def _row(self, value: str, items: list[int], labels: Sequence[tuple[str, str]]) -> FactorValue:
+        return FactorValue(
+            value=value,
+            items=len(items),
+            task_accuracy=rounded(self.task[items].mean()),
+            candidate_accuracy=rounded(self.hits[items].mean()),
+            interval=bootstrap_interval(self.hits[items], [labels[item] for item in items], (0, 1)),
+            antecedent_mass=rounded(self.mass[items].mean()),
+            chance=rounded(self.chance[items].mean()),
+        )
 
 
 def value_order(value: str) -> tuple[float, bool, list[str]]:

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.analysis.maps.answers import NO_CANDIDATE, CandidateNumbers
 from anaphora.analysis.maps.record import AttentionRecord
+from anaphora.analysis.results.scores import Agreement, FurtherScores, Groups, Head
 from anaphora.analysis.scores.cells import bootstrap_interval, by_language_and_kind, cells, clusters, rounded
-from anaphora.analysis.scores.heads import Head, HeadScores, strongest_candidates
+from anaphora.analysis.scores.heads import HeadScores, strongest_candidates
 
 Floats = NDArray[np.float64]
 
@@ -29,7 +29,7 @@ def further_measures(
     head: Head,
     answers: CandidateNumbers | None,
     reverse: NDArray[np.floating] | None = None,
-) -> dict[str, dict[str, Any]]:
+) -> Groups[FurtherScores]:
     """Mean reciprocal rank, MAS, mass per token, agreement with the model's answer, and the other direction.
 
     Args:
@@ -40,8 +40,7 @@ def further_measures(
         reverse: (N, L, H, M) the weight from each candidate to the pronoun, its tokens averaged, the pronoun's summed.
 
     Returns:
-        {language: {kind or "all": {"mrr", "mas", "mass_per_token", "agreement": {"kappa", "interval"},
-        "reverse_candidate_accuracy"}}}.
+        By language and kind of cue:
 
         - "mrr": the mean of 1 / rank of the antecedent among the candidates by weight.
         - "mas": how often the antecedent has the highest maximum attention score, `maximum_attention_scores`; it reads
@@ -71,17 +70,11 @@ def further_measures(
     pointed = strongest_candidates(scores)[at_head]
     attended = np.where(pointed.max(axis=1) > 1 - 1e-6, pointed.argmax(axis=1), _TIED)
 
-    def cell(items: NDArray[np.bool_]) -> dict[str, Any]:
+    def cell(items: NDArray[np.bool_]) -> FurtherScores:
         means = {name: rounded(values[items].mean()) for name, values in columns.items()}
         item_clusters = [labels[item] for item in np.flatnonzero(items)]
         agreement = _agreement(attended[items], None if answers is None else answers[items], item_clusters)
-        means.setdefault("reverse_candidate_accuracy", None)
-        order = ("mrr", "mas", "mass_per_token")
-        return {
-            **{name: means[name] for name in order},
-            "agreement": agreement,
-            "reverse_candidate_accuracy": means["reverse_candidate_accuracy"],
-        }
+        return FurtherScores(agreement=agreement, **({"reverse_candidate_accuracy": None} | means))
 
     return by_language_and_kind((language, kind, cell(items)) for language, kind, items in cells(scores.examples))
 
@@ -108,22 +101,22 @@ def _candidate_accuracy(scores: HeadScores, mass: NDArray[np.floating]) -> Float
 
 def _agreement(
     attended: NDArray[np.int64], answers: CandidateNumbers | None, item_clusters: Sequence[tuple[str, str]]
-) -> dict[str, Any]:
+) -> Agreement:
     """Cohen's kappa with its interval: Cohen 1960; (1 - kappa) is the disagreement over that expected by chance.
 
     The interval is the cluster bootstrap of kappa's linearisation, an item's influence on the observed and the expected
     agreement, since kappa itself is no mean.
     """
     if answers is None:
-        return {"kappa": None, "interval": None}
+        return Agreement(kappa=None, interval=None)
     names, codes = np.unique(np.concatenate((attended, answers)), return_inverse=True)
     head, model = codes[: len(attended)], codes[len(attended) :]
     if len(names) < 2:
-        return {"kappa": None, "interval": None}
+        return Agreement(kappa=None, interval=None)
     share_head, share_model = (np.bincount(each, minlength=len(names)) / len(each) for each in (head, model))
     agree = (head == model).astype(np.float64)
     apart = 1 - share_head @ share_model
     kappa = float((agree.mean() - (1 - apart)) / apart)
     expected = share_model[head] + share_head[model] - 2 * (1 - apart)
     values = kappa + (agree - agree.mean()) / apart - (1 - agree.mean()) * expected / apart**2
-    return {"kappa": rounded(kappa), "interval": bootstrap_interval(values, item_clusters)}
+    return Agreement(kappa=rounded(kappa), interval=bootstrap_interval(values, item_clusters))

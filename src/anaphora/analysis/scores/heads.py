@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.analysis.maps.words import token_shares
+from anaphora.analysis.results.scores import Head
 from anaphora.base.errors import UserError
 from anaphora.data.example import Example, codes_of
 
@@ -41,14 +42,6 @@ DROP_REASONS = (NO_ANTECEDENT, TOO_FEW_CANDIDATES, NO_DISTRACTOR, CANDIDATE_WITH
 _BATCH_WEIGHTS = 4_000_000  # weights laid end to end at once: 16 MB, whatever the sentences' lengths
 
 Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True, order=True)
-class Head:
-    """One attention head; layers and heads count from 0."""
-
-    layer: int
-    head: int
 
 
 def existing_head(head: Head, layers: int, heads: int) -> Head:

@@ -8,15 +8,15 @@ N items.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from anaphora.analysis.results.scores import Head, Level, LevelIntervals, Shortcut
 from anaphora.analysis.scores.baselines.order_models import RULE, RULE_MODEL, is_of_two
 from anaphora.analysis.scores.baselines.stored import order_shortcuts
 from anaphora.analysis.scores.cells import bootstrap_interval, clusters, rounded
-from anaphora.analysis.scores.heads import Head, HeadScores, is_main
+from anaphora.analysis.scores.heads import HeadScores, is_main
 from anaphora.analysis.scores.quads import quads_of, set_products
 from anaphora.data.example import Example
 from anaphora.data.tokens.tokenizer import Tokenizer
@@ -60,7 +60,7 @@ def level_scores(
     baselines: Mapping[str, NDArray[np.floating]],
     shortcuts: Mapping[str, NDArray[np.floating]],
     random_init: NDArray[np.floating],
-) -> dict[str, dict[str, Any]]:
+) -> dict[str, dict[str, Level]]:
     """The levels of each language that has compositions.
 
     Args:
@@ -72,9 +72,7 @@ def level_scores(
         random_init: (R, N) whether the development-chosen head of each untrained model is right, NaN where unmeasured.
 
     Returns:
-        {language: {"set", "L0", "L1", "L2", "unseen_names", "short_text_L0", ...: cell}}. A cell's `octad_accuracy` is
-        the share of whole groups in which the head is right; `best_shortcut` is the best of the closed list,
-        `rule_model` is apart.
+        {language: {"set", "L0", "L1", "L2", "unseen_names", "short_text_L0", ...: level}}.
     """
     pointing, mass = (
         getattr(test, name)[:, head.layer, head.head].astype(np.float64)
@@ -82,7 +80,7 @@ def level_scores(
     )
     whole, first = set_products(pointing, quads_of(test.examples))
     labels = clusters(test.examples)
-    languages: dict[str, dict[str, Any]] = {}
+    languages: dict[str, dict[str, Level]] = {}
     for language, name, items in level_cells(test.examples):
         numbers = np.flatnonzero(items)
         drawn = [labels[item] for item in numbers]
@@ -91,24 +89,26 @@ def level_scores(
         means = {each: float(right[items].mean()) for each, right in compared.items()}
         rule = means.pop(RULE_MODEL, None)
         # A policy that does not apply to every item has no accuracy here.
-        listed = {each: rounded(value) for each, value in means.items() if not np.isnan(value)}
-        best = max(listed, key=lambda each: listed[each] or 0.0, default=None)
+        listed = {each: round(value, 6) for each, value in means.items() if not np.isnan(value)}
+        best = max(listed, key=lambda each: listed[each], default=None)
         untrained = random_init[:, items]
         measured = {
             "task_accuracy": task_correct[items].astype(np.float64),
             "candidate_accuracy": pointing[items],
             "antecedent_mass": mass[items],
         }
-        languages.setdefault(language, {})[name] = {
-            "items": len(numbers),
+        languages.setdefault(language, {})[name] = Level(
+            items=len(numbers),
             **{each: rounded(values.mean()) for each, values in measured.items()},
-            "octad_accuracy": rounded(whole[groups].mean()) if groups.any() else None,
-            "best_shortcut": None if best is None else {"name": best, "accuracy": listed[best]},
-            "shortcuts": listed,
-            "rule_model": rounded(rule),
-            "random_init": None if np.isnan(untrained).all() else rounded(float(np.nanmean(untrained))),
-            "intervals": {each: bootstrap_interval(values, drawn, (0, 1)) for each, values in measured.items()},
-        }
+            octad_accuracy=rounded(whole[groups].mean()) if groups.any() else None,
+            best_shortcut=None if best is None else Shortcut(name=best, accuracy=listed[best]),
+            shortcuts=dict(listed),
+            rule_model=rounded(rule),
+            random_init=None if np.isnan(untrained).all() else rounded(float(np.nanmean(untrained))),
+            intervals=LevelIntervals(
+                **{each: bootstrap_interval(values, drawn, (0, 1)) for each, values in measured.items()}
+            ),
+        )
     return languages
 
 

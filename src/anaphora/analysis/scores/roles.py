@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from difflib import SequenceMatcher
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.analysis.maps.record import AttentionRecord
+from anaphora.analysis.results.scores import AntecedentLead, HeadRoles, PositionalShare
 from anaphora.analysis.scores.cells import rounded
 from anaphora.analysis.scores.heads import TIE, HeadScores, is_main
 from anaphora.data.example import Example, Span, overlapping
@@ -32,7 +32,7 @@ _TIED = -1
 
 def head_roles(
     scores: HeadScores, records: Sequence[AttentionRecord], baselines: Mapping[str, NDArray[np.floating]]
-) -> list[dict[str, Any]]:
+) -> tuple[HeadRoles, ...]:
     """The roles of every head, by the pronoun's rows of the main items alone.
 
     Args:
@@ -69,15 +69,15 @@ def head_roles(
     cue_share: NDArray[np.float64] = np.mean(on_cue, axis=0) if on_cue else np.full(scores.shape, np.nan)
     best = max((float(right[main].mean()) for right in baselines.values() if not np.isnan(right).any()), default=np.nan)
     above = scores.candidate_accuracy[main].mean(axis=0, dtype=np.float64) - best
-    return [
+    return tuple(
         _role_entry(layer, head, offsets[:, layer, head], special[layer, head], float(cue_share[layer, head]), lead)
         for (layer, head), lead in np.ndenumerate(above)
-    ]
+    )
 
 
 def _role_entry(
     layer: int, head: int, offsets: NDArray[np.float64], special: float, cue: float, above: float
-) -> dict[str, Any]:
+) -> HeadRoles:
     values, counts = np.unique(offsets[~np.isnan(offsets)], return_counts=True)
     share = counts.max() / len(offsets) if len(counts) else 0.0
     # A comparison with NaN, what could not be measured, is false.
@@ -87,15 +87,15 @@ def _role_entry(
         "cue": cue >= CUE_FROM,
         "antecedent": above >= ANTECEDENT_FROM,
     }
-    return {
-        "layer": layer,
-        "head": head,
-        "roles": [name for name, plays in roles.items() if plays],
-        "positional": {"offset": int(values[counts.argmax()]) if len(counts) else None, "share": rounded(share)},
-        "special": rounded(special),
-        "cue": rounded(cue),
-        "antecedent": {"accuracy_over_best_baseline": rounded(above)},
-    }
+    return HeadRoles(
+        layer=layer,
+        head=head,
+        roles=tuple(name for name, plays in roles.items() if plays),
+        positional=PositionalShare(offset=int(values[counts.argmax()]) if len(counts) else None, share=rounded(share)),
+        special=rounded(special),
+        cue=rounded(cue),
+        antecedent=AntecedentLead(accuracy_over_best_baseline=rounded(above)),
+    )
 
 
 def cue_tokens(examples: Sequence[Example], spans: Sequence[Sequence[Span]]) -> list[NDArray[np.bool_]]:

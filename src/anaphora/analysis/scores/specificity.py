@@ -6,13 +6,13 @@ L layers, H heads, T tokens.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from anaphora.analysis.results.scores import Groups, Head, Specificity
 from anaphora.analysis.scores.cells import Cells, bootstrap_interval, by_language_and_kind, cells, clusters, rounded
-from anaphora.analysis.scores.heads import Head
 from anaphora.data.example import Example
 from anaphora.data.tokens.tokenizer import TokenizedText
 
@@ -52,7 +52,7 @@ def pronoun_specificity(
     maps: Iterable[tuple[TokenizedText, NDArray[np.float32]]],
     head: Head,
     by: Cells = cells,
-) -> dict[str, dict[str, Any]]:
+) -> Groups[Specificity]:
     """How much more of a head's weight goes to the antecedent from the pronoun than from any other word.
 
     Args:
@@ -62,8 +62,7 @@ def pronoun_specificity(
         by: what the items are grouped by; else main items by kind of cue.
 
     Returns:
-        {language: {cell: {"items", "pronoun_mass", "best_other_mass", "ratio", "difference", "interval"}}};
-        the ratio is that of the means, the interval that of the mean difference.
+        By language and cell; the ratio is that of the means, the interval that of the mean difference.
     """
     masses = np.array(
         [
@@ -78,14 +77,14 @@ def pronoun_specificity(
     )
 
 
-def _cell(masses: NDArray[np.float64], labels: Sequence[tuple[str, str]]) -> dict[str, Any]:
+def _cell(masses: NDArray[np.float64], labels: Sequence[tuple[str, str]]) -> Specificity:
     pronoun, other = masses.mean(axis=0)
     difference = masses[:, 0] - masses[:, 1]
-    return {
-        "items": len(masses),
-        "pronoun_mass": rounded(pronoun),
-        "best_other_mass": rounded(other),
-        "ratio": rounded(pronoun / other) if other > 0 else None,
-        "difference": rounded(difference.mean()),
-        "interval": bootstrap_interval(difference, labels),
-    }
+    return Specificity(
+        items=len(masses),
+        pronoun_mass=rounded(pronoun),
+        best_other_mass=rounded(other),
+        ratio=rounded(pronoun / other) if other > 0 else None,
+        difference=rounded(difference.mean()),
+        interval=bootstrap_interval(difference, labels),
+    )

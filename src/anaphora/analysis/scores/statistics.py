@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from anaphora.analysis.scores.heads import Head, HeadScores, is_main, macro_weights, strongest_candidates
+from anaphora.analysis.results.scores import Head, Spread
+from anaphora.analysis.scores.heads import HeadScores, is_main, macro_weights, strongest_candidates
 from anaphora.data.example import codes_of
 
 Floats = NDArray[np.float64]
@@ -105,15 +105,6 @@ def holm(p_values: Sequence[float]) -> Floats:
     corrected = np.empty_like(raw)
     corrected[order] = np.minimum(np.maximum.accumulate(raw[order] * np.arange(len(raw), 0, -1)), 1)
     return corrected
-
-
-@dataclass(frozen=True)
-class Spread:
-    """The middle of a few numbers and the lowest and highest of them."""
-
-    median: float
-    lowest: float
-    highest: float
 
 
 def median_and_spread(values: ArrayLike) -> Spread:

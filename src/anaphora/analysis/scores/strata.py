@@ -7,15 +7,17 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from anaphora.analysis.scores.cells import KINDS, clusters, rounded
-from anaphora.analysis.scores.heads import MEASURES, Head, HeadScores, head_accuracy, is_main
+from anaphora.analysis.results.scores import KINDS, Cell, Groups, Head, LanguageScores, ScoreIntervals, WorstTemplate
+from anaphora.analysis.results.typed_json import Interval
+from anaphora.analysis.scores.cells import clusters, rounded, rounded_interval
+from anaphora.analysis.scores.heads import MEASURES, HeadScores, head_accuracy, is_main
 from anaphora.analysis.scores.quads import minimal_pairs_of, quads_of, set_products
 from anaphora.analysis.scores.statistics import cluster_interval
 from anaphora.data.example import Example
@@ -26,13 +28,34 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 
+@dataclass(frozen=True)
+class Summary:
+    """The scores of one head by language, and of its other items by language and stratum."""
+
+    languages: dict[str, LanguageScores]
+    strata: Groups[Cell]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TemplateRow:
+    """The scores of one head on the items of one template; a row of tables/templates_<split>.csv."""
+
+    language: str
+    stratum: str
+    template: str
+    items: int
+    task_accuracy: float | None
+    candidate_accuracy: float | None
+    antecedent_mass: float | None
+
+
 def summarise(
     test: HeadScores,
     head: Head,
     task_correct: NDArray[np.floating],
     baselines: Mapping[str, NDArray[np.floating]],
     random_init: NDArray[np.floating],
-) -> dict[str, Any]:
+) -> Summary:
     """The metrics of one head that was chosen on other items, beside the model's own answers and what luck gives.
 
     Args:
@@ -46,11 +69,8 @@ def summarise(
             item that it was not measured on; R may be 0.
 
     Returns:
-        {"languages": {language: cell with "set", "role", "types", "worst_template"}, "strata": {language: {stratum:
-        cell}}}. Languages count the main items only. A kind of cue that does not occur is absent. A cell's "chance" is
-        the mean share of candidates that are right; "quad_accuracy" is None without complete quads. "intervals" hold
-        95 % bootstrap intervals over templates, or groups, or else items: None below two clusters. Numbers have 6
-        digits; what cannot be computed is None.
+        The scores by language, of main items only, and by stratum. Intervals are over templates, or groups, or else
+        items. Numbers have 6 digits; what cannot be computed is None.
 
     Raises:
         ValueError: a shape does not fit N.
@@ -58,18 +78,18 @@ def summarise(
     table = _ItemValues(test, head, task_correct, baselines, random_init)
     main = is_main(test.examples)
     languages = _labels(example.language for example in test.examples)
-    summary: dict[str, Any] = {"languages": {}, "strata": {}}
+    summary = Summary({}, {})
     for language in sorted(set(languages)):
         spoken = languages == language
         if (spoken & main).any():
-            summary["languages"][language] = _language(table, spoken & main)
+            summary.languages[language] = _language(table, spoken & main)
         strata = _factor(test.examples, "stratum")
         others = sorted(set(strata[spoken & ~main]))
-        summary["strata"][language] = {name: table.cell(spoken & (strata == name)) for name in others}
+        summary.strata[language] = {name: table.cell(spoken & (strata == name)) for name in others}
     return summary
 
 
-def template_rows(test: HeadScores, head: Head, task_correct: NDArray[np.floating]) -> list[dict[str, Any]]:
+def template_rows(test: HeadScores, head: Head, task_correct: NDArray[np.floating]) -> list[TemplateRow]:
     """One row for each language, stratum and template: items, task accuracy, candidate accuracy and antecedent mass."""
     table = _ItemValues(test, head, task_correct, {}, np.zeros((0, len(test.examples))))
     rows: defaultdict[tuple[str, str, str], list[int]] = defaultdict(list)
@@ -78,16 +98,16 @@ def template_rows(test: HeadScores, head: Head, task_correct: NDArray[np.floatin
         if name is not None:
             rows[example.language, example.factors.get("stratum") or "main", name].append(item)
     return [
-        {
-            "language": language,
-            "stratum": stratum,
-            "template": name,
-            "items": len(items),
+        TemplateRow(
+            language=language,
+            stratum=stratum,
+            template=name,
+            items=len(items),
             **{
                 measure: rounded(table.values[measure][items].mean())
                 for measure in ("task_accuracy", "candidate_accuracy", "antecedent_mass")
             },
-        }
+        )
         for (language, stratum, name), items in rows.items()
     ]
 
@@ -103,7 +123,7 @@ def heads_frame(scores: HeadScores) -> pd.DataFrame:
     frames = []
     for language in dict.fromkeys(languages):
         spoken = languages == language
-        columns: dict[str, Any] = {
+        columns: dict[str, object] = {
             "language": [language] * (layers * heads),
             "layer": np.repeat(np.arange(layers), heads),
             "head": np.tile(np.arange(heads), layers),
@@ -144,7 +164,7 @@ def scores_table(scores: HeadScores, task_correct: NDArray[np.floating]) -> pyar
 
     items, (layers, heads) = len(scores.examples), scores.shape
     each = layers * heads
-    columns: dict[str, Any] = {
+    columns: dict[str, object] = {
         "item": np.repeat(scores.kept.astype(np.int32), each),
         "language": np.repeat(_labels(example.language for example in scores.examples), each),
         "layer": np.tile(np.repeat(np.arange(layers, dtype=np.int16), heads), items),
@@ -203,24 +223,22 @@ class _ItemValues:
         self.chance = test.chance
         self.baselines, self.random_init = baselines, random_init
 
-    def cell(self, items: NDArray[np.bool_]) -> dict[str, Any]:
-        """The metrics of some items with those of the baselines."""
+    def cell(self, items: NDArray[np.bool_]) -> Cell:
+        """Return the metrics of some items with those of the baselines."""
         measured = self.random_init[:, items]
         measured = measured[:, ~np.isnan(measured).all(axis=0)]
         per_model = measured.mean(axis=1, dtype=np.float64) if measured.size else np.zeros(0)
         baselines = {name: rounded(correct[items].mean(dtype=np.float64)) for name, correct in self.baselines.items()}
-        return self.cell_alone(items) | {
-            "baselines": baselines
-            | {
-                "random_init": rounded(per_model.mean()) if len(per_model) else None,
-                "random_init_95": rounded(np.percentile(per_model, 95)) if len(per_model) else None,
-            }
+        untrained = {
+            "random_init": rounded(per_model.mean()) if len(per_model) else None,
+            "random_init_95": rounded(np.percentile(per_model, 95)) if len(per_model) else None,
         }
+        return replace(self.cell_alone(items), baselines=baselines | untrained)
 
-    def cell_alone(self, items: NDArray[np.bool_]) -> dict[str, Any]:
-        """The metrics of some items."""
+    def cell_alone(self, items: NDArray[np.bool_]) -> Cell:
+        """Return the metrics of some items."""
         means: dict[str, float | None] = {}
-        intervals: dict[str, list[float] | None] = {}
+        intervals: dict[str, Interval | None] = {}
         numbers = np.flatnonzero(items)
         for name, values in self.values.items():
             bounds = (0.0, np.inf if name == "lift" else 1.0)
@@ -228,46 +246,45 @@ class _ItemValues:
         for name, item_sets in self.sets.items():
             inside = np.flatnonzero(items[item_sets.first])
             means[name], intervals[name] = self._mean(item_sets.values[inside], item_sets.first[inside])
-        order = (
-            "task_accuracy",
-            "candidate_accuracy",
-            "quad_accuracy",
-            "minimal_pair_accuracy",
-            "open_accuracy",
-            "focal_accuracy",
-            "antecedent_mass",
-            "lift",
+        chance = rounded(self.chance[numbers].mean())
+        return Cell(
+            items=len(numbers),
+            task_accuracy=means["task_accuracy"],
+            candidate_accuracy=means["candidate_accuracy"],
+            quad_accuracy=means["quad_accuracy"],
+            minimal_pair_accuracy=means["minimal_pair_accuracy"],
+            open_accuracy=means["open_accuracy"],
+            focal_accuracy=means["focal_accuracy"],
+            antecedent_mass=means["antecedent_mass"],
+            lift=means["lift"],
+            chance=chance,
+            intervals=ScoreIntervals(**intervals),
         )
-        return {
-            "items": len(numbers),
-            **{name: means[name] for name in order},
-            "chance": rounded(self.chance[numbers].mean()),
-            "intervals": {name: intervals[name] for name in order},
-        }
 
     def _mean(
         self, values: Floats, items: NDArray[np.int64], bounds: tuple[float, float] = (0.0, 1.0)
-    ) -> tuple[float | None, list[float] | None]:
+    ) -> tuple[float | None, Interval | None]:
         if not len(values) or np.isnan(values).any():
             return None, None
         ends = cluster_interval(values, [self.clusters[item] for item in items], bounds=bounds)
-        return rounded(values.mean()), None if ends is None else [round(end, 6) for end in ends]
+        return rounded(values.mean()), rounded_interval(ends)
 
 
-def _language(table: _ItemValues, items: NDArray[np.bool_]) -> dict[str, Any]:
-    cell = table.cell(items)
-    kinds = _factor(table.examples, "kind")
-    for kind in KINDS:
-        if (items & (kinds == kind)).any():
-            cell[kind] = table.cell(items & (kinds == kind))
-    types = _factor(table.examples, "type")
+def _language(table: _ItemValues, items: NDArray[np.bool_]) -> LanguageScores:
+    kinds, types = _factor(table.examples, "kind"), _factor(table.examples, "type")
     named = dict.fromkeys(name for name in types[items] if name)
-    cell["types"] = {name: table.cell_alone(items & (types == name)) for name in named}
-    cell["worst_template"] = _worst_template(table, items)
-    return cell
+    inside = {kind: items & (kinds == kind) for kind in KINDS}
+    by_kind = {kind: table.cell(chosen) if chosen.any() else None for kind, chosen in inside.items()}
+    return LanguageScores(
+        **vars(table.cell(items)),
+        set=by_kind["set"],
+        role=by_kind["role"],
+        types={name: table.cell_alone(items & (types == name)) for name in named},
+        worst_template=_worst_template(table, items),
+    )
 
 
-def _worst_template(table: _ItemValues, items: NDArray[np.bool_]) -> dict[str, Any] | None:
+def _worst_template(table: _ItemValues, items: NDArray[np.bool_]) -> WorstTemplate | None:
     """The template at which the head finds the antecedent least often, then the task is solved least often."""
     names = _factor(table.examples, "template")
     rows = []
@@ -278,12 +295,7 @@ def _worst_template(table: _ItemValues, items: NDArray[np.bool_]) -> dict[str, A
     if not rows:
         return None
     candidate, task, name, count = min(rows)
-    return {
-        "template": name,
-        "items": count,
-        "task_accuracy": rounded(task),
-        "candidate_accuracy": rounded(candidate),
-    }
+    return WorstTemplate(template=name, items=count, task_accuracy=rounded(task), candidate_accuracy=rounded(candidate))
 
 
 def _factor(examples: Sequence[Example], name: str) -> NDArray[np.object_]:

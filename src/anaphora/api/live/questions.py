@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from anaphora.analysis.causal.interventions import Intervention, intervene, knockout_edges, replace_head_outputs
 from anaphora.analysis.maps.capture import answers_pronouns, log_probabilities, text_maps, whole_maps
 from anaphora.analysis.maps.words import word_tokens
-from anaphora.analysis.scores.heads import Head
+from anaphora.analysis.results.scores import Head
 from anaphora.api.maps import labelled_attention
 from anaphora.api.runs import OpenRun
 from anaphora.base.errors import UserError

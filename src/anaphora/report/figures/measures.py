@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from matplotlib.figure import Figure
 
-from anaphora.analysis.evidence.schema.evidence import Control, Evidence
-from anaphora.analysis.evidence.schema.scores import AccuracyCell, Cell, Effects, FactorValue, Groups, MapScores
+from anaphora.analysis.results.evidence import Control, Evidence
+from anaphora.analysis.results.scores import AccuracyCell, Cell, Effects, FactorValue, Groups, MapScores
 from anaphora.analysis.scores.factors import value_order
 from anaphora.report.figures import style
 from anaphora.report.figures.panels import (

@@ -14,7 +14,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, MaxNLocator
 
-from anaphora.analysis.evidence.schema.scores import AccuracyCell, Cell
+from anaphora.analysis.results.scores import AccuracyCell, Cell
 from anaphora.base.errors import UserError
 from anaphora.report.figures import style
 from anaphora.report.figures.fonts import drawable_text

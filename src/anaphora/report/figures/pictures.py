@@ -15,11 +15,11 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from anaphora.analysis.evidence.schema.evidence import Evidence
-from anaphora.analysis.evidence.schema.scores import Cell
 from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.analysis.maps.words import word_weights
-from anaphora.analysis.scores.heads import Head, HeadScores, mean_chance
+from anaphora.analysis.results.evidence import Evidence
+from anaphora.analysis.results.scores import Cell, Head
+from anaphora.analysis.scores.heads import HeadScores, mean_chance
 from anaphora.data.example import Example, Span, overlapping
 from anaphora.report.figures import style
 from anaphora.report.figures.bars import SharePoint, share_points_figure

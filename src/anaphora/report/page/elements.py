@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
-from anaphora.analysis.evidence.schema.evidence import Evidence
+from anaphora.analysis.results.evidence import Evidence
 from anaphora.report.figures.maps import QuadCell
 from anaphora.report.wording import phrase
 

@@ -10,9 +10,9 @@ from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from anaphora.analysis.evidence.schema.several_runs import GroupSpread, RowDivergence
-from anaphora.analysis.evidence.schema.typed_json import to_json
-from anaphora.analysis.scores.heads import Head
+from anaphora.analysis.results.scores import Head
+from anaphora.analysis.results.several_runs import GroupSpread, RowDivergence
+from anaphora.analysis.results.typed_json import to_json
 from anaphora.base.errors import UserError
 from anaphora.base.files import write_text
 from anaphora.base.language import WIDE_CHARACTER

@@ -15,8 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 
-from anaphora.analysis.scores.cells import KINDS
-from anaphora.analysis.scores.statistics import Spread
+from anaphora.analysis.results.scores import KINDS, Spread
 from anaphora.report.figures import style
 from anaphora.report.figures.fonts import drawable_text
 from anaphora.report.figures.panels import Mark, panel_figure, row_below

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeGuard
 
-from anaphora.analysis.evidence.schema.typed_json import Interval
+from anaphora.analysis.results.typed_json import Interval
 from anaphora.base.files import write_text
 from anaphora.report.numbers import NOT_MEASURED, format_number, format_spread
 from anaphora.report.page.elements import (

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
-from anaphora.analysis.scores.statistics import Spread
+from anaphora.analysis.results.scores import Spread
 from anaphora.report.numbers import NOT_MEASURED, format_number, format_spread, with_minus
 from anaphora.report.wording import label, labels, language_name, phrase, spoken_language
 from anaphora.settings.commands.study import ALIGNMENT_MEASURES, BASE_CELL, is_share

@@ -27,7 +27,7 @@ from anaphora.analysis.causal.interventions import (
 from anaphora.analysis.causal.language_models.model import LanguageModel
 from anaphora.analysis.causal.language_models.questions import Reading, answerable_questions
 from anaphora.analysis.causal.subjects import ABLATION_MODES, Edges, Scores, resampling_partners
-from anaphora.analysis.scores.heads import Head
+from anaphora.analysis.results.scores import Head
 from anaphora.base.errors import UserError
 from anaphora.data.example import Example
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.analysis.evidence.schema.evidence import Evidence, in_group
+from anaphora.analysis.results.evidence import Evidence, in_group
 
 Rows = Sequence[Mapping[str, Any]]
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from anaphora.analysis.evidence.schema.evidence import VERDICT_SCOPE, in_group
-from anaphora.analysis.evidence.schema.scores import Cell
-from anaphora.analysis.evidence.schema.typed_json import Interval
-from anaphora.analysis.scores.cells import ALL
+from anaphora.analysis.results.evidence import VERDICT_SCOPE, in_group
+from anaphora.analysis.results.scores import ALL, Cell
+from anaphora.analysis.results.typed_json import Interval
 from anaphora.report.antecedents import RULES
 from anaphora.report.numbers import format_count, format_number, format_percent, format_points
 from anaphora.report.page.atlas.entry import AtlasEntry, row_of

@@ -8,9 +8,8 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from anaphora.analysis.evidence.schema.evidence import Evidence, every_group
-from anaphora.analysis.evidence.schema.scores import Cell
-from anaphora.analysis.scores.cells import ALL
+from anaphora.analysis.results.evidence import Evidence, every_group
+from anaphora.analysis.results.scores import ALL, Cell
 from anaphora.base.files import write_text
 from anaphora.report.causal_summary import causal_columns, causal_rows
 from anaphora.report.figures import style

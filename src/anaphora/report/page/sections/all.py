@@ -6,7 +6,7 @@ says that it was not measured.
 
 from __future__ import annotations
 
-from anaphora.analysis.scores.cells import KINDS
+from anaphora.analysis.results.scores import KINDS
 from anaphora.base.language import LANGUAGES
 from anaphora.report.page.elements import ReportRun, Section
 from anaphora.report.page.sections.causal import (

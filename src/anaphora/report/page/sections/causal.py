@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from anaphora.analysis.evidence.schema.causal import CausalCell
-from anaphora.analysis.evidence.schema.evidence import VERDICT_SCOPE, Evidence
-from anaphora.analysis.evidence.schema.scores import Groups, PerturbedCell
 from anaphora.analysis.evidence.verdict import NONE_TRAINED
-from anaphora.analysis.scores.statistics import Spread
+from anaphora.analysis.results.causal import CausalCell
+from anaphora.analysis.results.evidence import VERDICT_SCOPE, Evidence
+from anaphora.analysis.results.scores import Groups, PerturbedCell, Spread
 from anaphora.report.figures import causal, measures
 from anaphora.report.groups import kind_groups
 from anaphora.report.numbers import NOT_MEASURED, format_count, format_number, format_percent, format_range

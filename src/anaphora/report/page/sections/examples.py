@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from matplotlib.colors import to_hex
 
-from anaphora.analysis.scores.heads import Head
+from anaphora.analysis.results.scores import Head
 from anaphora.report.figures import style
 from anaphora.report.numbers import NOT_MEASURED
 from anaphora.report.page.elements import (

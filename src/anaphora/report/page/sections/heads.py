@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from anaphora.analysis.evidence.schema.evidence import Evidence
-from anaphora.analysis.evidence.schema.scores import HeadRoles
+from anaphora.analysis.results.evidence import Evidence
+from anaphora.analysis.results.scores import HeadRoles
 from anaphora.report.figures import heads, maps, pictures
 from anaphora.report.numbers import format_percent, with_minus
 from anaphora.report.page.elements import (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from anaphora.analysis.evidence.schema.evidence import Evidence
+from anaphora.analysis.results.evidence import Evidence
 from anaphora.report.levels import level_columns, level_rows
 from anaphora.report.numbers import format_percent
 from anaphora.report.page.elements import Section, TableElement

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from anaphora.analysis.evidence.schema.evidence import Evidence
+from anaphora.analysis.results.evidence import Evidence
 from anaphora.report.figures import causal
 from anaphora.report.one_head import (
     dose_columns,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from anaphora.analysis.evidence.schema.evidence import Evidence
-from anaphora.analysis.evidence.schema.several_runs import GroupSpread, RowDivergence
+from anaphora.analysis.results.evidence import Evidence
+from anaphora.analysis.results.several_runs import GroupSpread, RowDivergence
 from anaphora.report.groups import kind_groups
 from anaphora.report.headline import headline_sentence
 from anaphora.report.numbers import NOT_MEASURED, format_number, format_spread

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from anaphora.analysis.evidence.schema.evidence import Evidence, in_group
-from anaphora.analysis.evidence.schema.scores import AccuracyCell, Cell, Effect, Effects, FactorValue, Groups
-from anaphora.analysis.evidence.schema.typed_json import Interval
+from anaphora.analysis.results.evidence import Evidence, in_group
+from anaphora.analysis.results.scores import AccuracyCell, Cell, Effect, Effects, FactorValue, Groups
+from anaphora.analysis.results.typed_json import Interval
 from anaphora.report.figures import measures, pictures
 from anaphora.report.groups import all_groups, kind_groups
 from anaphora.report.numbers import (

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from anaphora.analysis.evidence.schema.causal import CausalCell
-from anaphora.analysis.evidence.schema.evidence import VERDICT_SCOPE, Evidence, Verdict, in_group
-from anaphora.analysis.evidence.schema.scores import Cell, Groups
 from anaphora.analysis.evidence.verdict import UNITS
+from anaphora.analysis.results.causal import CausalCell
+from anaphora.analysis.results.evidence import VERDICT_SCOPE, Evidence, Verdict, in_group
+from anaphora.analysis.results.scores import Cell, Groups
 from anaphora.report.groups import kind_groups
 from anaphora.report.numbers import NOT_MEASURED, format_in_unit, format_percent, format_points
 from anaphora.report.page.elements import GroupVerdict, NoteElement, PageElement, RuleResult, Section, VerdictElement

@@ -8,10 +8,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from anaphora.analysis.evidence.schema.typed_json import OTHER_KEYS, Interval
-from anaphora.analysis.scores.cells import KINDS
+from anaphora.analysis.results.typed_json import OTHER_KEYS, Interval
 
 T = TypeVar("T")
+
+KINDS = ("set", "role")
+ALL = "all"
+"""The cell of a language's items of every kind."""
 
 Groups = dict[str, dict[str, T]]
 """A cell for each language and kind of cue: {language: {"all", "set" or "role": cell}}."""
@@ -19,6 +22,23 @@ Groups = dict[str, dict[str, T]]
 
 UNTRAINED = ("random_init", "random_init_95")
 """The baselines that are untrained models and no shortcuts."""
+
+
+@dataclass(frozen=True, order=True)
+class Head:
+    """One attention head; layers and heads count from 0."""
+
+    layer: int
+    head: int
+
+
+@dataclass(frozen=True)
+class Spread:
+    """The middle of a few numbers and the lowest and highest of them."""
+
+    median: float
+    lowest: float
+    highest: float
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from anaphora.analysis.evidence.schema.scores import Groups, HeadPosition
-from anaphora.analysis.evidence.schema.typed_json import OTHER_KEYS, Interval
-from anaphora.analysis.scores.statistics import Spread
+from anaphora.analysis.results.scores import Groups, HeadPosition, Spread
+from anaphora.analysis.results.typed_json import OTHER_KEYS, Interval
 
 
 @dataclass(frozen=True, kw_only=True)

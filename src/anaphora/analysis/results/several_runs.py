@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from anaphora.analysis.evidence.schema.typed_json import Interval
-from anaphora.analysis.scores.statistics import Spread
+from anaphora.analysis.results.scores import Spread
+from anaphora.analysis.results.typed_json import Interval
 
 MEASURES = ("task_accuracy", "candidate_accuracy", "quad_accuracy", "antecedent_mass", "random_init", "chance")
 """What is compared over runs; "random_init" is the mean of untrained models."""

@@ -51,11 +51,6 @@ def from_json(kind: type[T], content: Any, path: str = "") -> T:
     return kind(**values)
 
 
-def read_field(kind: type[Any], name: str, value: Any) -> Any:
-    """The value of one field of a dataclass from its JSON; what is no JSON any more is taken as it is."""
-    return _read(_hints_of(kind)[name], value, name)
-
-
 def to_json(value: Any) -> Any:
     """Plain dictionaries, lists, numbers and texts."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -95,7 +90,7 @@ def _read(hint: Any, value: Any, path: str) -> Any:
     origin, inner = get_origin(hint), get_args(hint)
     if dataclasses.is_dataclass(hint):
         assert isinstance(hint, type)
-        return value if isinstance(value, hint) else from_json(hint, value, path)
+        return from_json(hint, value, path)
     if hint is Interval:
         if not isinstance(value, list | tuple) or len(value) != 2:
             raise _wrong(path, value, "two numbers")

@@ -7,17 +7,20 @@ None was not measured.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from anaphora.analysis.evidence.schema.causal import Causal, CausalCell
-from anaphora.analysis.evidence.schema.scores import (
+from anaphora.analysis.results.causal import Causal, CausalCell
+from anaphora.analysis.results.scores import (
+    ALL,
+    KINDS,
     AccuracyCell,
     Cell,
     Effects,
     FactorValue,
     FurtherScores,
     Groups,
+    Head,
     HeadRoles,
     HeadsOnDevelopment,
     LanguageScores,
@@ -27,15 +30,13 @@ from anaphora.analysis.evidence.schema.scores import (
     Significance,
     Specificity,
 )
-from anaphora.analysis.evidence.schema.typed_json import Interval, from_json, json_schema, read_field, to_json
-from anaphora.analysis.scores.cells import ALL, KINDS
-from anaphora.analysis.scores.heads import Head
+from anaphora.analysis.results.typed_json import Interval, from_json, json_schema, to_json
 from anaphora.base.errors import UserError
 
 T = TypeVar("T")
 
 VERSION = 2
-"""Of metrics.json; `migration` reads files of version 1."""
+"""Of metrics.json."""
 
 VERDICT_SCOPE = "layer"
 """Where the verdict's rules act: in all heads of the layer of the head that development chose. Heads of a layer stand
@@ -206,10 +207,6 @@ class Evidence:
         if content.get("version") != VERSION:
             raise UserError(f"version: {content.get('version')!r} is not {VERSION}")
         return from_json(cls, content)
-
-    def with_parts(self, **parts: Any) -> Evidence:
-        """The same with further parts, each as the function that measures it returns it."""
-        return replace(self, **{name: read_field(Evidence, name, part) for name, part in parts.items()})
 
     def to_json(self) -> dict[str, Any]:
         """What metrics.json holds; parts that were not measured are left out."""

@@ -1,0 +1,131 @@
+"""The outcomes of the causal tests, summed up for a group of items."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from anaphora.analysis.causal.battery import CausalTests
+from anaphora.analysis.causal.outcomes import (
+    MATCHED_EDGES,
+    AblatedTogether,
+    AlignedPatch,
+    Bools,
+    DoseResponse,
+    Floats,
+    KnockedOut,
+    PatternPatch,
+)
+from anaphora.analysis.results.causal import (
+    AlignedPatching,
+    Correlation,
+    CumulativeAblation,
+    Difference,
+    Flipped,
+    FlippedByCount,
+    Knockout,
+    KnockoutLoss,
+    PatternPatching,
+    SingleAblation,
+)
+from anaphora.analysis.results.scores import Head, Spread
+from anaphora.analysis.scores.cells import rounded, rounded_interval
+from anaphora.analysis.scores.statistics import cluster_interval, median_and_spread
+
+
+def knockout_cell(
+    tests: CausalTests, knocked: Mapping[str, Mapping[str, KnockedOut | None]], items: Bools
+) -> dict[str, Knockout]:
+    """The loss of accuracy by cutting edges, scope by scope and edge by edge, with intervals.
+
+    Each loss is over the items that have such an edge: where the pronoun itself is the cue, there is none to the cue.
+    """
+    cell: dict[str, Knockout] = {}
+    for scope, kinds in knocked.items():
+        gold = kinds["gold"]
+        matched = [done for kind, done in kinds.items() if kind in MATCHED_EDGES and done is not None]
+        assert gold is not None
+        # Where an item has no matched edge, there is nothing to compare with: it would count as one that costs nothing.
+        compared = [(done, items & done.has_edge) for done in matched if (items & done.has_edge).any()]
+        differences = [tests.mean(done.right - gold.right, shared) for done, shared in compared]
+        losses = [float((tests.right - done.right)[shared].mean()) for done, shared in compared]
+        value, interval = differences[int(np.argmax(losses))] if losses else (None, None)
+        cell[scope] = Knockout(
+            gold_minus_matched=Difference(value=value, interval=interval),
+            edges={kind: _loss(tests, done, items) for kind, done in kinds.items()},
+        )
+    return cell
+
+
+def _loss(tests: CausalTests, done: KnockedOut | None, items: Bools) -> KnockoutLoss:
+    if done is None or not (cut := items & done.has_edge).any():
+        return KnockoutLoss(items=0, drop=None, interval=None, mass_removed=None)
+    drop, interval = tests.drop(done.right, cut)
+    mass_removed = rounded(done.mass[cut].mean())
+    return KnockoutLoss(items=int(cut.sum()), drop=drop, interval=interval, mass_removed=mass_removed)
+
+
+def single_cell(tests: CausalTests, head: Head, mode: str, right: Floats, items: Bools) -> SingleAblation:
+    """The task accuracy lost with one head ablated."""
+    drop, interval = tests.drop(right, items)
+    return SingleAblation(layer=head.layer, head=head.head, mode=mode, drop=drop, interval=interval)
+
+
+def cumulative_cell(tests: CausalTests, step: AblatedTogether, items: Bools) -> CumulativeAblation:
+    """The accuracy with the best heads ablated, beside as many random heads; None where these are the same heads."""
+    before = tests.right[items].mean()
+    spread = median_and_spread([before - right[items].mean() for right in step.random]) if step.random else None
+    return CumulativeAblation(
+        k=len(step.heads),
+        heads=tuple((head.layer, head.head) for head in step.heads),
+        drop=rounded(before - step.right[items].mean()),
+        random=spread and Spread(*(round(value, 6) for value in vars(spread).values())),
+    )
+
+
+def patch_cell(tests: CausalTests, patch: PatternPatch, items: Bools) -> PatternPatching:
+    """The share of right answers that follow the row of the minimal pair's other sentence."""
+    pairs = items & patch.pairs
+
+    last = patch.by_count[max(patch.by_count)] if patch.by_count else patch.head
+    return PatternPatching(
+        pairs=int(pairs.sum()),
+        skipped=int((items & patch.skipped).sum()),
+        head=_flipped(tests, patch.head, pairs),
+        layer=_flipped(tests, patch.layer, pairs),
+        cumulative=tuple(
+            FlippedByCount(k=count, flipped=_flipped(tests, flipped, pairs).flipped)
+            for count, flipped in patch.by_count.items()
+        ),
+        all_layers=_flipped(tests, last, pairs),
+        aligned=aligned_patch_cell(tests, patch.aligned, items),
+    )
+
+
+def _flipped(tests: CausalTests, flipped: Bools, pairs: Bools) -> Flipped:
+    value, interval = tests.mean(flipped.astype(np.float64), pairs)
+    return Flipped(flipped=value, interval=interval)
+
+
+def aligned_patch_cell(tests: CausalTests, patch: AlignedPatch, items: Bools) -> AlignedPatching:
+    """The same between sentences of any lengths."""
+    pairs = items & patch.pairs
+    head, layer = (_flipped(tests, flipped, pairs) for flipped in (patch.head, patch.layer))
+    return AlignedPatching(pairs=int(pairs.sum()), head=head, layer=layer)
+
+
+def dose_response_cell(tests: CausalTests, doses: DoseResponse, items: Bools) -> Correlation:
+    """Spearman's correlation of an edge's score with what cutting it costs."""
+    here = items[doses.item]
+    item, score, loss = doses.item[here], doses.score[here], doses.loss[here]
+    if len(score) < 2 or score.min() == score.max() or loss.min() == loss.max():
+        return Correlation(rho=None, interval=None)
+    from scipy import stats  # a second to import
+
+    rho = float(stats.spearmanr(score, loss).statistic)
+    one, two = (stats.zscore(stats.rankdata(values)) for values in (score, loss))
+    # A correlation is no mean, but to first order it varies as the mean of these does, and their mean is rho itself.
+    influence = one * two - rho * (one**2 + two**2) / 2 + rho
+    ends = cluster_interval(influence, [tests.clusters[each] for each in item], bounds=(-1, 1))
+    return Correlation(rho=rounded(rho), interval=rounded_interval(ends))
