@@ -20,6 +20,8 @@ from anaphora.data.corpora.reading import (
     DroppedRowError,
     Row,
     RowReader,
+    check_words,
+    check_written,
     example_of,
     json_lines,
     split_examples,
@@ -76,6 +78,7 @@ def _examples(rows: Iterable[tuple[str, Row]], reading: RowReader) -> list[Examp
 
 def _labelled_pair(row: Row) -> _LabelledPair:
     text = text_of(row, "text")
+    check_words(text)
     if row.get("label") is None:
         raise DroppedRowError(N_("it has no label"))
     if not isinstance(row["label"], str | bool) or row["label"] not in _LABELS:
@@ -91,12 +94,11 @@ def _labelled_pair(row: Row) -> _LabelledPair:
 
 def _span(target: Mapping[str, Any], name: str, text: str) -> Span:
     start, words = target.get(f"{name}_index"), target.get(f"{name}_text")
-    if not isinstance(start, int) or start < 0 or not isinstance(words, str) or not words:
+    if isinstance(start, bool) or not isinstance(start, int) or start < 0 or not isinstance(words, str) or not words:
         raise UserError(f"target: {name}_index {start!r} must be a whole number and {name}_text {words!r} text")
-    written = text[start : start + len(words)]
-    if written != words:
-        raise UserError(f"target: {name}_index: the text at {start} is {written!r}, not {words!r}")
-    return (start, start + len(words))
+    span = (start, start + len(words))
+    check_written(f"target: {name}_index", text, span, words)
+    return span
 
 
 def _example(text: str, pronoun: Span, claims: list[tuple[str, _LabelledPair]], reading: RowReader) -> Example:

@@ -82,12 +82,14 @@ def files_below(path: Path) -> dict[str, Path]:
 
 
 def read_lines(path: Path) -> list[str]:
-    """The lines of a UTF-8 file, or of a gzipped one, without their ends, LF, CRLF or CR, and without its BOM.
+    """Return the lines of a UTF-8 file, or of a gzipped one, without their ends, LF, CRLF or CR, and without BOMs.
+
+    A BOM may also begin a line in the middle, if files with one were put together.
 
     Raises:
         UserError: it is a folder, empty, not UTF-8, or not whole.
     """
-    return re.split("\r\n|\r|\n", read_text(path))
+    return re.split("(?:\r\n|\r|\n)\ufeff?", read_text(path))
 
 
 def read_text(path: Path) -> str:
@@ -125,6 +127,11 @@ def unknown_format(path: Path, suffixes: Sequence[str]) -> UserError:
 def occurrences(words: str, text: str) -> list[Span]:
     """Where some words stand in a text, never inside another word."""
     return [match.span() for match in re.finditer(rf"(?<!\w){re.escape(words)}(?!\w)", text)]
+
+
+def whole_number(written: str) -> int | None:
+    """Return what some text says if it is a whole number of 0 or more, in the digits 0 to 9; None if it is not."""
+    return int(written) if written.isascii() and written.isdecimal() and len(written) < 10 else None
 
 
 def non_overlapping(spans: Iterable[Span], taken: Sequence[Span]) -> list[Span]:

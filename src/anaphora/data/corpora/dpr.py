@@ -36,7 +36,15 @@ def read(settings: Dpr) -> tuple[dict[str, list[Example]], ReadingReport]:
 
 
 def _file(path: Path, reading: RowReader) -> list[Example]:
-    return [example for _, example in reading.convert(four_line_items(path), lambda row: _example(row, path.stem))]
+    items = list(four_line_items(path))
+    for (_, one), (where, other) in zip(items[::2], items[1::2], strict=False):
+        first, second = ({name.lower() for name in row["names"]} for row in (one, other))
+        if first != second:
+            raise UserError(
+                f"{where}, candidates: {other['names']} are not those of the block before, {one['names']}; blocks "
+                f"{other['number']} and {other['number'] + 1} of a file are a pair, so a block is missing or too many"
+            )
+    return [example for _, example in reading.convert(items, lambda row: _example(row, path.stem))]
 
 
 def _example(row: Row, part: str) -> Example:

@@ -7,12 +7,19 @@ from __future__ import annotations
 
 from anaphora.base.errors import UserError
 from anaphora.base.locale.translation import N_
-from anaphora.data.corpora.division import Origin, ReadingReport, non_overlapping, occurrences
+from anaphora.data.corpora.division import (
+    Origin,
+    ReadingReport,
+    non_overlapping,
+    occurrences,
+    whole_number,
+)
 from anaphora.data.corpora.parts import train_and_test_rows
 from anaphora.data.corpora.reading import (
     DroppedRowError,
     Row,
     RowReader,
+    check_written,
     example_of,
     split_examples,
     tab_separated,
@@ -59,13 +66,12 @@ def _example(row: Row) -> Example:
 def _offset_span(row: Row, field: str) -> Span:
     """Where a mention stands, from its offset, checked against the text."""
     words, offset, text = text_of(row, field), str(row[f"{field}-offset"]), row["Text"]
-    if not offset.isdecimal():
-        raise UserError(f"{field}-offset: {offset!r} must be a whole number of characters")
-    start = int(offset)
-    written = text[start : start + len(words)]
-    if written != words:
-        raise UserError(f"{field}-offset: the text at {start} is {written!r}, not {words!r}")
-    return (start, start + len(words))
+    start = whole_number(offset)
+    if start is None:
+        raise UserError(f"{field}-offset: {offset[:40]!r} must be a whole number of characters")
+    span = (start, start + len(words))
+    check_written(f"{field}-offset", text, span, words)
+    return span
 
 
 def _is_true(row: Row, field: str) -> bool:

@@ -29,9 +29,11 @@ from anaphora.data.corpora.division import (
     read_text,
     split_by_group,
     unknown_format,
+    whole_number,
 )
 from anaphora.data.corpora.parts import hub_data
 from anaphora.data.corpora.reading import rows_below_header
+from anaphora.data.corpora.word_classes import WITHOUT_WORDS, lacks_words
 from anaphora.data.text import Text
 from anaphora.settings.data import LabelledText
 
@@ -287,8 +289,9 @@ def _row(where: str, cells: dict[str, Any], names: tuple[str, ...]) -> _Row:
     label = "" if label is None or (isinstance(label, float) and math.isnan(label)) else str(label).strip()
     if not label:
         return _Row(where, text, None, split, "" if group is None else f"{group}")
-    if names and label.isdecimal() and int(label) < len(names):
-        label = names[int(label)]
+    number = whole_number(label)
+    if number is not None and number < len(names):
+        label = names[number]
     if names and label not in names:
         raise UserError(f"{where}, label: {label!r} must be one of {', '.join(names)}, or its number from 0")
     return _Row(where, text, label, split, "" if group is None else f"{group}")
@@ -300,6 +303,9 @@ def _texts(rows: Iterable[_Row], dropped: list[tuple[str, str]]) -> list[tuple[s
         text = " ".join(row.text.split())
         if not text or row.label is None:
             dropped.append((row.where, N_("the row has no label") if text else N_("the text is empty")))
+            continue
+        if lacks_words(text):
+            dropped.append((row.where, WITHOUT_WORDS))
             continue
         texts.append((row.where, Text(text=text, language=language_of(text), label=row.label, group=row.group)))
     return texts

@@ -29,6 +29,7 @@ from anaphora.data.corpora.division import (
 )
 from anaphora.data.corpora.parts import hub_data
 from anaphora.data.corpora.reading import json_lines
+from anaphora.data.corpora.word_classes import WITHOUT_WORDS, lacks_words
 from anaphora.data.text import UNKNOWN_WORD, Text
 from anaphora.settings.data import SPLITS, PlainText
 
@@ -188,9 +189,12 @@ def _decontaminated(
     dropped = []
     shared = without.shared_with([line for _, line in paragraphs])
     for (number, line), name in zip(paragraphs, shared, strict=True):
-        if name is None:
+        place = f"{where}, {texts[number].title or texts[number].group}"
+        if lacks_words(line):
+            dropped.append((place, WITHOUT_WORDS))
+        elif name is None:
             kept[number].append(line)
         else:
             reason = f"a paragraph shares {contamination.NGRAM_LENGTH} words in a row with {name}"
-            dropped.append((f"{where}, {texts[number].title or texts[number].group}", reason))
+            dropped.append((place, reason))
     return [replace(texts[number], text="\n".join(left)) for number, left in kept.items()], dropped

@@ -16,6 +16,7 @@ from xml.etree import ElementTree
 
 from anaphora.base.errors import UserError, one_line
 from anaphora.base.files import parse_json
+from anaphora.base.language import cuts_word
 from anaphora.base.locale.translation import N_
 from anaphora.data.corpora.division import (
     ReadingReport,
@@ -24,6 +25,7 @@ from anaphora.data.corpora.division import (
     read_lines,
     split_by_group,
 )
+from anaphora.data.corpora.word_classes import WITHOUT_WORDS, lacks_words
 from anaphora.data.example import Example, Span, in_text_order
 from anaphora.settings.data import ExternalCorpus
 
@@ -218,6 +220,31 @@ def text_of(row: Row, field: str) -> str:
     return value
 
 
+def check_words(text: str) -> None:
+    """Check that a text has its words.
+
+    Raises:
+        DroppedRowError: [WORD] or _ stands in their place.
+    """
+    if lacks_words(text):
+        raise DroppedRowError(WITHOUT_WORDS)
+
+
+def check_written(field: str, text: str, span: Span, words: str) -> None:
+    """Check that some words stand at a place of a text, as an offset in bytes or in UTF-16 units may not say.
+
+    Raises:
+        UserError: other characters stand there, or a part of a longer word.
+    """
+    start, end = span
+    if text[start:end] != words:
+        raise UserError(f"{field}: the text at {start} is {text[start:end]!r}, not {words!r}")
+    if cuts_word(text, span):
+        raise UserError(
+            f"{field}: {words!r} at {start} is a part of a word, in {text[max(0, start - 10) : end + 10]!r}"
+        )
+
+
 def find_mentions(names: Sequence[str], text: str, pronoun: Span) -> tuple[tuple[Span, ...], ...]:
     """Where a text names each of several entities: whole words, and a longer name's words are not a shorter one's.
 
@@ -270,7 +297,11 @@ def example_of(
         mentions: of each candidate, in any order.
         right: the numbers of the antecedents among them.
         factors: further ones; a gender among them counts instead of the form's.
+
+    Raises:
+        DroppedRowError: the text has placeholders for its words.
     """
+    check_words(text)
     candidates, antecedents, _ = in_text_order(tuple(mentions), right)
     form = text[slice(*pronoun)].lower()
     known = {"gender": _GENDER_OF[form]} if form in _GENDER_OF else {}

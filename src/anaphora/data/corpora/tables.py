@@ -27,6 +27,7 @@ from anaphora.data.corpora.division import (
     unknown_format,
 )
 from anaphora.data.corpora.reading import csv_errors, json_lines, parquet_rows, rows_below_header, split_examples
+from anaphora.data.corpora.word_classes import WITHOUT_WORDS, lacks_words
 from anaphora.data.example import Example, from_record
 from anaphora.settings.data import SPLITS, OwnExamples
 
@@ -49,6 +50,7 @@ def read(settings: OwnExamples) -> tuple[dict[str, list[Example]], ReadingReport
     splits: list[str | None] = []
     first_of: dict[tuple[str, str], tuple[str, str | None]] = {}
     group_of: dict[str, tuple[str, str]] = {}
+    dropped: list[tuple[str, str]] = []
     for where, row in rows(path):
         split = row.pop("split", None)
         if split is not None and split not in SPLITS:
@@ -56,10 +58,14 @@ def read(settings: OwnExamples) -> tuple[dict[str, list[Example]], ReadingReport
         if splits and (split is None) != (splits[0] is None):
             raise UserError(f"{where}, split: some rows have a split and some have none; all or none must have one")
         try:
-            examples.append(from_record(row))
-            _check_language(examples[-1])
+            example = from_record(row)
+            _check_language(example)
         except UserError as error:
             raise UserError(f"{where}, {error}") from None
+        if lacks_words(example.text):
+            dropped.append((where, WITHOUT_WORDS))
+            continue
+        examples.append(example)
         splits.append(split)
         for name in ("group", "minimal_pair"):
             value = getattr(examples[-1], name)
@@ -73,11 +79,11 @@ def read(settings: OwnExamples) -> tuple[dict[str, list[Example]], ReadingReport
                 f"{where}, minimal_pair: {pair[:60]!r} is in group {group[:60]!r} here and in group {its_group[:60]!r} "
                 f"at {earlier}; the rows of a minimal pair must have one group"
             )
-    if not examples:
+    if not examples and not dropped:
         raise UserError(f"{path}: it has no rows")
     _check_ends(path, examples)
-    report = ReadingReport(rows=len(examples))
-    if splits[0] is None:
+    report = ReadingReport(len(examples) + len(dropped), tuple(dropped))
+    if splits[:1] == [None]:
         return split_examples(examples, None, settings), report
     chosen = {
         name: [example for example, split in zip(examples, splits, strict=True) if split == name] for name in SPLITS

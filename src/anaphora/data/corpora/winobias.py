@@ -15,7 +15,7 @@ from pathlib import Path
 
 from anaphora.base.errors import UserError
 from anaphora.base.locale.translation import N_
-from anaphora.data.corpora.division import Origin, ReadingReport, existing_path, read_lines
+from anaphora.data.corpora.division import Origin, ReadingReport, existing_path, read_lines, whole_number
 from anaphora.data.corpora.reading import DroppedRowError, Row, RowReader, example_of, split_examples
 from anaphora.data.example import Example, Span
 from anaphora.settings.data import Winobias
@@ -77,7 +77,8 @@ def _rows(folder: Path, part: str) -> Iterator[tuple[str, Row]]:
 
 def _example(row: Row, occupations: re.Pattern[str]) -> Example:
     number, _, sentence = row["line"].strip().partition(" ")
-    if not number.isdecimal():
+    place = whole_number(number)
+    if place is None:
         raise UserError(f"{row['line'][:40]!r} must begin with its number")
     text, marked = _without_brackets(sentence)
     if "[" in text or "]" in text:
@@ -92,7 +93,7 @@ def _example(row: Row, occupations: re.Pattern[str]) -> Example:
     ]
     if len(others) != 1:
         raise DroppedRowError(N_("not one other occupation before the pronoun"))
-    group = f"winobias/{row['part']}/{row['type']}/{(int(number) + 1) // 2}"
+    group = f"winobias/{row['part']}/{row['type']}/{(place + 1) // 2}"
     example = example_of(
         "winobias",
         text,

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from anaphora.base.locale.translation import N_
+
 UNKNOWN_FORM = "unknown"
 FORMS = ("pronoun", "proper", "nominal", UNKNOWN_FORM)
 """What a mention's head word is; unknown if neither its tag nor the word decides."""
@@ -17,6 +19,8 @@ REMOVED_WORD = "[WORD]"
 """What a skeleton of CoNLL-2012 has in place of every word."""
 BLANKED_WORD = "_"
 """What CoNLL-U has in place of a word whose text may not be published, as in GUM's Reddit documents."""
+WITHOUT_WORDS = N_("its words are left out, and [WORD] or _ stands in their place")
+"""Why a text with placeholders makes no item."""
 
 _PRONOUN_TAG_NAMES = "PRP PRP$ PN PRON"
 _PROPER_NOUN_TAG_NAMES = "NNP NNPS NR PROPN"

@@ -77,8 +77,8 @@ def _example(row: Row) -> Example:
     if row["language"] not in LANGUAGES:
         raise DroppedRowError(N_("its language is none of en, zh"))
     text = row["sentence"].rstrip()
-    tokens = _token_spans(row["tokens"], text)
-    pronoun = _character_span("pronoun", row["pronoun"], tokens)
+    tokens, token_spans = row["tokens"], _token_spans(row["tokens"], text)
+    pronoun = _character_span("pronoun", row["pronoun"], tokens, token_spans)
     form = text[slice(*pronoun)]
     if form == "为":
         raise DroppedRowError(N_("为 is marked, the end of 因为, in place of a pronoun"))
@@ -88,7 +88,7 @@ def _example(row: Row) -> Example:
     right = [index for index, each in enumerate(listed) if each and each[-1] is True]
     if len(right) != 1:
         raise UserError(f"candidates: {len(right)} of {listed!r} are right; one must be")
-    spans = tuple((_character_span("candidates", each, tokens),) for each in listed)
+    spans = tuple((_character_span("candidates", each, tokens, token_spans),) for each in listed)
     return example_of("xwino", text, pronoun, spans, tuple(right), language=row["language"])
 
 
@@ -110,12 +110,14 @@ def _token_spans(tokens: Any, text: str) -> list[Span]:
     return spans
 
 
-def _character_span(field: str, marked: Any, tokens: list[Span]) -> Span:
-    """The characters from the first to the last of some tokens."""
+def _character_span(field: str, marked: Any, tokens: list[str], spans: list[Span]) -> Span:
+    """Return the characters from the first to the last of some tokens, which are written beside their numbers."""
     try:
-        start, end = marked[1]
-    except (TypeError, ValueError, IndexError, KeyError):
+        (start, end), listed = marked[1:3]
+    except (TypeError, ValueError, KeyError):
         raise UserError(f"{field}: {marked!r} must be [text, [start, end], tokens]") from None
-    if not (isinstance(start, int) and isinstance(end, int) and 0 <= start < end <= len(tokens)):
-        raise UserError(f"{field}: {[start, end]} must be tokens from 0 to {len(tokens)}, the end after the last")
-    return (tokens[start][0], tokens[end - 1][1])
+    if not (type(start) is int and type(end) is int and 0 <= start < end <= len(spans)):
+        raise UserError(f"{field}: {[start, end]} must be tokens from 0 to {len(spans)}, the end after the last")
+    if tokens[start:end] != listed:
+        raise UserError(f"{field}: tokens {start} to {end - 1} are {tokens[start:end]}, not {listed!r}")
+    return (spans[start][0], spans[end - 1][1])
