@@ -10,10 +10,10 @@ FROM python:3.11-slim
 ARG TORCH_INDEX=
 WORKDIR /anaphora
 
-# The lock file first: its layer stays while the code changes. It takes the torch that is there.
-COPY requirements.lock ./
-RUN pip install --no-cache-dir ${TORCH_INDEX:+--index-url "$TORCH_INDEX"} "$(grep '^torch==' requirements.lock)" \
-    && pip install --no-cache-dir --requirement requirements.lock
+# The lock files first: their layer stays while the code changes. torch has no hash, since its builds differ.
+COPY requirements.lock requirements-torch.lock ./
+RUN pip install --no-cache-dir --no-deps --require-hashes --requirement requirements.lock \
+    && pip install --no-cache-dir ${TORCH_INDEX:+--index-url "$TORCH_INDEX"} --requirement requirements-torch.lock
 
 COPY pyproject.toml README.md LICENSE ./
 COPY configs configs

@@ -1,4 +1,4 @@
-# Needs Python >= 3.11, pip and make; everything else goes into .venv.
+# Needs Python 3.11, 3.12 or 3.13, pip and make; everything else goes into .venv.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -20,17 +20,18 @@ help:
 	@echo "make format  format and mend what can be mended"
 	@echo "make clean   remove the environment, the site and caches; runs in outputs/ stay"
 
-$(READY): requirements.lock pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python >= 3.11 is needed; name one with make PYTHON=python3.11"; exit 2; }
+$(READY): requirements.lock requirements-torch.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' || { echo "Python 3.11, 3.12 or 3.13 is needed; name one with make PYTHON=python3.13"; exit 2; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --requirement requirements.lock
+	$(BIN)/python -m pip install --quiet --no-deps --require-hashes --requirement requirements.lock
+	$(BIN)/python -m pip install --quiet --requirement requirements-torch.lock
 	$(BIN)/python -m pip install --quiet --no-deps --editable .
 	@echo "$(VENV): $$($(BIN)/python -m pip list --format=freeze --disable-pip-version-check | wc -l) packages, $$(du -sm $(VENV) | cut -f1) MB"
 	touch $(READY)
 
 # Tests, documentation and checks need more than the package itself.
 $(DEV_READY): requirements-dev.lock $(READY)
-	$(BIN)/python -m pip install --quiet --constraint requirements.lock --requirement requirements-dev.lock
+	$(BIN)/python -m pip install --quiet --no-deps --require-hashes --requirement requirements-dev.lock
 	touch $(DEV_READY)
 
 demo: $(READY)

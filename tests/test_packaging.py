@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import ast
+import re
+import subprocess
+import sys
 import tomllib
 import zipfile
 from configparser import ConfigParser
@@ -10,11 +14,26 @@ from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 from anaphora import cli
 
 ROOT = Path(__file__).parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+LOCK_FILES = ("requirements.lock", "requirements-torch.lock", "requirements-dev.lock")
+PACKAGE_OF_MODULE = {
+    "hydra": "hydra-core",
+    "lightning_fabric": "pytorch-lightning",
+    "PIL": "pillow",
+    "sklearn": "scikit-learn",
+}
+"""Where the name of a module is not that of its package."""
+NEEDED_WITHOUT_IMPORT = {
+    "hydra-joblib-launcher": "Hydra finds its plugins itself",
+    "hydra-optuna-sweeper": "Hydra finds its plugins itself",
+    "hydra-submitit-launcher": "Hydra finds its plugins itself",
+}
 
 
 @pytest.fixture(scope="module")
@@ -62,26 +81,106 @@ def test_the_command_lists_every_command_with_what_it_does(
 
 def test_the_image_installs_what_the_wheel_needs() -> None:
     written = (ROOT / "Dockerfile").read_text(encoding="utf-8")
-    copied = [name for line in written.splitlines() if line.startswith("COPY ") for name in line.split()[1:-1]]
-    assert copied and all((ROOT / name).exists() for name in copied)
-    assert {"pyproject.toml", "requirements.lock", "configs", "src", "README.md", "LICENSE"} <= set(copied)
+    copied = {name for line in written.splitlines() if line.startswith("COPY ") for name in line.split()[1:-1]}
+    assert all((ROOT / name).exists() for name in copied)
+    assert {"pyproject.toml", *LOCK_FILES[:2], "configs", "src", "README.md", "LICENSE"} <= copied
+    let_through = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
+    assert {f"!{name}" for name in copied} <= set(let_through)
+
+
+def test_every_package_that_is_imported_is_declared_and_every_declared_one_is_needed() -> None:
+    extras = {name: packages for name, packages in PROJECT["optional-dependencies"].items() if name != "dev"}
+    optional = to_requirements([line for lines in extras.values() for line in lines]).keys()
+    always = to_requirements(PROJECT["dependencies"]).keys()
+    imported = {package for path in (ROOT / "src").rglob("*.py") for package in imported_packages(path)}
+    assert imported - always - optional == set()
+    assert (always | optional) - imported - NEEDED_WITHOUT_IMPORT.keys() == set()
+
+
+@pytest.mark.parametrize(
+    ("line", "package"),
+    [
+        ("import PIL.Image", "pillow"),
+        ("def f():\n    from werkzeug.serving import run_simple", "werkzeug"),
+        ("find_spec('mlflow')", "mlflow"),
+        ("importlib.import_module('transformers.utils')", "transformers"),
+    ],
+)
+def test_an_import_is_found_wherever_it_stands(line: str, package: str, tmp_path: Path) -> None:
+    (tmp_path / "module.py").write_text(line, encoding="utf-8")
+    assert imported_packages(tmp_path / "module.py") == {package}
+
+
+@pytest.mark.parametrize("version", [(3, 10), (3, 11), (3, 12), (3, 13), (3, 14), (3, 15)])
+def test_make_takes_the_pythons_that_the_package_allows(version: tuple[int, int], tmp_path: Path) -> None:
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\n"{sys.executable}" -c "import sys; sys.version_info = {version}\n$2"\n')
+    python.chmod(0o755)
+    for name in (*LOCK_FILES, "pyproject.toml"):
+        (tmp_path / name).touch()
+    bin_folder = tmp_path / ".venv" / "bin"
+    bin_folder.mkdir(parents=True)
+    (bin_folder / "python").symlink_to("/bin/true")
+    done = subprocess.run(
+        ["make", "--silent", "-f", ROOT / "Makefile", ".venv/.ready", f"PYTHON={python}"],
+        cwd=tmp_path, capture_output=True, text=True,
+    )  # fmt: skip
+    allowed = SpecifierSet(PROJECT["requires-python"]).contains(".".join(map(str, version)))
+    assert (done.returncode == 0) == allowed
+    lines = [line for line in done.stdout.splitlines() if "Python" in line]
+    assert lines == ([] if allowed else ["Python 3.11, 3.12 or 3.13 is needed; name one with make PYTHON=python3.13"])
 
 
 def test_each_lock_file_pins_what_is_named_for_it() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    named = (project["dependencies"], project["optional-dependencies"]["dev"])
-    pinned = [
-        pins((ROOT / name).read_text(encoding="utf-8")) for name in ("requirements.lock", "requirements-dev.lock")
-    ]
-    for requirements, versions in zip(map(to_requirements, named), pinned, strict=True):
-        for name, requirement in requirements.items():
+    run, torch, tools = (pins(name) for name in LOCK_FILES)
+    for lines, versions in ((PROJECT["dependencies"], run | torch), (PROJECT["optional-dependencies"]["dev"], tools)):
+        for name, requirement in to_requirements(lines).items():
             assert requirement.specifier.contains(versions[name]), name
-    assert not pinned[0].keys() & pinned[1].keys()
+    assert not run.keys() & tools.keys()
+    assert torch.keys() == {"torch"} and "torch" not in run
+
+
+@pytest.mark.parametrize("name", ["requirements.lock", "requirements-dev.lock"])
+def test_every_line_of_a_lock_file_has_its_hashes_and_names_no_host(name: str) -> None:
+    for line in locked_lines(name):
+        assert re.fullmatch(r"[a-z0-9-]+==[\w.]+( --hash=sha256:[0-9a-f]{64})+", line), line
+
+
+def test_whoever_installs_a_lock_file_with_hashes_has_them_checked() -> None:
+    for file in ("Makefile", "Dockerfile"):
+        lines = [line for line in (ROOT / file).read_text(encoding="utf-8").splitlines() if " install " in line]
+        assert {name for line in lines for name in LOCK_FILES if name in line} >= set(LOCK_FILES[:2])
+        for line in lines:
+            assert ("--no-deps --require-hashes" in line) == bool(re.search(r"requirements(-dev)?\.lock", line)), line
 
 
 def to_requirements(lines: list[str]) -> dict[str, Requirement]:
     return {canonicalize_name(each.name): each for each in map(Requirement, lines)}
 
 
-def pins(lock: str) -> dict[str, str]:
-    return {canonicalize_name(name): version for name, version in (line.split("==") for line in lock.splitlines())}
+def locked_lines(name: str) -> list[str]:
+    """One line for each package of a lock file, its hashes behind it."""
+    return re.sub(r" \\\n +", " ", (ROOT / name).read_text(encoding="utf-8")).splitlines()
+
+
+def pins(name: str) -> dict[str, str]:
+    requirements = to_requirements([line.split(" --hash")[0] for line in locked_lines(name)])
+    return {package: str(requirement.specifier).removeprefix("==") for package, requirement in requirements.items()}
+
+
+def imported_packages(path: Path) -> set[str]:
+    """The packages, by their names on an index, whose modules a file imports or looks for."""
+    modules = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        match node:
+            case ast.Import(names=names):
+                modules |= {alias.name for alias in names}
+            case ast.ImportFrom(module=str(module), level=0):
+                modules.add(module)
+            case ast.Call(
+                func=ast.Name(id="find_spec" | "import_module") | ast.Attribute(attr="find_spec" | "import_module"),
+                args=[ast.Constant(value=str(module)), *_],
+            ):
+                modules.add(module)
+    roots = {module.partition(".")[0] for module in modules} - sys.stdlib_module_names - {"anaphora"}
+    return {PACKAGE_OF_MODULE.get(root, canonicalize_name(root)) for root in roots}
