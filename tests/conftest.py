@@ -26,6 +26,8 @@ if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ["OMP_NUM_THREADS"] = "1"
 os.environ.setdefault("OMP_NUM_THREADS", "2")
 os.environ["HF_HUB_OFFLINE"] = "1"  # no test asks the hub
+# The tests draw with the package's own fonts, whether or not the whole one is installed.
+sys.modules["mpl_font"] = None  # type: ignore[assignment]
 
 ROOT = Path(__file__).parent.parent
 TINY = (

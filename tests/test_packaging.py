@@ -64,9 +64,10 @@ def test_the_wheel_gives_the_command_its_licence_and_its_extras(wheel: zipfile.Z
     entries = ConfigParser()
     entries.read_string(metadata(wheel, "entry_points.txt"))
     assert dict(entries["console_scripts"]) == {"anaphora": "anaphora.cli:main"}
-    assert metadata(wheel, "licenses/LICENSE") == (ROOT / "LICENSE").read_text(encoding="utf-8")
+    for path in ("LICENSE", "src/anaphora/report/fonts/OFL.txt"):
+        assert metadata(wheel, f"licenses/{path}") == (ROOT / path).read_text(encoding="utf-8")
     extras = message_from_string(metadata(wheel, "METADATA")).get_all("Provides-Extra") or []
-    assert {"transformers", "bench", "dev"} <= set(extras)
+    assert {"transformers", "bench", "dev", "fonts"} <= set(extras)
 
 
 def test_the_command_lists_every_command_with_what_it_does(

@@ -29,6 +29,7 @@ from anaphora.data.own_sentence import example_from_query
 from anaphora.report.figures.fonts import font_files
 from anaphora.report.page.offline import (
     explorer_words,
+    name_left_to_reader,
     read_asset,
     script_json,
     template_environment,
@@ -126,6 +127,7 @@ class LiveApplication:
             message = N_("model ({name!r}) must be one of {allowed}")
             raise UserError(message, name=name, allowed=", ".join(self.models))
         question = parse(message)
+        name_left_to_reader(question.text)
         with self._asking:
             return reply(self.models[name], question)
 
@@ -200,9 +202,8 @@ class _QuietHandler(WSGIRequestHandler):
 
 
 def _font() -> Response:
-    """The whole font, for nobody knows which Chinese characters will be typed; a browser takes it at the first one."""
-    path = font_files().get(400)
-    return _refusal(_("the font is not installed"), 404) if path is None else Response(Path(path).read_bytes())
+    """Return the font file: nobody knows which Chinese characters will be typed. A browser loads it at the first."""
+    return Response(font_files()[400].read_bytes())
 
 
 def _refusal(message: str, status: int) -> Response:

@@ -1,14 +1,16 @@
 """Typefaces that draw English and Chinese alike on a machine that has no Chinese font.
 
-The glyphs are those of Noto Sans CJK SC (SIL Open Font License 1.1), which the package `mpl-font` installs; DejaVu
-Sans, which matplotlib carries, fills what Noto lacks. The package is found without being imported, since importing it
-would change matplotlib's global settings. No font file is opened before the first figure.
+The glyphs are those of Noto Sans CJK SC (SIL Open Font License 1.1). The package contains the part of it that
+`docs/make_fonts.py` selects; the optional dependencies `fonts` install the whole font (mpl-font), which is then used.
+DejaVu Sans, which matplotlib contains, has some of the remaining characters. mpl-font is found without being imported,
+since importing it would change matplotlib's global settings. No font file is opened before the first figure.
 """
 
 from __future__ import annotations
 
 import importlib.util
 import io
+import re
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -19,7 +21,10 @@ from typing import TYPE_CHECKING, Any
 
 import matplotlib
 
+from anaphora.base.console import say
+from anaphora.base.errors import pip_install
 from anaphora.base.language import WIDE_CHARACTER, language_of
+from anaphora.base.locale.translation import _
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -31,25 +36,35 @@ FALLBACK = "DejaVu Sans"
 _copy_numbers = count(1)
 _UNIX_EPOCH = 2_082_844_800  # in seconds since 1904, as fonts count
 _FONT_FILES = {400: "NotoSansCJKsc-Regular.otf", 700: "NotoSansCJKsc-Bold.otf"}
+OWN_FONT_FILES = {weight: Path(__file__).parents[1] / "fonts" / name for weight, name in _FONT_FILES.items()}
+"""The font files that the package contains, by weight."""
+_IN_WHOLE_FONT = re.compile("[\u1100-\u11ff\u2e80-\ud7ff\uf900-\uffef\U00020000-\U0003ffff]")
+"""The scripts of which the whole font has more than the package's own files: Chinese, Japanese, Korean."""
+_undrawn: set[str] = set()
+_named: set[str] = set()
 # Chinese typography gives these a full square, which tears an English word apart ("don ’ t").
 _PLAIN_PUNCTUATION = str.maketrans({"\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d": '"', "\u2026": "..."})
 
 
-@lru_cache(maxsize=1)
-def font_files() -> dict[int, Path]:
-    """Font file of every weight (400 regular, 700 bold); empty where `mpl-font` is not installed."""
+def whole_font_files() -> dict[int, Path]:
+    """Return the files of the whole font by weight; an empty dictionary if mpl-font is not installed."""
     package = importlib.util.find_spec("mpl_font")
     if package is None or not package.submodule_search_locations:
         return {}
     folder = Path(package.submodule_search_locations[0]) / "fonts" / "noto"
-    return {weight: folder / name for weight, name in _FONT_FILES.items() if (folder / name).is_file()}
+    files = {weight: folder / name for weight, name in _FONT_FILES.items()}
+    return files if all(file.is_file() for file in files.values()) else {}
+
+
+@lru_cache(maxsize=1)
+def font_files() -> dict[int, Path]:
+    """Return the font file of each weight (400 regular, 700 bold): of the whole font if it is installed."""
+    return whole_font_files() or OWN_FONT_FILES
 
 
 @lru_cache(maxsize=1)
 def font_families() -> tuple[str, ...]:
     """Font families to give matplotlib, best first; the first call registers them with its font manager."""
-    if not font_files():
-        return (FALLBACK,)
     _register(FAMILY, font_files())
     return (FAMILY, FALLBACK)
 
@@ -73,17 +88,44 @@ def drawable_text(text: str) -> str:
     """`text` as it can be drawn: a character without a glyph becomes its code point, "U+05D0".
 
     In a text that is not Chinese, typographic quotes and dots become plain ones, which are not a full square wide.
+    `name_undrawn` names the characters without a glyph.
     """
     if language_of(text) != "zh":
         text = text.translate(_PLAIN_PUNCTUATION)
-    return text.translate({ord(character): f"U+{ord(character):04X}" for character in missing_glyphs(text)})
+    missing = missing_glyphs(text)
+    _undrawn.update(missing)
+    return text.translate({ord(character): _code_point(character) for character in missing})
+
+
+def name_undrawn() -> None:
+    """Print one line with the characters that `drawable_text` has replaced since the last call."""
+    name_missing(_undrawn, _("no glyph for {characters}: figures show code points in their place"))
+    _undrawn.clear()
+
+
+def name_missing(characters: Iterable[str], sentence: str) -> None:
+    """Print a sentence that names `{characters}` without a glyph; a process names each character once."""
+    new = sorted(set(characters) - _named)
+    if not new:
+        return
+    _named.update(new)
+    shown = " ".join(character if character.isprintable() else _code_point(character) for character in new)
+    whole_helps = not whole_font_files() and _IN_WHOLE_FONT.search(shown)
+    advice = (
+        _("; for the whole font: {command}").format(command=pip_install("'anaphora[fonts]'")) if whole_helps else ""
+    )
+    say(sentence.format(characters=shown) + advice)
+
+
+def _code_point(character: str) -> str:
+    return f"U+{ord(character):04X}"
 
 
 @lru_cache(maxsize=4096)
 def font_file_of(character: str, bold: bool = False) -> Path:
     """The font file to draw one character from; the fallback, which has bold letters too, where Noto lacks it."""
-    noto, *_ = _character_maps()
-    if font_files() and (character.isspace() or noto.get_char_index(ord(character))):
+    noto = _character_maps()[0]
+    if character.isspace() or noto.get_char_index(ord(character)):
         return font_files()[700 if bold else 400]
     return _fallback_file(bold)
 
@@ -92,15 +134,12 @@ def font_file_of(character: str, bold: bool = False) -> Path:
 def embeddable_fonts(figure: Figure) -> Iterator[None]:
     """The figure's texts set in small TrueType copies of the faces, which hold only the characters in use.
 
-    Noto is a CFF font of 16 MB, and matplotlib writes CFF outlines into a PDF as if they were TrueType, which strict
+    Noto is a CFF font, and matplotlib writes CFF outlines into a PDF as if they were TrueType, which strict
     readers refuse. The copies are true Type 42 fonts of a few kB. On leaving, the texts are as before.
     """
     from matplotlib import font_manager
     from matplotlib.text import Text
 
-    if not font_files():
-        yield
-        return
     figure.draw_without_rendering()  # tick labels exist only once they have been drawn
     texts: list[Any] = [text for text in figure.findobj(Text) if FAMILY in text.get_fontfamily()]
     characters = "".join(sorted({character for text in texts for character in text.get_text()}))
@@ -134,7 +173,7 @@ def _register(family: str, files: dict[int, Path]) -> list[Any]:
 def _character_maps() -> tuple[Any, ...]:
     from matplotlib.ft2font import FT2Font
 
-    return tuple(FT2Font(str(file)) for file in (*list(font_files().values())[:1], _fallback_file()))
+    return FT2Font(str(font_files()[400])), FT2Font(str(_fallback_file()))
 
 
 def _fallback_file(bold: bool = False) -> Path:

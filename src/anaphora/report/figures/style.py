@@ -14,7 +14,7 @@ import numpy as np
 from matplotlib.colors import ListedColormap
 from numpy.typing import NDArray
 
-from anaphora.report.figures.fonts import font_families
+from anaphora.report.figures.fonts import font_families, name_undrawn
 
 DOUBLE_COLUMN = 7.0
 
@@ -107,11 +107,15 @@ _MATPLOTLIB_SETTINGS: dict[str, Any] = {
 
 @contextmanager
 def figure_style() -> Iterator[None]:
-    """Matplotlib's own defaults with the house's settings on top, whatever the user's matplotlibrc says."""
+    """Matplotlib's own defaults with the house's settings on top, whatever the user's matplotlibrc says.
+
+    On leaving, a line names the characters that could not be drawn.
+    """
     from matplotlib.style import context
 
     with context(["default", {**_MATPLOTLIB_SETTINGS, "font.family": list(font_families())}]):
         yield
+    name_undrawn()
 
 
 def text_colour_on(colour: tuple[float, ...]) -> str:

@@ -17,6 +17,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from anaphora.base.language import WIDE_CHARACTER
+from anaphora.base.locale.translation import _
 from anaphora.report.wording import label, labels, phrase, spoken_language
 
 if TYPE_CHECKING:
@@ -130,10 +132,10 @@ def _colour_steps(colours: Colormap) -> dict[str, Any]:
 
 
 def _font_faces(text: Iterable[str], weights: Sequence[int]) -> str:
-    """The font faces of the characters in use, as CSS; empty where the fonts are not installed."""
+    """Return the font faces of the characters in use, as CSS."""
     from fontTools.ttLib import TTFont
 
-    from anaphora.report.figures.fonts import FAMILY, font_files, is_chinese, write_subset
+    from anaphora.report.figures.fonts import FAMILY, font_files, write_subset
 
     # The other signs that Chinese typography gives a full square are left to the reader's own fonts, which do not;
     # Chinese quotes keep that square, and those of other languages are the narrow ones of this very face.
@@ -141,14 +143,11 @@ def _font_faces(text: Iterable[str], weights: Sequence[int]) -> str:
     characters = sorted(
         character
         for character in {*text, "\u00a0"}
-        if " " <= character <= "~"
-        or character in f"\u00a0{narrow}"
-        or (character > "\x7f" and (character.isalpha() or is_chinese(character)))
+        if " " <= character <= "~" or character in f"\u00a0{narrow}" or _is_letter(character)
     )
+    name_left_to_reader(characters)
     rules = []
     for weight in weights:
-        if weight not in font_files():
-            continue
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
             file = Path(folder) / "face.ttf"
             write_subset(font_files()[weight], file, characters, narrow)
@@ -162,6 +161,18 @@ def _font_faces(text: Iterable[str], weights: Sequence[int]) -> str:
             f'src:url(data:font/woff;base64,{data}) format("woff")}}'
         )
     return "\n".join(rules)
+
+
+def name_left_to_reader(text: Iterable[str]) -> None:
+    """Name the letters and Chinese characters for which no font here has a glyph: a page shows them in another font."""
+    from anaphora.report.figures.fonts import missing_glyphs, name_missing
+
+    letters = "".join(filter(_is_letter, set(text)))
+    name_missing(missing_glyphs(letters), _("no glyph for {characters}: a page leaves them to the fonts of its reader"))
+
+
+def _is_letter(character: str) -> bool:
+    return character > "\x7f" and (character.isalpha() or WIDE_CHARACTER.match(character) is not None)
 
 
 def explorer_words(language: str | None = None) -> dict[str, dict[str, str]]:

@@ -23,7 +23,7 @@ from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.analysis.maps.words import WordRow, word_map, word_weights
 from anaphora.data.example import Example, Span
 from anaphora.report.figures import style
-from anaphora.report.figures.fonts import drawable_text, font_file_of, is_chinese
+from anaphora.report.figures.fonts import drawable_text, font_file_of, is_chinese, name_undrawn
 from anaphora.report.figures.pictures import word_roles
 
 _TYPE_SIZE = 15
@@ -296,6 +296,7 @@ class _ImageSheet:
         """The page as PNG."""
         buffer = io.BytesIO()
         self.image.save(buffer, format="PNG", compress_level=3)
+        name_undrawn()
         return PngImage(*self.image.size, buffer.getvalue())
 
 
