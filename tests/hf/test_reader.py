@@ -299,3 +299,26 @@ def test_saved_rows_are_those_of_all_words(folder: Path, tmp_path: Path) -> None
     assert np.allclose(weight, maps.weights[1, 3, words[2]], rtol=1e-3)
     with pytest.raises(UserError, match=r"must end in one of \.parquet"):
         maps.save(tmp_path / "maps.csv")
+
+
+def test_the_longest_text_is_measured_by_the_table_of_positions() -> None:
+    """Some families count positions from the number of their padding token on, others from a row of their own."""
+    for family in ("bert", "roberta", "mpnet", "camembert", "opt", "bart"):
+        opened = open_model(tiny(family), tokenizer())
+        longest = opened.most_tokens
+        assert longest == {"roberta": 63, "camembert": 63, "mpnet": 62}.get(family, 64)
+        words = longest - len(opened.tokenize("a").ids)
+        opened.maps("a" + " a" * words)
+        with pytest.raises(
+            UserError, match=rf"text \('a a .*'\.\.\.\): it has {longest + 1} tokens, but .* at most {longest}"
+        ):
+            opened.maps("a" + " a" * (words + 1))
+
+
+def test_the_lower_of_the_limits_of_tokenizer_and_model_holds() -> None:
+    own = transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer().backend_tokenizer, model_max_length=8)
+    assert open_model(tiny("bert"), own).most_tokens == 8
+    own.model_max_length = 512
+    assert open_model(tiny("mpnet"), own).most_tokens == 62
+    own.model_max_length = 10**30
+    assert open_model(tiny("t5"), own).most_tokens is None

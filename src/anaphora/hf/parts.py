@@ -34,6 +34,8 @@ def text_part(model: PreTrainedModel, name: str) -> PreTrainedModel:
     if model.config.is_encoder_decoder:
         with errors_in_one_line(f"{name}: its encoder cannot be read"):
             part = model.get_encoder()
+    if not hasattr(part, "config"):
+        raise UserError(f"{name}: its encoder ({type(part).__name__}) cannot be read by itself")
     parameters = inspect.signature(part.forward).parameters
     if "input_ids" not in parameters:
         first = next(iter(parameters), "nothing")

@@ -11,6 +11,7 @@ import copy
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,29 +26,23 @@ from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.base.errors import UserError
 from anaphora.base.hub import import_transformers
 from anaphora.base.locale.translation import N_
-from anaphora.base.special_tokens import MASK, SPECIAL_TOKENS
 from anaphora.data.example import Example
 from anaphora.data.tokens.tokenizer import TokenizedText
-from anaphora.data.tokens.words import word_numbers
 from anaphora.hf import interface
+from anaphora.hf.limits import Limits
 from anaphora.hf.loading import has_output_layer, load_named, quiet
 from anaphora.hf.parts import text_part
+from anaphora.hf.tokens import TextReader
 from anaphora.model.mixer import Edit
 from anaphora.model.prediction import group_mean
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-_COUNTED_FROM_PADDING = ("camembert", "roberta", "xlm-roberta")
-"""Families that count positions from the number of their padding token on."""
-_MOST_TOKENS = 100_000
-"""A tokenizer that knows no limit states a far larger one."""
 _ITEMS_AT_ONCE = 32
 """About so many items' texts are read in one pass."""
-_MASK = SPECIAL_TOKENS[MASK]
 NOT_EDITED = N_("{model}: models of the family {family} are read in eager mode and cannot be edited")
 """The error about models whose attention weights can be read and not changed."""
-"""What a text writes for the mask of any model: RoBERTa's own is <mask>."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,12 +73,7 @@ class TransformersModel:
     @property
     def most_tokens(self) -> int | None:
         """How many tokens a text may have; None where the model sets no limit."""
-        limits = [int(getattr(self.tokenizer, "model_max_length", 0) or 0)]
-        positions = getattr(self.model.config, "max_position_embeddings", None)
-        if positions:
-            padding = int(self.model.config.pad_token_id or 0) + 1 if self.family in _COUNTED_FROM_PADDING else 0
-            limits.append(int(positions) - padding)
-        return min((limit for limit in limits if 0 < limit < _MOST_TOKENS), default=None)
+        return self._limits.tokens
 
     def tokenize(self, text: str) -> TokenizedText:
         """A text as the model reads it, its own special tokens around it; [MASK] is the model's mask, if it has one.
@@ -91,38 +81,17 @@ class TransformersModel:
         Raises:
             UserError: it is empty, or longer than the model can hold.
         """
-        mask = self.tokenizer.mask_token or _MASK
-        encoding = self.tokenizer(
-            text.replace(_MASK, mask), return_offsets_mapping=True, truncation=False, verbose=False
-        )
-        places = _places_before_replacing(text, mask)
-        spans = [_without_blanks(text, places[start], places[end]) for start, end in encoding["offset_mapping"]]
-        if not any(start < end for start, end in spans):
-            raise UserError(N_("text: it is empty"))
-        if self.most_tokens is not None and len(spans) > self.most_tokens:
-            raise UserError(
-                N_(
-                    "text ({beginning!r}...): it has {tokens} tokens, but {model} takes at most {most}; "
-                    "shorten it, or read it in parts"
-                ),
-                beginning=text[:40],
-                tokens=len(spans),
-                model=self.name,
-                most=self.most_tokens,
-            )
-        rows, highest = self.model.get_input_embeddings().num_embeddings, max(encoding["input_ids"])
-        if highest >= rows:
-            raise UserError(
-                N_(
-                    "{model}: its tokenizer numbers a token of the text {number}, but the model knows {known} tokens; "
-                    "both must come from the same model"
-                ),
-                model=self.name,
-                number=highest,
-                known=rows,
-            )
-        names = tuple(name for name, (start, end) in zip(encoding.tokens(), spans, strict=True) if start == end)
-        return TokenizedText(tuple(encoding["input_ids"]), tuple(spans), word_numbers(text, spans), names)
+        tokens = self._texts.read(text)
+        self._limits.check(text, tokens)
+        return tokens
+
+    @cached_property
+    def _texts(self) -> TextReader:
+        return TextReader(self.tokenizer)
+
+    @cached_property
+    def _limits(self) -> Limits:
+        return Limits.measured(self.model, self.tokenizer, self.name)
 
     def maps(self, text: str) -> tuple[TokenizedText, NDArray[np.float32]]:
         """Every attention map of a text: its T tokens and (L, H, T, T), attending token first."""
@@ -353,23 +322,3 @@ def _by_size(texts: Sequence[str], items_of: Mapping[str, Sequence[int]], most: 
         items += len(items_of[text])
     if batch:
         yield batch
-
-
-def _places_before_replacing(text: str, mask: str) -> list[int]:
-    """Where each character stood, and the end, before a mask of another length took the place of every [MASK]."""
-    places: list[int] = []
-    start = 0
-    for number, part in enumerate(text.split(_MASK)):
-        if number:
-            places += [start] * len(mask)
-            start += len(_MASK)
-        places += range(start, start + len(part))
-        start += len(part)
-    return [*places, start]
-
-
-def _without_blanks(text: str, start: int, end: int) -> tuple[int, int]:
-    """A token's characters without blanks at either end; (0, 0) where nothing is left."""
-    written = text[start:end]
-    left, right = start + len(written) - len(written.lstrip()), start + len(written.rstrip())
-    return (left, right) if left < right else (0, 0)

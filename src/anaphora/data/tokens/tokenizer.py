@@ -14,8 +14,9 @@ from tokenizers import Tokenizer as Backend
 
 from anaphora.base.errors import UserError
 from anaphora.base.language import CHINESE_RANGES
-from anaphora.base.special_tokens import CLS, MASK, SPECIAL_TOKENS
+from anaphora.base.special_tokens import CLS, MASK, SPECIAL_TOKENS, UNKNOWN
 from anaphora.data.example import overlapping
+from anaphora.data.tokens.pieces import BlankPieces, unread_stretches
 from anaphora.data.tokens.words import word_numbers
 
 _STRETCH = re.compile(rf"[{CHINESE_RANGES}]+|[^ \t\n\r\u00a0\u3000{CHINESE_RANGES}]+")
@@ -40,12 +41,14 @@ class TokenizedText:
         spans: T character spans without blanks at their ends, end exclusive; (0, 0) for a special token.
         words: T word numbers; -1 for a special token.
         special: what the vocabulary calls the special tokens, in their order; () where nobody said.
+        unread: the character spans that the vocabulary does not have; the model reads [UNK] there, or nothing.
     """
 
     ids: tuple[int, ...]
     spans: tuple[tuple[int, int], ...]
     words: tuple[int, ...]
     special: tuple[str, ...] = ()
+    unread: tuple[tuple[int, int], ...] = ()
 
     def covering(self, span: tuple[int, int]) -> list[int]:
         """The tokens that share a character with a span."""
@@ -65,6 +68,7 @@ class Tokenizer:
         # Of the special tokens a text may write this one alone; without a word here it would be cut at its brackets.
         backend.add_special_tokens([AddedToken(SPECIAL_TOKENS[MASK], special=True, normalized=False)])
         self._backend = backend
+        self._blanks = BlankPieces(backend)
 
     @classmethod
     def load(cls, path: Path) -> Tokenizer:
@@ -128,12 +132,13 @@ class Tokenizer:
         if not unicodedata.is_normalized("NFC", text):
             offsets = _with_composed_characters(text, offsets, special)
         spans = tuple(
-            (0, 0) if is_special else _without_blanks(text, *span)
-            for is_special, span in zip(special, offsets, strict=True)
+            (0, 0) if is_special or token in self._blanks else _without_blanks(text, *span)
+            for token, is_special, span in zip(encoding.tokens, special, offsets, strict=True)
         )
         ids = tuple(encoding.ids)
         names = tuple(self.token(number) for number, (start, end) in zip(ids, spans, strict=True) if start == end)
-        return TokenizedText(ids, spans, word_numbers(text, spans), names)
+        unread = unread_stretches(text, ids, spans, (UNKNOWN,))
+        return TokenizedText(ids, spans, word_numbers(text, spans), names, unread)
 
 
 def _without_blanks(text: str, start: int, end: int) -> tuple[int, int]:

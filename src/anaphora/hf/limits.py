@@ -1,0 +1,134 @@
+"""How many tokens a model of `transformers` takes at once, and how many it knows: measured, since names differ."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+from torch.overrides import TorchFunctionMode
+
+from anaphora.base.errors import UserError
+from anaphora.base.locale.translation import N_
+from anaphora.data.tokens.tokenizer import TokenizedText
+from anaphora.hf.parts import last_states
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+_MOST_TOKENS = 100_000
+"""A tokenizer that knows no limit states a far larger one."""
+_PROBE = 4
+"""Tokens of the text by which positions are recognised."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a text may have so that a model can read it.
+
+    Attributes:
+        model: its name, for messages.
+        tokens: how many tokens a text may have; None if there is no limit.
+        vocabulary: how many tokens the model knows; None if it does not say.
+    """
+
+    model: str
+    tokens: int | None
+    vocabulary: int | None
+
+    @classmethod
+    def measured(cls, part: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, name: str) -> Limits:
+        """Return the limits of the part of a model that is read, and of its tokenizer.
+
+        Raises:
+            UserError: the part cannot be read from a text alone.
+        """
+        vocabulary = _vocabulary(part)
+        special = {*tokenizer.all_special_ids, getattr(part.config, "pad_token_id", None)}
+        known = min(len(tokenizer), vocabulary or len(tokenizer))
+        ordinary = [number for number in range(min(known, _MOST_TOKENS)) if number not in special]
+        # Every other number, from high to low, so that tokens do not look like positions.
+        probe = (ordinary[-1::-2] or [0])[:_PROBE]
+        limits = [
+            int(getattr(tokenizer, "model_max_length", 0) or 0),
+            int(getattr(part.config, "max_position_embeddings", 0) or 0),
+            *_positions(part, probe, name),
+        ]
+        return cls(name, min((limit for limit in limits if 0 < limit < _MOST_TOKENS), default=None), vocabulary)
+
+    def check(self, text: str, tokens: TokenizedText) -> None:
+        """Check that a text of these tokens can be read.
+
+        Raises:
+            UserError: it is too long, or has a token that the model does not know.
+        """
+        if self.tokens is not None and len(tokens.ids) > self.tokens:
+            raise UserError(
+                N_(
+                    "text ({beginning!r}...): it has {tokens} tokens, but {model} takes at most {most}; "
+                    "shorten it, or read it in parts"
+                ),
+                beginning=text[:40],
+                tokens=len(tokens.ids),
+                model=self.model,
+                most=self.tokens,
+            )
+        highest = max(tokens.ids)
+        if self.vocabulary is not None and highest >= self.vocabulary:
+            raise UserError(
+                N_(
+                    "{model}: its tokenizer numbers a token of the text {number}, but the model knows {known} tokens; "
+                    "both must come from the same model"
+                ),
+                model=self.model,
+                number=highest,
+                known=self.vocabulary,
+            )
+
+
+def _vocabulary(part: PreTrainedModel) -> int | None:
+    try:
+        weight = getattr(part.get_input_embeddings(), "weight", None)
+    except (NotImplementedError, AttributeError):  # some families have no table of tokens
+        return None
+    return len(weight) if isinstance(weight, Tensor) and weight.dim() == 2 else None
+
+
+def _positions(part: PreTrainedModel, ids: list[int], name: str) -> list[int]:
+    """How many tokens each table of positions has rows for, from the first row that a text reads."""
+    lookups = _Lookups()
+    with torch.inference_mode(), lookups:
+        last_states(part, {"input_ids": torch.tensor([ids], device=part.device)}, name)
+    return [table - first for rows, table in lookups.read if (first := _first_position(rows, len(ids))) is not None]
+
+
+def _first_position(rows: Tensor, count: int) -> int | None:
+    """The first of the row numbers that a table was asked for, if they number the tokens of a text."""
+    if not rows.dim() or rows.shape[-1] < count:
+        return None
+    numbers = rows.reshape(-1, rows.shape[-1]).cpu()
+    first = int(numbers[0, 0])
+    expected = torch.arange(first, first + numbers.shape[1])
+    # Longer rows that go on counting do not depend on the text; padding, which some families add, is not counted.
+    fits = bool((numbers[:, :count] == expected[:count]).all())
+    goes_on = numbers.shape[1] > count and bool((numbers == expected).all())
+    return first if fits and not goes_on else None
+
+
+class _Lookups(TorchFunctionMode):
+    """Notes which rows of which tables are looked up: pairs of row numbers and the table's length."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.read: list[tuple[Tensor, int]] = []
+
+    def __torch_function__(
+        self, function: Any, types: Any, arguments: tuple[Any, ...] = (), options: Mapping[str, Any] | None = None
+    ) -> Any:
+        if function is functional.embedding:
+            rows, table, *_ = arguments
+            self.read.append((rows, len(table)))
+        return function(*arguments, **(options or {}))

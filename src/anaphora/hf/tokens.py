@@ -1,0 +1,82 @@
+"""The tokens that a tokenizer of `transformers` makes of a text, each with the characters that it stands for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from anaphora.base.errors import UserError
+from anaphora.base.locale.translation import N_
+from anaphora.base.special_tokens import MASK, SPECIAL_TOKENS
+from anaphora.data.tokens.pieces import BlankPieces, unread_stretches
+from anaphora.data.tokens.tokenizer import TokenizedText
+from anaphora.data.tokens.words import word_numbers
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+_MASK = SPECIAL_TOKENS[MASK]
+"""What a text writes for the mask of any model: RoBERTa's own is <mask>."""
+
+
+class TextReader:
+    """A fast tokenizer, whose tokens get the characters of the text that they stand for.
+
+    Args:
+        tokenizer: a fast one.
+    """
+
+    def __init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
+        self.tokenizer = tokenizer
+        backend = tokenizer.backend_tokenizer
+        self._blanks = BlankPieces(backend)
+        written = getattr(backend.model, "unk_token", None)
+        self._unknown = {tokenizer.unk_token_id, None if written is None else backend.token_to_id(written)} - {None}
+
+    def read(self, text: str) -> TokenizedText:
+        """Return a text's tokens, the model's special tokens around them; [MASK] is the model's mask, if it has one.
+
+        A token that stands for no visible character, such as the blank that some tokenizers put before a text, is a
+        special token, although the tokenizer may give it the place of the first character.
+
+        Raises:
+            UserError: the text is empty.
+        """
+        mask = self.tokenizer.mask_token or _MASK
+        encoding = self.tokenizer(
+            text.replace(_MASK, mask), return_offsets_mapping=True, truncation=False, verbose=False
+        )
+        ids, names = encoding["input_ids"], encoding.tokens()
+        places = _places_before_replacing(text, mask)
+        spans = [
+            self._visible_part(text, name, places[start], places[end])
+            for name, (start, end) in zip(names, encoding["offset_mapping"], strict=True)
+        ]
+        if not any(start < end for start, end in spans):
+            raise UserError(N_("text: it is empty"))
+        special = tuple(name for name, (start, end) in zip(names, spans, strict=True) if start == end)
+        unread = unread_stretches(text, ids, spans, self._unknown)
+        return TokenizedText(tuple(ids), tuple(spans), word_numbers(text, spans), special, unread)
+
+    def _visible_part(self, text: str, token: str, start: int, end: int) -> tuple[int, int]:
+        """The characters of a token without blanks at either end; (0, 0) where it stands for none."""
+        written = text[start:end]
+        left, right = start + len(written) - len(written.lstrip()), start + len(written.rstrip())
+        if left >= right or token in self._blanks:
+            return (0, 0)
+        return (left, right)
+
+
+def _places_before_replacing(text: str, mask: str) -> Sequence[int]:
+    """Where each character stood, and the end, before a mask of another length took the place of every [MASK]."""
+    if mask == _MASK:
+        return range(len(text) + 1)
+    places: list[int] = []
+    start = 0
+    for number, part in enumerate(text.split(_MASK)):
+        if number:
+            places += [start] * len(mask)
+            start += len(_MASK)
+        places += range(start, start + len(part))
+        start += len(part)
+    return [*places, start]

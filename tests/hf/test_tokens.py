@@ -1,0 +1,109 @@
+"""Which characters of a text each token of a tokenizer of transformers stands for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tiny import TEXTS, tiny, transformers
+from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+
+import anaphora
+from anaphora.hf.tokens import TextReader
+
+BYTES = [f"<0x{number:02X}>" for number in range(256)]
+TEXT = "小红 met [MASK]小明."
+
+
+def metaspace(scheme: str) -> Tokenizer:
+    backend = Tokenizer(models.BPE(unk_token="<unk>", byte_fallback=True))
+    backend.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme=scheme)
+    backend.decoder = decoders.Metaspace(prepend_scheme=scheme)
+    return backend
+
+
+def prepended() -> Tokenizer:
+    """As in Llama: the blank is put there before the text is cut."""
+    backend = Tokenizer(models.BPE(unk_token="<unk>", byte_fallback=True))
+    backend.normalizer = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
+    parts = [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)]
+    backend.decoder = decoders.Sequence(parts)
+    return backend
+
+
+def byte_level(trim: bool, decoder: bool = True) -> Tokenizer:
+    backend = Tokenizer(models.BPE())
+    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
+    backend.post_processor = processors.ByteLevel(trim_offsets=trim)
+    if decoder:
+        backend.decoder = decoders.ByteLevel()
+    return backend
+
+
+KINDS: dict[str, Any] = {
+    "metaspace, always": lambda: metaspace("always"),
+    "metaspace, first": lambda: metaspace("first"),
+    "prepended": prepended,
+    "bytes": lambda: byte_level(trim=False),
+    "bytes, trimmed": lambda: byte_level(trim=True),
+    "bytes without a decoder": lambda: byte_level(trim=False, decoder=False),
+}
+
+
+def reader(kind: str) -> TextReader:
+    backend = KINDS[kind]()
+    special = ["<unk>", "[MASK]", *BYTES]
+    options: dict[str, Any] = {"initial_alphabet": pre_tokenizers.ByteLevel.alphabet()} if "bytes" in kind else {}
+    trainer = trainers.BpeTrainer(vocab_size=600, special_tokens=special, show_progress=False, **options)
+    backend.train_from_iterator(["met met met"], trainer)
+    own = transformers.PreTrainedTokenizerFast(tokenizer_object=backend, unk_token="<unk>", mask_token="[MASK]")
+    return TextReader(own)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_blank_before_a_character_is_no_part_of_it(kind: str) -> None:
+    """The pieces of one character are one word, and each blank of its own is a token apart, with its own name."""
+    tokens = reader(kind).read(TEXT)
+    pieces: dict[str, set[int]] = {}
+    for (start, end), word in zip(tokens.spans, tokens.words, strict=True):
+        pieces.setdefault(TEXT[start:end], set()).add(word)
+    assert [TEXT[start:end] for start, end in tokens.spans].count("小") == 6  # three bytes, twice
+    assert pieces.pop("") == {-1}
+    assert set(tokens.special) == {"Ġ" if "bytes" in kind else "▁"}
+    assert {piece: len(words) for piece, words in pieces.items() if piece != "小"} == {
+        piece: 1 for piece in pieces if piece != "小"
+    }
+    assert len(pieces["小"]) == 2
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_letter_that_is_written_as_a_mark_of_blanks_stays_a_letter(kind: str) -> None:
+    tokens = reader(kind).read("Ġanni")
+    assert {"Ġanni"[start:end] for start, end in tokens.spans} == {"", *"Ġani"}
+    assert [span for span in tokens.spans if span == (0, 1)] == [(0, 1)] * 2  # its two bytes
+
+
+def test_the_blank_has_a_column_of_its_own_and_the_name_keeps_its_weight() -> None:
+    backend = Tokenizer(
+        models.Unigram([("<unk>", 0.0), ("▁", -1.0), *((one, -2.0) for one in "小红推了明。")], unk_id=0)
+    )
+    backend.pre_tokenizer = pre_tokenizers.Metaspace()
+    backend.decoder = decoders.Metaspace()
+    own = transformers.PreTrainedTokenizerFast(tokenizer_object=backend, unk_token="<unk>")
+    text = "小红推了小明。"
+    for by in ("word", "token"):
+        maps = anaphora.attention(tiny("bert"), text, "小明", ["小红"], by=by, tokenizer=own)
+        assert maps.words == ("▁", *text)
+        assert maps.row("小明", 0, 0).to("小红") == pytest.approx(
+            float(maps.weights[0, 0, 5:7, 1:3].mean(axis=0).sum())
+        )
+    assert maps.without_special().words == tuple(text)
+
+
+def test_tokens_of_other_kinds_keep_their_places() -> None:
+    from tiny import tokenizer
+
+    read = TextReader(tokenizer())
+    for text in TEXTS:
+        tokens = read.read(text)
+        assert "".join(text[start:end] for start, end in tokens.spans) == text.replace(" ", "")
