@@ -1,14 +1,38 @@
-"""What the live page says, in English and in Chinese."""
+"""What the live page says; names in braces are filled in by its script."""
 
 from __future__ import annotations
 
-import tomllib
-from functools import lru_cache
-from pathlib import Path
+from anaphora.base.locale.translation import _, pgettext
 
 
-@lru_cache(maxsize=2)
-def phrases(language: str) -> dict[str, str]:
-    """The page's phrases by name, "en" or "zh"."""
-    table = tomllib.loads(Path(__file__).with_name("phrases.toml").read_text(encoding="utf-8"))
-    return {name: str(both[language]) for name, both in table.items()}
+def phrases() -> dict[str, str]:
+    """Return the page's phrases by name, in the language of the enclosing `spoken_in`."""
+    return {
+        "title": _("Type a sentence, see its attention"),
+        "lead": _("Maps of every layer and head, at once. Nothing leaves this machine."),
+        "model": _("Model"),
+        "text": _("Sentence"),
+        "show": _("Show"),
+        "mark": _("Click a word to mark it: once as a candidate, twice as the pronoun, three times as neither."),
+        "side_by_side": _("side by side"),
+        "working": _("asking the model …"),
+        "took": pgettext("live page", "{seconds} s"),
+        "answers": _("The model’s answer"),
+        "none": _("none of them"),
+        "no_answer": _("This model gives maps and no answer about pronouns."),
+        "mark_first": _("Mark a pronoun and its candidates to ask for an answer."),
+        "candidate": _("candidate"),
+        "before": _("as it is"),
+        "after": _("with the edits"),
+        "edit": _("Change the model"),
+        "edit_hint": _("Click a cell of the whole map below to choose an edge."),
+        "cut": _("cut {from} → {to} in layer {layer} head {head}"),
+        "cut_layer": _("in every head of the layer"),
+        "cut_all": _("in every layer and head"),
+        "off": _("switch off layer {layer} head {head}"),
+        "undo": _("undo all"),
+        "remove": _("undo"),
+        "more_edits": _("and {count} more"),
+        "decoder": _("A decoder: a word sees only what stands before it."),
+        "lost": _("The server does not answer. Is it still running?"),
+    }

@@ -76,7 +76,7 @@ class LiveApplication:
         request = Request(environ)
         request.max_content_length = MOST_BYTES
         language = request.args.get("language", self.language)
-        with spoken_in(language):
+        with spoken_in(language):  # phrases and errors
             try:
                 response = self._respond(request, language)
             except UserError as error:
@@ -137,7 +137,7 @@ class LiveApplication:
         first = next(iter(self.models.values()))
         with self._asking:
             opening = reply(first, Question(text, example_from_query(text, pronoun, candidates)))
-        words = phrases(language)
+        words = phrases()
         data = {
             "models": [
                 {"name": name, "layers": model.layers, "heads": model.heads} for name, model in self.models.items()
@@ -176,7 +176,7 @@ class LiveApplication:
         return (
             template_environment(_TEMPLATES)
             .get_template("side_by_side.html.j2")
-            .render(token=self.token, language=language, title=phrases(language)["side_by_side"])
+            .render(token=self.token, language=language, title=phrases()["side_by_side"])
         )
 
 

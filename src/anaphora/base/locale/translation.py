@@ -70,6 +70,17 @@ def _(message: str) -> str:
     return in_language(message, _SPOKEN.get() or interface_language())
 
 
+def pgettext(context: str, message: str) -> str:
+    """Translate a message of which Chinese needs another form here than elsewhere.
+
+    Args:
+        context: where it is shown, as the catalogue names it.
+        message: as in `_`.
+    """
+    language = _SPOKEN.get() or interface_language()
+    return _chinese().pgettext(context, message) if language == "zh" else message
+
+
 def N_(message: str) -> str:  # noqa: N802  (the name that gettext's tools know)
     """Mark a message for the catalogue and return it as it is; it is translated where it is shown."""
     return message
