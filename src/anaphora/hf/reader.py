@@ -6,7 +6,6 @@ mode, if that gives weights. L layers, H heads, T tokens, Q queries.
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,9 +18,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
+from torch.nn import functional
 
 from anaphora.analysis.causal.interventions import Intervention
-from anaphora.analysis.maps.of_torch import evaluation_mode
 from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.base.errors import UserError
 from anaphora.base.hub import import_transformers
@@ -33,6 +32,10 @@ from anaphora.hf.limits import Limits
 from anaphora.hf.loading import has_output_layer, load_named, quiet
 from anaphora.hf.parts import text_part
 from anaphora.hf.tokens import TextReader
+from anaphora.hf.verification.checks import check_rows
+from anaphora.hf.verification.forward import eager_maps, padded_inputs, reading_mode, run_model
+from anaphora.hf.verification.probe import Probe, Reading
+from anaphora.model.attention import Queries
 from anaphora.model.mixer import Edit
 from anaphora.model.prediction import group_mean
 
@@ -54,9 +57,7 @@ class TransformersModel:
         model: without its output layer.
         tokenizer: a fast one, which knows the characters of its tokens.
         family: `model_type` of its configuration.
-        layers, heads: of the part that is read; of an encoder-decoder the encoder.
-        is_decoder: whether a token sees only what stands before it.
-        through_interface: whether attention is read where it is computed; else in eager mode.
+        reading: how its maps are read, as a probe has shown; of an encoder-decoder those of the encoder.
         language_model: the same with its trained output layer over the vocabulary; None where it has none.
     """
 
@@ -64,11 +65,28 @@ class TransformersModel:
     model: PreTrainedModel
     tokenizer: PreTrainedTokenizerBase
     family: str
-    layers: int
-    heads: int
-    is_decoder: bool
-    through_interface: bool
+    reading: Reading
     language_model: PreTrainedModel | None = None
+
+    @property
+    def layers(self) -> int:
+        """How many layers attend; `reading.layers` has the model's numbers of them."""
+        return len(self.reading.layers)
+
+    @property
+    def heads(self) -> int:
+        """The heads of each layer."""
+        return self.reading.heads
+
+    @property
+    def is_decoder(self) -> bool:
+        """Whether no token attends to what follows it."""
+        return self.reading.is_decoder
+
+    @property
+    def through_interface(self) -> bool:
+        """Whether attention is read, and can be edited, where it is computed."""
+        return self.reading.implementation == interface.NAME
 
     @property
     def most_tokens(self) -> int | None:
@@ -165,27 +183,66 @@ class TransformersModel:
             yield rows[number, ..., : len(tokens[text].ids)]
 
     def run(self, tokens: Sequence[TokenizedText], tap: interface.AttentionTap) -> list[Tensor]:
-        """One forward pass over texts, padded at their ends: what a tap keeps of every layer.
+        """Return what a tap keeps of every layer that attends, of one forward pass over texts padded at their ends.
+
+        If padding would change the maps, each text has a pass of its own.
 
         Raises:
-            UserError: the model gives no weights, or the tap edits a model that is read in eager mode.
+            UserError: the model cannot read the texts, its maps are no attention weights, or the tap edits a model that
+                is read in eager mode.
         """
-        inputs = self.padded(tokens)
-        with torch.inference_mode(), evaluation_mode(self.model):
-            if self.through_interface:
-                with self._attention_by(interface.NAME), interface.tapped(tap):
-                    self.model(**inputs)
-                return tap.weights
-            if tap.edits:
-                raise UserError(NOT_EDITED, model=self.name, family=self.family)
-            with self._attention_by("eager"):
-                maps = self.model(**inputs, output_attentions=True).attentions
-            if not maps or any(one is None or one.dim() != 4 for one in maps):
-                message = N_("{model}: models of the family {family} give no attention weights")
-                raise UserError(message, model=self.name, family=self.family)
-            if tap.queries is None:
-                return list(maps)
-            return [one[tap.queries[0], :, tap.queries[1]] for one in maps]
+        if self.through_interface:
+            with torch.inference_mode(), reading_mode(self.model, interface.NAME), interface.tapped(tap):
+                run_model(self.model, self.padded(tokens))
+            kept = tap.weights
+        elif tap.edits:
+            raise UserError(NOT_EDITED, model=self.name, family=self.family)
+        else:
+            kept = self._eager_maps(tokens)
+            if tap.queries is not None:
+                kept = [one[tap.queries[0], :, tap.queries[1]] for one in kept]
+        if not tap.edits:
+            self._check(kept, tokens, tap.queries)
+        return kept
+
+    def _eager_maps(self, tokens: Sequence[TokenizedText]) -> list[Tensor]:
+        """Every map of texts, L of (B, H, T, T)."""
+        batches = [[one] for one in tokens] if self.reading.alone else [tokens]
+        longest = max(len(one.ids) for one in tokens)
+        read: list[list[Tensor]] = []
+        for batch in batches:
+            inputs = self.padded(batch)
+            with torch.inference_mode(), reading_mode(self.model, self.reading.implementation):
+                maps = eager_maps(run_model(self.model, inputs, output_attentions=True))
+            count, length = inputs["input_ids"].shape
+            expected = (count, self.heads, length, length)
+            if len(maps) != self.layers or any(one.shape != expected for one in maps):
+                raise UserError(
+                    N_(
+                        "{model}: the maps of a text of {length} tokens have the shapes {shapes}; expected {layers} of "
+                        "{expected}"
+                    ),
+                    model=self.name,
+                    length=length,
+                    shapes=sorted({tuple(one.shape) for one in maps}),
+                    layers=self.layers,
+                    expected=expected,
+                )
+            missing = longest - length
+            read.append([functional.pad(one, (0, missing, 0, missing)) for one in maps] if missing else maps)
+        return [torch.cat(layer) for layer in zip(*read, strict=True)] if len(read) > 1 else read[0]
+
+    def _check(self, kept: Sequence[Tensor], tokens: Sequence[TokenizedText], queries: Queries | None) -> None:
+        """Check whole maps, or the rows of some tokens."""
+        real = self.padded(tokens)["attention_mask"].bool()
+        text, token = real.nonzero(as_tuple=True) if queries is None else queries
+        visible = real[text]
+        if self.is_decoder:
+            visible = visible & (torch.arange(real.shape[1], device=real.device) <= token[:, None])
+        name = f"{self.name} ({self.family})"
+        for number, layer in zip(self.reading.layers, kept, strict=True):
+            rows = layer[text, :, token] if queries is None else layer
+            check_rows(rows, visible, number, self.reading.has_sink, name)
 
     def logits(self, tokens: Sequence[TokenizedText], tap: interface.AttentionTap) -> Tensor:
         """What the output layer gives the vocabulary at each token of texts that are padded at their ends: (B, T, V).
@@ -196,8 +253,8 @@ class TransformersModel:
         if self.language_model is None or not self.through_interface:
             raise UserError(f"{self.name}: it has no output layer over the vocabulary that could be read")
         read = self.language_model
-        with torch.inference_mode(), evaluation_mode(read), self._attention_by(interface.NAME), interface.tapped(tap):
-            logits: Tensor = read(**self.padded(tokens)).logits
+        with torch.inference_mode(), reading_mode(read, interface.NAME), interface.tapped(tap):
+            logits: Tensor = run_model(read, self.padded(tokens)).logits
         return logits
 
     def untrained(self, seed: int) -> TransformersModel:
@@ -222,27 +279,7 @@ class TransformersModel:
 
     def padded(self, tokens: Sequence[TokenizedText]) -> Mapping[str, Tensor]:
         """What the model takes: ids and mask, (B, T) each."""
-        length = max(len(one.ids) for one in tokens)
-        padding = self.tokenizer.pad_token_id or 0
-        ids = [[*one.ids, *[padding] * (length - len(one.ids))] for one in tokens]
-        mask = [[1] * len(one.ids) + [0] * (length - len(one.ids)) for one in tokens]
-        device = self.model.device
-        return {"input_ids": torch.tensor(ids, device=device), "attention_mask": torch.tensor(mask, device=device)}
-
-    @contextlib.contextmanager
-    def _attention_by(self, name: str) -> Iterator[None]:
-        """Let the model compute its attention by a named function, and afterwards by its own again."""
-        before = self.model.config._attn_implementation
-        if before == name:
-            yield
-            return
-        with quiet():
-            self.model.set_attn_implementation(name)
-        try:
-            yield
-        finally:
-            with quiet():
-                self.model.set_attn_implementation(before)
+        return padded_inputs([one.ids for one in tokens], self.tokenizer.pad_token_id or 0, self.model.device)
 
 
 def open_model(
@@ -280,34 +317,19 @@ def open_model(
         )
     config, whole = loaded.config, loaded
     loaded = text_part(loaded, name)
-    text = config.get_text_config()
     family = str(config.model_type)
+    if not isinstance(loaded, transformers.PreTrainedModel):
+        raise UserError(f"{name}: models of the family {family} have no encoder that could be read by itself")
     interface.register()
-    layers, heads = getattr(text, "num_hidden_layers", None), getattr(text, "num_attention_heads", None)
-    if not layers or not heads:
-        raise UserError(
-            f"{name}: models of the family {family} have no layers of attention heads; "
-            "docs/any_model.md lists what can be read"
-        )
-    return TransformersModel(
-        name=name,
-        model=loaded,
-        tokenizer=tokenizer,
-        family=family,
-        layers=int(layers),
-        heads=int(heads),
-        is_decoder=_sees_backwards_only(loaded),
-        through_interface=family in interface.FAMILIES,
-        language_model=whole if has_output_layer(whole) else None,
-    )
+    reading = Probe(loaded, name, family, _ordinary_ids(loaded, tokenizer), tokenizer.pad_token_id or 0).reading()
+    return TransformersModel(name, loaded, tokenizer, family, reading, whole if has_output_layer(whole) else None)
 
 
-def _sees_backwards_only(model: PreTrainedModel) -> bool:
-    """Whether a later token changes nothing of what an earlier one becomes."""
-    ids = torch.tensor([[1, 2, 3, 4], [1, 2, 3, 5]], device=model.device)
-    with torch.inference_mode(), evaluation_mode(model):
-        states = model(input_ids=ids).last_hidden_state
-    return bool(torch.allclose(states[0, :3], states[1, :3], atol=1e-5))
+def _ordinary_ids(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> list[int]:
+    """Numbers of tokens that are not special, spread over the vocabulary."""
+    special = {*tokenizer.all_special_ids, getattr(model.config, "pad_token_id", None)}
+    known = min(len(tokenizer), getattr(model.config.get_text_config(), "vocab_size", None) or len(tokenizer))
+    return [number for number in range(0, known, max(1, known // 100)) if number not in special] or [0]
 
 
 def _by_size(texts: Sequence[str], items_of: Mapping[str, Sequence[int]], most: int) -> Iterator[list[str]]:

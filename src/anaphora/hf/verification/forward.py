@@ -1,0 +1,61 @@
+"""One forward pass of a model of `transformers`, and what of its outputs is read. B texts, T tokens, H heads."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from anaphora.hf.loading import quiet
+from anaphora.hf.parts import errors_in_one_line
+from anaphora.hf.verification.restoring import Snapshot, restored
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+Inputs = Mapping[str, Tensor]
+
+
+def padded_inputs(texts: Sequence[Sequence[int]], padding: int, device: torch.device) -> Inputs:
+    """The ids and the mask, (B, T) each, of texts that are padded at their ends."""
+    length = max(map(len, texts))
+    ids = [[*text, *[padding] * (length - len(text))] for text in texts]
+    mask = [[1] * len(text) + [0] * (length - len(text)) for text in texts]
+    return {"input_ids": torch.tensor(ids, device=device), "attention_mask": torch.tensor(mask, device=device)}
+
+
+@contextlib.contextmanager
+def reading_mode(model: PreTrainedModel, implementation: str | None) -> Iterator[Snapshot]:
+    """Let a model compute as in evaluation, its attention by a named function, and give it back as it was before.
+
+    Args:
+        model: in any mode.
+        implementation: of its attention, as transformers names it; None for the model's own.
+    """
+    with restored(model) as before:
+        model.eval()
+        model.config.return_dict = True
+        if implementation is not None and implementation != model.config._attn_implementation:
+            with quiet():
+                model.set_attn_implementation(implementation)
+            # Some families decline a change although they look at this attribute in every pass.
+            model.config._attn_implementation_internal = implementation
+        yield before
+
+
+def run_model(model: PreTrainedModel, inputs: Inputs, **options: Any) -> Any:
+    """Return the outputs of one forward pass.
+
+    Raises:
+        UserError: the model cannot read the inputs; the message has the first line of its own error.
+    """
+    with errors_in_one_line(f"{type(model).__name__} cannot read the text"):
+        return model(**inputs, **options)
+
+
+def eager_maps(outputs: Any) -> list[Tensor]:
+    """Return the maps among the outputs of a pass, without the places of layers that have none."""
+    return [one for one in getattr(outputs, "attentions", None) or () if isinstance(one, Tensor)]

@@ -1,0 +1,194 @@
+"""What a model of `transformers` really computes in one forward pass: the weights with which it mixes values.
+
+Nothing that the model says about itself is believed: every matrix product of the pass is observed as torch runs it.
+Fused attention is computed in the steps of its definition, so that its weights are a factor of a product too.
+T tokens, H heads, R = H * T rows.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
+from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
+
+_SUM_TOLERANCE = 2e-2
+"""How far from 1 each row of a factor may sum if it is taken for weights; room for bfloat16."""
+
+
+@dataclass(frozen=True, eq=False)
+class Mixing:
+    """One block that mixes values by attention weights.
+
+    Attributes:
+        module: the path of the innermost module that computed it, such as "layers.3.self_attn".
+        rows: (R, T) float32, by head and token or by token and head.
+        has_sink: whether each row lacks the share of a sink, which took part in the softmax.
+    """
+
+    module: str
+    rows: Tensor
+    has_sink: bool
+
+    def equals(self, maps: Tensor, relative: float, absolute: float) -> bool:
+        """Whether maps, (H, T, T), are these weights up to a tolerance."""
+        heads, tokens = maps.shape[:2]
+        if maps.shape[1] != maps.shape[2] or self.rows.shape != (heads * tokens, tokens):
+            return False
+        by_head = self.rows.view(heads, tokens, tokens)
+        by_token = self.rows.view(tokens, heads, tokens).transpose(0, 1)
+        return any(torch.allclose(maps.float(), each, relative, absolute) for each in (by_head, by_token))
+
+
+@dataclass(eq=False)
+class Observation:
+    """What is observed of one forward pass.
+
+    Attributes:
+        mixings: in the order of their computation.
+        writes_weights: whether the pass wrote to the model's own weights.
+    """
+
+    mixings: list[Mixing] = field(default_factory=list)
+    writes_weights: bool = False
+
+
+@contextlib.contextmanager
+def observed(model: nn.Module, tokens: int) -> Iterator[Observation]:
+    """Observe one forward pass over one text inside the `with` block; weights that it writes to are set back.
+
+    Args:
+        model: its modules name the mixings.
+        tokens: T; no size in the model may be the same number.
+    """
+    running: list[str] = []
+    names = {id(part): name for name, part in model.named_modules()}
+
+    def enter(module: nn.Module, _: Any) -> None:
+        running.append(names.get(id(module), running[-1] if running else ""))
+
+    def leave(_: nn.Module, __: Any, ___: Any) -> None:
+        running.pop()
+
+    operations = _Operations(model, tokens, running)
+    handles = [register_module_forward_pre_hook(enter), register_module_forward_hook(leave, always_call=True)]
+    try:
+        with torch.no_grad(), _AttentionInSteps(), operations:
+            yield operations.observation
+    finally:
+        for handle in handles:
+            handle.remove()
+        operations.restore_weights()
+
+
+class _AttentionInSteps(TorchFunctionMode):
+    """Computes fused attention as it is defined, so that its weights become a factor of a product."""
+
+    def __torch_function__(
+        self, function: Any, types: Any, arguments: tuple[Any, ...] = (), options: Mapping[str, Any] | None = None
+    ) -> Any:
+        if function is functional.scaled_dot_product_attention:
+            return _attention_in_steps(*arguments, **(options or {}))
+        return function(*arguments, **(options or {}))
+
+
+def _storage(tensor: Tensor) -> int:
+    return tensor.untyped_storage().data_ptr()
+
+
+def _attention_in_steps(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,  # noqa: ARG001 - models are observed as in evaluation
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Tensor:
+    """What `scaled_dot_product_attention` is defined to return, without dropout."""
+    if enable_gqa:
+        groups = query.shape[-3] // key.shape[-3]
+        key, value = key.repeat_interleave(groups, dim=-3), value.repeat_interleave(groups, dim=-3)
+    scores = query @ key.transpose(-2, -1) * (1 / math.sqrt(query.shape[-1]) if scale is None else scale)
+    if is_causal:
+        attn_mask = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).tril()
+    if attn_mask is not None:
+        scores = scores.masked_fill(~attn_mask, -math.inf) if attn_mask.dtype == torch.bool else scores + attn_mask
+    weights = torch.softmax(scores.float(), dim=-1).nan_to_num(0.0)  # a query that may see nothing gets zeros
+    return weights.to(value.dtype) @ value
+
+
+class _Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Keeps each factor of a matrix product that is a matrix of attention weights, and what a pass overwrites."""
+
+    def __init__(self, model: nn.Module, tokens: int, running: list[str]) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.tokens, self.running = tokens, running
+        self.observation = Observation()
+        self._with_sink: list[Tensor] = []  # softmax over T tokens and one more, (R, T + 1) each
+        self._storages = {_storage(weight) for weight in chain(model.parameters(), model.buffers())}
+        self._overwritten: list[tuple[Tensor, Tensor]] = []
+
+    def __torch_dispatch__(
+        self, function: Any, types: Any, arguments: tuple[Any, ...] = (), options: Mapping[str, Any] | None = None
+    ) -> Any:
+        if function._schema.is_mutable:
+            self._keep_overwritten(function, arguments, options or {})
+        result = function(*arguments, **(options or {}))
+        name = function.overloadpacket.__name__
+        if name in ("bmm", "mm"):
+            self._observe(*arguments[:2])
+        elif name in ("baddbmm", "addmm"):
+            self._observe(*arguments[1:3])
+        elif name == "_softmax" and result.shape[-1:] == (self.tokens + 1,):
+            self._with_sink.append(result.float().reshape(-1, self.tokens + 1))
+        return result
+
+    def _keep_overwritten(self, function: Any, arguments: tuple[Any, ...], options: Mapping[str, Any]) -> None:
+        for place, declared in enumerate(function._schema.arguments):
+            value = arguments[place] if place < len(arguments) else options.get(declared.name)
+            is_written = declared.alias_info is not None and declared.alias_info.is_write
+            if is_written and isinstance(value, Tensor) and _storage(value) in self._storages:
+                self.observation.writes_weights = True
+                self._overwritten.append((value, value.clone()))
+
+    def restore_weights(self) -> None:
+        """Set weights back that the pass has overwritten."""
+        with torch.no_grad():
+            for weight, before in reversed(self._overwritten):
+                weight.copy_(before)
+
+    def _observe(self, left: Tensor, right: Tensor) -> None:
+        for factor in (left, right.transpose(-2, -1)):
+            if factor.shape[-1] != self.tokens or factor.shape[-2] % self.tokens:
+                continue
+            rows = factor.detach().float().reshape(-1, self.tokens)
+            sums = rows.sum(dim=-1)
+            if not (rows.min() >= 0 and sums.max() <= 1 + _SUM_TOLERANCE):  # also where a number is none
+                continue
+            is_whole = bool(sums.min() >= 1 - _SUM_TOLERANCE)
+            if is_whole or self._lacks_a_sink(rows):
+                self._append(Mixing(self.running[-1] if self.running else "", rows.clone(), not is_whole))
+
+    def _append(self, mixing: Mixing) -> None:
+        last = self.observation.mixings[-1] if self.observation.mixings else None
+        if last is None or last.module != mixing.module or not torch.equal(last.rows, mixing.rows):
+            self.observation.mixings.append(mixing)
+
+    def _lacks_a_sink(self, rows: Tensor) -> bool:
+        """Whether rows are those of a softmax without its first or its last column."""
+        return any(
+            whole.shape[0] == rows.shape[0]
+            and any(torch.allclose(part, rows, rtol=2**-7, atol=1e-7) for part in (whole[:, 1:], whole[:, :-1]))
+            for whole in self._with_sink
+        )

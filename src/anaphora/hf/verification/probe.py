@@ -1,0 +1,251 @@
+"""How the maps of a model of `transformers` are read: measured with a short probe, not taken from a list of families.
+
+The weights with which the model mixes values in its own implementation are observed (`observation`). A way of reading
+is taken only if its maps are these weights, block by block. H heads, T tokens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from anaphora.base.errors import UserError
+from anaphora.hf import interface
+from anaphora.hf.verification.forward import Inputs, eager_maps, reading_mode, run_model
+from anaphora.hf.verification.observation import Mixing, observed
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+EAGER = "eager"
+_LENGTHS = (11, 13, 17, 19, 23, 29, 31, 37)
+"""Numbers of tokens in a probe; one is taken that is no size in the model."""
+_PADDING = 4
+"""How many padding tokens the texts of the batch have."""
+_AGREEMENT = {torch.float16: (5e-2, 5e-3), torch.bfloat16: (2e-1, 3e-2)}
+"""Relative and absolute tolerance between maps of two implementations, which round differently."""
+_AGREEMENT_OF_FLOATS = (2e-3, 1e-6)
+_STEP = {torch.float16: 2**-10, torch.bfloat16: 2**-7}
+"""The relative distance of neighbouring numbers of the types in which weights may have been rounded."""
+_NO_INFLUENCE = (1e-5, 1e-8)
+"""The same between maps of one batch that are to be computed from the same numbers."""
+_NOTHING = 1e-6
+"""Weight on a later word that is none."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How the maps of a model are read.
+
+    Attributes:
+        implementation: the name of the attention that the model computes with while it is read; None for its own.
+        layers: the model's own number of each layer that attends, in the order of its maps.
+        heads: of each layer.
+        is_decoder: whether no token attends to what follows it.
+        has_sink: whether the rows of some layer lack the share of a sink.
+        alone: whether each text must be read by itself, because padding changes the maps of what is before it.
+    """
+
+    implementation: str | None
+    layers: tuple[int, ...]
+    heads: int
+    is_decoder: bool
+    has_sink: bool
+    alone: bool
+
+    @property
+    def through_interface(self) -> bool:
+        """Whether attention is read, and can be edited, where it is computed."""
+        return self.implementation == interface.NAME
+
+
+class _UnreadableError(Exception):
+    """Why a way of reading does not give the weights that a model uses."""
+
+
+class Probe:
+    """A short text of real tokens, and the checks that a model of `transformers` must pass before it is read.
+
+    The text is read alone, and in a batch: padded as usual, and with other tokens where the mask says padding.
+
+    Args:
+        model: the part that is read.
+        name, family: for messages.
+        ids: numbers of ordinary tokens.
+        padding: the number of the padding token.
+    """
+
+    def __init__(
+        self,
+        model: PreTrainedModel,
+        name: str,
+        family: str,
+        ids: Sequence[int],
+        padding: int,
+    ) -> None:
+        self.model, self.name, self.family = model, name, family
+        sizes = {size for weight in model.parameters() for size in weight.shape}
+        self.tokens = next((length for length in _LENGTHS if length not in sizes), _LENGTHS[-1])
+        places = range(self.tokens + _PADDING)
+        text = torch.tensor([[ids[place * 7 % len(ids)] for place in places]], device=model.device)
+        real = torch.ones_like(text)
+        self.alone = {"input_ids": text[:, : self.tokens], "attention_mask": real[:, : self.tokens]}
+        real[:, self.tokens :] = 0
+        padded = torch.where(real.bool(), text, padding)
+        self.batch = {"input_ids": torch.cat((padded, text)), "attention_mask": torch.cat((real, real))}
+
+    def reading(self) -> Reading:
+        """The first way of reading whose maps are the weights that the model uses.
+
+        Raises:
+            UserError: there is none, or a text changes the model; the message names the family and the reason.
+        """
+        own = self._own_mixings()
+        if not own:
+            raise UserError(
+                f"{self.name}: models of the family {self.family} have no layers of attention heads whose weights can "
+                "be observed; docs/any_model.md lists what can be read"
+            )
+        reasons: dict[str | None, str] = {}
+        editable = (interface.NAME,) if self.family in interface.FAMILIES else ()
+        for implementation in (*editable, EAGER, None):
+            try:
+                return self._reading(implementation, own)
+            except (_UnreadableError, UserError) as reason:
+                reasons[implementation] = str(reason)
+        raise self._refusal(reasons[EAGER])
+
+    def _refusal(self, reason: str) -> UserError:
+        return UserError(f"{self.name}: the maps of models of the family {self.family} cannot be read: {reason}")
+
+    def _own_mixings(self) -> list[Mixing]:
+        """The mixings of the implementation in which the model is; of sdpa, if a kernel of that one hides them."""
+        try:
+            mixings, states = self._observe(None)
+            if mixings or self.model.config._attn_implementation in (EAGER, "sdpa"):
+                return mixings
+            in_steps, other_states = self._observe("sdpa")
+        except UserError as error:
+            raise self._refusal(str(error)) from None
+        relative, absolute = _AGREEMENT.get(states.dtype, _AGREEMENT_OF_FLOATS)
+        scale = float(states.abs().max())
+        return in_steps if torch.allclose(states, other_states, relative, absolute * scale) else []
+
+    def _observe(self, implementation: str | None) -> tuple[list[Mixing], Tensor]:
+        """The mixings of one text and its last hidden states."""
+        with reading_mode(self.model, implementation) as before:
+            with observed(self.model, self.tokens) as observation:
+                states = run_model(self.model, self.alone)[0]
+            altered = "its weights" if observation.writes_weights else before.alteration()
+        if altered:
+            raise UserError(f"a text changes the model itself ({altered})")
+        return observation.mixings, states
+
+    def _reading(self, implementation: str | None, own: Sequence[Mixing]) -> Reading:
+        maps = self._maps(self.alone, implementation)
+        self._compare(maps, own)
+        heads = {one.shape[1] for one in maps}
+        if len(heads) > 1:
+            raise _UnreadableError(f"its layers have different numbers of heads ({', '.join(map(str, sorted(heads)))})")
+        alone = not self._same_when_padded(maps, implementation)
+        later = max(float(one.float().triu(1).max()) for one in maps)
+        return Reading(
+            implementation=implementation,
+            layers=self._layers(own),
+            heads=heads.pop(),
+            is_decoder=later <= _NOTHING,
+            has_sink=any(mixing.has_sink for mixing in own),
+            alone=alone,
+        )
+
+    def _maps(self, inputs: Inputs, implementation: str | None) -> list[Tensor]:
+        """The maps of a way of reading; of one text they are proved to be factors of the products that mix values."""
+        with torch.no_grad(), reading_mode(self.model, implementation):
+            if implementation == interface.NAME:
+                tap = interface.AttentionTap()
+                with interface.tapped(tap):
+                    run_model(self.model, inputs)
+                return tap.weights
+            if inputs is self.batch:
+                return eager_maps(run_model(self.model, inputs, output_attentions=True))
+            with observed(self.model, self.tokens) as observation:
+                maps = eager_maps(run_model(self.model, inputs, output_attentions=True))
+        self._compare(maps, observation.mixings, exactly=True)
+        return maps
+
+    def _compare(self, maps: Sequence[Tensor], mixings: Sequence[Mixing], exactly: bool = False) -> None:
+        """Check that maps are the weights of mixings, one for one and in order.
+
+        Raises:
+            _UnreadableError: they are not.
+        """
+        if not maps:
+            raise _UnreadableError("they give no attention weights")
+        for place, one in enumerate(maps):
+            if one.dim() != 4 or one.shape[0] != 1 or one.shape[2:] != (self.tokens, self.tokens):
+                raise _UnreadableError(
+                    f"map {place} of a text of {self.tokens} tokens has the shape {tuple(one.shape)}; expected "
+                    f"(1, heads, {self.tokens}, {self.tokens})"
+                )
+        if len(maps) != len(mixings):
+            raise _UnreadableError(f"{len(mixings)} blocks attend, but {len(maps)} maps are given")
+        for one, mixing in zip(maps, mixings, strict=True):
+            if exactly:
+                relative, absolute = _STEP.get(one.dtype, 0.0), 0.0
+            else:
+                relative, absolute = _AGREEMENT.get(one.dtype, _AGREEMENT_OF_FLOATS)
+            if not mixing.equals(one[0], relative, absolute):
+                what = "the weights by which it mixes values" if exactly else "that of its own implementation"
+                raise _UnreadableError(f"the map of {mixing.module} is not {what}{_doubt(one)}")
+
+    def _same_when_padded(self, maps: Sequence[Tensor], implementation: str | None) -> bool:
+        """Whether padding, and what it consists of, leaves the maps of a text as they are.
+
+        Raises:
+            _UnreadableError: each reading gives other maps, or those that the interface gives depend on padding.
+        """
+        tolerance = _AGREEMENT.get(maps[0].dtype, _AGREEMENT_OF_FLOATS)
+        exact = (4 * _STEP.get(maps[0].dtype, 0.0), 0.0) if maps[0].dtype in _STEP else _NO_INFLUENCE
+        batch = [one[..., : self.tokens, : self.tokens] for one in self._maps(self.batch, implementation)]
+        padded, masked = [one[:1] for one in batch], [one[1:] for one in batch]
+        if _all_close(maps, padded, tolerance) and _all_close(padded, masked, exact):
+            return True
+        if not _all_close(maps, self._maps(self.alone, implementation), exact):
+            raise _UnreadableError("two readings of one text give different maps")
+        if implementation == interface.NAME:
+            raise _UnreadableError("padding changes the maps of a text")
+        return False
+
+    def _layers(self, mixings: Sequence[Mixing]) -> tuple[int, ...]:
+        """The model's number of each block that attends: the first in its module's path, else its place among all.
+
+        Raises:
+            _UnreadableError: neither is the number of a layer.
+        """
+        numbers = [next((int(part) for part in mixing.module.split(".") if part.isdigit()), -1) for mixing in mixings]
+        if numbers[0] >= 0 and all(first < second for first, second in pairwise(numbers)):
+            return tuple(numbers)
+        layers = getattr(self.model.config.get_text_config(), "num_hidden_layers", None)
+        if layers != len(mixings):
+            raise _UnreadableError(f"{len(mixings)} blocks attend, but the configuration names {layers} layers")
+        return tuple(range(len(mixings)))
+
+
+def _all_close(maps: Sequence[Tensor], others: Sequence[Tensor], tolerance: tuple[float, float]) -> bool:
+    return len(maps) == len(others) and all(
+        one.shape == other.shape and torch.allclose(one.float(), other.float(), *tolerance)
+        for one, other in zip(maps, others, strict=True)
+    )
+
+
+def _doubt(maps: Tensor) -> str:
+    """What else is wrong with a map, as an explanation."""
+    sums = maps.float().sum(dim=-1)
+    head = int((sums - 1).abs().amax(dim=(0, 2)).argmax())
+    value = float(sums[0, head].flatten()[(sums[0, head] - 1).abs().argmax()])
+    return "" if abs(value - 1) < 1e-3 else f" (a row of head {head} sums to {value:.3g})"

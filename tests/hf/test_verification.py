@@ -1,0 +1,237 @@
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from tiny import SIZE, TEXTS, tiny, tokenizer, transformers
+from torch import Tensor
+
+import anaphora
+from anaphora.base.errors import UserError
+from anaphora.data.own_sentence import example_from_query
+from anaphora.hf import interface
+from anaphora.hf.reader import open_model
+
+FALCON = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 120, "pad_token_id": 0}
+EXAMPLE = example_from_query(TEXTS[0], "she", ["Anna", "Emma"])
+
+
+def random_model(family: str, **settings: Any) -> Any:
+    """A model with weights that are large enough to tell its heads apart."""
+    torch.manual_seed(0)
+    config = transformers.AutoConfig.for_model(family, **settings)
+    return transformers.AutoModel.from_config(config).eval()
+
+
+def test_falcon_is_read_with_its_causal_mask() -> None:
+    """It declines the switch to eager attention, and what it then returns was computed with another mask."""
+    model = random_model("falcon", **FALCON, initializer_range=0.3)
+    opened = open_model(model, tokenizer())
+    tokens, maps = opened.maps(TEXTS[0])
+    assert opened.is_decoder and np.triu(maps, 1).max() == 0
+    eager = transformers.AutoModel.from_config(copy.deepcopy(model.config), attn_implementation="eager").eval()
+    eager.load_state_dict(model.state_dict())
+    expected = eager(torch.tensor([tokens.ids]), output_attentions=True).attentions
+    np.testing.assert_allclose(maps, torch.cat(expected).detach().numpy(), atol=1e-5)
+
+
+def test_eager_attention_that_computes_something_else_is_refused() -> None:
+    """Falcon's eager attention adds the distances twice, its fused attention once."""
+    model = random_model("falcon", **FALCON, alibi=True, initializer_range=0.3)
+    with pytest.raises(UserError, match=r"the map of h\.0\.self_attention is not that of its own implementation"):
+        anaphora.attention(model, TEXTS[0], tokenizer=tokenizer())
+
+
+@pytest.mark.parametrize(
+    ("family", "settings"),
+    [("squeezebert", {**SIZE, "embedding_size": 32}), ("prophetnet", {"hidden_size": 32, "num_encoder_layers": 2,
+      "num_decoder_layers": 2, "encoder_ffn_dim": 64, "decoder_ffn_dim": 64, "num_encoder_attention_heads": 4,
+      "num_decoder_attention_heads": 4, "vocab_size": 120, "max_position_embeddings": 64})],
+)  # fmt: skip
+def test_scores_that_are_given_as_weights_are_refused(family: str, settings: dict[str, Any]) -> None:
+    with pytest.raises(UserError, match=rf"family {family} cannot be read: the map of .* is not the weights by which"):
+        anaphora.attention(random_model(family, **settings), TEXTS[0], tokenizer=tokenizer())
+
+
+def test_a_band_of_weights_is_refused() -> None:
+    model = random_model("longformer", **SIZE, attention_window=4)
+    with pytest.raises(UserError, match=r"family longformer have no layers of attention heads whose weights can be"):
+        anaphora.attention(model, TEXTS[0], tokenizer=tokenizer())
+
+
+def test_a_model_that_a_text_changes_is_refused_and_left_as_it_was() -> None:
+    settings = {**SIZE, "max_position_embeddings": 1024, "block_size": 4, "num_random_blocks": 2}
+    model = random_model("big_bird", **settings, attention_type="block_sparse", initializer_range=0.3)
+    long = torch.arange(5, 85).repeat(10)[None, :768]
+    before = model(long).last_hidden_state
+    with pytest.raises(UserError, match="family big_bird cannot be read: a text changes the model itself"):
+        anaphora.attention(model, TEXTS[0], tokenizer=tokenizer())
+    assert model.attention_type == "block_sparse" and torch.equal(model(long).last_hidden_state, before)
+
+
+def test_weights_that_a_pass_overwrites_are_set_back() -> None:
+    settings = {"vocab_size": 120, "hidden_size": 32, "attention_hidden_size": 32, "num_hidden_layers": 8}
+    model = random_model("rwkv", **settings, context_length=64)
+    before = {name: weight.clone() for name, weight in model.state_dict().items()}
+    with pytest.raises(UserError, match=r"a text changes the model itself \(its weights\)"):
+        anaphora.attention(model, TEXTS[0], tokenizer=tokenizer())
+    assert all(torch.equal(weight, before[name]) for name, weight in model.state_dict().items())
+    assert not model.layers_are_rescaled
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_causal_is_measured_whatever_the_number_of_the_padding_token(causal: bool) -> None:
+    settings = {"emb_dim": 32, "n_layers": 2, "n_heads": 4, "vocab_size": 120, "pad_index": 4, "pad_token_id": 4}
+    model = random_model("xlm", **settings, causal=causal, max_position_embeddings=64)
+    maps = anaphora.attention(model, TEXTS[0], tokenizer=tokenizer())
+    assert maps.is_decoder == causal == (np.triu(maps.weights, 1).max() == 0)
+
+
+def test_texts_that_padding_changes_are_read_one_by_one() -> None:
+    """Values of padding reach real tokens by the convolution of Nystromformer."""
+    opened = open_model(random_model("nystromformer", **SIZE, initializer_range=0.5), tokenizer())
+    tokens = [opened.tokenize(text) for text in TEXTS]
+    together = opened.run(tokens, interface.AttentionTap())
+    for row, own in enumerate(tokens):
+        for layer, alone in zip(together, opened.run([own], interface.AttentionTap()), strict=True):
+            length = len(own.ids)
+            assert torch.equal(layer[row, :, :length, :length], alone[0]) and not layer[row, :, length:].any()
+    examples = [EXAMPLE, example_from_query(TEXTS[1], "he", ["The old man", "park"])]
+    for record, example in zip(opened.records(examples), examples, strict=True):
+        np.testing.assert_array_equal(record.weights, next(opened.records([example])).weights)
+
+
+Change = Callable[[tuple[Tensor, ...]], Any]
+FALSE_MAPS: dict[str, Change] = {
+    "none": lambda _: None,
+    "scores": lambda maps: tuple(one.log() for one in maps),
+    "transposed": lambda maps: tuple(one.transpose(2, 3) for one in maps),
+    "other order of layers": lambda maps: maps[::-1],
+    "other order of heads": lambda maps: tuple(one.flip(1) for one in maps),
+    "other order of tokens": lambda maps: tuple(one.flip(2, 3) for one in maps),
+    "mean over heads": lambda maps: tuple(one.mean(1, keepdim=True) for one in maps),
+    "without heads": lambda maps: tuple(one[:, 0] for one in maps),
+    "a layer is missing": lambda maps: maps[1:],
+    "a layer twice": lambda maps: (*maps, maps[0]),
+    "sharpened": lambda maps: tuple((10 * one).softmax(-1) for one in maps),
+    "even": lambda maps: tuple(torch.full_like(one, 1 / one.shape[-1]) for one in maps),
+    "without the last token": lambda maps: tuple(one[..., :-1, :-1] for one in maps),
+    "scaled": lambda maps: tuple(one / 2 for one in maps),
+}
+
+
+def lying(change: Change) -> Any:
+    """A model of its own class whose forward pass returns other maps than it uses."""
+
+    class Lying(transformers.MPNetModel):  # type: ignore[misc]
+        change: Any = None
+
+        def forward(self, input_ids: Any = None, attention_mask: Any = None, **options: Any) -> Any:
+            outputs = super().forward(input_ids, attention_mask, **options)
+            if outputs.attentions:
+                outputs.attentions = type(self).change(outputs.attentions)
+            return outputs
+
+    Lying.change = staticmethod(change)
+    torch.manual_seed(0)
+    return Lying(transformers.MPNetConfig(**SIZE, attn_implementation="eager")).eval()
+
+
+@pytest.mark.parametrize("name", FALSE_MAPS)
+def test_maps_that_are_not_the_weights_in_use_are_refused(name: str) -> None:
+    with pytest.raises(UserError, match="models of the family mpnet cannot be read: ") as caught:
+        anaphora.attention(lying(FALSE_MAPS[name]), TEXTS[0], tokenizer=tokenizer())
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("scores", r"layer 0 head 0 has the weight -.*; expected finite numbers, 0 or more"),
+        ("scaled", r"layer 0 head 0 sums to 0\.5; expected 1"),
+        ("without the last token", r"the maps of a text of 11 tokens have the shapes \[\(1, 4, 10, 10\)\]"),
+        ("a layer is missing", r"expected 2 of \(1, 4, 11, 11\)"),
+        ("none", r"expected 2 of \(1, 4, 11, 11\)"),
+    ],
+)
+def test_each_map_is_checked_when_it_enters(name: str, message: str) -> None:
+    """Also those of texts in which a model behaves otherwise than in the probe."""
+    model = lying(lambda maps: maps)
+    opened = open_model(model, tokenizer())
+    type(model).change = staticmethod(FALSE_MAPS[name])
+    for read in (lambda: opened.maps(TEXTS[0]), lambda: list(opened.records([EXAMPLE]))):
+        with pytest.raises(UserError, match=message):
+            read()
+
+
+def test_weight_on_later_words_is_refused_in_a_causal_model() -> None:
+    opened = open_model(tiny("bloom"), tokenizer())
+    opened.model.config.is_causal = False  # the library builds its masks after this
+    with pytest.raises(UserError, match=r"BloomModel \(bloom\): a row of layer 0 head 0 gives .* to tokens that it"):
+        opened.maps(TEXTS[0])
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("family", ["bert", "mpnet", "llama", "bart"])
+def test_half_precision_is_read(family: str, dtype: torch.dtype) -> None:
+    model = tiny(family).to(dtype)
+    maps = anaphora.attention(model, TEXTS[0], tokenizer=tokenizer())
+    np.testing.assert_allclose(maps.weights.sum(axis=-1), 1, atol=0.02)
+    (record,) = open_model(model, tokenizer()).records([EXAMPLE])
+    assert record.weights.shape == (2, 4, 11)
+
+
+def test_an_attention_that_cannot_be_observed_is_compared_with_one_that_can() -> None:
+    def hidden_kernel(*arguments: Any, **options: Any) -> Any:
+        with torch._C._DisableTorchDispatch():
+            return transformers.integrations.sdpa_attention.sdpa_attention_forward(*arguments, **options)
+
+    transformers.AttentionInterface.register("hidden", hidden_kernel)
+    transformers.AttentionMaskInterface.register("hidden", transformers.masking_utils.sdpa_mask)
+    expected = anaphora.attention(tiny("bert"), TEXTS[0], tokenizer=tokenizer()).weights
+    model = tiny("bert", "hidden")
+    np.testing.assert_array_equal(anaphora.attention(model, TEXTS[0], tokenizer=tokenizer()).weights, expected)
+    assert model.config._attn_implementation == "hidden"
+
+
+@pytest.mark.parametrize("family", ["bert", "mpnet", "bart", "gpt2", "bloom"])
+def test_a_model_is_left_as_it_was_also_after_an_error(family: str) -> None:
+    model = tiny(family)
+    model.train()
+    model.get_input_embeddings().eval()
+    before = described(model)
+    opened = open_model(model, tokenizer())
+    opened.maps(TEXTS[0])
+    assert described(model) == before
+
+    def fail(*_: Any) -> None:
+        raise ValueError("no\nmore")
+
+    handle = next(reversed(list(opened.model.modules()))).register_forward_pre_hook(fail)
+    with pytest.raises(UserError, match="cannot read the text: no") as caught:
+        opened.maps(TEXTS[0])
+    assert "\n" not in str(caught.value)
+    handle.remove()
+    assert described(model) == before
+
+
+def described(model: Any) -> list[Any]:
+    """Every attribute of every module and configuration; of hooks their number."""
+    described: list[Any] = []
+    for part in model.modules():
+        values = {name: value for name, value in vars(part).items() if not name.startswith("_")}
+        described.append((type(part), values.keys(), part.training, list(part._modules), len(part._forward_hooks)))
+        if hasattr(part, "config"):
+            described.append((part.config.to_dict(), part.config._attn_implementation, part.config.return_dict))
+    return described
+
+
+def test_a_model_that_gives_tuples_is_read() -> None:
+    model = tiny("mpnet")
+    model.config.return_dict = False
+    maps = anaphora.attention(model, TEXTS[0], tokenizer=tokenizer())
+    assert maps.weights.shape == (2, 4, 10, 10) and model.config.return_dict is False
