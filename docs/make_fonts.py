@@ -31,7 +31,8 @@ _DESCRIPTION = "Subset of Noto Sans CJK SC 1.004: the characters of GB 2312, let
 def characters() -> set[int]:
     """Return the code points of GB 2312, of alphabets and signs, and of the package's own Chinese texts."""
     standard = {code for first in range(0xA1, 0xF8) for code in _row_of_standard(first)}
-    own = {ord(character) for path in _PACKAGE.rglob("*.toml") for character in path.read_text(encoding="utf-8")}
+    texts = [path.read_text(encoding="utf-8") for pattern in ("*.toml", "*.po") for path in _PACKAGE.rglob(pattern)]
+    own = set(map(ord, "".join(texts)))
     return standard | own | {code for start, end in _RANGES for code in range(start, end)}
 
 

@@ -76,7 +76,7 @@ def test_the_package_has_a_font_for_gb_2312_latin_and_signs(weight: int) -> None
 
 
 def test_the_packages_own_texts_need_no_other_font() -> None:
-    files = [file for file in (ROOT / "src").rglob("*") if file.suffix in (".toml", ".j2", ".js")]
+    files = [file for file in (ROOT / "src").rglob("*") if file.suffix in (".toml", ".po", ".j2", ".js")]
     texts = "".join(file.read_text(encoding="utf-8") for file in files)
     known = TTFont(fonts.OWN_FONT_FILES[400]).getBestCmap()
     assert fonts.missing_glyphs(texts) <= {"\t"}
@@ -137,7 +137,7 @@ def write_page() -> None:
 
 def draw_for_tensorboard() -> None:
     example = example_from_query(f"张{RARE}和{FURTHER}来了，他走了。", "他", [])
-    picture = probe_pictures._ImageSheet(example, "", 5, 200, probe_pictures._PHRASES["zh"], "")
+    picture = probe_pictures._ImageSheet(example, "", 5, 200, probe_pictures._phrases("zh"), "")
     picture.grow(10)
     picture.finished()
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.base.language import WIDE_CHARACTER, WIDE_RANGES
+from anaphora.base.locale.translation import _, spoken_in
 from anaphora.data.batches.encoded import EncodedSplit
 from anaphora.data.batches.texts import EncodedTexts
 from anaphora.data.example import Example
@@ -202,7 +203,7 @@ def prediction_tables(
             continue
         right = is_right[items]
         table_head = head if predictions.head_choices is not None and not labelled else None
-        phrases = _PHRASES[language]
+        phrases = _phrases(language)
         shown = "label" if labelled or _labels_are_replaced(data) else "antecedent"
         item_columns = ("text" if labelled else "pronoun", shown)
         names = [phrases[column] for column in (*item_columns, "prediction")]
@@ -224,31 +225,23 @@ def prediction_tables(
     return tables
 
 
-_PHRASES = {
-    "en": {
-        "text": "text",
-        "pronoun": "text, the pronoun in bold",
-        "antecedent": "antecedent",
-        "label": "label",
-        "prediction": "answer (p)",
-        "head choice": "layer {layer} head {head}",
-        "none": "(none of them)",
-        "summary": "{right} of {count} right. The first {most} wrong and the first {most} right answers, each with its "
-        "probability p.",
-        "head summary": " Last, the candidate to which the best head gives most weight.",
-    },
-    "zh": {
-        "text": "文本",
-        "pronoun": "文本，代词为粗体",
-        "antecedent": "先行词",
-        "label": "标签",
-        "prediction": "回答（p）",
-        "head choice": "第 {layer} 层第 {head} 头",
-        "none": "（都不是）",
-        "summary": "{count} 个中答对 {right} 个。前 {most} 个答错与前 {most} 个答对的如下，p 为回答的概率。",
-        "head summary": "最后一列是最好的头权重最大的候选。",
-    },
-}
+def _phrases(language: str) -> dict[str, str]:
+    """Return what a table says, in the language of its items."""
+    with spoken_in(language):
+        return {
+            "text": _("text"),
+            "pronoun": _("text, the pronoun in bold"),
+            "antecedent": _("antecedent"),
+            "label": _("label"),
+            "prediction": _("answer (p)"),
+            "head choice": _("layer {layer} head {head}"),
+            "none": _("(none of them)"),
+            "summary": _(
+                "{right} of {count} right. The first {most} wrong and the first {most} right "
+                "answers, each with its probability p."
+            ),
+            "head summary": _(" Last, the candidate to which the best head gives most weight."),
+        }
 
 
 def _labels_are_replaced(data: EncodedSplit) -> bool:

@@ -21,6 +21,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.analysis.maps.words import WordRow, word_map, word_weights
+from anaphora.base.locale.translation import _, pgettext, spoken_in
 from anaphora.data.example import Example, Span
 from anaphora.report.figures import style
 from anaphora.report.figures.fonts import drawable_text, font_file_of, is_chinese, name_undrawn
@@ -43,34 +44,6 @@ _COLOUR_SCALE_WIDTH = 240
 _TICKS = (0.0, 0.05, 0.2, 0.5, 1.0)
 _DASH, _DASH_PERIOD = 5, 8
 """Pixels of a dash, and from one dash to the next."""
-_PHRASES = {
-    "en": {
-        "rows": "What the pronoun attends to, in every head",
-        "in percent": "What the pronoun attends to, in every head (%)",
-        "maps": "Every head's map: a row attends, a column is attended to",
-        "head": "layer {layer} head {head}",
-        "short": "L{layer} H{head}",
-        "pronoun": "pronoun",
-        "antecedent": "antecedent",
-        "distractor": "other candidate",
-        "step": "step {step}",
-        "scale": "weight in %; the colour follows its square root",
-        "blank": "weight in %, blank below 0.5; the colour follows its square root",
-    },
-    "zh": {
-        "rows": "各注意力头中代词关注的位置",
-        "in percent": "各注意力头中代词关注的位置（%）",
-        "maps": "各注意力头的注意力图：行为关注者，列为被关注者",
-        "head": "第 {layer} 层 第 {head} 头",
-        "short": "{layer}层{head}头",
-        "pronoun": "代词",
-        "antecedent": "先行词",
-        "distractor": "其他候选",
-        "step": "第 {step} 步",
-        "scale": "注意力权重（%），颜色按其平方根",
-        "blank": "注意力权重（%），不足 0.5 的留空；颜色按其平方根",
-    },
-}
 _ROLE_COLOURS = {"pronoun": style.PRONOUN, "antecedent": style.ANTECEDENT, "distractor": style.DISTRACTOR}
 
 
@@ -87,7 +60,7 @@ def pronoun_rows_image(record: AttentionRecord, step: int) -> PngImage:
     """The pronoun's attention to every word: a line for each head, layers from above; step: of the training."""
     row = word_weights(record)
     layers, heads, count = row.weights.shape
-    phrases = _PHRASES[record.example.language]
+    phrases = _phrases(record.example.language)
     roles = _roles_by_word(record.example, row)
     written = layers * heads <= _MAX_LABELLED_HEADS
     high, wide = (20, 28) if written else (11, 24)
@@ -140,7 +113,7 @@ def head_maps_image(record: AttentionRecord, maps: NDArray[np.float32], step: in
     row = word_weights(record)
     merged = word_map(maps, record.words)
     layers, heads, count = merged.shape[:3]
-    phrases = _PHRASES[record.example.language]
+    phrases = _phrases(record.example.language)
     roles = _roles_by_word(record.example, row)
     beside = max(_text_width(word, _SMALL_TYPE_SIZE) for word in row.words) + 8
     gap = 12
@@ -298,6 +271,24 @@ class _ImageSheet:
         self.image.save(buffer, format="PNG", compress_level=3)
         name_undrawn()
         return PngImage(*self.image.size, buffer.getvalue())
+
+
+def _phrases(language: str) -> dict[str, str]:
+    """Return what a picture says, in the language of its sentence."""
+    with spoken_in(language):
+        return {
+            "rows": _("What the pronoun attends to, in every head"),
+            "in percent": _("What the pronoun attends to, in every head (%)"),
+            "maps": _("Every head's map: a row attends, a column is attended to"),
+            "head": pgettext("pictures of TensorBoard", "layer {layer} head {head}"),
+            "short": pgettext("pictures of TensorBoard", "L{layer} H{head}"),
+            "pronoun": _("pronoun"),
+            "antecedent": _("antecedent"),
+            "distractor": _("other candidate"),
+            "step": _("step {step}"),
+            "scale": _("weight in %; the colour follows its square root"),
+            "blank": _("weight in %, blank below 0.5; the colour follows its square root"),
+        }
 
 
 def _roles_by_word(example: Example, row: WordRow) -> dict[int, str]:
