@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 DEV_READY := $(VENV)/.ready-dev
 
-.PHONY: chaos demo docs evidence fuzz mutants tensorboard test lint format clean help
+.PHONY: chaos demo docs evidence families fuzz mutants tensorboard test lint format clean help
 
 help:
 	@echo "make demo    environment, then train, score and plot on the built-in corpus (outputs/demo)"
@@ -15,6 +15,7 @@ help:
 	@echo "make test    environment, then all tests"
 	@echo "make fuzz    20,000 wrong settings, files and sentences: a result or one line, never a traceback"
 	@echo "make chaos   commands are killed at many of their file operations and meet full disks, and must end as if nothing had been"
+	@echo "make families a tiny model of every text model type of transformers: its maps are what it computes, or it is refused"
 	@echo "make mutants the core is changed in one place at a time, and its tests must notice"
 	@echo "make lint    formatter, linter and type checker, changing nothing"
 	@echo "make format  format and mend what can be mended"
@@ -56,6 +57,9 @@ fuzz: $(DEV_READY)
 
 chaos: $(DEV_READY)
 	$(BIN)/python tests/chaos
+
+families: $(DEV_READY)
+	$(BIN)/python tests/families
 
 mutants: $(DEV_READY)
 	$(BIN)/python tests/mutation
