@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,13 +12,15 @@ from tiny import SIZE, TEXTS, tiny, tokenizer, transformers
 from torch import Tensor
 
 import anaphora
+from anaphora.analysis.scores.heads import ranked_heads, score_records
+from anaphora.analysis.tasks.antecedent_selection import selection_hits
 from anaphora.base.errors import UserError
 from anaphora.data.own_sentence import example_from_query
 from anaphora.hf import interface
 from anaphora.hf.reader import open_model
 
 FALCON = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 120, "pad_token_id": 0}
-EXAMPLE = example_from_query(TEXTS[0], "she", ["Anna", "Emma"])
+EXAMPLE = example_from_query(TEXTS[0], "she", ["Anna", "Emma"], "Anna")
 
 
 def random_model(family: str, **settings: Any) -> Any:
@@ -235,3 +238,54 @@ def test_a_model_that_gives_tuples_is_read() -> None:
     model.config.return_dict = False
     maps = anaphora.attention(model, TEXTS[0], tokenizer=tokenizer())
     assert maps.weights.shape == (2, 4, 10, 10) and model.config.return_dict is False
+
+
+MIXED = {**SIZE, "num_hidden_layers": 4, "num_key_value_heads": 2, "head_dim": 8}
+NEXT: dict[str, Any] = {**MIXED, "linear_num_key_heads": 2, "linear_num_value_heads": 2, "linear_key_head_dim": 8}
+NEXT |= {"linear_value_head_dim": 8, "num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 16}
+NEXT |= {"shared_expert_intermediate_size": 16, "initializer_range": 0.2}
+HYBRIDS = [
+    ("qwen3_next", {**NEXT, "layer_types": ["linear_attention", "full_attention"] * 2}),
+    ("lfm2", {**MIXED, "layer_types": ["conv", "full_attention"] * 2, "initializer_range": 0.2}),
+]
+
+
+@pytest.mark.parametrize(("family", "settings"), HYBRIDS)
+def test_layers_that_attend_keep_the_models_numbers(family: str, settings: dict[str, Any], tmp_path: Path) -> None:
+    model = random_model(family, **settings)
+    maps = anaphora.attention(model, TEXTS[0], "she", ["Anna", "Emma"], tokenizer=tokenizer())
+    assert {one.layer for one in maps.rank("she", "Anna")} == {1, 3} and maps.weights.shape[0] == 4
+    np.testing.assert_allclose(maps.map(3, 0).sum(axis=-1), 1, atol=1e-5)
+    with pytest.raises(UserError, match=r"layer \(0\) of .* has no attention; layers that have: 1, 3"):
+        maps.row("she", 0, 0)
+    assert maps.page(tmp_path / "page.html").path.exists() and maps.save(tmp_path / "maps.parquet").exists()
+    opened = open_model(model, tokenizer())
+    scores = score_records(opened.records([EXAMPLE]))
+    ranked = ranked_heads(scores)
+    assert {head.layer for head in ranked[:8]} == {1, 3} and {head.layer for head in ranked[8:]} == {0, 2}
+    (record,) = opened.records([EXAMPLE])
+    assert not selection_hits(record)[:, [0, 2]].any() and selection_hits(record)[:, [1, 3]].any()
+
+
+def test_a_model_none_of_whose_layers_attend_is_refused_in_one_line() -> None:
+    model = random_model("lfm2", **{**MIXED, "layer_types": ["conv"] * 4})
+    with pytest.raises(UserError, match=r"^Lfm2Model: .*") as caught:
+        anaphora.attention(model, TEXTS[0], tokenizer=tokenizer())
+    assert "\n" not in str(caught.value)
+
+
+def test_a_sink_has_a_column_of_its_own() -> None:
+    settings = {**MIXED, "num_local_experts": 4, "num_experts_per_tok": 2, "initializer_range": 0.3}
+    model = random_model("gpt_oss", **settings)
+    opened = open_model(model, tokenizer())
+    own = opened.tokenize(TEXTS[0])
+    maps = anaphora.attention(model, TEXTS[0], by="token", tokenizer=tokenizer())
+    assert maps.words[0] == "[sink]" and maps.spans[0] == (0, 0) and len(maps.words) == len(own.ids) + 1
+    np.testing.assert_allclose(maps.weights.sum(axis=-1), 1, atol=1e-5)
+    expected = model(torch.tensor([own.ids]), output_attentions=True).attentions
+    np.testing.assert_allclose(maps.weights[:, :, 1:, 1:], torch.cat(expected).detach().numpy(), atol=1e-5)
+    assert maps.weights[:, :, 1:, 0].mean() > 0.05 and np.triu(maps.weights, 1).max() == 0
+    (record,) = opened.records([EXAMPLE])
+    (position,) = (place for place, (start, end) in enumerate(maps.spans) if TEXTS[0][start:end] == "she")
+    np.testing.assert_allclose(record.weights, maps.weights[:, :, position], atol=1e-5)
+    assert record.special[0] == "[sink]" and record.words[0] == -1

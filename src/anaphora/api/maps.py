@@ -55,7 +55,8 @@ class Attention:
             them, such as [CLS].
         spans: for each of the W words, where its characters start and end in the text; (0, 0) for a special token.
         weights: (L, H, W, W): in the map of each head, a row belongs to the word that attends and a column to the word
-            that is attended to. Rows sum to 1.
+            that is attended to. Rows sum to 1. In a layer without attention all weights are 0; `rank` and `row` leave
+            such layers out.
         chosen: the head that rows and pictures show by default; None if no head was chosen on a development split.
         model: the name of the run or model.
         is_decoder: whether the model is a decoder, in which no word attends to the words that follow it.
@@ -130,6 +131,7 @@ class Attention:
         mass = self.weights[:, :, rows][..., columns].mean(axis=2).sum(axis=-1)  # (L, H)
         heads = self.weights.shape[1]
         order = np.argsort(-mass.reshape(-1), kind="stable")
+        order = order[np.isin(order // heads, self._attending_layers())]
         return [HeadWeight(int(place) // heads, int(place) % heads, float(mass.flat[place])) for place in order]
 
     def without_special(self) -> Attention:
@@ -288,7 +290,15 @@ class Attention:
 
     def _head(self, layer: int | None, head: int | None) -> Head:
         layers, heads = self.weights.shape[:2]
-        return requested_head(layer, head, self.chosen, layers, heads, self.model)
+        requested = requested_head(layer, head, self.chosen, layers, heads, self.model)
+        attending = self._attending_layers()
+        if requested.layer not in attending:
+            numbers = ", ".join(map(str, attending))
+            raise UserError(f"layer ({requested.layer}) of {self.model} has no attention; layers that have: {numbers}")
+        return requested
+
+    def _attending_layers(self) -> list[int]:
+        return [number for number, layer in enumerate(self.weights) if layer.any()]
 
     def _positions(self, mention: str | int) -> list[int]:
         return positions_of(mention, self.text, self.words, self.spans)

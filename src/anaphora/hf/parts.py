@@ -57,7 +57,7 @@ def last_states(part: PreTrainedModel, inputs: dict[str, Tensor], name: str) -> 
     kind = type(part).__name__
     with evaluation_mode(part), errors_in_one_line(f"{name}: {kind} cannot be read from a text alone"):
         output = part(**inputs)
-    states = getattr(output, "last_hidden_state", None)
+    states = output[0] if isinstance(output, tuple) else getattr(output, "last_hidden_state", None)
     if not isinstance(states, Tensor) or states.shape[:2] != inputs["input_ids"].shape:
         raise UserError(f"{name}: {kind} gives no states for the tokens of a text")
     return states

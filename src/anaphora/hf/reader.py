@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from anaphora.analysis.causal.interventions import Intervention
-from anaphora.analysis.maps.record import AttentionRecord
+from anaphora.analysis.maps.record import ROW_TOLERANCE, AttentionRecord
 from anaphora.base.errors import UserError
 from anaphora.base.hub import import_transformers
 from anaphora.base.locale.translation import N_
@@ -32,8 +32,9 @@ from anaphora.hf.limits import Limits
 from anaphora.hf.loading import has_output_layer, load_named, quiet
 from anaphora.hf.parts import text_part
 from anaphora.hf.tokens import TextReader
-from anaphora.hf.verification.checks import check_rows
+from anaphora.hf.verification.checks import check_rows, row_tolerance
 from anaphora.hf.verification.forward import eager_maps, padded_inputs, reading_mode, run_model
+from anaphora.hf.verification.placing import placed, tokens_with_sink
 from anaphora.hf.verification.probe import Probe, Reading
 from anaphora.model.attention import Queries
 from anaphora.model.mixer import Edit
@@ -70,8 +71,8 @@ class TransformersModel:
 
     @property
     def layers(self) -> int:
-        """How many layers attend; `reading.layers` has the model's numbers of them."""
-        return len(self.reading.layers)
+        """How many layers there are up to the last that attends; `reading.layers` has the numbers of those that do."""
+        return self.reading.layers[-1] + 1
 
     @property
     def heads(self) -> int:
@@ -114,10 +115,14 @@ class TransformersModel:
     def maps(self, text: str) -> tuple[TokenizedText, NDArray[np.float32]]:
         """Every attention map of a text: its T tokens and (L, H, T, T), attending token first."""
         tokens = self.tokenize(text)
-        return tokens, self.token_maps(tokens)
+        return self.labels(tokens), self.token_maps(tokens)
+
+    def labels(self, tokens: TokenizedText) -> TokenizedText:
+        """The tokens that rows and columns of the maps stand for: those of the text, and the sink if there is one."""
+        return tokens_with_sink(tokens) if self.reading.has_sink else tokens
 
     def token_maps(self, tokens: TokenizedText, interventions: Sequence[Intervention] = ()) -> NDArray[np.float32]:
-        """Every attention map of T tokens, (L, H, T, T), while interventions act.
+        """Every attention map of T tokens, (L, H, T, T) by their `labels`, while interventions act.
 
         Raises:
             UserError: the model gives no weights, or cannot be edited.
@@ -127,7 +132,7 @@ class TransformersModel:
             for layer, edit in intervention.items():
                 edits.setdefault(layer, []).append(edit)
         layers = self.run([tokens], interface.AttentionTap(edits=edits))
-        return torch.stack([layer[0] for layer in layers]).float().cpu().numpy()
+        return placed(torch.stack([layer[0] for layer in layers]).float(), self.reading).cpu().numpy()
 
     def records(self, examples: Sequence[Example]) -> Iterator[AttentionRecord]:
         """The pronoun's rows of each example, in the order given; read in batches of like length.
@@ -159,12 +164,18 @@ class TransformersModel:
             read = [tokens[text] for text in texts]
             rows = self._rows([examples[item] for item, _ in items], [row for _, row in items], read)
             for (item, row), weights in zip(items, rows, strict=True):
-                yield item, AttentionRecord.of(examples[item], read[row], weights)
+                yield item, self._record(examples[item], read[row], weights)
             progress(len(texts))
+
+    def _record(self, example: Example, tokens: TokenizedText, rows: Tensor) -> AttentionRecord:
+        """The record of a pronoun's rows, (L, H, T) of the layers that attend."""
+        weights = placed(rows, self.reading).cpu().numpy()
+        tolerance = max(ROW_TOLERANCE, row_tolerance(self.model.dtype))
+        return AttentionRecord.of(example, self.labels(tokens), weights, tolerance)
 
     def _rows(
         self, examples: Sequence[Example], text_of: Sequence[int], tokens: Sequence[TokenizedText]
-    ) -> Iterator[NDArray[np.float32]]:
+    ) -> Iterator[Tensor]:
         """The pronouns' rows of one batch, (L, H, T) each; `text_of` says whose tokens are each example's."""
         mention, row, token = [], [], []
         for number, (example, text) in enumerate(zip(examples, text_of, strict=True)):
@@ -178,7 +189,7 @@ class TransformersModel:
         queries = (torch.tensor(row, device=device), torch.tensor(token, device=device))
         weights = torch.stack(self.run(tokens, interface.AttentionTap(queries)), dim=1)  # (Q, L, H, T)
         owner = torch.tensor(mention, device=device)
-        rows = group_mean(weights.float(), owner, len(examples)).cpu().numpy()
+        rows = group_mean(weights.float(), owner, len(examples))
         for number, text in enumerate(text_of):
             yield rows[number, ..., : len(tokens[text].ids)]
 
@@ -216,7 +227,7 @@ class TransformersModel:
                 maps = eager_maps(run_model(self.model, inputs, output_attentions=True))
             count, length = inputs["input_ids"].shape
             expected = (count, self.heads, length, length)
-            if len(maps) != self.layers or any(one.shape != expected for one in maps):
+            if len(maps) != len(self.reading.layers) or any(one.shape != expected for one in maps):
                 raise UserError(
                     N_(
                         "{model}: the maps of a text of {length} tokens have the shapes {shapes}; expected {layers} of "
@@ -225,7 +236,7 @@ class TransformersModel:
                     model=self.name,
                     length=length,
                     shapes=sorted({tuple(one.shape) for one in maps}),
-                    layers=self.layers,
+                    layers=len(self.reading.layers),
                     expected=expected,
                 )
             missing = longest - length

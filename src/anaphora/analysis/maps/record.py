@@ -28,8 +28,10 @@ class AttentionRecord:
         example: the sentence, its pronoun and candidates.
         spans: T character spans of the attended tokens; (0, 0) marks a special token. Padding is left out.
         words: T word numbers that never fall; -1 for a special token.
-        weights: (L, H, T), the mean over the pronoun's own tokens; each row sums to 1, or is all 0 for an ablated head.
+        weights: (L, H, T), the mean over the pronoun's own tokens; each row sums to 1, or is all 0 for an ablated head
+            and in a layer that does not attend.
         special: what the vocabulary calls the special tokens, in their order; () where nobody said.
+        tolerance: how far from 1 the sum of a row may be, which depends on the precision of the model.
 
     Raises:
         UserError: the parts do not fit each other; the message says what was expected.
@@ -40,11 +42,14 @@ class AttentionRecord:
     words: tuple[int, ...]
     weights: NDArray[np.float32]
     special: tuple[str, ...] = ()
+    tolerance: float = ROW_TOLERANCE
 
     @classmethod
-    def of(cls, example: Example, tokens: TokenizedText, weights: NDArray[np.float32]) -> AttentionRecord:
+    def of(
+        cls, example: Example, tokens: TokenizedText, weights: NDArray[np.float32], tolerance: float = ROW_TOLERANCE
+    ) -> AttentionRecord:
         """The record of a text that one of our tokenizers, or one of `transformers`, has cut into tokens."""
-        return cls(example, tokens.spans, tokens.words, weights, tokens.special)
+        return cls(example, tokens.spans, tokens.words, weights, tokens.special, tolerance)
 
     def __post_init__(self) -> None:
         count, length = len(self.spans), len(self.example.text)
@@ -77,22 +82,22 @@ class AttentionRecord:
                 last = word
         sums = self.weights.sum(axis=2, dtype=np.float64)
         with np.errstate(invalid="ignore"):
-            good = (np.abs(sums - 1) <= ROW_TOLERANCE) | (sums == 0)
+            good = (np.abs(sums - 1) <= self.tolerance) | (sums == 0)
         if not good.all() or self.weights.min() < 0:
-            raise UserError(_weights_error(self.weights))
+            raise UserError(_weights_error(self.weights, self.tolerance))
 
 
-def _weights_error(weights: NDArray[np.float32]) -> str:
+def _weights_error(weights: NDArray[np.float32], tolerance: float) -> str:
     wrong = np.argwhere(~np.isfinite(weights) | (weights < 0))
     if len(wrong):
         layer, head, token = wrong[0]
         value = weights[layer, head, token]
         return f"weights: layer {layer} head {head} token {token} is {value}; expected finite numbers, 0 or more"
     sums = weights.sum(axis=2, dtype=np.float64)
-    layer, head = np.argwhere((np.abs(sums - 1) > ROW_TOLERANCE) & (sums != 0))[0]
+    layer, head = np.argwhere((np.abs(sums - 1) > tolerance) & (sums != 0))[0]
     return (
         f"weights: the row of layer {layer} head {head} sums to {sums[layer, head]:.4g}; "
-        f"expected 1 within {ROW_TOLERANCE}, or a row of zeros"
+        f"expected 1 within {tolerance}, or a row of zeros"
     )
 
 

@@ -187,7 +187,7 @@ def ranked_heads(scores: HeadScores) -> list[Head]:
     """All heads, the best candidate accuracy on the main items first, every type of cue counting the same.
 
     What differs by less than 1e-9, by rounding alone, is a tie; ties go to the head with more mass on the antecedent,
-    then to the lower layer and head.
+    then to the lower layer and head. Heads without any weight on any candidate come last.
     """
     main = scores.select(is_main(scores.examples))
     if not main.examples:
@@ -198,7 +198,8 @@ def ranked_heads(scores: HeadScores) -> list[Head]:
     order = np.argsort(-accuracy, kind="stable")
     rank = np.zeros(len(order), dtype=np.int64)
     rank[order[1:]] = np.cumsum(-np.diff(accuracy[order]) > 1e-9)
-    return [Head(*divmod(int(each), scores.shape[1])) for each in np.lexsort((-mass, rank))]
+    silent = ~main.candidate_mass.any(axis=(0, 3)).ravel()
+    return [Head(*divmod(int(each), scores.shape[1])) for each in np.lexsort((-mass, rank, silent))]
 
 
 def head_accuracy(scores: HeadScores) -> Floats:

@@ -59,7 +59,7 @@ def selection_hits(record: AttentionRecord) -> Hits:
             continue
         heaviest = within == within.max(axis=2, keepdims=True)
         hits[number] = (heaviest & right[allowed]).sum(axis=2) / heaviest.sum(axis=2)
-    return hits
+    return hits * record.weights.any(axis=2)  # a head without weights picks nothing
 
 
 def _overlapping_any(words: Sequence[Span], spans: Sequence[Span]) -> NDArray[np.bool_]:

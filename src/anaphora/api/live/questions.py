@@ -102,7 +102,7 @@ def reply(model: OpenRun | TransformersModel, question: Question) -> dict[str, A
     if isinstance(model, OpenRun):
         maps, answers = _run_reply(model, question, interventions)
     else:
-        maps, answers = model.token_maps(tokens, interventions), None
+        maps, answers, tokens = model.token_maps(tokens, interventions), None, model.labels(tokens)
     attention = labelled_attention(question.text, tokens, maps, by="word", model=model.name, example=question.example)
     entry = attention_entry(question.text, attention.words, attention.spans, attention.weights, question.example)
     head = model.chosen_head if isinstance(model, OpenRun) else None
