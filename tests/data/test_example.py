@@ -150,5 +150,87 @@ def test_focal_candidates_are_named_by_their_number_each_once(listed: str) -> No
 
 @pytest.mark.parametrize(("field", "value"), [("pronoun", [4, 5]), ("candidates", [[0, 4], [8, 9]])])
 def test_a_span_of_blanks_alone_is_reported(field: str, value: Any) -> None:
-    with pytest.raises(UserError, match=rf"{field}: .* covers nothing but blanks"):
+    with pytest.raises(UserError, match=rf"{field}.*: .* covers nothing but blanks"):
         from_record(record(**{field: value}))
+
+
+def in_units(text: str, words: list[str], unit: str) -> list[list[int]]:
+    """Return the first occurrences of some words as another program would give them."""
+    spans = [(text.index(word), text.index(word) + len(word)) for word in words]
+    match unit:
+        case "UTF-16 code units":
+            return [[len(text[:place].encode("utf-16-le")) // 2 for place in span] for span in spans]
+        case "UTF-8 bytes":
+            return [[len(text[:place].encode()) for place in span] for span in spans]
+        case "places of the first and the last character":
+            return [[start, end - 1] for start, end in spans]
+        case "characters counted from 1":
+            return [[start + 1, end + 1] for start, end in spans]
+    return [[start + 1, end] for start, end in spans]
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        *("UTF-16 code units", "UTF-8 bytes", "places of the first and the last character"),
+        *("characters counted from 1", "places of the first and the last character counted from 1"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("🙂🙂🙂 Anna met Berta because she was free.", ["she", "Anna", "Berta"]),
+        ("𝄞 Анна встретила Берту, она свободна.", ["она", "Анна", "Берту"]),
+        ("🙂 “Zoë” met Noël: she left 😀 then.", ["she", "Zoë", "Noël"]),
+    ],
+)
+def test_offsets_in_another_unit_are_refused_and_the_unit_is_named(unit: str, text: str, words: list[str]) -> None:
+    pronoun, *candidates = in_units(text, words, unit)
+    wrong = {"text": text, "pronoun": pronoun, "candidates": candidates}
+    with pytest.raises(UserError, match=rf"these fit as (.* or as )?{unit}($| or as )"):
+        from_record(record(**wrong))
+
+
+@pytest.mark.parametrize(
+    ("text", "pronoun"),
+    [
+        ("she left.", [0, 4]),
+        (" she left.", [0, 4]),
+        ("Anna left.", [1, 4]),
+        ("In 2024 he", [3, 5]),
+        ("Анна ушла", [0, 3]),
+        ("نورا", [1, 4]),
+        ("नोरा गई", [0, 3]),
+        ("Zoe\u0308 left", [0, 3]),
+        ("王芳 走了", [0, 3]),
+        ("co\u00adop shut", [0, 2]),
+    ],
+)
+def test_a_span_that_cuts_a_word_or_ends_at_a_blank_is_refused(text: str, pronoun: list[int]) -> None:
+    with pytest.raises(UserError, match=r"pronoun: .*, which (cuts a word|starts or ends at a blank); offsets are"):
+        from_record(record(text=f"{text} Berta", pronoun=pronoun, candidates=[[len(text) + 1, len(text) + 6]]))
+
+
+@pytest.mark.parametrize(
+    ("text", "pronoun"),
+    [
+        *(("she's", "she"), ("wasn't he", "was"), ("WASN’T he", "N’T"), ("cannot go", "not"), ("gonna", "gon")),
+        *(("Gimme", "me"), ("mother-in-law", "mother"), ("7pm", "7"), ("Nora被救", "Nora"), ("我被Nora救", "救")),
+        *(("ผู้หญิง", "หญิง"), ("O'Neil", "Neil"), ("Anna/Berta", "Berta"), ("「她」", "她")),
+    ],
+)
+def test_a_token_that_no_blank_separates_is_a_word(text: str, pronoun: str) -> None:
+    start = text.index(pronoun)
+    spans = {"pronoun": [start, start + len(pronoun)], "candidates": [[len(text) + 1, len(text) + 6]]}
+    assert from_record(record(text=f"{text} Berta", **spans)).pronoun == (start, start + len(pronoun))
+
+
+def test_a_part_of_a_word_may_be_meant() -> None:
+    parts = {"text": "Berta shes gone", "pronoun": [6, 9], "candidates": [[0, 5]]}
+    assert from_record(record(**parts, factors={"word_parts": "6"})).pronoun == (6, 9)
+    with pytest.raises(UserError, match=r"list its start in factors\.word_parts$"):
+        from_record(record(**parts))
+    with pytest.raises(UserError, match=r"factors\.word_parts: '7' must be starts of mentions"):
+        from_record(record(**parts, factors={"word_parts": "7"}))
+    with pytest.raises(UserError, match="starts or ends at a blank"):
+        from_record(record(**{**parts, "pronoun": [6, 11]}, factors={"word_parts": "6"}))

@@ -4,15 +4,19 @@ import json
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from datasets import Dataset
 
 from anaphora.base.errors import UserError
 from anaphora.base.files import DRAFT_PREFIX
 from anaphora.data import records, store
 from anaphora.data.controlled import corpus
 from anaphora.data.corpora import dpr
+from anaphora.data.corpora.division import ReadingReport
+from anaphora.data.example import Example
 from anaphora.settings.data import ControlledCorpus, Data, Dpr, LabelledText, OwnExamples
 
 SMALL = ControlledCorpus(languages=["zh"], train_items=100, test_items=20)
@@ -284,3 +288,13 @@ def test_folds_take_turns_as_the_dev_split_and_leave_the_test_split_alone(tmp_pa
 def test_folds_that_do_not_exist_are_refused(folds: int | None, fold: int) -> None:
     with pytest.raises(UserError, match=r"data\.fold"):
         OwnExamples(path="items.jsonl", folds=folds, fold=fold)
+
+
+def test_a_corpus_with_parts_of_words_can_be_read_as_own_data(tmp_path: Path) -> None:
+    settings = OwnExamples(path=str(tmp_path / "train.parquet"), dev_share=0, test_share=0)
+    spans = (((10, 13),), ((15, 19),))
+    item = Example(text="Anna said shes here.", language="en", pronoun=(5, 9), candidates=spans, antecedents=(0,))
+    splits = {"train": Dataset.from_dict(records.columns_of([item]), features=records.example_schema())}
+    corpus = store.Corpus(splits=splits, words=(), report=ReadingReport(1), fingerprint="")
+    corpus.write_items(tmp_path, records.item_columns(settings))
+    assert store.load(settings).examples("train") == [replace(item, factors={"word_parts": "10"})]

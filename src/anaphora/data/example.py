@@ -10,6 +10,7 @@ from unicodedata import normalize
 from anaphora.base.errors import UserError
 from anaphora.base.language import LANGUAGES
 from anaphora.base.locale.translation import N_
+from anaphora.data.offsets import check_offsets, fitting_unit
 
 Span = tuple[int, int]
 """First and past-the-last character of a stretch of text, counted in code points from 0."""
@@ -102,6 +103,11 @@ class Example:
     def is_main(self) -> bool:
         """Whether it counts for headlines: it is of stratum "main" or of none."""
         return self.factors.get("stratum") in (None, "", "main")
+
+    @property
+    def spans(self) -> list[Span]:
+        """The pronoun's characters and those of every mention of a candidate."""
+        return [self.pronoun, *(span for mentions in self.candidates for span in mentions)]
 
     @property
     def distance(self) -> int | None:
@@ -261,26 +267,44 @@ def from_record(record: Mapping[str, Any]) -> Example:
     if "extent" in factors or "extents" in factors:
         factors |= _checked_extents(factors, len(str(record["text"])), spans, new_indices)
     if "event_names" in factors:
-        starts = {str(start) for mentions in spans for start, _ in mentions}
-        if not set(factors["event_names"].split(",")) <= starts:
-            raise UserError(
-                f"factors.event_names: {factors['event_names'][:80]!r} must be starts of mentions, as in '0,13'; give "
-                "a label of your own another name"
-            )
-    example = Example(
-        text=_string("text", record["text"]),
-        language=_string("language", record["language"]),
-        pronoun=_span_of("pronoun", record["pronoun"]),
-        candidates=ordered,
-        antecedents=in_order,
-        group=_string("group", record.get("group") or ""),
-        minimal_pair=_string("minimal_pair", record.get("minimal_pair") or ""),
-        factors=factors,
-    )
-    for place, span in [("pronoun", example.pronoun), *(("candidates", one) for each in ordered for one in each)]:
-        if not example.text[slice(*span)].strip():
+        _check_starts("event_names", factors, spans)
+    pronoun = _span_of("pronoun", record["pronoun"])
+    if "word_parts" in factors:
+        _check_starts("word_parts", factors, [(pronoun,), *spans])
+    text = _string("text", record["text"])
+    fields = [
+        ("pronoun", pronoun),
+        *((f"candidates[{index}]", one) for index, each in enumerate(spans) for one in each),
+    ]
+    try:
+        example = Example(
+            text=text,
+            language=_string("language", record["language"]),
+            pronoun=pronoun,
+            candidates=ordered,
+            antecedents=in_order,
+            group=_string("group", record.get("group") or ""),
+            minimal_pair=_string("minimal_pair", record.get("minimal_pair") or ""),
+            factors=factors,
+        )
+    except UserError as error:
+        unit = fitting_unit(text, [span for _, span in fields])
+        raise UserError(f"{error}; {unit}" if unit else str(error)) from None
+    for place, span in fields:
+        if not text[slice(*span)].strip():
             raise UserError(f"{place}: {list(span)} covers nothing but blanks; it must cover words of the text")
+    check_offsets(text, fields, {int(start) for start in factors.get("word_parts", "").split(",") if start})
     return example
+
+
+def _check_starts(name: str, factors: Mapping[str, str], entities: Iterable[Sequence[Span]]) -> None:
+    """Check that a factor lists starts of mentions."""
+    starts = {str(start) for mentions in entities for start, _ in mentions}
+    if not set(factors[name].split(",")) <= starts:
+        raise UserError(
+            f"factors.{name}: {factors[name][:80]!r} must be starts of mentions, as in '0,13'; give a label of your "
+            "own another name"
+        )
 
 
 def parse_span(written: str) -> Span:

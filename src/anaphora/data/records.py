@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from anaphora.data.example import Example, to_record
+from anaphora.data.offsets import cut_words
 from anaphora.data.text import Text
 from anaphora.settings import data as data_settings
 
@@ -83,7 +84,10 @@ def columns_of(items: Sequence[Example] | Sequence[Text]) -> dict[str, list[Any]
 def _record(item: Example | Text) -> dict[str, Any]:
     if isinstance(item, Text):
         return {column.name: getattr(item, column.name) for column in dataclasses.fields(item)}
-    return {**to_record(item), "factors": json.dumps(dict(item.factors), ensure_ascii=False)}
+    factors = dict(item.factors)
+    if parts := cut_words(item.text, item.spans):  # so that the item can be read as own data
+        factors["word_parts"] = ",".join(map(str, parts))
+    return {**to_record(item), "factors": json.dumps(factors, ensure_ascii=False)}
 
 
 def rows_of(table: pyarrow.Table, numbers: Sequence[int]) -> pyarrow.Table:

@@ -3,6 +3,8 @@ from __future__ import annotations
 import contextlib
 import csv
 import json
+import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -299,7 +301,8 @@ def test_a_broken_line_is_named_with_file_line_field_and_value(tmp_path: Path, l
 def test_a_language_that_every_letter_contradicts_is_reported(
     language: str, text: str, is_right: bool, tmp_path: Path
 ) -> None:
-    item: dict[str, Any] = {"text": text, "language": language, "pronoun": [0, 1], "antecedents": [0]}
+    item: dict[str, Any] = {"text": text, "language": language, "antecedents": [0]}
+    item["pronoun"] = [0, len(re.findall(r"\w+|.", text)[0])]
     item["candidates"] = [[len(text) - 1, len(text)]]
     path = as_jsonl(tmp_path, [{**ITEM, "text": "Who is she?", "pronoun": [7, 10], "candidates": [[0, 3]]}, item])
     if is_right:
@@ -310,11 +313,20 @@ def test_a_language_that_every_letter_contradicts_is_reported(
 
 
 def test_ends_that_are_places_of_last_characters_are_reported(tmp_path: Path) -> None:
-    inclusive: dict[str, Any] = {**ITEM, "pronoun": [23, 25]}
-    path = as_jsonl(tmp_path, [inclusive, inclusive])
-    with pytest.raises(UserError, match=r"every pronoun ends inside a word, like 'sh' in '.*'; end must be"):
+    inclusive: dict[str, Any] = {**ITEM, "pronoun": [23, 25], "candidates": [[0, 3], [9, 13]]}
+    path = as_jsonl(tmp_path, [inclusive])
+    with pytest.raises(UserError, match=r"line 1, pronoun: .* these fit as places of the first and the last character"):
         tables.read(OwnExamples(path=str(path)))
-    tables.read(OwnExamples(path=str(as_jsonl(tmp_path, [inclusive, ITEM]))))  # one alone may be meant
+
+
+@pytest.mark.parametrize("write", [as_jsonl, as_csv, as_parquet])
+def test_offsets_in_another_unit_are_refused_in_every_kind_of_table(
+    write: Callable[[Path, list[dict[str, Any]]], Path], tmp_path: Path
+) -> None:
+    text = "🙂 Anna met Berta because she was free."
+    item = {**ITEM, "text": text, "pronoun": [26, 29], "candidates": [[3, 7], [12, 17]]}
+    with pytest.raises(UserError, match=r"pronoun: \[26, 29\] covers 'he ' .* these fit as UTF-16 code units"):
+        tables.read(OwnExamples(path=str(write(tmp_path, [item]))))
 
 
 def test_a_broken_cell_is_named(tmp_path: Path) -> None:

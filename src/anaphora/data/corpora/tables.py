@@ -81,7 +81,6 @@ def read(settings: OwnExamples) -> tuple[dict[str, list[Example]], ReadingReport
             )
     if not examples and not dropped:
         raise UserError(f"{path}: it has no rows")
-    _check_ends(path, examples)
     report = ReadingReport(len(examples) + len(dropped), tuple(dropped))
     if splits[:1] == [None]:
         return split_examples(examples, None, settings), report
@@ -95,16 +94,6 @@ def _check_language(example: Example) -> None:
     if is_contradicted(example.language, example.text):
         letters = "no Chinese character" if example.language == "zh" else "Chinese characters alone"
         raise UserError(f"language: {example.language!r} does not fit {example.text[:40]!r}, which has {letters}")
-
-
-def _check_ends(path: Path, examples: list[Example]) -> None:
-    """Refuse spans whose ends are places of last characters: every English pronoun would end inside its word."""
-    cut = [(one, one.text[slice(*one.pronoun)]) for one in examples if one.language == "en"]
-    if cut and all(word[-1].isalpha() and one.text[one.pronoun[1] :][:1].isalpha() for one, word in cut):
-        raise UserError(
-            f"{path}: every pronoun ends inside a word, like {cut[0][1]!r} in {cut[0][0].text[:40]!r}; end must be the "
-            "position after the last character"
-        )
 
 
 def rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:

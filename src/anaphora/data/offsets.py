@@ -1,0 +1,91 @@
+"""Whether the offsets that a user gives cover whole words, and in which other unit they would."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterator, Sequence
+from itertools import accumulate
+
+from anaphora.base.errors import UserError
+from anaphora.base.language import is_inside_word
+
+_Span = tuple[int, int]
+_CONTEXT = 40  # characters of the text in a message
+_TOKENS_WITHOUT_BLANK = re.compile(
+    r"(?<=\w)(?=n['’]t\b)|\b(?:can(?=not\b)|gim(?=me\b)|gon(?=na\b)|got(?=ta\b)|lem(?=me\b)|wan(?=na\b))", re.IGNORECASE
+)
+"""Where English words written as one are two tokens in the Penn Treebank and its successors."""
+
+
+def check_offsets(text: str, spans: Sequence[tuple[str, _Span]], word_parts: Collection[int] = ()) -> None:
+    """Check that spans of a text neither cut a word nor start or end at a blank.
+
+    A script without blanks has no such words, and the two tokens of "wasn't" or "gonna" are whole ones.
+
+    Args:
+        text: the text.
+        spans: which field of the record each belongs to, and its characters, which lie in the text.
+        word_parts: starts of spans that are parts of a word on purpose.
+
+    Raises:
+        UserError: a span does; the message names it and the units that fit all spans.
+    """
+    for field, (start, end) in spans:
+        problem = _problem(text, (start, end), word_parts)
+        if problem:
+            unit = fitting_unit(text, [span for _, span in spans])
+            part = "; if a part of a word is meant, list its start in factors.word_parts" if problem == _CUTS else ""
+            around = text[max(0, start - _CONTEXT // 2) : end + _CONTEXT // 2]
+            raise UserError(
+                f"{field}: {[start, end]} covers {text[start:end][:_CONTEXT]!r} in {around!r}, which {problem}; "
+                f"offsets are characters (code points) from 0, end exclusive{f'; {unit}' if unit else part}"
+            )
+
+
+def cut_words(text: str, spans: Sequence[_Span]) -> list[int]:
+    """Return the starts of the spans that start or end inside a word, in ascending order."""
+    return sorted({start for start, end in spans if _problem(text, (start, end), ()) == _CUTS})
+
+
+def fitting_unit(text: str, spans: Sequence[_Span]) -> str:
+    """Return a clause with the units in which all spans cover whole words; "" if they do so as they are, or never.
+
+    Args:
+        text: the text.
+        spans: the given offsets, which may lie outside the text.
+    """
+    if _fit(text, spans):
+        return ""
+    units = [name for name, convert in _other_units(text) if _fit(text, [convert(span) for span in spans])]
+    return f"these fit as {' or as '.join(units)}" if units else ""
+
+
+_CUTS = "cuts a word"
+
+
+def _problem(text: str, span: _Span, word_parts: Collection[int]) -> str:
+    """Return what is wrong with a span that lies in the text; "" if nothing is."""
+    start, end = span
+    if text[start].isspace() or text[end - 1].isspace():
+        return "starts or ends at a blank"
+    cuts = [place for place in span if is_inside_word(text, place)]
+    if not cuts or start in word_parts:
+        return ""
+    between_tokens = {match.end() for match in _TOKENS_WITHOUT_BLANK.finditer(text)}
+    return "" if between_tokens.issuperset(cuts) else _CUTS
+
+
+def _fit(text: str, spans: Sequence[_Span]) -> bool:
+    """Check whether all spans lie in a text and cover whole words."""
+    return all(0 <= start < end <= len(text) and not _problem(text, (start, end), ()) for start, end in spans)
+
+
+def _other_units(text: str) -> Iterator[tuple[str, Callable[[_Span], _Span]]]:
+    """Yield other ways to count, and for each how a span becomes one in characters; (-1, -1) if it cannot."""
+    for name, encoding, size in (("UTF-16 code units", "utf-16-le", 2), ("UTF-8 bytes", "utf-8", 1)):
+        sizes = [len(character.encode(encoding, "surrogatepass")) // size for character in text]
+        places = {before: place for place, before in enumerate(accumulate(sizes, initial=0))}
+        yield name, lambda span, places=places: (places.get(span[0], -1), places.get(span[1], -1))  # type: ignore[misc]
+    yield "places of the first and the last character", lambda span: (span[0], span[1] + 1)
+    yield "characters counted from 1", lambda span: (span[0] - 1, span[1] - 1)
+    yield "places of the first and the last character counted from 1", lambda span: (span[0] - 1, span[1])
