@@ -21,6 +21,7 @@ from anaphora.analysis.tasks.antecedent_selection import CHOICE_SETS, FORM_COLUM
 from anaphora.analysis.tasks.gap import gap_score, rule_scores, score_columns
 from anaphora.analysis.tasks.labels import accuracy_by_label, accuracy_by_policy
 from anaphora.base.locale import translation
+from anaphora.base.locale.translation import spoken_in
 from anaphora.benchmark import extraction, pretraining, training
 from anaphora.benchmark.stopwatch import Measurement, Variant
 from anaphora.benchmark.table import BenchmarkTable
@@ -47,7 +48,7 @@ from anaphora.replication.blank_out import MAPS, TOKEN_SETS
 from anaphora.replication.table import SeedResult, build_metrics
 from anaphora.report.terminal import print_phrase
 from anaphora.report.wording import labels as phrases
-from anaphora.report.wording import phrase, spoken_in
+from anaphora.report.wording import phrase
 from anaphora.settings.commands.analysis import SampleSize
 from anaphora.settings.commands.live import LivePage
 from anaphora.settings.data import Dpr

@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from anaphora.analysis.tasks import antecedent_rules, antecedent_selection
+from anaphora.base.locale.translation import spoken_in
 from anaphora.report.antecedents import (
     CHOICE_SETS,
     FORM_COLUMNS,
@@ -17,7 +18,7 @@ from anaphora.report.antecedents import (
     terminal_tables,
 )
 from anaphora.report.numbers import NOT_MEASURED
-from anaphora.report.wording import label, spoken_in
+from anaphora.report.wording import label
 
 
 def metrics(

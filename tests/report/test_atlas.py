@@ -7,10 +7,10 @@ import pytest
 
 from anaphora.analysis.results.evidence import Evidence
 from anaphora.analysis.results.typed_json import Interval
+from anaphora.base.locale.translation import spoken_in
 from anaphora.report.numbers import format_percent
 from anaphora.report.page.atlas.entry import AtlasEntry
 from anaphora.report.page.atlas.findings import findings
-from anaphora.report.wording import spoken_in
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])

@@ -19,11 +19,12 @@ from anaphora.analysis.evidence.verdict import verdict, verdict_at_head
 from anaphora.analysis.results.evidence import Control, Evidence
 from anaphora.analysis.results.scores import Level
 from anaphora.analysis.results.several_runs import RowDivergence
+from anaphora.base.locale.translation import spoken_in
 from anaphora.report.figures.maps import QuadCell
 from anaphora.report.page import write
 from anaphora.report.page.elements import ReportRun
 from anaphora.report.page.write import write_report
-from anaphora.report.wording import phrase, spoken_in
+from anaphora.report.wording import phrase
 
 UNFINISHED: frozenset[str] = frozenset()
 """Sections of the page that still hold English sentences."""

@@ -13,11 +13,11 @@ from anaphora.analysis.maps.answers import NO_CANDIDATE
 from anaphora.analysis.maps.record import from_arrays
 from anaphora.analysis.maps.words import word_map, word_weights
 from anaphora.analysis.results.evidence import ChosenHead, Evidence
+from anaphora.base.locale.translation import spoken_in
 from anaphora.report.page.elements import ReportRun
 from anaphora.report.page.explorer import explorer_entries
 from anaphora.report.page.packing import unpack_map
 from anaphora.report.page.write import write_report
-from anaphora.report.wording import spoken_in
 
 ENGLISH = ("The old king saw Berta when she sang.", [(0, 12), (17, 22)], (28, 31), 1)
 CHINESE = ("小红遇见李强时她很高兴。", [(0, 2), (4, 6)], (7, 8), 0)

@@ -23,6 +23,7 @@ from anaphora.analysis.evidence.comparison import compare_runs
 from anaphora.analysis.results.evidence import Evidence
 from anaphora.analysis.results.scores import Level
 from anaphora.base.errors import UserError
+from anaphora.base.locale.translation import spoken_in
 from anaphora.report.figures.fonts import is_chinese
 from anaphora.report.figures.maps import QuadCell
 from anaphora.report.page.elements import FigureElement, ReportRun, ShadedSentence, ShadedWord, TableElement
@@ -33,7 +34,6 @@ from anaphora.report.page.sections.all import run_sections
 from anaphora.report.page.sections.opening import comparison_section, run_facts, run_headline
 from anaphora.report.page.write import write_attention_page, write_report
 from anaphora.report.terminal import print_comparison
-from anaphora.report.wording import spoken_in
 
 HOSTILE = "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">'\"&\u2028</script>"
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)

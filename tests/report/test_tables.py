@@ -15,9 +15,9 @@ from anaphora.analysis.results.scores import AccuracyCell, Cell, LanguageScores,
 from anaphora.analysis.results.typed_json import Interval
 from anaphora.analysis.scores.heads import DROP_REASONS
 from anaphora.base.locale import translation
+from anaphora.base.locale.translation import spoken_in
 from anaphora.report import terminal
 from anaphora.report.headline import headline_sentence, headline_table
-from anaphora.report.wording import spoken_in
 
 
 def cell(task: float = 0.99, candidate: float = 0.95, untrained: float | None = 0.58, **more: Any) -> Cell:

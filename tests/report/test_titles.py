@@ -14,13 +14,13 @@ from matplotlib.text import Text
 from anaphora.analysis.results.evidence import ChosenHead, Evidence
 from anaphora.analysis.results.scores import Head, HeadsOnDevelopment
 from anaphora.analysis.results.typed_json import Interval
+from anaphora.base.locale.translation import spoken_in
 from anaphora.data.own_sentence import example_from_query
 from anaphora.report.figures import heads, pictures, style
 from anaphora.report.figures.maps import QuadCell, heat_map_figure, pronoun_row_figure, quad_figure
 from anaphora.report.figures.pictures import attention_title, heads_title, quad_title, scoreboard_title
 from anaphora.report.figures.sheet import text_width, wrapped_title
 from anaphora.report.headline import bar_text, bars_not_beaten
-from anaphora.report.wording import spoken_in
 
 CHOSEN = Head(2, 0)
 WORDS = ["Anna", "met", "the", "tall", "king", "because", "she", "was", "glad"]

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from anaphora.base.locale.translation import spoken_in
 from anaphora.report import wording
 from anaphora.report.levels import level_columns
-from anaphora.report.wording import spoken_in
 
 TABLE = tomllib.loads(Path(wording.__file__).with_name("wording.toml").read_text(encoding="utf-8"))
 
@@ -62,7 +62,7 @@ def test_words_of_files_have_a_phrase_of_the_page_with_the_same_values() -> None
 def test_heads_are_listed_layer_by_layer() -> None:
     assert wording.heads_listed([(2, 0)]) == "layer 2 head 0"
     assert wording.heads_listed([(2, 0), (2, 3), (3, 1)]) == "layer 2 heads 0 and 3; layer 3 head 1"
-    with wording.spoken_in("zh"):
+    with spoken_in("zh"):
         assert wording.heads_listed([(2, 0), (2, 3), (3, 1)]) == "第 2 层第 0、3 头；第 3 层第 1 头"
 
 
@@ -75,10 +75,10 @@ def test_values_of_factors_are_words(value: str, label: str) -> None:
 
 
 def test_phrases_are_of_the_page_s_language_unless_another_is_named() -> None:
-    with wording.spoken_in("zh"):
+    with spoken_in("zh"):
         assert wording.phrase("page", "contents") == "目录"
         assert wording.phrase("page", "contents", "en") == "Contents"
-        with pytest.raises(ZeroDivisionError), wording.spoken_in("en"):
+        with pytest.raises(ZeroDivisionError), spoken_in("en"):
             _ = 1 / 0
         assert wording.group_label("zh", "role") == "汉语，角色线索"
     assert wording.spoken_language() == "en"
@@ -104,5 +104,5 @@ def test_what_a_file_holds_in_english_is_shown_in_the_page_s_words(
     section: str, stored: str, english: str, chinese: str
 ) -> None:
     assert wording.translated(section, stored) == english
-    with wording.spoken_in("zh"):
+    with spoken_in("zh"):
         assert wording.translated(section, stored) == chinese

@@ -10,8 +10,9 @@ from matplotlib.figure import Figure
 
 from anaphora.base.errors import UserError
 from anaphora.base.files import write_json
+from anaphora.base.locale.translation import spoken_in
 from anaphora.report.figures import style
-from anaphora.report.wording import language_name, phrase, spoken_in
+from anaphora.report.wording import language_name, phrase
 from anaphora.studies.page.index import read_studies, verdict_figures, write_study_index
 from anaphora.studies.page.study import conclusions, draw_study_figures, figure_alt, write_study_page
 from anaphora.studies.page.terminal import terminal_report

@@ -7,7 +7,7 @@ from invented import cells, plan, record, records, rule, study
 
 from anaphora.analysis.results.scores import Spread
 from anaphora.base.errors import UserError
-from anaphora.report.wording import spoken_in
+from anaphora.base.locale.translation import spoken_in
 from anaphora.studies.page.terminal import terminal_report
 from anaphora.studies.page.words import measure_text
 from anaphora.studies.schema import Groups, SeedValues, Study

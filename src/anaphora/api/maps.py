@@ -202,9 +202,9 @@ class Attention:
         Raises:
             UserError: the path does not end in .html, or there is no such language.
         """
+        from anaphora.base.locale.translation import spoken_in
         from anaphora.report.page.explorer import attention_entry
         from anaphora.report.page.write import write_attention_page
-        from anaphora.report.wording import spoken_in
 
         one_of("language", language, LANGUAGES)
         if path is None:

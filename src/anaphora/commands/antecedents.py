@@ -16,14 +16,14 @@ from anaphora.api.runs import OpenRun
 from anaphora.base.console import console, print_table
 from anaphora.base.errors import UserError
 from anaphora.base.files import write_csv, write_json
-from anaphora.base.locale.translation import interface_language
+from anaphora.base.locale.translation import interface_language, spoken_in
 from anaphora.commands.shared import held_output, open_run_or_model
 from anaphora.data.example import Example
 from anaphora.data.store import load as load_corpus
 from anaphora.report.antecedents import antecedent_figure, terminal_tables
 from anaphora.report.figures.files import save_figure
 from anaphora.report.terminal import in_language_of_messages, print_phrase
-from anaphora.report.wording import phrase, spoken_in
+from anaphora.report.wording import phrase
 from anaphora.runs.directory import results_folder
 from anaphora.runs.items import corpus_of
 from anaphora.settings.commands.analysis import AntecedentSelection

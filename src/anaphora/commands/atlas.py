@@ -21,13 +21,13 @@ from anaphora.api.scoring import read_splits, score_on, why_untested
 from anaphora.base.console import say, working
 from anaphora.base.errors import UserError
 from anaphora.base.files import read_json, write_csv, write_json
-from anaphora.base.locale.translation import _
+from anaphora.base.locale.translation import _, spoken_in
 from anaphora.commands.shared import open_models
 from anaphora.hf.reader import TransformersModel
 from anaphora.report.page.atlas.entry import AtlasEntry
 from anaphora.report.page.atlas.page import atlas_rows, write_atlas
 from anaphora.report.terminal import in_language_of_messages, print_phrase, print_rows
-from anaphora.report.wording import phrase, spoken_in
+from anaphora.report.wording import phrase
 from anaphora.runs.digests import analysis_code_digest, weights_digest
 from anaphora.runs.directory import locked_run
 from anaphora.runs.items import EvaluationSplits

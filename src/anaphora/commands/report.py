@@ -28,7 +28,7 @@ from anaphora.base.checks import FIGURE_FORMATS
 from anaphora.base.console import console, say, working
 from anaphora.base.errors import UserError
 from anaphora.base.files import check_writable, locked_directory, write_csv, write_json
-from anaphora.base.locale.translation import _, interface_language
+from anaphora.base.locale.translation import _, interface_language, spoken_in
 from anaphora.commands.shared import holds_other_run
 from anaphora.data.example import Example
 from anaphora.report.evidence_tables import divergence_rows, every_table
@@ -40,7 +40,7 @@ from anaphora.report.page.sections.all import FIGURES
 from anaphora.report.page.translations import other_pages, page_names, page_suffixes, remove_translation
 from anaphora.report.page.write import write_report
 from anaphora.report.terminal import print_phrase, print_undecided, print_verdict
-from anaphora.report.wording import language_name, phrase, spoken_in
+from anaphora.report.wording import language_name, phrase
 from anaphora.runs.directory import Run, load, locked_run, training_record
 from anaphora.runs.presence import run_directories
 from anaphora.settings.commands.analysis import Protocol, Report

@@ -11,14 +11,14 @@ from anaphora.analysis.maps.answers import Answers
 from anaphora.analysis.results.evidence import Control, Evidence, Verdict
 from anaphora.analysis.results.several_runs import GroupSpread
 from anaphora.base.console import console, print_table
-from anaphora.base.locale.translation import interface_language
+from anaphora.base.locale.translation import interface_language, spoken_in
 from anaphora.report.causal_summary import causal_columns, causal_rows
 from anaphora.report.groups import kind_groups
 from anaphora.report.headline import headline_sentence, headline_table
 from anaphora.report.levels import level_columns, level_rows
 from anaphora.report.numbers import NOT_MEASURED, format_percent
 from anaphora.report.one_head import one_head_columns, one_head_rows, specificity_columns, specificity_rows
-from anaphora.report.wording import group_label, label, labels, language_name, phrase, spoken_in, translated
+from anaphora.report.wording import group_label, label, labels, language_name, phrase, translated
 
 if TYPE_CHECKING:
     from rich.table import Table

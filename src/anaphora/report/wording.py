@@ -8,33 +8,22 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
+
+from anaphora.base.locale import translation
 
 DEFAULT = "en"
 """The language of a page of which nobody named another."""
 _STORED = "stored"
 """Where the words of files stand that are not those of pages."""
-_SPOKEN: ContextVar[str] = ContextVar("spoken", default=DEFAULT)
-
-
-@contextmanager
-def spoken_in(language: str) -> Iterator[None]:
-    """Phrases inside are of this language where none is named."""
-    token = _SPOKEN.set(language)
-    try:
-        yield
-    finally:
-        _SPOKEN.reset(token)
 
 
 def spoken_language() -> str:
-    """The language that phrases are of where none is named."""
-    return _SPOKEN.get()
+    """Return the language of phrases if none is named: that of the enclosing `spoken_in`, else English."""
+    return translation.spoken_language() or DEFAULT
 
 
 @lru_cache(maxsize=1)

@@ -9,12 +9,11 @@ from anaphora.base.console import console
 from anaphora.base.device import torch_device
 from anaphora.base.errors import UserError
 from anaphora.base.files import check_writable, locked_directory, write_csv, write_json
-from anaphora.base.locale.translation import interface_language
+from anaphora.base.locale.translation import interface_language, spoken_in
 from anaphora.data.store import files_read
 from anaphora.report.figures.files import save_figure
 from anaphora.report.page.translations import other_pages, page_names, page_suffixes, remove_translation
 from anaphora.report.terminal import print_phrase
-from anaphora.report.wording import spoken_in
 from anaphora.runs.directory import RunFiles
 from anaphora.runs.reuse import same_settings
 from anaphora.settings.commands.study import StudyPlan

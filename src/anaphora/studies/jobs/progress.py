@@ -11,13 +11,13 @@ from pathlib import Path
 from anaphora.base.console import format_bytes
 from anaphora.base.errors import UserError
 from anaphora.base.files import write_json, write_text
-from anaphora.base.locale.translation import interface_language
+from anaphora.base.locale.translation import interface_language, spoken_in
 from anaphora.report.numbers import NOT_MEASURED, duration_text
 from anaphora.report.page.elements import NoteElement, Section, TableElement
 from anaphora.report.page.offline import font_placeholder, read_asset, template_environment, trusted_markup, with_fonts
 from anaphora.report.page.translations import other_pages, page_names, page_suffixes, remove_translation
 from anaphora.report.terminal import print_phrase
-from anaphora.report.wording import phrase, spoken_in, spoken_language
+from anaphora.report.wording import phrase, spoken_language
 from anaphora.runs.directory import RunFiles
 from anaphora.settings.commands.study import StudyPlan
 from anaphora.settings.model.encoder import about_weights
