@@ -33,17 +33,14 @@ from anaphora.settings.commands.analysis import (
     Protocol,
     Report,
     RunComparison,
-    SampleSize,
     Scoring,
     TrainedControls,
     Transfer,
 )
 from anaphora.settings.commands.atlas import Atlas
 from anaphora.settings.commands.attention import AttentionQuery
-from anaphora.settings.commands.benchmark import Benchmark
 from anaphora.settings.commands.explanation import Explanation
 from anaphora.settings.commands.live import LivePage
-from anaphora.settings.commands.replication import Replication
 from anaphora.settings.commands.study import Slurm, StudyPlan, VerdictRule
 from anaphora.settings.run import Config
 from anaphora.settings.variants import SLOTS, VARIANTS
@@ -52,7 +49,6 @@ ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "settings.md"
 
 MEANINGS = {
-    "Benchmark.lengths": "`lognormal`, `corpus` (lengths as in the built-in corpus) or `long` (2,048 tokens each)",
     "Config.output": "folder for the run directories",
     "Config.seed": "seed of the initial weights and of the order of the training items",
     "ControlledCorpus.languages": "`en`, `zh` or both",
@@ -93,15 +89,11 @@ MEANINGS = {
     "LabelTable.split": "which split of the runs' data: `train`, `dev` or `test`",
     "Transfer.data": "what the runs are evaluated on, as in training; `knowref` by default",
     "Transfer.split": "which split of it: `train`, `dev` or `test`",
-    "Replication.layers": "number of blocks; 6 in the paper",
-    "Replication.heads": "number of heads in each layer; 8 in the paper",
-    "Replication.width": "number of features of a token; 128 in the paper",
     "StudyPlan.seeds": "every cell is run once with each seed",
     "StudyPlan.measures": "`scores`, `forms`, `distance`, `roles`, `levels`, `one_head`, `permuted`, `knockout`,"
     " `routes`, `labels`; without training `scaling`, `symmetry`, `time`",
     "VerdictRule.at_least": "smallest value for which the condition holds",
     "VerdictRule.at_most": "largest value for which the condition holds",
-    "Benchmark.seed": "seed of the invented sentences and of the weights",
 }
 
 
@@ -192,10 +184,7 @@ def page() -> str:
     parts += ["## Labels of texts: `scripts/labels.py`", "", *_table(LabelTable, ""), ""]
     parts += ["## Step by step: `scripts/explain.py`", "", *_table(Explanation, ""), ""]
     parts += ["## Several runs: `scripts/compare.py`", "", *_table(RunComparison, "")]
-    parts += ["", "## Items and seeds: `scripts/sample_size.py`", "", *_table(SampleSize, "")]
-    parts += ["", "## Speed: `scripts/benchmark.py`", "", *_table(Benchmark, "")]
-    parts += ["", "`scale=smoke` is the smallest comparison that runs every step."]
-    parts += ["", "## A published table again: `scripts/replicate.py`", "", *_table(Replication, ""), ""]
+    parts += [""]
     parts += [
         "## Studies over many runs: `scripts/study.py`",
         "",

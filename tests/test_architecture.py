@@ -14,6 +14,11 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "anaphora"
 SOURCES = sorted(PACKAGE.rglob("*.py"))
 SCRIPTS = sorted((ROOT / "scripts").glob("*.py"))
+OUTSIDE = ("benchmarks", "experiments")
+"""Folders that import the package, and that it never imports."""
+PROGRAMS = sorted(
+    path for folder in OUTSIDE for path in (ROOT / folder).rglob("*.py") if not path.name.startswith("test_")
+)
 HEAVY = ("torch", "datasets", "pytorch_lightning", "pandas", "pyarrow", "matplotlib", "sklearn", "scipy", "tokenizers")
 
 
@@ -88,8 +93,6 @@ BELOW: dict[str, tuple[str, ...]] = {
     "report": ("base", "data", "analysis.maps", "analysis.results", "analysis.scores", "analysis.evidence"),
     "training": ("base", "settings", "data", "model", "runs", "analysis.maps", "report"),
     "explain": ("base", "settings", "data", "model", "runs", "analysis.evidence", "report"),
-    "replication": ("base", "settings", "data", "model", "analysis.maps", "analysis.scores", "training", "report"),
-    "benchmark": ("base", "settings", "data", "model", "runs", "analysis.maps", "training", "report"),
     "hf": (
         *("base", "settings", "data", "model", "runs"),
         *("analysis.maps", "analysis.scores", "analysis.causal", "analysis.evidence"),
@@ -101,7 +104,7 @@ BELOW: dict[str, tuple[str, ...]] = {
     ),
     "commands": (
         *("base", "settings", "data", "model", "runs", "training", "report"),
-        *("explain", "replication", "benchmark", "studies", "hf", "api"),
+        *("explain", "studies", "hf", "api"),
         *("analysis.maps", "analysis.results", "analysis.scores", "analysis.causal", "analysis.evidence"),
         "analysis.tasks",
     ),
@@ -154,6 +157,13 @@ def test_only_settings_build_what_stands_above_them() -> None:
     assert building == []
 
 
+@pytest.mark.parametrize("folder", OUTSIDE)
+def test_the_package_never_imports_an_experiment_or_a_benchmark(folder: str) -> None:
+    importing = [path for path in PROGRAMS if path.relative_to(ROOT).parts[0] == folder and uses(path, "anaphora")]
+    assert importing  # the reverse is what they are for
+    assert [name_of(path) for path in [*SOURCES, *SCRIPTS] if uses(path, folder)] == []
+
+
 def test_every_room_has_its_line() -> None:
     rooms = {room_of(".".join(path.relative_to(PACKAGE).with_suffix("").parts)) for path in SOURCES}
     assert rooms - {"analysis.__init__"} == set(BELOW)
@@ -172,10 +182,10 @@ def test_what_a_run_is_made_of_knows_nothing_of_what_commands_ask() -> None:
         ("pytorch_lightning", ("training",)),
         ("datasets", ("data",)),
         ("tokenizers", ("data",)),
-        ("matplotlib", ("report", "studies/page/figures.py", "replication/figure.py")),
+        ("matplotlib", ("report", "studies/page/figures.py")),
         ("PIL", ("training/tensorboard",)),
         ("tensorboard", ("training",)),
-        ("transformers", ("benchmark", "hf")),
+        ("transformers", ("hf",)),
         ("hydra", ("settings/compose.py", "cli.py")),
         ("submitit", ("studies/jobs/slurm.py",)),
     ],
@@ -245,7 +255,7 @@ def test_nothing_runs_code_from_a_file() -> None:
     forbidden_calls = {"eval", "exec", "compile", "__import__", "instantiate"}
     allowed = ("src/anaphora/base/code.py", "compile")  # of the package's own files, for a digest; nothing is run
     wrong = []
-    for path in [*SOURCES, *SCRIPTS]:
+    for path in [*SOURCES, *SCRIPTS, *PROGRAMS]:
         tree = ast.parse(path.read_text(encoding="utf-8"))
         for node in ast.walk(tree):
             if isinstance(node, ast.Call):
@@ -289,17 +299,19 @@ def public(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.ClassDef]:
 
 def test_every_module_and_public_class_and_function_says_what_it_is() -> None:
     silent = []
-    for path in [*SOURCES, *SCRIPTS]:
+    for path in [*SOURCES, *SCRIPTS, *PROGRAMS]:
         tree = ast.parse(path.read_text(encoding="utf-8"))
         if not ast.get_docstring(tree):
             silent.append(name_of(path))
-        if path in SOURCES:
+        if path not in SCRIPTS:
             silent += [f"{name_of(path)}: {node.name}" for node in public(tree) if not ast.get_docstring(node)]
     assert silent == []
 
 
 def test_no_file_is_too_long_to_read() -> None:
-    long = {name_of(path): len(path.read_text(encoding="utf-8").splitlines()) for path in [*SOURCES, *SCRIPTS]}
+    long = {
+        name_of(path): len(path.read_text(encoding="utf-8").splitlines()) for path in [*SOURCES, *SCRIPTS, *PROGRAMS]
+    }
     assert {name: lines for name, lines in long.items() if lines > 400} == {}
 
 

@@ -53,8 +53,6 @@ WRONG = [
     ("serve", ("model=a/b",), "model=a/b: this command takes a model as 'runs=[a/b]'"),
     ("score_attention", ("layer=1",), "layer and head go together"),
     ("extract_attention", ("items=0",), "items (0) must be at least 1"),
-    ("benchmark", ("what=dinner",), "dinner"),
-    ("benchmark", ("threads=100000",), "threads (100000) must be at least 1 and below 1025"),
     ("study", ("study=mirror", "threads=100000"), "threads (100000) must be at least 1 and below 1025"),
     ("corpus", ("task=classification",), "task: this command has no such setting; --help lists those that it has"),
     ("train", ("model=[1]",), "model=[1]; a group takes the name of one of its choices"),
@@ -229,11 +227,6 @@ NOT_THERE = [
     (("serve", "runs=[src]"), "there is no run here (config.yaml is missing, and config.json of a model)"),
     (("explain", "text=she", "run=nowhere"), "nowhere/config.yaml: there is no run here"),
     (("corpus", "data=gap", "data.path=nowhere"), "data.path (nowhere): there is no such file or folder"),
-    (
-        ("benchmark", "what=pretraining", "data=plain_text", "data.path=nowhere"),
-        "data.path (nowhere): there is no such file",
-    ),
-    (("replicate", "trainer.device=mps"), "trainer.device ('mps') must be one of cpu, cuda"),
 ]
 
 

@@ -30,16 +30,24 @@ from anaphora import api, cli
 from anaphora.analysis.scores.quads import quads_of
 from anaphora.base.device import Device, RunsDevice
 from anaphora.data.example import from_record
+from anaphora.settings.arguments import settings_from
 from anaphora.settings.commands.study import Slurm, VerdictRule
 from anaphora.settings.compose import with_quoted_texts
 from anaphora.settings.typed import resolve
+from benchmarks.speed.settings import Benchmark
+from experiments.abnar_zuidema.settings import Replication
+from experiments.everyday import corpus as everyday
+from experiments.everyday.settings import RECIPE
+from experiments.four_sentences.settings import FourSentences
+from experiments.sample_size.settings import SampleSize
+from experiments.sentences.settings import Sentences
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "anaphora"
 READMES = ("README.md", "README.zh.md")
 BESIDE = (*READMES, "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")
 PAGES = [ROOT / name for name in BESIDE] + sorted((ROOT / "docs").rglob("*.md"))
-COMMAND = re.compile(r"\.venv/bin/(?:python|torchrun(?: --[\w-]+=\S+)+) (scripts/\w+\.py[^`\n]*)")
+COMMAND = re.compile(r"\.venv/bin/(?:python|torchrun(?: --[\w-]+=\S+)+) ((?:scripts/\w+\.py|-m \w+\.\w+)[^`\n]*)")
 TEST = re.compile(r"(tests/[\w/]+\.py)::(\w+)")
 PICTURE = re.compile(r"!\[[^]]+\]\(([^)]+)\)")
 INTERVAL = re.compile(r"\[-?\d[\d.]*,\s+[-+]?\d[\d.]*\]")
@@ -59,6 +67,14 @@ def commands_of_headers() -> list[str]:
     return [command.strip().removesuffix('"""').rstrip(".") for command in written if "..." not in command]
 
 
+PROGRAMS: dict[str, type[Any]] = {
+    "benchmarks.speed": Benchmark,
+    "experiments.abnar_zuidema": Replication,
+    "experiments.sample_size": SampleSize,
+    "experiments.sentences": Sentences,
+    "experiments.four_sentences": FourSentences,
+}
+"""Programs outside the package that read `key=value`, and their settings."""
 HEADER = re.compile(r"python (scripts/\w+\.py[^\n;:`]*)")
 """A command in a comment or docstring; it ends where the line or its clause does."""
 COMMANDS = sorted({command for page in PAGES for command in commands(page)} | set(commands_of_headers()))
@@ -94,9 +110,19 @@ def test_every_module_and_function_that_a_page_names_is_there(page: Path) -> Non
         assert pkgutil.resolve_name(name) is not None
 
 
+@pytest.mark.usefixtures("own_parts")
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_composes_into_settings_that_pass_their_checks(command: str, compose: Callable[..., Any]) -> None:
     script, *words = shlex.split(command, comments=True)
+    if script == "-m":
+        program, *words = words
+        if program != "experiments.everyday":
+            assert importlib.util.find_spec(program) is not None
+            assert program not in PROGRAMS or settings_from(words, PROGRAMS[program])
+            return
+        everyday.register()
+        script, *words = words
+        words = [*RECIPE, *words] if script == "train" else words
     named = cli.COMMANDS[Path(script).stem]
     # Hydra's own choose its launchers and samplers, which are packages of the extra `cluster`.
     own = [word for word in words if not word.startswith(("-", "hydra/", "hydra.")) and word != "job"]

@@ -27,6 +27,7 @@ PACKAGE_OF_MODULE = {
     "lightning_fabric": "pytorch-lightning",
     "PIL": "pillow",
     "sklearn": "scikit-learn",
+    "yaml": "pyyaml",
 }
 """Where the name of a module is not that of its package."""
 NEEDED_WITHOUT_IMPORT = {

@@ -7,8 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from conftest import TINY
 from trials import difference, state
+
+from conftest import TINY
 
 COMMANDS = f"""
 import sys

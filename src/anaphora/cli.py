@@ -9,7 +9,7 @@ import math
 import os
 import sys
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -26,6 +26,7 @@ from anaphora.runs.presence import refuse_missing
 from anaphora.runs.processes import started_processes
 from anaphora.runs.requeue import until_requeued
 from anaphora.runs.warm_start import with_start_model
+from anaphora.settings.arguments import listed_settings, settings_from
 from anaphora.settings.commands.analysis import (
     AntecedentSelection,
     CorpusDescription,
@@ -38,17 +39,14 @@ from anaphora.settings.commands.analysis import (
     NameDecisions,
     Report,
     RunComparison,
-    SampleSize,
     Scoring,
     TrainedControls,
     Transfer,
 )
 from anaphora.settings.commands.atlas import Atlas
 from anaphora.settings.commands.attention import AttentionQuery
-from anaphora.settings.commands.benchmark import Benchmark
 from anaphora.settings.commands.explanation import Explanation
 from anaphora.settings.commands.live import LivePage
-from anaphora.settings.commands.replication import Replication
 from anaphora.settings.commands.study import StudyPlan
 from anaphora.settings.compose import (
     composed_once,
@@ -95,7 +93,6 @@ COMMANDS: dict[str, Command] = {
     "antecedents": Command("antecedents", AntecedentSelection, "antecedents:measure_antecedents"),
     "atlas": Command("atlas", Atlas, "atlas:draw_atlas"),
     "attention": Command("attention", AttentionQuery, "attention:show_attention"),
-    "benchmark": Command("benchmark", Benchmark, "benchmark:run_benchmark"),
     "compare": Command("compare", RunComparison, "compare:compare"),
     "corpus": Command("corpus", CorpusDescription, "corpus:describe"),
     "cross_validate": Command("cross_validate", CrossValidation, "cross_validate:cross_validate"),
@@ -108,9 +105,7 @@ COMMANDS: dict[str, Command] = {
     "gap": Command("gap", NameDecisions, "gap:evaluate_name_decisions"),
     "labels": Command("labels", LabelTable, "labels:compare_labels"),
     "plot_attention": Command("plot_attention", Drawing, "plot_attention:plot"),
-    "replicate": Command("replicate", Replication, "replicate:replicate"),
     "report": Command("report", Report, "report:report"),
-    "sample_size": Command("sample_size", SampleSize, "sample_size:print_sample_sizes"),
     "score_attention": Command("score_attention", Scoring, "score_attention:score_heads"),
     "serve": Command("serve", LivePage, "serve:serve_page"),
     "study": Command("study", StudyPlan, "study:study"),
@@ -198,6 +193,24 @@ def run_command(name: str) -> None:
             print(headline, *failures, sep="\n  ", file=sys.stderr)
     if failures:
         sys.exit(1)
+
+
+def run_program(schema: type[Any], work: Callable[[Any], object]) -> None:
+    """Read the settings of a program outside the package from its arguments, check them and do its work.
+
+    A user's mistake ends the process with one line and exit status 2.
+
+    Args:
+        schema: the program's settings; `--help` lists them.
+        work: what to do with them. It imports what is heavy itself, so that a mistake is reported at once.
+    """
+    if {"--help", "-h"} & set(sys.argv[1:]):
+        print(listed_settings(schema))
+        return
+    with user_errors_exit():
+        settings = settings_from(sys.argv[1:], schema)
+        refuse_missing(settings)
+        work(settings)
 
 
 def check_processes(name: str) -> None:

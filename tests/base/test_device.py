@@ -112,7 +112,6 @@ def test_pretrained_weights_texts_and_speed_are_measured_there_too(
         return [
             ["labels", f"runs=[{labelled}]", f"output={tables / 'labels.csv'}"],
             ["gap", f"weights={weights}", f"data.path={gap}", "folds=2", f"output={tables / 'gap.csv'}"],
-            *(["benchmark", "scale=smoke", f"what={what}"] for what in ("training", "extraction")),
         ]
 
     for one in commands("here")[:2]:
@@ -156,7 +155,7 @@ def test_training_is_in_bf16_where_a_gpu_is_asked_for(settings: dict[str, str], 
     "name",
     [
         *("antecedents", "cross_validate", "evaluate", "evidence", "extract_attention", "gap", "labels"),
-        *("plot_attention", "replicate", "report", "score_attention", "study", "transfer", "train"),
+        *("plot_attention", "report", "score_attention", "study", "transfer", "train"),
     ],
 )
 def test_every_such_script_says_at_once_that_there_is_no_gpu(
@@ -166,7 +165,6 @@ def test_every_such_script_says_at_once_that_there_is_no_gpu(
         "cross_validate": [f"runs=[{finished}]"],
         "gap": [f"weights={finished}", f"data.path={tmp_path}"],
         "labels": [f"runs=[{finished}]"],
-        "replicate": [f"output={tmp_path}"],
         "study": ["study=emergence_small", f"output={tmp_path}"],
         "train": ["experiment=token_values", f"output={tmp_path}"],
         "transfer": [f"runs=[{finished}]", f"data.path={tmp_path}"],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,20 +22,14 @@ from anaphora.analysis.tasks.gap import gap_score, rule_scores, score_columns
 from anaphora.analysis.tasks.labels import accuracy_by_label, accuracy_by_policy
 from anaphora.base.locale import translation
 from anaphora.base.locale.translation import spoken_in
-from anaphora.benchmark import extraction, pretraining, training
-from anaphora.benchmark.stopwatch import Measurement, Variant
-from anaphora.benchmark.table import BenchmarkTable
 from anaphora.commands import (
     antecedents,
     attention,
-    benchmark,
     corpus,
     cross_validate,
     evaluate,
     gap,
     labels,
-    replicate,
-    sample_size,
     serve,
     shared,
 )
@@ -44,12 +38,9 @@ from anaphora.data.corpora.division import ReadingReport
 from anaphora.data.corpora.registry import SOURCES
 from anaphora.data.example import Example
 from anaphora.data.text import Text
-from anaphora.replication.blank_out import MAPS, TOKEN_SETS
-from anaphora.replication.table import SeedResult, build_metrics
 from anaphora.report.terminal import print_phrase
 from anaphora.report.wording import labels as phrases
 from anaphora.report.wording import phrase
-from anaphora.settings.commands.analysis import SampleSize
 from anaphora.settings.commands.live import LivePage
 from anaphora.settings.data import Dpr
 
@@ -184,58 +175,6 @@ def test_what_intervals_say_of_a_head_is_chinese() -> None:
     for name in phrases("selection"):
         values = dict.fromkeys(("run", "selector", "mentions", "head", "share", "nearest", "split"), "")
         assert not re.search("[A-Za-z]", phrase("selection", name, "zh", **values))
-
-
-@pytest.mark.parametrize("measure", ["candidate_accuracy", "task_accuracy"])
-def test_the_sizes_of_samples_are_chinese(measure: str, chinese: Chinese) -> None:
-    settings = SampleSize(spread=[90.4, 95.4, 5], measure=measure)
-    counts = {"mean": 0.5, "against_a_value": 12, "each_of_two": None}
-    items = {"of": "b - a", "language": "en", "kind": "role", "items": 9, "clusters": 3, "design_effect": 1.5, **counts}
-    chinese("", sample_size.print_items, [items], settings)
-    published = {"of": "90.4 to 95.4", "seeds": 5, "deviation": 0.02, "against_a_value": 4, "each_of_two": 5}
-    group = {"of": "2 runs", "language": "zh", "kind": "all", "mean": 0.5}
-    ends = {"deviation_low": 0.01, "deviation_high": 0.05, "against_a_value_at_high": 9, "each_of_two_at_high": 9}
-    text = chinese("", sample_size.print_seeds, [{**published, **group, **ends}, published], settings)
-    assert "2 次运行" in text and "90.4 至 95.4" in text
-
-
-@pytest.mark.parametrize("last", [(0.2, 0.7, 0.6), (0.2, 0.7, 0.1), (0.7, 0.5, 0.6)])
-@pytest.mark.parametrize("hard", [None, 0.8])
-def test_the_replication_is_chinese(last: tuple[float, ...], hard: float | None, chinese: Chinese) -> None:
-    draw = np.random.default_rng(0)
-    correlations = {
-        (which, name): mean + 0.1 * draw.normal(size=(40, 6))
-        for which in TOKEN_SETS
-        for name, mean in zip(MAPS, last, strict=True)
-    }
-    result = SeedResult(0, 0.9, hard, 0.5, correlations)
-    for templates in ([str(number % 8) for number in range(40)], ["one"] * 40):  # one gives no interval
-        metrics = build_metrics([result], templates, {})
-        chinese("rollout flow Spearman CLS", replicate.print_correlations, metrics)
-        assert re.fullmatch("[ -~]+", metrics["sentence"])  # what is stored stays English
-
-
-def test_a_benchmark_is_chinese(chinese: Chinese) -> None:
-    called = r'(?:ours|theirs)\((?:BERT\w*, )?"([^"]+)"'
-    sources = [Path(str(module.__file__)).read_text(encoding="utf-8") for module in (extraction, training, pretraining)]
-    ways = sorted({way for source in sources for way in re.findall(called, source)})
-    assert {"packed, rotary, Muon", "sorted", "our buckets", "rows, packed"} <= set(ways)
-    rows = [
-        Measurement(Variant(maker, way, [], 1_000_000, 0.5), (10.0, 12.0), 2**21)
-        for maker, way in [*(("ours", way) for way in ways), ("BertModel", "arrival order")]
-    ]
-    works: list[tuple[str, Mapping[str, object], str]] = [
-        ("training", {"size": "m", "lengths": "lognormal"}, "tokens_wall"),
-        ("extraction", {"size": "m", "lengths": "lognormal"}, "sentences_processor"),
-        ("pretraining_documents", {"size": "m", "data": "plain_text", "tokens": 7}, "tokens_processor"),
-        ("pretraining_paragraphs", {"size": "m", "data": "plain_text", "tokens": 7}, "sentences_wall"),
-    ]
-    for work, about, unit in works:
-        table = BenchmarkTable(work=work, about=about, unit=unit, lengths=[3, 4], rows=rows)
-        chinese("BertModel lognormal plain_text lean Muon MiB", benchmark.print_rates, table)
-        assert re.fullmatch("[ -~]+", table.to_dict()["title"] + table.to_dict()["unit"])  # so does this
-    names = ("processor", "cores", "threads", "device", "load before", "python", "torch", "transformers", "vocabulary")
-    chinese("python torch transformers", benchmark.print_environment, dict.fromkeys((*names, "settings"), 1))
 
 
 def test_the_heads_of_a_text_are_chinese(chinese: Chinese) -> None:

@@ -22,7 +22,6 @@ FOLDERS = {
     "plot_attention": ("run={run}",),
     "report": ("run={run}",),
     "score_attention": ("run={run}",),
-    "replicate": (),
     "train": ("name=run",),
     "demo": ("name=run",),
     "study": ("study=mirror",),
@@ -30,17 +29,15 @@ FOLDERS = {
 """Every command that writes into a folder that `output` names, and what it is given beside it."""
 FILES = {
     "attention": ("run={run}", "text=Anna"),
-    "benchmark": (),
     "compare": ("runs=[{run}]",),
     "cross_validate": ("runs=[{run}]",),
     "explain": ("run={run}", "text=Anna", "form=page"),
     "gap": ("runs=[{run}]", "data=gap", "data.path={here}"),
     "labels": ("runs=[{run}]",),
-    "sample_size": ("runs=[{run}]",),
     "transfer": ("runs=[{run}]", "data=jsonl", "data.path={here}/items.jsonl"),
 }
 """The same where `output` is a file."""
-ENDINGS = dict.fromkeys(FILES, ".csv") | {"attention": ".html", "benchmark": ".json", "explain": ".html"}
+ENDINGS = dict.fromkeys(FILES, ".csv") | {"attention": ".html", "explain": ".html"}
 
 
 def test_no_other_command_has_an_output() -> None:
@@ -60,12 +57,9 @@ def no_work(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(f"anaphora.{place}.load_corpus", refuse)
     monkeypatch.setattr("anaphora.commands.export.to_bert", refuse)
     monkeypatch.setattr("anaphora.training.run.prepare_examples", refuse)
-    monkeypatch.setattr("anaphora.commands.replicate.generate_items", refuse)
-    monkeypatch.setattr("anaphora.commands.benchmark.measure_tables", refuse)
     monkeypatch.setattr("anaphora.commands.attention.attention", refuse)
     monkeypatch.setattr("anaphora.commands.explain.build_walkthrough", refuse)
     monkeypatch.setattr("anaphora.commands.compare.stored_evidence", refuse)
-    monkeypatch.setattr("anaphora.commands.sample_size.scored_evidence", refuse)
 
 
 @pytest.mark.usefixtures("no_work")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
-import yaml  # type: ignore[import-untyped]
+import yaml
 from safetensors.torch import load_file, save_file
 
 from anaphora.base.errors import UserError
@@ -219,7 +219,6 @@ OF_RUNS = {
     "gap": ("data.path=gap",),
     "labels": (),
     "report": (),
-    "sample_size": (),
     "transfer": ("data=jsonl", "data.path=items.jsonl"),
 }
 """Every script that takes several runs, and what it has to be given beside them."""

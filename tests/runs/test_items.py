@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Script
 
 from anaphora.base.errors import UserError
 from anaphora.runs.directory import Run, load
 from anaphora.runs.items import corpus_of, evaluation_splits
 from anaphora.settings.data import ExternalCorpus
 from anaphora.training.reuse import finish_training
+from conftest import Script
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml  # type: ignore[import-untyped]
+import yaml
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException
 from omegaconf import OmegaConf
@@ -24,7 +24,6 @@ from anaphora.settings.commands.analysis import (
     TrainedControls,
 )
 from anaphora.settings.commands.attention import AttentionQuery
-from anaphora.settings.commands.benchmark import Benchmark
 from anaphora.settings.commands.explanation import Explanation
 from anaphora.settings.commands.study import StudyPlan
 from anaphora.settings.compose import with_quoted_texts
@@ -54,7 +53,6 @@ BUILT_IN = (
     "data=controlled_large",
     "data=gender_and_voice",
     "data=compositions",
-    "data=everyday",
     "data=short_text",
     "data=compositions_and_short_text",
 )
@@ -121,7 +119,7 @@ def test_fine_tuning_takes_another_prediction_head_that_can_say_none_of_them(pre
 
 @pytest.mark.parametrize(
     ("primary", "settings"),
-    [("train", Config), ("demo", Config), ("score_attention", Scoring), ("benchmark", Benchmark)],
+    [("train", Config), ("demo", Config), ("score_attention", Scoring)],
 )
 def test_every_primary_config_resolves(primary: str, settings: type[Any], compose: Compose) -> None:
     assert isinstance(resolve(compose(primary=primary), settings), settings)

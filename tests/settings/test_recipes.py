@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml  # type: ignore[import-untyped]
+import yaml
 
 from anaphora.base.errors import UserError
 from anaphora.settings.data import ControlledCorpus, Data, Gap, LabelledText, OwnExamples, PlainText

@@ -33,15 +33,10 @@ def refuse_missing(settings: Any) -> None:
     for name in (*runs, *filter(None, single)):
         _refuse_missing_run(name, any_model=getattr(settings, "any_model", False))
     data = getattr(settings, "data", None)
-    if isinstance(data, Data) and getattr(settings, "resume", None) is None and _reads(settings):
+    if isinstance(data, Data) and getattr(settings, "resume", None) is None:
         from anaphora.data.store import files_read
 
         files_read(data)
-
-
-def _reads(settings: Any) -> bool:
-    """Whether a command reads the data of its settings: a comparison of speed does for pre-training alone."""
-    return getattr(settings, "what", "pretraining") == "pretraining"
 
 
 def _refuse_missing_run(name: str, any_model: bool) -> None:

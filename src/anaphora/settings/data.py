@@ -53,8 +53,6 @@ COMPOSITION = "composition"
 """A type of cue to be asked for by name: octads, in which predicate, state and voice decide together."""
 SHORT_TEXT = "short_text"
 """A type to be asked for by name: octads in texts of a few sentences, most of which name the participants again."""
-EVERYDAY = "everyday"
-"""A type to be asked for by name beside others: everyday scenes with wide vocabulary, a stratum of their own."""
 MAX_TRAINING_ASIDES = 3
 """The most asides that stand before a pronoun in training."""
 
@@ -78,7 +76,7 @@ class ControlledCorpus(Data):
     test_items: int = 3_000
     # Most asides before a pronoun in the test split; above 3, the most in training, all numbers are equally frequent.
     test_asides: int = 3
-    # Types of cue, as in [gender, voice]; by default all except binding, composition, short_text and everyday.
+    # Types of cue, as in [gender, voice]; by default all except binding, composition and short_text.
     types: list[str] = field(default_factory=list)
     # Share of the nouns of gender, number and animacy that training shows with every form of the pronoun.
     shared_nouns: float = 0.2
@@ -95,7 +93,7 @@ class ControlledCorpus(Data):
         if not self.languages or len(set(self.languages)) != len(self.languages):
             raise UserError(f"data.languages ({self.languages}) must name each language once, at least one")
         roles = (kind for language in LANGUAGES for kind in ROLE_CUE_TYPES[language])
-        all_types = dict.fromkeys((*SET_CUE_TYPES, *roles, BINDING, COMPOSITION, SHORT_TEXT, EVERYDAY))
+        all_types = dict.fromkeys((*SET_CUE_TYPES, *roles, BINDING, COMPOSITION, SHORT_TEXT))
         for kind in self.types:
             if kind not in all_types:
                 raise UserError(f"data.types ({kind!r}) must be one of {', '.join(all_types)}")
@@ -111,7 +109,7 @@ class ControlledCorpus(Data):
     def cue_types(self, language: str) -> tuple[str, ...]:
         """The types of cue that the items of a language have."""
         known = (*SET_CUE_TYPES, *ROLE_CUE_TYPES[language])
-        by_name = (*known, BINDING, COMPOSITION, SHORT_TEXT, EVERYDAY)
+        by_name = (*known, BINDING, COMPOSITION, SHORT_TEXT)
         return tuple(kind for kind in by_name if kind in self.types) if self.types else known
 
 

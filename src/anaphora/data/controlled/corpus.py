@@ -4,27 +4,25 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import cycle, islice
 from pathlib import Path
 from typing import TypeVar
 
 from anaphora.base.errors import UserError
-from anaphora.data.controlled import compositions, everyday, pronouns, scenes, splits, templates
+from anaphora.data.controlled import compositions, pronouns, splits, templates
 from anaphora.data.controlled import lexicon as lexicons
 from anaphora.data.controlled.compositions import Lines
 from anaphora.data.controlled.lexicon import CONTENT_FOLDER, FOLDERS
 from anaphora.data.controlled.octads import LEVELS, OctadGenerator, sentence_plans, text_plans
 from anaphora.data.controlled.quads import QuadGenerator, QuadIdentity
-from anaphora.data.controlled.scenes import REWORDED, EverydayGenerator
 from anaphora.data.controlled.templates import CueTypeContent, Template
 from anaphora.data.corpora.division import ReadingReport
 from anaphora.data.example import Example
 from anaphora.settings.data import (
     BINDING,
     COMPOSITION,
-    EVERYDAY,
     ROLE_CUE_TYPES,
     SET_CUE_TYPES,
     SHORT_TEXT,
@@ -42,7 +40,6 @@ THIRD = "third"  # a stratum of compositions: a third person is meant
 THIRD_SHARE = 0.1  # of the training items of compositions
 L1_SHARE = 0.2  # of the training items of compositions, or short texts: pairs that are shown in one voice
 SHORT_TEXT_SHARE = 0.5  # of the training items: short texts that come on top of them
-EVERYDAY_SHARE = 1.0  # of the training items: everyday sentences that come on top of them
 EVALUATION_SENTENCES = 48  # around the events of dev, and of test
 TRAINING_WEIGHTS = {"selection": 3.0, "winograd": 2.0, "voice": 1.5, COMPOSITION: 10.0}
 """Parts of the training items of a kind; every other type has 1. These take longest to learn: whole classes of nouns,
@@ -58,13 +55,19 @@ def generate(settings: ControlledCorpus, content: Path = CONTENT_FOLDER) -> dict
     Raises:
         UserError: the content is wrong, or too small for so many different sentences.
     """
-    quads: dict[str, list[list[Example]]] = {split: [] for split in SPLITS}
+    groups: dict[str, list[list[Example]]] = {split: [] for split in SPLITS}
     for language in settings.languages:
-        for split, quad in _generate_language(settings, language, content):
-            quads[split].append(quad)
-    for split in SPLITS:
-        splits.generator(settings.seed, "order", split).shuffle(quads[split])
-    return {split: [example for quad in quads[split] for example in quad] for split in SPLITS}
+        for split, group in generate_language(settings, quad_generator(settings, language, content), content, set()):
+            groups[split].append(group)
+    return in_drawn_order(groups, settings.seed)
+
+
+def in_drawn_order(groups: Mapping[str, Sequence[Sequence[Example]]], seed: int) -> dict[str, list[Example]]:
+    """Return the examples of each split; the seed decides the order of the groups."""
+    shuffled = {split: list(of_split) for split, of_split in groups.items()}
+    for split, of_split in shuffled.items():
+        splits.generator(seed, "order", split).shuffle(of_split)
+    return {split: [example for group in of_split for example in group] for split, of_split in shuffled.items()}
 
 
 def read(settings: ControlledCorpus) -> tuple[dict[str, list[Example]], ReadingReport]:
@@ -75,7 +78,7 @@ def read(settings: ControlledCorpus) -> tuple[dict[str, list[Example]], ReadingR
 
 def files(settings: ControlledCorpus) -> dict[str, Path]:
     """The content files that a corpus with these settings reads, by their place in the content's folder."""
-    on_request = [kind for kind in (SHORT_TEXT, EVERYDAY) if kind in settings.types]
+    on_request = [SHORT_TEXT] if SHORT_TEXT in settings.types else []
     names = [
         f"{FOLDERS[language]}/{name}.toml"
         for language in settings.languages
@@ -114,22 +117,43 @@ def words(language: str, types: Collection[str] = (), content: Path = CONTENT_FO
         kinds = [kind for kind in (*SET_CUE_TYPES, *role_cue_types(language)) if kind in types]
     if SHORT_TEXT in types:
         written += [text for line in compositions.load_texts(language, content)["train"] for text in line]
-    if EVERYDAY in types:
-        written += [*everyday.load(language, content).training_phrases(), *scenes.determiners(language)]
     for kind in kinds:
         cue_type = templates.load(language, kind, content)
         written += [token for template in cue_type.templates if template.split == "train" for token in template.tokens]
         for scenario in cue_type.scenarios:
             for side in (scenario.shared, scenario.first, scenario.second):
                 written += [option for slot, options in side.items() if slot != "form" for option in options]
-    tokens = {token for phrase in written for token in phrase.split()}
+    return words_of(written)
+
+
+def words_of(phrases: Iterable[str]) -> list[str]:
+    """Return the words of phrases, sorted; slots and marks are left out."""
+    tokens = {token for phrase in phrases for token in phrase.split()}
     return sorted(token for token in tokens if token[0] != "{" and any(mark.isalnum() for mark in token))
 
 
-def _generate_language(settings: ControlledCorpus, language: str, content: Path) -> Iterator[tuple[str, list[Example]]]:
+def quad_generator(settings: ControlledCorpus, language: str, content: Path) -> QuadGenerator:
+    """Return what draws the quads of a language, with its words divided among the splits."""
     lexicon = lexicons.load(language, content)
     holdout = splits.assign_cosets(lexicon, settings.seed, settings.shared_nouns)
-    quads = QuadGenerator(lexicon, holdout, settings.test_asides)
+    return QuadGenerator(lexicon, holdout, settings.test_asides)
+
+
+def generate_language(
+    settings: ControlledCorpus, quads: QuadGenerator, content: Path, texts: set[str]
+) -> Iterator[tuple[str, list[Example]]]:
+    """Yield the split and the examples of each quad and octad of a language.
+
+    Args:
+        settings: of the corpus.
+        quads: what draws them; it remembers which words have been used.
+        content: the folder of the TOML files.
+        texts: sentences that must not occur again; those that are drawn are added.
+
+    Raises:
+        UserError: the content is wrong, or too small for so many different sentences.
+    """
+    language = quads.lexicon.language
     wanted = settings.cue_types(language)
     sets, roles = (
         [templates.load(language, kind, content) for kind in kinds if kind in wanted]
@@ -138,7 +162,6 @@ def _generate_language(settings: ControlledCorpus, language: str, content: Path)
     octads = (
         OctadGenerator(compositions.load(language, content), settings.seed, quads) if COMPOSITION in wanted else None
     )
-    texts: set[str] = set()
     for split in SPLITS:
         quotas = _Quotas(settings, split, sets, roles, octads is not None)
         for generate, contents in ((quads.set_quad, sets), (quads.role_quad, roles)):
@@ -146,35 +169,25 @@ def _generate_language(settings: ControlledCorpus, language: str, content: Path)
                 for stratum, items in quotas.of_templates(cue_type):
                     chance = _generator(settings.seed, language, cue_type.type, split, stratum)
                     draw = _quad_draw(generate, cue_type, split, stratum, chance)
-                    for group in _generate_groups(draw, (language, cue_type.type, split, stratum), items, texts):
+                    for group in generate_groups(draw, (language, cue_type.type, split, stratum), items, texts):
                         yield split, group
         if octads is not None:
             for stratum, items in quotas.of_compositions():
                 chance = _generator(settings.seed, language, COMPOSITION, split, stratum)
                 draw = _octad_draw(octads, split, stratum, chance)
-                for group in _generate_groups(draw, (language, COMPOSITION, split, stratum), items, texts):
+                for group in generate_groups(draw, (language, COMPOSITION, split, stratum), items, texts):
                     yield split, group
     # Last, since the words that a quad draws depend on what others have drawn: the rest of the corpus stays as it is.
-    others = len(set(wanted) - {SHORT_TEXT, EVERYDAY})
-    if EVERYDAY in wanted:
-        everyday_quads = EverydayGenerator(everyday.load(language, content), settings.seed, quads)
-        for split in SPLITS:
-            items = _items_on_top(settings, split, others, EVERYDAY_SHARE)
-            for stratum in (EVERYDAY,) if split == "train" else (EVERYDAY, REWORDED):
-                draw = _everyday_draw(
-                    everyday_quads, split, stratum, _generator(settings.seed, language, EVERYDAY, split, stratum)
-                )
-                for group in _generate_groups(draw, (language, EVERYDAY, split, stratum), items, texts):
-                    yield split, group
+    others = len(set(wanted) - {SHORT_TEXT})
     if SHORT_TEXT in wanted:
         octads_in_texts = OctadGenerator(compositions.load(language, content), settings.seed, quads, SHORT_TEXT)
         lines = compositions.load_texts(language, content)
         for split in SPLITS:
-            items = _items_on_top(settings, split, others, SHORT_TEXT_SHARE if others else 1.0)
+            items = items_on_top(settings, split, others, SHORT_TEXT_SHARE if others else 1.0)
             for stratum, count in _strata_of_texts(split, items):
                 chance = _generator(settings.seed, language, SHORT_TEXT, split, stratum)
                 draw = _text_draw(octads_in_texts, lines[split], split, stratum, chance)
-                for group in _generate_groups(draw, (language, SHORT_TEXT, split, stratum), count, texts):
+                for group in generate_groups(draw, (language, SHORT_TEXT, split, stratum), count, texts):
                     yield split, group
 
 
@@ -183,7 +196,7 @@ def _generator(seed: int, language: str, kind: str, split: str, stratum: str) ->
 
 
 _Plan = TypeVar("_Plan")
-_Draw = Callable[[QuadIdentity], list[Example]]
+Draw = Callable[[QuadIdentity], list[Example]]
 
 
 def _quad_draw(
@@ -192,14 +205,14 @@ def _quad_draw(
     split: str,
     stratum: str,
     chance: random.Random,
-) -> _Draw:
+) -> Draw:
     """Quads of one type and stratum, its templates in turn."""
     chosen = content.of(split, cataphora=stratum == "cataphora")
     turns = cycle(chance.sample(chosen, len(chosen)))
     return lambda place: generate(content, next(turns), place, chance)
 
 
-def _octad_draw(octads: OctadGenerator, split: str, stratum: str, chance: random.Random) -> _Draw:
+def _octad_draw(octads: OctadGenerator, split: str, stratum: str, chance: random.Random) -> Draw:
     """Octads of one stratum: in training any sentence that its parts allow, in dev and test the same ones in turn."""
     plans = _plans_of(split, sentence_plans(octads.content.parts[split], split, chance))
     if stratum == THIRD:
@@ -215,22 +228,14 @@ def _level_of(stratum: str) -> str:
     return stratum if stratum in LEVELS else "L0"
 
 
-def _text_draw(octads: OctadGenerator, lines: Lines, split: str, stratum: str, chance: random.Random) -> _Draw:
+def _text_draw(octads: OctadGenerator, lines: Lines, split: str, stratum: str, chance: random.Random) -> Draw:
     """Octads in short texts: in training any text, in dev and test the same ones in turn."""
     plans = _plans_of(split, text_plans(lines, split, chance))
     return lambda place: octads.octad(_level_of(stratum), next(plans), place, chance)
 
 
-def _everyday_draw(everyday_quads: EverydayGenerator, split: str, stratum: str, chance: random.Random) -> _Draw:
-    """Everyday quads: the scenes in turn, each in any frame of the split."""
-    scenes_of_stratum = everyday_quads.scenes(split, stratum)
-    in_turn = cycle(chance.sample(scenes_of_stratum, len(scenes_of_stratum)))
-    frames = len(everyday_quads.content.frames[split])
-    return lambda place: everyday_quads.quad(next(in_turn), chance.randrange(frames), place, chance)
-
-
-def _items_on_top(settings: ControlledCorpus, split: str, other_types: int, share: float) -> int:
-    """How many items of a type a split gets on top of the others; dev and test as many as of each other type."""
+def items_on_top(settings: ControlledCorpus, split: str, other_types: int, share: float) -> int:
+    """Return how many items of a type a split gets on top of the others; dev and test as many as of each other type."""
     if split == "train":
         return math.ceil(settings.train_items * share)
     return math.ceil(settings.test_items / max(1, other_types))
@@ -312,10 +317,20 @@ def _listed(main: int, strata: Mapping[str, int]) -> list[tuple[str, int]]:
     return [("main", main), *((name, count) for name, count in strata.items() if count)]
 
 
-def _generate_groups(
-    draw: _Draw, where: tuple[str, str, str, str], items: int, texts: set[str]
+def generate_groups(
+    draw: Draw, where: tuple[str, str, str, str], items: int, texts: set[str]
 ) -> Iterator[list[Example]]:
-    """Quads or octads of one type and stratum until there are `items` items, no text twice."""
+    """Yield quads or octads of one type and stratum until there are `items` items, no text twice.
+
+    Args:
+        draw: what draws one, given its place.
+        where: language, type, split and stratum.
+        items: how many items there must be, or slightly more.
+        texts: sentences that must not occur again; those that are drawn are added.
+
+    Raises:
+        UserError: the content has no more different sentences.
+    """
     language, kind, split, stratum = where
     count, groups, failures = 0, 0, 0
     while count < items:

@@ -31,12 +31,12 @@ from anaphora.data.controlled.lexicon import (
     Noun,
 )
 from anaphora.data.controlled.pronouns import SUBJECT
-from anaphora.settings.data import BINDING, COMPOSITION, EVERYDAY, ROLE_CUE_TYPES, SHORT_TEXT
+from anaphora.settings.data import BINDING, COMPOSITION, ROLE_CUE_TYPES, SHORT_TEXT
 
 Item = TypeVar("Item")
 
 HELD_OUT_GROUPS = 4  # groups of nouns, each withheld from one form of pronoun
-_NAMES_OF = {BINDING: "reflexive", COMPOSITION: "voice", SHORT_TEXT: "voice", EVERYDAY: "winograd"}
+_NAMES_OF = {BINDING: "reflexive", COMPOSITION: "voice", SHORT_TEXT: "voice"}
 """The type whose names a type has that is to be asked for by name."""
 MAX_INVENTED_NAMES = 320  # names at most, a quarter of them for test
 

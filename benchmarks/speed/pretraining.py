@@ -1,0 +1,127 @@
+"""Pre-training on masked tokens of plain text: forward, backward and the optimizer's step, in real tokens a second.
+
+All variants get the same chunks of text with the same words masked, output weights tied to the embedding, 32-bit
+numbers and no dropout; each repeat goes once through all chunks. Batches are made beforehand: only the steps are
+measured.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import torch
+from torch import nn
+
+from anaphora.base.batch import Batch
+from anaphora.data import store
+from anaphora.data.batches.encoded import EncodedSplit, RaggedArray
+from anaphora.data.batches.masking import mask_words
+from anaphora.data.batches.texts import EncodedTexts
+from anaphora.data.text import Text
+from anaphora.settings.batching import Batching
+from anaphora.settings.data import Data, TextCorpus
+from anaphora.settings.model.position import Learned, Position, Rotary
+from anaphora.settings.training import Optimizer
+from anaphora.settings.vocabulary import WordPiece
+from anaphora.training.optimizer import build_optimizer
+from benchmarks.speed import layouts
+from benchmarks.speed.layouts import BatchLayout
+from benchmarks.speed.models import BERT, BERT_MASKED, FullBertMaskedLM, LeanBertMaskedLM, our_model
+from benchmarks.speed.settings import EncoderSize
+from benchmarks.speed.stopwatch import OURS, Variant
+from benchmarks.speed.training import MASKED_SHARE, our_loss, training_variant
+
+_VOCABULARY_TEXTS = 2_000  # texts of which the vocabulary is learned, at least
+
+
+class MaskedChunks:
+    """Chunks of text in whose batches the same words are masked, whatever the layout of the batches."""
+
+    def __init__(self, data: EncodedSplit, seed: int) -> None:
+        self.data = data
+        all_chunks = data.batch([list(range(len(data)))])
+        masked = mask_words(all_chunks, MASKED_SHARE, data.vocabulary, np.random.default_rng(seed))
+        is_masked = np.zeros(masked.ids.numel(), dtype=np.bool_)
+        is_masked[masked.masked_positions.numpy()] = True
+        self._inputs = RaggedArray.joined(masked.inputs.flatten().numpy(), data.ids.lengths)
+        self._masked = RaggedArray.joined(is_masked, data.ids.lengths)
+
+    def batch(self, rows: list[list[int]]) -> Batch:
+        """Some chunks as a batch, their words masked."""
+        batch = self.data.batch(rows)
+        items = batch.items.numpy()
+        real = (batch.segments.flatten() >= 0).nonzero().squeeze(1)
+        inputs = batch.ids.flatten().clone()
+        inputs[real] = torch.from_numpy(self._inputs.take(items)[0])
+        masked_positions = real[torch.from_numpy(self._masked.take(items)[0])]
+        return replace(batch, inputs=inputs.view_as(batch.ids), masked_positions=masked_positions)
+
+
+def text_chunks(source: Data, kind: str, count: int, seed: int) -> EncodedTexts:
+    """A random sample of chunks of a corpus's training texts, under a WordPiece vocabulary of these and further ones.
+
+    Args:
+        source: the corpus; of one about pronouns the texts alone count.
+        kind: "documents" for whole texts in chunks of a packed row's length, as training reads them, or "paragraphs"
+            for each paragraph by itself, in chunks where it is longer than a row.
+        count: how many chunks at most.
+        seed: of the sample.
+
+    Raises:
+        UserError: the corpus cannot be read.
+    """
+    corpus = store.load(source)
+    if isinstance(source, TextCorpus):
+        texts = corpus.texts("train")
+    else:
+        texts = [Text(text=example.text, language=example.language) for example in corpus.examples("train")]
+    if kind == "paragraphs":
+        texts = [
+            Text(text=line, language=text.language) for text in texts for line in text.text.split("\n") if line.strip()
+        ]
+    generator = np.random.default_rng(seed)
+    sample = [texts[number] for number in generator.permutation(len(texts))[: max(count, _VOCABULARY_TEXTS)]]
+    tokenizer = WordPiece().build([text.text for text in sample])
+    encoded = EncodedTexts(sample[:count], tokenizer, Batching().row_tokens)
+    encoded.subsample(count)
+    return encoded
+
+
+def variants(size: EncoderSize, data: EncodedSplit, batch_sentences: int, device: torch.device) -> list[Variant]:
+    """The variants that are compared, each with a model of its own.
+
+    "Lean" is BertModel with logits at the masked tokens alone.
+    """
+    lengths, positions, known = data.ids.lengths, data.max_tokens(), data.vocabulary
+    arrival = layouts.in_arrival_order(lengths, batch_sentences)
+    packed, buckets = (layouts.planned_layout(kind, lengths, batch_sentences) for kind in ("packed", "buckets"))
+    masked_chunks = MaskedChunks(data, seed=0)
+
+    def batches(layout: BatchLayout) -> list[Batch]:
+        return [masked_chunks.batch(rows).to(device) for rows in layout]
+
+    def ours(name: str, layout: BatchLayout, position: Position, optimizer: Optimizer | None = None) -> Variant:
+        model = our_model(size, position, known, tied_output=True).to(device)
+        stepper = build_optimizer(model, optimizer) if optimizer is not None else None
+        return training_variant(OURS, name, model, partial(our_loss, model), batches(layout), stepper)
+
+    def theirs(implementation: str, name: str, model: nn.Module, layout: BatchLayout) -> Variant:
+        return training_variant(implementation, name, model.to(device), model, batches(layout))
+
+    def as_it_comes() -> nn.Module:
+        return FullBertMaskedLM(size, positions, known)
+
+    def lean() -> nn.Module:
+        return LeanBertMaskedLM(size, positions, known, tied_output=True)
+
+    return [
+        ours("packed", packed, Learned(max_length=positions)),
+        ours("packed, rotary, Muon", packed, Rotary(), Optimizer(matrices="muon")),
+        ours("buckets", buckets, Learned(max_length=positions)),
+        theirs(BERT_MASKED, "arrival order", as_it_comes(), arrival),
+        theirs(BERT_MASKED, "our buckets", as_it_comes(), buckets),
+        theirs(BERT, "lean, arrival order", lean(), arrival),
+        theirs(BERT, "lean, our buckets", lean(), buckets),
+    ]

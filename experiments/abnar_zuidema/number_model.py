@@ -1,0 +1,78 @@
+"""The verb-number model: an ordinary run on generated sentences, whose label is the verb's number.
+
+Singular or plural is predicted from the last state of [CLS], Abnar and Zuidema 2020, section 2.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from anaphora.base.files import write_text
+from anaphora.data.batches.texts import EncodedTexts
+from anaphora.data.text import Text
+from anaphora.data.tokens.tokenizer import Tokenizer
+from anaphora.settings.batching import Batching
+from anaphora.settings.data import LabelledText
+from anaphora.settings.model.attention import MultiHead
+from anaphora.settings.model.encoder import Gelu, LayerNorm, Model, Normal
+from anaphora.settings.model.position import Learned
+from anaphora.settings.model.prediction import Label
+from anaphora.settings.run import Config
+from anaphora.settings.training import Optimizer, Task, Trainer, Validation
+from anaphora.settings.vocabulary import WordVocabulary
+from experiments.abnar_zuidema.number_agreement import LONGEST, NumberItem
+from experiments.abnar_zuidema.settings import Replication
+
+NUMBERS = ("singular", "plural")
+"""The labels; the index is whether the verb is plural."""
+_MAX_TOKENS = LONGEST + 1  # [CLS] and the words
+
+
+def run_settings(settings: Replication, sentences: Path, seed: int) -> Config:
+    """The run of a seed: GPT-2's block without its causal mask, as in the paper: norms first, GELU, learned positions.
+
+    Args:
+        settings: of the replication.
+        sentences: a file that `write_sentences` wrote.
+        seed: of the weights' start, the order, dropout and the masked words.
+    """
+    return Config(
+        name=f"seed_{seed}",
+        output=settings.output,
+        seed=seed,
+        data=LabelledText(path=str(sentences), dev_share=0.02, test_share=0.0),
+        vocabulary=WordVocabulary(min_count=1),
+        batching=Batching(kind="buckets", tokens=settings.batch_tokens, row_tokens=_MAX_TOKENS),
+        model=Model(
+            width=settings.width,
+            layers=settings.layers,
+            dropout=settings.dropout,
+            values="hidden",
+            position=Learned(max_length=_MAX_TOKENS),
+            attention=MultiHead(heads=settings.heads, dropout=settings.dropout),
+            feed_forward=Gelu(),
+            norm=LayerNorm(placement="pre"),
+            initialisation=Normal(),
+        ),
+        # Words are masked so that the model knows a blanked word; no loss is taken at them.
+        task=Task(
+            prediction=Label(pooling="first", labels=list(NUMBERS)), masked_lm=settings.masked, masked_lm_weight=0.0
+        ),
+        optimizer=Optimizer(steps=settings.steps, learning_rate=settings.learning_rate),
+        validation=Validation(every=settings.steps, keep="last"),
+        trainer=Trainer(device=settings.trainer.device, precision="32", pictures=0),
+    )
+
+
+def write_sentences(path: Path, items: Sequence[NumberItem]) -> None:
+    """Write training sentences with the number of their verbs, one a line of JSON."""
+    rows = (json.dumps({"text": item.text, "label": NUMBERS[item.plural]}) for item in items)
+    write_text(path, "".join(f"{row}\n" for row in rows))
+
+
+def encode_items(items: Sequence[NumberItem], tokenizer: Tokenizer) -> EncodedTexts:
+    """Items under the vocabulary of a run, with the number of their verbs as label."""
+    texts = [Text(text=item.text, language="en", label=NUMBERS[item.plural]) for item in items]
+    return EncodedTexts(texts, tokenizer, _MAX_TOKENS, NUMBERS)

@@ -1,0 +1,90 @@
+"""The corpus with everyday scenes, which `register` makes known as data=everyday."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from itertools import cycle
+from pathlib import Path
+
+import anaphora
+from anaphora.data.controlled import corpus as controlled
+from anaphora.data.controlled import splits
+from anaphora.data.controlled.lexicon import CONTENT_FOLDER as CONTROLLED_CONTENT
+from anaphora.data.controlled.quads import QuadGenerator
+from anaphora.data.corpora.division import ReadingReport
+from anaphora.data.corpora.registry import SOURCES, Source
+from anaphora.data.example import Example
+from anaphora.settings.data import SHORT_TEXT, SPLITS
+from experiments.everyday import content, scenes
+from experiments.everyday.scenes import EVERYDAY, REWORDED, EverydayGenerator
+from experiments.everyday.settings import EverydayCorpus
+
+SHARE = 1.0  # of the training items: everyday sentences that come on top of them
+
+
+def read(settings: EverydayCorpus) -> tuple[dict[str, list[Example]], ReadingReport]:
+    """Return all examples by split, and the report, whose rows are the examples."""
+    examples = generate(settings)
+    return examples, ReadingReport(rows=sum(map(len, examples.values())))
+
+
+def generate(settings: EverydayCorpus) -> dict[str, list[Example]]:
+    """Return all examples by split, in an order drawn from the seed that keeps quads together.
+
+    Raises:
+        UserError: the content is wrong, or too small for so many different sentences.
+    """
+    groups: dict[str, list[list[Example]]] = {split: [] for split in SPLITS}
+    for language in settings.languages:
+        quads = controlled.quad_generator(settings, language, CONTROLLED_CONTENT)
+        texts: set[str] = set()
+        for split, group in controlled.generate_language(settings, quads, CONTROLLED_CONTENT, texts):
+            groups[split].append(group)
+        # Last, since the words that a quad draws depend on what others have drawn.
+        for split, group in _scene_quads(settings, quads, texts):
+            groups[split].append(group)
+    return controlled.in_drawn_order(groups, settings.seed)
+
+
+def _scene_quads(
+    settings: EverydayCorpus, quads: QuadGenerator, texts: set[str]
+) -> Iterator[tuple[str, list[Example]]]:
+    language = quads.lexicon.language
+    others = len(set(settings.cue_types(language)) - {SHORT_TEXT})
+    generator = EverydayGenerator(content.load(language), settings.seed, quads)
+    for split in SPLITS:
+        items = controlled.items_on_top(settings, split, others, SHARE)
+        for stratum in (EVERYDAY,) if split == "train" else (EVERYDAY, REWORDED):
+            chance = splits.generator(settings.seed, language, EVERYDAY, split, stratum)
+            draw = _draw(generator, split, stratum, chance)
+            for group in controlled.generate_groups(draw, (language, EVERYDAY, split, stratum), items, texts):
+                yield split, group
+
+
+def _draw(generator: EverydayGenerator, split: str, stratum: str, chance: random.Random) -> controlled.Draw:
+    """Return what draws the quads of a split and stratum: the scenes in turn, each in any frame of the split."""
+    of_stratum = generator.scenes(split, stratum)
+    in_turn = cycle(chance.sample(of_stratum, len(of_stratum)))
+    frames = len(generator.content.frames[split])
+    return lambda place: generator.quad(next(in_turn), chance.randrange(frames), place, chance)
+
+
+def files(settings: EverydayCorpus) -> dict[str, Path]:
+    """Return the files that decide what the corpus holds: its content, and the code that draws the scenes."""
+    own = [*(content.path_of(language) for language in settings.languages), Path(content.__file__)]
+    return {**controlled.files(settings), **{path.name: path for path in (*own, Path(scenes.__file__))}}
+
+
+def known_words(settings: EverydayCorpus) -> list[str]:
+    """Return the words that a tokenizer should know whole, sorted."""
+    phrases = controlled.known_words(settings)
+    for language in settings.languages:
+        phrases += [*content.load(language).training_phrases(), *scenes.determiners(language)]
+    return controlled.words_of(phrases)
+
+
+def register() -> None:
+    """Make the corpus known in this process, so that runs can be trained on it and opened."""
+    anaphora.register(slot="data", name="everyday", settings=EverydayCorpus, build=read)
+    SOURCES[EverydayCorpus] = Source(read, files=files, words=known_words)

@@ -1,0 +1,1 @@
+"""The four sentences of a quad in one picture, with what a run's head attends to and what heuristics pick."""

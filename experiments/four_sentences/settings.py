@@ -1,0 +1,13 @@
+"""What is drawn where: the settings, which import nothing heavy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(kw_only=True)
+class FourSentences:
+    """Pictures of the four sentences of a quad, one for each language of the sentences and of the words around them."""
+
+    run: str = "outputs/demo"  # a run whose head has been chosen
+    output: str | None = None  # folder for the pictures; by default the run's figures

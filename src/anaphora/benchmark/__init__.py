@@ -1,1 +1,0 @@
-"""Speed, side by side against peers."""

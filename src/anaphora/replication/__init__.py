@@ -1,1 +1,0 @@
-"""A published measurement again on this package's encoder: attention maps against ablation importance."""
