@@ -227,9 +227,8 @@ class Trial:
     def _check_long_texts(self, opened: TransformersModel) -> None:
         """As long as the table of positions, one more, and half as long again: read rightly, or one line."""
         for length in (POSITIONS, POSITIONS + 1, POSITIONS * 3 // 2):
-            text = " ".join(["Anna", "left"] * length)
-            while len(self.own(text)["input_ids"]) > length:
-                text = text[:-1].rstrip()
+            text = "Anna" + "." * (length - len(self.own("Anna")["input_ids"]))
+            assert len(self.own(text)["input_ids"]) == length
             try:
                 tokens = opened.tokenize(text)
                 maps = opened.token_maps(tokens)
