@@ -133,7 +133,7 @@ class _Marks(TorchDispatchMode):  # type: ignore[no-untyped-call]
         options = options or {}
         result = function(*arguments, **options)
         name = function.overloadpacket.__name__.removesuffix("_copy")
-        if name in ("_softmax", "_safe_softmax"):
+        if name in ("_softmax", "_safe_softmax") or (name in ("exp", "div") and _sums_to_one(result)):
             self._mark(result)
         elif name == FUSED:
             self._record(_fused_weights(result[0], *arguments, **options))
@@ -161,6 +161,13 @@ class _Marks(TorchDispatchMode):  # type: ignore[no-untyped-call]
         weights = weights.detach().float()
         weights = weights.reshape(-1, *weights.shape[-2:]).clone()
         self.mixtures.append(Mixture(self.running[-1] if self.running else "", weights))
+
+
+def _sums_to_one(result: Any) -> bool:
+    """Whether a tensor is a softmax that was written out in steps."""
+    if not isinstance(result, Tensor) or result.dim() < 2 or result.shape[-1] < 2 or not result.is_floating_point():
+        return False
+    return bool((result >= 0).all()) and torch.allclose(result.sum(dim=-1), torch.tensor(1.0, dtype=result.dtype))
 
 
 def _fused_weights(

@@ -45,7 +45,7 @@ class Outcome:
 
     Attributes:
         kind: "verified", "refused", "not built" with a known reason; "FAILED", or "NOT BUILT" without one.
-        shape: "layers x heads" of what was read.
+        shape: "layers x heads" of those that attend.
         reason: why it was refused, or what is wrong; one problem a line.
         note: what else is worth knowing.
     """
@@ -118,10 +118,10 @@ class Trial:
         self.notes: list[str] = []
 
     def outcome(self) -> Outcome:
-        shape, refusal = "", ""
+        shape, refusal, opened = "", "", None
         try:
             opened = open_model(self.model, self.own)
-            shape = f"{opened.layers} x {opened.heads}"
+            shape = f"{len(opened.reading.layers)} x {opened.heads}" + " and a sink" * opened.reading.has_sink
             self._read(opened)
         except UserError as error:
             refusal = str(error)
@@ -129,6 +129,8 @@ class Trial:
             self._problem("a traceback", f"{type(error).__name__}: {str(error)[:200]}")
         for name in _differences(self.before, _state(self.model)):
             self._problem("the user's model is another afterwards", name)
+        if opened is not None and not refusal and not self.problems:
+            self._check_folder(opened)  # last: models of one family may share their activation, with its mode
         if "\n" in refusal:
             self._problem("more than one line", repr(refusal))
         if self.problems:
@@ -142,7 +144,8 @@ class Trial:
         truth = {text: self._truth(opened.tokenize(text).ids) for text in TEXTS}
         self._check_kind(opened, truth)
         for text in TEXTS:
-            self._compare(opened, opened.token_maps(opened.tokenize(text)), truth[text], "alone")
+            maps = self._attending(opened, opened.token_maps(opened.tokenize(text)))
+            self._compare(opened, maps, truth[text], "alone")
         together = opened.run([opened.tokenize(text) for text in TEXTS], interface.AttentionTap())
         for row, text in enumerate(TEXTS):
             length = truth[text].tokens
@@ -150,7 +153,6 @@ class Trial:
             self._compare(opened, own, truth[text], "padded beside others")
         self._check_rows(opened, truth)
         self._check_long_texts(opened)
-        self._check_folder(opened)
 
     def _truth(self, ids: Sequence[int]) -> oracle.Pass:
         """One pass of a fresh copy, so that none has seen another text."""
@@ -162,6 +164,9 @@ class Trial:
             self._problem("maps are shown, but no softmax mixes tokens", f"its uses: {one.others}")
         if one.others:
             self.notes.append(f"other uses of a softmax: {', '.join(one.others)}")
+        with_sink = any(float(square.weights.sum(dim=-1).min()) < 1 - TOLERANCE for square in one.squares)
+        if with_sink != opened.reading.has_sink:
+            self._problem("sink", f"it says {opened.reading.has_sink}, but measured it is {with_sink}")
         causal = self._is_causal(opened.tokenize(TEXTS[1]).ids)
         if causal != opened.is_decoder:
             self._problem("is_decoder", f"it says {opened.is_decoder}, but measured it is {causal}")
@@ -170,7 +175,7 @@ class Trial:
             if float((maps - maps.mean(dim=1, keepdim=True)).abs().max()) < 0.02:
                 self.notes.append(f"weak: rows of {square.module} are nearly equal")
         numbers = one.layers()
-        shown = _numbers(opened)
+        shown = opened.reading.layers
         if numbers is not None and numbers != shown:
             self._problem("layers' numbers", f"{list(shown)}, but the model's own are {list(numbers)}")
 
@@ -194,16 +199,12 @@ class Trial:
         for layer, (shown, square) in enumerate(zip(maps, squares, strict=True)):
             shown = torch.as_tensor(shown)
             options = square.maps(length)
-            if shown.shape[-1] == length + 1:  # a sink of its own
-                self._note("the sink has a column")
-                if float((shown.sum(dim=-1) - 1).abs().max()) > TOLERANCE:
-                    self._problem("rows with their sink do not sum to 1", f"{label}, map {layer}")
-                shown = shown[..., :-1] if _closer(shown[..., :-1], shown[..., 1:], options) else shown[..., 1:]
-            elif float((sums := shown.sum(dim=-1) - 1).abs().max()) > TOLERANCE:
-                self._problem(
-                    "sums of rows",
-                    f"{1 + float(sums.min()):.3f} to {1 + float(sums.max()):.3f} in {label}, map {layer}",
-                )
+            sums = shown.sum(dim=-1)
+            if float((sums - 1).abs().max()) > TOLERANCE and not (
+                opened.reading.has_sink and sums.max() < 1 + TOLERANCE
+            ):
+                detail = f"{float(sums.min()):.3f} to {float(sums.max()):.3f} in {label}, map {layer}"
+                self._problem("sums of rows", detail)
             if float(shown.min()) < 0:
                 self._problem("negative weights", f"{label}, map {layer}")
             distance = min((_distance(shown, one) for one in options), default=np.inf)
@@ -212,15 +213,28 @@ class Trial:
                     f"wrong weights {how}", f"{distance:.3g} off what {square.module} mixes {length} tokens with"
                 )
 
+    def _attending(self, opened: TransformersModel, maps: Any) -> Tensor:
+        """The maps or rows of the layers that attend, without the sink; the rest must be 0, and rows sum to 1."""
+        maps, numbers = torch.as_tensor(maps), list(opened.reading.layers)
+        idle = [number for number in range(len(maps)) if number not in numbers]
+        if maps[idle].any():
+            self._problem("weights in a layer that does not attend", str(idle))
+        if float((maps[numbers].sum(dim=-1) - 1).abs().max()) > TOLERANCE:
+            self._problem("rows do not sum to 1", "with the sink" if opened.reading.has_sink else "alone")
+        maps = maps[numbers]
+        if opened.reading.has_sink:
+            maps = maps[..., 1:] if maps.dim() == 3 else maps[..., 1:, 1:]
+        return maps
+
     def _check_rows(self, opened: TransformersModel, truth: dict[str, oracle.Pass]) -> None:
         examples = [example_from_query(text, pronoun, [candidate]) for text, pronoun, candidate in QUERIES]
         for example, record in zip(examples, opened.records(examples), strict=True):
             one, tokens = truth[example.text], opened.tokenize(example.text)
             places = tokens.covering(example.pronoun)
-            for layer, (shown, square) in enumerate(zip(record.weights, one.squares, strict=False)):
-                rows = [each[:, places].mean(dim=1) for each in square.maps(one.tokens)]
-                own = torch.as_tensor(shown)[..., : one.tokens]
-                distance = min(_distance(own, each) for each in rows)
+            shown = self._attending(opened, record.weights)
+            for layer, (row, square) in enumerate(zip(shown, one.squares, strict=False)):
+                options = [each[:, places].mean(dim=1) for each in square.maps(one.tokens)]
+                distance = min(_distance(row, each) for each in options)
                 if not distance <= TOLERANCE:
                     self._problem("wrong rows in records", f"{distance:.3g} off in {example.text[:9]!r}, map {layer}")
 
@@ -231,7 +245,7 @@ class Trial:
             assert len(self.own(text)["input_ids"]) == length
             try:
                 tokens = opened.tokenize(text)
-                maps = opened.token_maps(tokens)
+                maps = self._attending(opened, opened.token_maps(tokens))
             except UserError as error:
                 if "\n" in str(error):
                     self._problem("more than one line", repr(str(error)))
@@ -287,11 +301,6 @@ def _with_first(kind: str, details: Sequence[str]) -> str:
     return f"{kind}: {details[0]}" + (f", and {len(details) - 1} more" if len(details) > 1 else "")
 
 
-def _numbers(opened: TransformersModel) -> tuple[int, ...]:
-    reading = getattr(opened, "reading", None)
-    return tuple(reading.layers) if reading is not None else tuple(range(opened.layers))
-
-
 def _part(model: Any) -> Any:
     """The part that reads a text: an encoder-decoder's encoder, else the model without its output layer."""
     return model.get_encoder() if model.config.is_encoder_decoder else model.base_model
@@ -301,10 +310,6 @@ def _distance(one: Tensor, other: Tensor) -> float:
     if one.shape != other.shape:
         return float("inf")
     return float((one.float() - other.float()).abs().max())
-
-
-def _closer(one: Tensor, other: Tensor, options: Sequence[Tensor]) -> bool:
-    return min(_distance(one, each) for each in options) <= min(_distance(other, each) for each in options)
 
 
 def _state(model: nn.Module) -> dict[str, Any]:

@@ -13,13 +13,13 @@ KINDS = {
     "bert": "verified",  # an encoder with absolute positions
     "albert": "verified",  # one layer, run twice
     "deberta-v2": "verified",  # relative positions, in eager mode
-    "distilbert": "verified",
     "bloom": "verified",  # distances in place of positions
-    "gpt2": "verified",
     "gemma2": "verified",  # capped scores, and a window in every other layer
     "llama": "verified",  # heads that share keys
-    "codegen": "verified",  # query, key and value in one projection
-    "mamba": "refused",  # no attention at all
+    "falcon": "verified",  # whose switch to eager attention does nothing
+    "gpt_oss": "verified",  # sinks
+    "qwen3_next": "verified",  # attention in some layers only
+    "big_bird": "refused",  # which a short text changes
 }
 
 
