@@ -19,6 +19,7 @@ from families import oracle
 from families.exceptions import UNBUILDABLE
 from families.registry import Family
 from families.shrink import POSITIONS, tiny_config
+from numpy.typing import NDArray
 from tokenizers import Tokenizer, models, pre_tokenizers, processors, trainers
 from torch import Tensor, nn
 
@@ -213,9 +214,9 @@ class Trial:
                     f"wrong weights {how}", f"{distance:.3g} off what {square.module} mixes {length} tokens with"
                 )
 
-    def _attending(self, opened: TransformersModel, maps: Any) -> Tensor:
+    def _attending(self, opened: TransformersModel, weights: NDArray[np.float32]) -> Tensor:
         """The maps or rows of the layers that attend, without the sink; the rest must be 0, and rows sum to 1."""
-        maps, numbers = torch.as_tensor(maps), list(opened.reading.layers)
+        maps, numbers = torch.from_numpy(weights), list(opened.reading.layers)
         idle = [number for number in range(len(maps)) if number not in numbers]
         if maps[idle].any():
             self._problem("weights in a layer that does not attend", str(idle))
