@@ -234,7 +234,7 @@ def test_every_document_may_declare_its_own_parts_but_not_in_its_middle(path: Pa
     first, second = ([item for item in everything(splits) if item.group.endswith(name)] for name in ("mill", "well"))
     assert [item.candidates for item in first] == [item.candidates for item in second]
     path.write_text(one.replace("\n\n0.1", "\n\n# global.Entity = etype-eid\n0.1"))
-    with pytest.raises(UserError, match=r"line 10, global\.Entity: it must stand before the first bracket"):
+    with pytest.raises(UserError, match=r"line 10, global\.Entity: it stands in the middle of mill"):
         corefud.read(settings(path))
 
 

@@ -42,6 +42,9 @@ _GLOBAL_COLUMNS = re.compile(r"# *global\.columns *=(.*)", re.IGNORECASE)
 _TEXT = re.compile(r"# *text *=(.*)")
 _COLUMNS = "ID FORM LEMMA UPOS XPOS FEATS HEAD DEPREL DEPS MISC"
 _SUFFIXES = (".conllu", ".conllu.gz")
+_SPACE_AFTER = "SpaceAfter="
+_SPACES = (f"{_SPACE_AFTER}No", f"{_SPACE_AFTER}Yes")
+_ATTRIBUTES = ("Entity=", *_SPACES)
 _SPLIT_ATTRIBUTES = ("SplitAnte", "Split")
 _AGGREGATE = ":aggr"  # GUM's mark of a plural antecedent: acc:aggr, bridge:aggr
 
@@ -84,15 +87,14 @@ def _builders(path: Path, language: str) -> list[_DocumentBuilder]:
     """Return the documents of a file as their lines give them."""
     builders: list[_DocumentBuilder] = []
     fields: BracketFields | None = None
+    has_new_fields = False
     for number, line in enumerate(read_lines(path), start=1):
         where = f"{path}, line {number}"
         if begin := _NEW_DOCUMENT.fullmatch(line):
             name = (begin[1] or "").strip() or f"{path.name.partition('.')[0]}_{len(builders) + 1}"
             builders.append(_DocumentBuilder(where, name, language, fields))
         elif declared := _GLOBAL_ENTITY.fullmatch(line):
-            fields = parse_fields(where, declared[1].strip())
-            if builders:
-                builders[-1].declare(fields)
+            fields, has_new_fields = parse_fields(where, declared[1].strip()), True
         elif columns := _GLOBAL_COLUMNS.fullmatch(line):
             if columns[1].split() != _COLUMNS.split():
                 raise UserError(f"{where}, global.columns: {columns[1].strip()[:80]!r} must be {_COLUMNS}")
@@ -102,6 +104,9 @@ def _builders(path: Path, language: str) -> list[_DocumentBuilder]:
             if line.strip():
                 raise UserError(f"{where}: a word comes before the first '# newdoc id = '")
         elif line.strip():
+            if has_new_fields and fields is not None:  # the comments above a sentence come in any order
+                builders[-1].declare(fields)
+            has_new_fields = False
             builders[-1].line(where, line)
         else:
             builders[-1].end_sentence()
@@ -140,6 +145,16 @@ def _cells(where: str, line: str) -> list[str]:
     return cells
 
 
+def _check_attributes(where: str, attributes: Sequence[str]) -> None:
+    """Check that no attribute of MISC that is read is cut off, as at the end of a line that is not whole."""
+    for attribute in attributes:
+        is_cut = attribute and any(whole.startswith(attribute) and attribute != whole for whole in _ATTRIBUTES)
+        if is_cut or (attribute.startswith(_SPACE_AFTER) and attribute not in _SPACES):
+            raise UserError(
+                f"{where}, MISC: {attribute!r} must be whole: Entity=(...), SpaceAfter=No or SpaceAfter=Yes"
+            )
+
+
 class _DocumentBuilder:
     """A document as its lines come; a row is a word or an empty node."""
 
@@ -162,13 +177,17 @@ class _DocumentBuilder:
 
     def declare(self, fields: BracketFields) -> None:
         """Take the parts of the brackets that follow."""
-        if any(self.brackets) and (self.fields is None or self.fields.names != fields.names):
-            raise UserError(f"{fields.where}, global.Entity: it must stand before the first bracket of its document")
+        if self.words:
+            raise UserError(
+                f"{fields.where}, global.Entity: it stands in the middle of {self.name}; it must stand above the first "
+                "sentence of a document, beside '# newdoc id = '"
+            )
         self.fields = fields
 
     def line(self, where: str, line: str) -> None:
         cells = _cells(where, line)
         identity, more = cells[0], cells[9].split("|")
+        _check_attributes(where, more)
         blank = "SpaceAfter=No" not in more
         coreference = [each.partition("=")[2] for each in more if each.startswith("Entity=")]
         if _MULTIWORD_ID.fullmatch(identity):

@@ -17,6 +17,7 @@ FORMS = ("pronoun", "proper", "nominal", UNKNOWN_FORM)
 
 REMOVED_WORD = "[WORD]"
 """What a skeleton of CoNLL-2012 has in place of every word."""
+_EMPTY_CELLS = ("_", "-", "*")
 BLANKED_WORD = "_"
 """What CoNLL-U has in place of a word whose text may not be published, as in GUM's Reddit documents."""
 WITHOUT_WORDS = N_("its words are left out, and [WORD] or _ stands in their place")
@@ -84,11 +85,14 @@ def is_trace(word: str, tags: Sequence[str]) -> bool:
 def placeholders(words: Sequence[str], tags: Sequence[Sequence[str]]) -> frozenset[int]:
     """Return the places of a document's words that only hold the place of a word.
 
-    "_" is also a mark that people write. It is a placeholder if its tag is that of a word, or if most words are "_".
+    "_", "-" and "*" are also marks that people write. They are placeholders if most words of the document are, and a
+    single "_" if its tag is that of a word.
     """
-    blanked = [place for place, word in enumerate(words) if word == BLANKED_WORD]
+    blanked = [place for place, word in enumerate(words) if word in _EMPTY_CELLS]
     if 2 * len(blanked) <= len(words):
-        blanked = [place for place in blanked if not _LEXICAL_TAGS.isdisjoint(tags[place])]
+        blanked = [
+            place for place in blanked if words[place] == BLANKED_WORD and not _LEXICAL_TAGS.isdisjoint(tags[place])
+        ]
     return frozenset([*blanked, *(place for place, word in enumerate(words) if word == REMOVED_WORD)])
 
 
