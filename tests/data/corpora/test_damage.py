@@ -135,7 +135,14 @@ def broken_columns(lines: list[str], separator: str) -> Iterator[Damage]:
 WRONG: tuple[Any, ...] = (
     *(None, True, 3, -1, 1.5, float("nan"), 10**30, "", " ", "x", [], {}, [None], [[1, 2]], [True]),
 )
-RIGHT = (("label", True), ("antecedents", []), ("candidates", [[1, 2]]), ("text", "x"), ("title", "x"), ("group", "x"))
+RIGHT: tuple[tuple[str, Any], ...] = (
+    ("label", True),
+    ("antecedents", []),
+    ("candidates", [[1, 2]]),
+    ("text", "x"),
+    ("title", "x"),
+    ("group", "x"),
+)
 """Values that are right where they stand: of another item, not of a damaged one."""
 
 
