@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -107,3 +109,54 @@ def test_tokens_of_other_kinds_keep_their_places() -> None:
     for text in TEXTS:
         tokens = read.read(text)
         assert "".join(text[start:end] for start, end in tokens.spans) == text.replace(" ", "")
+
+
+def unknowing() -> Any:
+    """A tokenizer without the characters of the second name."""
+    characters = {one: number for number, one in enumerate(("[UNK]", "小", "红", "推", "了", "。", "他", "Anna"))}
+    backend = Tokenizer(models.WordPiece(characters, unk_token="[UNK]"))
+    backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    backend.normalizer = normalizers.BertNormalizer(lowercase=False)
+    return transformers.PreTrainedTokenizerFast(tokenizer_object=backend)  # which states no unknown token of its own
+
+
+def test_characters_that_the_vocabulary_lacks_are_named(tmp_path: Path) -> None:
+    text = "小红推了小明 Emma。"
+    maps = anaphora.attention(tiny("bert"), text, tokenizer=unknowing())
+    assert maps.unread == ("明", "Emma")
+    assert "not in the vocabulary: 明, Emma" in repr(maps)
+    for language, line in (
+        ("en", "Not in this model&#39;s vocabulary: 明, Emma."),
+        ("zh", "不在该模型词表里：明, Emma。"),
+    ):
+        page = maps.page(tmp_path / f"{language}.html", language).path.read_text(encoding="utf-8")
+        assert line in page
+    known = anaphora.attention(tiny("bert"), "小红推了他。", tokenizer=unknowing())
+    assert known.unread == () and "vocabulary" not in repr(known)
+
+
+def test_characters_without_any_token_are_named_too() -> None:
+    backend = Tokenizer(models.BPE(vocab={"A": 0, "n": 1, "a": 2}, merges=[]))
+    backend.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    tokens = TextReader(transformers.PreTrainedTokenizerFast(tokenizer_object=backend)).read("Anna 红 a")
+    assert tokens.unread == ((5, 6),)
+
+
+def test_scores_name_the_mentions_that_are_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "items.jsonl"
+    people = [("小红", "小明"), ("小明", "小红"), ("小红", "小了")] * 10
+    items = [
+        {
+            "text": f"{one}推了{two}。他推{number}。",
+            "language": "zh",
+            "pronoun": [7, 8],
+            "candidates": [[0, 2], [4, 6]],
+            "antecedents": [0],
+        }
+        for number, (one, two) in enumerate(people)
+    ]
+    path.write_text("\n".join(json.dumps(item, ensure_ascii=False) for item in items), encoding="utf-8")
+    scores = anaphora.score(tiny("bert"), data="jsonl", path=path, tokenizer=unknowing(), causal_items=0)
+    assert scores.unread is not None and scores.unread.words == ("明",)
+    assert 0 < scores.unread.items < scores.unread.of
+    assert "not in the vocabulary: 明" in repr(scores)

@@ -61,6 +61,8 @@ class Attention:
         model: the name of the run or model.
         is_decoder: whether the model is a decoder, in which no word attends to the words that follow it.
         example: the pronoun and its candidates, if they were given.
+        unread: the parts of the text that the model's vocabulary does not have. The model reads its unknown token
+            there, or nothing, so weights on them say little.
     """
 
     text: str
@@ -71,6 +73,7 @@ class Attention:
     model: str
     is_decoder: bool = False
     example: Example | None = None
+    unread: tuple[str, ...] = ()
 
     @property
     def axes(self) -> dict[str, tuple[int, ...] | tuple[str, ...]]:
@@ -214,7 +217,7 @@ class Attention:
         entry = attention_entry(self.text, self.words, self.spans, self.weights, self.example)
         with spoken_in(language):
             decoder = self._beside_the_last_word() if self.is_decoder else None
-            write_attention_page(written, entry, self.chosen, decoder)
+            write_attention_page(written, entry, self.chosen, decoder, self.unread)
         return AttentionPage(written)
 
     def _beside_the_last_word(self) -> TableElement:
@@ -305,7 +308,9 @@ class Attention:
 
     def __repr__(self) -> str:
         layers, heads, count, _ = self.weights.shape
-        return f"<attention: {layers} layers x {heads} heads x {count} words from x {count} words to: {self.text!r}>"
+        unread = f"; not in the vocabulary: {', '.join(self.unread)}" if self.unread else ""
+        size = f"{layers} layers x {heads} heads x {count} words from x {count} words to"
+        return f"<attention: {size}: {self.text!r}{unread}>"
 
     def _repr_html_(self) -> str:
         if self.chosen is None:
@@ -332,7 +337,8 @@ def labelled_attention(
     words, spans, _ = text_units(text, tokens, by)
     if by == "word":
         maps = word_map(maps, tokens.words)
-    return Attention(text, words, spans, maps, chosen, model, is_decoder, example)
+    unread = tuple(dict.fromkeys(text[start:end] for start, end in tokens.unread))
+    return Attention(text, words, spans, maps, chosen, model, is_decoder, example, unread)
 
 
 def requested_head(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -98,11 +99,13 @@ class OpenRun:
         """
         example = self._example(text, pronoun, candidates, antecedent)
         model, tokenizer = self.run.model, self.run.tokenizer
-        check_length(self.run.config.model, len(tokenizer.encode(text).ids))
+        whole = tokenizer.encode(text)
+        check_length(self.run.config.model, len(whole.ids))
         if example is None:
             tokens, maps = text_maps(model, tokenizer, text)
         else:
             tokens, maps = whole_maps(model, tokenizer, example, self.run.config.task.prediction)
+        tokens = replace(tokens, unread=whole.unread)
         return labelled_attention(text, tokens, maps, by=by, chosen=self.chosen_head, model=self.name, example=example)
 
     def answer(self, text: str, pronoun: str, candidates: Sequence[str]) -> str | None:

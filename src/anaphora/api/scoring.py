@@ -32,6 +32,7 @@ from anaphora.base.errors import UserError
 from anaphora.base.locale.translation import _
 from anaphora.data.example import Example, sample_groups, sample_quads
 from anaphora.data.store import load as load_corpus
+from anaphora.data.tokens.unread import UnreadMentions, unread_mentions
 from anaphora.report.figures import pictures
 from anaphora.report.page.elements import ReportRun
 from anaphora.report.page.write import write_report
@@ -58,12 +59,15 @@ class Scores:
             metrics.json.
         measurement: the scores of every head, from which `evidence` is made.
         untested: why there are no causal tests, in one line; None if they were made, or if none were asked for.
+        unread: the measured items with a pronoun or candidate that the model's vocabulary does not have; None if there
+            are none.
     """
 
     name: str
     evidence: Evidence
     measurement: Measurement
     untested: str | None = None
+    unread: UnreadMentions | None = None
 
     @property
     def head(self) -> Head:
@@ -127,7 +131,9 @@ class Scores:
             if row["candidate_accuracy"] is not None
         )
         untested = f"; no causal tests: {self.untested}" if self.untested else ""
-        return f"<scores of {self.name}, layer {self.head.layer} head {self.head.head}: {'; '.join(parts)}{untested}>"
+        unread = f"; not in the vocabulary: {self.unread.listed}" if self.unread else ""
+        notes = f"{'; '.join(parts)}{untested}{unread}"
+        return f"<scores of {self.name}, layer {self.head.layer} head {self.head.head}: {notes}>"
 
 
 def score(
@@ -216,7 +222,7 @@ def score_on(
         chosen=chosen,
         untrained=(_untrained_records(model, seed, *few) for seed in seeds),
     )
-    return Scores(model.name, evidence, measurement, untested)
+    return Scores(model.name, evidence, measurement, untested, unread_by(model, splits.measured))
 
 
 def read_splits(source: Data, split: str, items: int | None) -> EvaluationSplits:
@@ -279,6 +285,15 @@ def _testable_quads(examples: Sequence[Example], most: int) -> list[Example]:
     if not testable:
         raise UserError(NOTHING_TO_ASK)
     return testable
+
+
+def unread_by(model: OpenRun | TransformersModel, examples: Sequence[Example]) -> UnreadMentions | None:
+    """Return which pronouns and candidates are not in the vocabulary of a model; None if all of them are.
+
+    Raises:
+        UserError: a text does not fit the model.
+    """
+    return unread_mentions(model.run.tokenizer.encode if isinstance(model, OpenRun) else model.tokenize, examples)
 
 
 def why_untested(model: OpenRun | TransformersModel) -> UserError | None:

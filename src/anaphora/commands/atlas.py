@@ -17,7 +17,7 @@ from anaphora.analysis.results.evidence import Evidence, Provenance
 from anaphora.api.antecedents import reads_one_pronoun, select_antecedents, with_preceding_antecedent
 from anaphora.api.name_decisions import name_decisions
 from anaphora.api.runs import OpenRun
-from anaphora.api.scoring import read_splits, score_on, why_untested
+from anaphora.api.scoring import read_splits, score_on, unread_by, why_untested
 from anaphora.base.console import say, working
 from anaphora.base.errors import UserError
 from anaphora.base.files import read_json, write_csv, write_json
@@ -100,6 +100,7 @@ def atlas_entry(
         evidence=evidence,
         heads=heads,
         untested=None if reason is None else reason.translated(),
+        unread=unread_by(model, splits.measured),
     )
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from rich.table import Table
 
 from anaphora.api import Attention, attention
-from anaphora.base.console import console, print_table
+from anaphora.base.console import console, print_table, say
 from anaphora.base.files import check_writable
 from anaphora.base.language import split_names
 from anaphora.data.own_sentence import name_of_sentence
@@ -40,6 +40,8 @@ def show_attention(settings: AttentionQuery) -> None:
         print_ranking(maps, settings.pronoun, candidates)
     if maps.is_decoder:
         print_phrase("decoder")
+    if maps.unread:
+        say(phrase("attention_page", "unread", words=", ".join(maps.unread)))
     written = maps.save(path) if path.suffix == ".parquet" else maps.page(path, settings.interface_language).path
     console.print(str(written), soft_wrap=True)
 

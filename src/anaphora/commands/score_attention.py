@@ -57,6 +57,12 @@ def score_transformers(settings: Scoring) -> Measurement:
             )
         write_measurement(scores.measurement, folder, scores.evidence)
     print_headline(scores.evidence)
+    if scores.unread:
+        say(
+            _("{items} of {all} items have a pronoun or candidate that is not in the vocabulary: {words}").format(
+                items=scores.unread.items, all=scores.unread.of, words=scores.unread.listed
+            )
+        )
     if scores.untested:
         say(_("no causal tests: {reason}").format(reason=scores.untested))
     print_causal(scores.evidence)

@@ -112,7 +112,11 @@ def write_report(
 
 
 def write_attention_page(
-    path: Path, sentence: Mapping[str, Any], head: Head | None = None, decoder: TableElement | None = None
+    path: Path,
+    sentence: Mapping[str, Any],
+    head: Head | None = None,
+    decoder: TableElement | None = None,
+    unread: Sequence[str] = (),
 ) -> None:
     """Write one sentence's maps, every layer and head, as one HTML file with the report's explorer.
 
@@ -124,6 +128,7 @@ def write_attention_page(
         head: with which the page opens; by default the first.
         decoder: of a decoder, whose words see only what stands before them, the weights of the pronoun and of the last
             word; no rows where nobody named a pronoun.
+        unread: the parts of the text that the model's vocabulary does not have.
 
     Raises:
         UserError: no words, no maps, or a map whose bytes do not fit its shape and the words.
@@ -140,6 +145,7 @@ def write_attention_page(
         explorer_phrases=labels("explorer"),
         kinds=labels("kinds"),
         decoder=decoder,
+        unread=", ".join(unread),
         explorer=script_json({"sentences": [whole], "head": opening, **explorer_words(), **weight_colours()}),
         style=read_asset("report.css"),
         script=read_asset("report.js"),

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.analysis.results.evidence import Evidence, in_group
+from anaphora.data.tokens.unread import UnreadMentions
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -25,6 +26,8 @@ class AtlasEntry:
         evidence: what was measured.
         heads: (L, H) candidate accuracy of every head on the development split, by language.
         untested: why there are no causal tests, in one line; None where there are, or none were wanted.
+        unread: the measured items with a pronoun or candidate that is not in the model's vocabulary; None if there are
+            none.
         antecedents: the rows of `selection_table` on a corpus of documents; None elsewhere, or where it cannot be
             asked.
         unselected: whether it cannot be asked although the corpus is of documents.
@@ -37,6 +40,7 @@ class AtlasEntry:
     evidence: Evidence
     heads: Mapping[str, NDArray[np.float64]]
     untested: str | None = None
+    unread: UnreadMentions | None = None
     antecedents: Rows | None = None
     unselected: bool = False
     names: Rows | None = None

@@ -245,6 +245,18 @@ def _reading_section(entries: Sequence[AtlasEntry]) -> Section:
     decoders = list(dict.fromkeys(entry.model for entry in entries if entry.is_decoder))
     if decoders:
         notes.append(NoteElement(text=phrase("atlas", "note_decoder", models=", ".join(decoders))))
+    for entry in entries:
+        if entry.unread is not None:
+            text = phrase(
+                "atlas",
+                "unread",
+                model=entry.model,
+                corpus=entry.corpus,
+                items=entry.unread.items,
+                all=entry.unread.of,
+                words=entry.unread.listed,
+            )
+            notes.append(NoteElement(text=text))
     return Section(
         name="reading",
         title=phrase("atlas", "reading_title"),
