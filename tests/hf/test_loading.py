@@ -249,3 +249,10 @@ def test_a_loaded_model_with_an_adapter_is_to_be_merged_first() -> None:
 
     with pytest.raises(UserError, match=r"model \(PeftModel\) is a model with an adapter of peft; merge it"):
         open_model(PeftModel(), tokenizer())  # type: ignore[arg-type]
+
+
+def test_a_table_that_is_not_finite_gives_no_map(model: Path) -> None:
+    name = "embeddings.word_embeddings.weight"
+    change_tensors(model, lambda tensors: {**tensors, name: tensors[name].fill_(float("nan"))})
+    with pytest.raises(UserError):
+        maps(model)

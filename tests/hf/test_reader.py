@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from tiny import SETTINGS, TEXTS, tiny, tiny_folder, tiny_language_model, tokenizer, transformers
+from tiny import SETTINGS, SIZE, TEXTS, tiny, tiny_folder, tiny_language_model, tokenizer, transformers
 from tokenizers import Tokenizer
 
 import anaphora
@@ -322,3 +322,36 @@ def test_the_lower_of_the_limits_of_tokenizer_and_model_holds() -> None:
     assert open_model(tiny("mpnet"), own).most_tokens == 62
     own.model_max_length = 10**30
     assert open_model(tiny("t5"), own).most_tokens is None
+
+
+def test_models_of_other_inputs_and_outputs_are_read_or_refused_in_one_line() -> None:
+    """Images, a vector for a whole text, a table of tokens that is no nn.Embedding, tuples for outputs."""
+    small = {key: value for key, value in SIZE.items() if key != "max_position_embeddings"}
+    parts = {"text_config": small, "vision_config": {**small, "image_size": 16, "patch_size": 8}}
+    vision = {key: value for key, value in small.items() if key not in ("vocab_size", "bos_token_id", "eos_token_id")}
+    refused: dict[str, dict[str, Any]] = {
+        "dpr": {**SIZE},
+        "clip": parts,
+        "vit": {**vision, "image_size": 16, "patch_size": 8},
+        "whisper": {
+            "d_model": 32,
+            "encoder_layers": 1,
+            "decoder_layers": 1,
+            "encoder_attention_heads": 4,
+            "pad_token_id": 0,
+            "decoder_attention_heads": 4,
+            "vocab_size": 120,
+        },
+    }
+    for family, settings in refused.items():
+        config = transformers.AutoConfig.for_model(family, **settings)
+        with pytest.raises(UserError) as caught:
+            anaphora.attention(transformers.AutoModel.from_config(config), TEXTS[0], tokenizer=tokenizer())
+        assert "\n" not in str(caught.value) and family in str(caught.value).lower()
+    quantised = transformers.IBertModel(transformers.IBertConfig(**SIZE)).eval()
+    assert anaphora.attention(quantised, TEXTS[0], tokenizer=tokenizer()).weights.shape == (2, 4, 10, 10)
+    model = tiny("bert")
+    expected = anaphora.attention(model, TEXTS[0], tokenizer=tokenizer()).weights
+    model.config.return_dict = False
+    np.testing.assert_array_equal(anaphora.attention(model, TEXTS[0], tokenizer=tokenizer()).weights, expected)
+    assert model.config.return_dict is False
