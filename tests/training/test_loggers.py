@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
@@ -15,7 +14,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 from anaphora.base.batch import Batch
 from anaphora.base.errors import UserError
-from anaphora.runs.directory import RunFiles, training_record
+from anaphora.runs.directory import RunFiles
 from anaphora.settings.run import Config
 from anaphora.training import loggers
 from anaphora.training.module import TrainingModule
@@ -139,45 +138,3 @@ def test_a_logger_whose_package_is_missing_is_refused_before_anything_is_read(
     with pytest.raises(UserError, match=r"trainer.loggers \('mlflow'\) needs a package: \S+ -m pip install mlflow"):
         train(tiny(tmp_path, "trainer.loggers=[csv,mlflow]"))
     assert not (tmp_path / "run").exists()
-
-
-def under_older_names(checkpoint: Path) -> None:
-    """Rewrite a checkpoint as runs of before wrote theirs."""
-    state = torch.load(checkpoint, weights_only=True)
-    state["state_dict"] = {
-        name.replace("model.", "resolver.", 1).replace("prediction_head.", "readout."): value
-        for name, value in state["state_dict"].items()
-    }
-    history = state["callbacks"].pop("ValidationCheckpoint")
-    validations = [
-        {name.replace("attention_candidate_accuracy/", "attention_pointing/"): value for name, value in each.items()}
-        for each in history["validations"]
-    ]
-    state["callbacks"]["History"] = {"validations": validations, "seconds": history["seconds"]}
-    state["callbacks"]["Curves"] = {"seconds": history["curves_seconds"]}
-    torch.save(state, checkpoint)
-
-
-def test_an_unfinished_run_under_older_names_resumes_as_if_it_had_the_present_ones(tiny: Tiny, tmp_path: Path) -> None:
-    whole_step = TrainingModule.training_step
-
-    def stops(module: TrainingModule, batch: Batch, batch_idx: int) -> torch.Tensor:
-        if module.global_step == 5:
-            raise RuntimeError("the machine went down")
-        return whole_step(module, batch, batch_idx)
-
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(TrainingModule, "training_step", stops)
-        with pytest.raises(RuntimeError, match="the machine went down"):
-            train(tiny(tmp_path, "task/prediction=slot"))
-    before = Path(shutil.copytree(tmp_path / "run", tmp_path / "before"))
-    under_older_names(RunFiles(before).last_checkpoint)
-    present, older = (train(tiny(tmp_path, f"resume={path}")).directory for path in (tmp_path / "run", before))
-    assert RunFiles(present).weights.read_bytes() == RunFiles(older).weights.read_bytes()
-    assert training_record(present)["validations"] == training_record(older)["validations"]
-    assert training_record(older)["curves_seconds"] > 0
-
-
-def test_training_json_of_before_is_read_under_present_names(tmp_path: Path) -> None:
-    RunFiles(tmp_path).training.write_text('{"validations": [{"step": 2, "attention_pointing/layer_0_head_1": 0.5}]}')
-    assert training_record(tmp_path)["validations"] == [{"step": 2, "attention_candidate_accuracy/layer_0_head_1": 0.5}]

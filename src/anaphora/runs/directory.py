@@ -236,7 +236,6 @@ def load_weights(model: PronounModel, layout: RunFiles, path: Path, tied_output:
     arrays, digests = read_arrays(path, way_out)
     if _TOKENIZER in digests and digests[_TOKENIZER] != file_digest(layout.tokenizer):
         raise UserError(f"{layout.tokenizer}: not the tokenizer that {path.name} was trained with; restore the file")
-    arrays = {present_weight_name(name): values for name, values in arrays.items()}
     state = model.state_dict()
     tied = {"output.linear.weight"} if tied_output else set()
     if (state.keys() - tied) - arrays.keys() or arrays.keys() - state.keys() or _other_shape(state, arrays):
@@ -251,11 +250,6 @@ def load_weights(model: PronounModel, layout: RunFiles, path: Path, tied_output:
 
 def _config_file(layout: RunFiles) -> Path:
     return layout.config if layout.config.exists() else layout.directory / CONFIG
-
-
-def present_weight_name(name: str) -> str:
-    """A weight's name in the present model; runs of before called the prediction head `readout`."""
-    return name.replace("readout.", "prediction_head.", 1) if name.startswith("readout.") else name
 
 
 def pretrained_run(folder: Path) -> Run:
@@ -298,9 +292,6 @@ def training_record(directory: Path) -> dict[str, Any]:
     best, count = record.get("best_validation", 0), len(record["validations"])
     if not 0 <= best < max(count, 1):
         raise UserError(f"{path}: best_validation: {best} must be one of the {count} validations; {way_out}")
-    record["validations"] = [
-        {present_metric_name(name): value for name, value in validation.items()} for validation in record["validations"]
-    ]
     return dict(record)
 
 
@@ -322,11 +313,6 @@ _RECORD = {
     "best_validation?": int,
     "validations": [{str: float}],
 }
-
-
-def present_metric_name(name: str) -> str:
-    """A validation's metric by its present name; runs of before called a head's candidate accuracy `pointing`."""
-    return name.replace("attention_pointing/", "attention_candidate_accuracy/", 1)
 
 
 def objective(directory: Path, name: str) -> float:

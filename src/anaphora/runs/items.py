@@ -55,7 +55,7 @@ def read_training_corpus(directory: Path, data: Data) -> Corpus:
 def check_training_items(directory: Path, data: Data, corpus: Corpus) -> None:
     """Refuse a corpus whose training items are not those of the run: what it was trained on could pass for unseen.
 
-    Runs of before recorded none, or a digest of the texts alone under another name, and are not checked.
+    A run without a record of them, such as one from the hub, is not checked.
 
     Args:
         directory: of the run.

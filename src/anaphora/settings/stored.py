@@ -11,8 +11,6 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from anaphora.base.errors import UserError, one_line
-from anaphora.base.locale.translation import _
-from anaphora.settings.migration import with_present_keys
 from anaphora.settings.run import Config
 from anaphora.settings.typed import construct
 
@@ -63,12 +61,7 @@ def from_plain(plain: Mapping[str, Any], place: str) -> Config:
     """
     try:
         _refuse_interpolations(plain)
-        present, changes = with_present_keys(plain)
-        if changes:
-            from anaphora.base.console import say  # rich is slow to import
-
-            say(_("{file}: stored under older keys, read as {keys}").format(file=place, keys=", ".join(changes)))
-        return construct(Config, present, "")
+        return construct(Config, plain, "")
     except OmegaConfBaseException as error:
         raise UserError(f"{place}: {one_line(error)}") from None
     except UserError as error:

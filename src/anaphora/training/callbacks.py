@@ -129,10 +129,8 @@ class ValidationCheckpoint(lightning.Callback):
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         self.validations = state_dict["validations"]
         self.seconds, self.curves_seconds = state_dict["seconds"], state_dict["curves_seconds"]
-        recorded = state_dict.get("training_examples")
-        if recorded is not None and recorded != self.training_items:
+        if state_dict["training_examples"] != self.training_items:
             raise UserError(other_training_items(self.data, self.layout.directory.name))
-        self.training_items = recorded  # a checkpoint of before does not say what its steps were trained on
 
     def setup(self, trainer: lightning.Trainer, module: lightning.LightningModule, stage: str) -> None:
         # Here and not where training starts, which a run that is resumed after its last step never does.

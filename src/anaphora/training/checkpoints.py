@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import zipfile
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +15,6 @@ from anaphora.data.tokens.tokenizer import Tokenizer
 from anaphora.runs.directory import (
     RunFiles,
     load_weights,
-    present_metric_name,
-    present_weight_name,
     randomly_initialised,
 )
 from anaphora.settings.run import Config
@@ -68,7 +65,7 @@ def check_resumable(layout: RunFiles, config: Config) -> None:
     if not layout.last_checkpoint.exists():
         return
     way_out = f"delete {layout.checkpoints}, and resume={layout.directory} trains from the first step again"
-    checkpoint = with_present_names(read_checkpoint(layout.last_checkpoint))
+    checkpoint = read_checkpoint(layout.last_checkpoint)
     model = randomly_initialised(config, Tokenizer.load(layout.tokenizer).size, config.seed)
     expected = {f"model.{name}": value.shape for name, value in model.state_dict().items()}
     if {name: value.shape for name, value in checkpoint["state_dict"].items()} != expected:
@@ -79,26 +76,3 @@ def check_resumable(layout: RunFiles, config: Config) -> None:
         raise UserError(f"{layout.best_weights} is missing; {way_out}") from None
     except UserError as error:
         raise UserError(f"{error}; or {way_out}") from None
-
-
-def with_present_names(checkpoint: Mapping[str, Any]) -> dict[str, Any]:
-    """A checkpoint's weights and the state of its callbacks under their present names; `checkpoint` stays as it is.
-
-    Before, the module's weights began with `resolver.`, and the callbacks were called History and Curves.
-    """
-    weights = {
-        f"model.{present_weight_name(name.removeprefix('resolver.'))}" if name.startswith("resolver.") else name: value
-        for name, value in checkpoint["state_dict"].items()
-    }
-    callbacks = dict(checkpoint["callbacks"])
-    if "History" in callbacks:
-        history, curves = callbacks.pop("History"), callbacks.pop("Curves")
-        callbacks["ValidationCheckpoint"] = {
-            "validations": [
-                {present_metric_name(name): value for name, value in validation.items()}
-                for validation in history["validations"]
-            ],
-            "seconds": history["seconds"],
-            "curves_seconds": curves["seconds"],
-        }
-    return {**checkpoint, "state_dict": weights, "callbacks": callbacks}

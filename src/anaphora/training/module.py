@@ -14,7 +14,6 @@ from anaphora.base.errors import UserError
 from anaphora.model.prediction import EncoderOutput, candidate_masses, full_precision, group_mean
 from anaphora.model.pronoun_model import PronounModel
 from anaphora.settings.training import Optimizer, Task
-from anaphora.training.checkpoints import with_present_names
 from anaphora.training.losses import PARTS, Losses, losses, token_loss
 from anaphora.training.optimizer import build_optimizer, learning_rate_schedule
 from anaphora.training.ranks import mean_over_ranks
@@ -49,9 +48,6 @@ class TrainingModule(lightning.LightningModule):
         self.stop_requested = False
         self._sums: dict[str, Tensor] = {}
         self._collected: dict[str, list[Tensor]] = {}
-
-    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        checkpoint.update(with_present_names(checkpoint))
 
     def on_train_batch_start(self, batch: Batch, batch_idx: int) -> None:
         seed_generator(step_seed(self.seed, self.global_step, self.global_rank), self.device)
