@@ -27,10 +27,10 @@ def test_a_cell_shows_the_median_and_the_spread_over_its_seeds() -> None:
     assert (group.solved, group.runs, group.is_solved) == (3, 3, True)
 
 
-def test_differences_to_the_base_are_taken_seed_by_seed_with_an_interval() -> None:
+def test_differences_to_the_base_are_taken_seed_by_seed() -> None:
     difference = of(study(), "one")["en"]["set"].against_base["candidate_accuracy"]
     assert difference.median == pytest.approx(0.05)
-    assert difference.interval is not None and [*difference.interval] == pytest.approx([0.05, 0.05])
+    assert difference.interval is None  # three seeds that differ by the same
     assert difference.pairs == 3
 
 

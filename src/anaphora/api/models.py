@@ -12,9 +12,8 @@ from anaphora.api.maps import Attention, labelled_attention
 from anaphora.api.runs import OpenRun
 from anaphora.base.checks import one_text
 from anaphora.base.device import Device, torch_device
-from anaphora.base.errors import UserError
 from anaphora.base.hub import HUB_PREFIX
-from anaphora.data.own_sentence import example_from_query
+from anaphora.data.own_sentence import optional_example
 from anaphora.runs.directory import load as load_run
 from anaphora.runs.warm_start import holds_run
 
@@ -55,12 +54,10 @@ def attention(
             model cannot read the text, for instance because it is too long.
     """
     one_text("text", text)
-    if pronoun is None and (candidates or antecedent):
-        raise UserError("candidates need a pronoun")
+    example = optional_example(text, pronoun, candidates, antecedent)
     opened = open_any(model, tokenizer)
     if isinstance(opened, OpenRun):
         return opened.attention(text, pronoun, candidates, antecedent=antecedent, by=by)
-    example = None if pronoun is None else example_from_query(text, pronoun, candidates, antecedent)
     tokens, maps = opened.maps(text)
     return labelled_attention(
         text, tokens, maps, by=by, model=opened.name, is_decoder=opened.is_decoder, example=example

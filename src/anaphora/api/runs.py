@@ -15,7 +15,7 @@ from anaphora.base.checks import file_name, one_of, one_text
 from anaphora.base.device import Device
 from anaphora.base.errors import UserError
 from anaphora.data.example import Example
-from anaphora.data.own_sentence import example_from_query
+from anaphora.data.own_sentence import optional_example
 from anaphora.runs.directory import Run
 from anaphora.runs.directory import load as load_run
 from anaphora.settings.model.attention import heads_of
@@ -37,8 +37,7 @@ def load(directory: str | Path, device: str = "cpu") -> OpenRun:
         UserError: the directory does not hold a run, training has not finished, a file is broken, or this machine does
             not have the device.
     """
-    if device not in ("cpu", "cuda"):
-        raise UserError(f"device ({device!r}) must be one of cpu, cuda")
+    one_of("device", device, ("cpu", "cuda"))
     file_name("directory", directory)
     return OpenRun(load_run(directory, Device(device=device)))
 
@@ -193,11 +192,7 @@ class OpenRun:
         self, text: str, pronoun: str | None, candidates: Sequence[str], antecedent: str | None = None
     ) -> Example | None:
         one_text("text", text)
-        if pronoun is None:
-            if candidates or antecedent:
-                raise UserError("candidates need a pronoun")
-            return None
-        return example_from_query(text, pronoun, candidates, antecedent)
+        return optional_example(text, pronoun, candidates, antecedent)
 
     def __repr__(self) -> str:
         return f"<run {self.name}: {self.layers} layers of {self.heads} heads>"

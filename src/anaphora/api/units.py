@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.analysis.maps.words import word_columns, word_labels
-from anaphora.base.errors import UserError
+from anaphora.base.checks import one_of
 from anaphora.data.tokens.tokenizer import TokenizedText
 
 UNITS = ("word", "token")
@@ -25,8 +25,7 @@ def text_units(
     Raises:
         UserError: `by` is neither.
     """
-    if by not in UNITS:
-        raise UserError(f"by ({by!r}) must be one of {', '.join(UNITS)}")
+    one_of("by", by, UNITS)
     numbers, spans = list(range(len(tokens.ids))), list(tokens.spans)
     if by == "word":
         numbers, spans = word_columns(tokens.words), _word_spans(tokens.spans, tokens.words)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral
 from pathlib import Path
+from typing import Any
 
 from anaphora.base.errors import UserError
 
@@ -26,6 +27,27 @@ def whole_number(name: str, value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise UserError(f"{name} ({value!r}) must be a whole number")
     return int(value)
+
+
+def plain_list(name: str, value: object) -> list[Any]:
+    """Return a list, array or tensor, which may hold others, as lists of plain numbers.
+
+    Raises:
+        UserError: it is none of these.
+    """
+    if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
+        raise UserError(f"{name} ({repr(value)[:80]}) must be a list")
+    try:
+        return [_plain(one) for one in value]
+    except (TypeError, RuntimeError):  # an array of no dimension
+        raise UserError(f"{name} ({repr(value)[:80]}) must be a list") from None
+
+
+def _plain(value: Any) -> Any:
+    """Return lists of plain numbers for arrays and lists of them, and anything else as it is."""
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    return value.tolist() if hasattr(value, "tolist") else value
 
 
 def one_text(name: str, value: object) -> str:
@@ -55,9 +77,9 @@ def thread_count(name: str, value: int) -> None:
     between(name, value, 1, 1025)
 
 
-def one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
+def one_of(name: str, value: object, allowed: tuple[str, ...]) -> None:
     """Refuse a word that is not in the list, naming the setting."""
-    if value not in allowed:
+    if not isinstance(value, str) or value not in allowed:
         raise UserError(f"{name} ({value!r}) must be one of {', '.join(allowed)}")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -156,8 +157,9 @@ def _print_exchange_gain(evaluation: GapEvaluation) -> None:
     once, both = evaluation.decisions[:, 0], evaluation.decisions[:, 1]
     above, (low, high) = f1_difference(both, once, evaluation.examples)
     moved = 100 * float((once != both).any(axis=2).mean())
-    signed = {"above": f"{above:+.3f}", "low": f"{low:+.3f}", "high": f"{high:+.3f}"}
-    print_phrase("exchange_gain", **signed, moved=f"{moved:.1f}")
+    known = not math.isnan(low)
+    interval = phrase("terminal", "paired_interval", low=f"{low:+.3f}", high=f"{high:+.3f}") if known else ""
+    print_phrase("exchange_gain", above=f"{above:+.3f}", interval=interval, moved=f"{moved:.1f}")
 
 
 def _require_pronoun_head(run: Run) -> None:

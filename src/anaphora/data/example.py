@@ -240,7 +240,9 @@ def from_record(record: Mapping[str, Any]) -> Example:
     for index in antecedents:
         if not 0 <= index < len(spans):
             raise UserError(f"antecedents: {index} is not a candidate; allowed: 0 to {len(spans) - 1}")
-    factors = record.get("factors") or {}
+    factors = record.get("factors")
+    if factors is None or (isinstance(factors, list | str) and not factors):
+        factors = {}
     if not isinstance(factors, Mapping):
         raise UserError(f"factors: {factors!r} must map names to words, e.g. {{'type': 'gender'}}")
     ordered, in_order, new_indices = in_text_order(spans, tuple(antecedents))
@@ -283,8 +285,8 @@ def from_record(record: Mapping[str, Any]) -> Example:
             pronoun=pronoun,
             candidates=ordered,
             antecedents=in_order,
-            group=_string("group", record.get("group") or ""),
-            minimal_pair=_string("minimal_pair", record.get("minimal_pair") or ""),
+            group=_string("group", "" if record.get("group") is None else record["group"]),
+            minimal_pair=_string("minimal_pair", "" if record.get("minimal_pair") is None else record["minimal_pair"]),
             factors=factors,
         )
     except UserError as error:

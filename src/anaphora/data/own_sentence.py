@@ -35,13 +35,7 @@ def example_from_query(
         UserError: a word is not in the text, a span is outside it, a candidate overlaps the pronoun, the antecedent is
             no candidate, or the pronoun stands there several times and no number says which one.
     """
-    if (
-        isinstance(candidates, str)
-        or not isinstance(candidates, Collection)
-        or not all(isinstance(one, str) for one in candidates)
-    ):
-        raise UserError(N_("candidates ({candidates!r}) must be a list of words of the text"), candidates=candidates)
-    candidates = split_names(candidates)
+    candidates = split_names(_list_of_words(candidates))
     same = [unicodedata.normalize("NFC", name) for name in candidates]
     answer = None if antecedent is None else unicodedata.normalize("NFC", str(antecedent))
     if answer is not None and answer not in same:
@@ -56,6 +50,28 @@ def example_from_query(
         candidates=ordered,
         antecedents=antecedents,
     )
+
+
+def optional_example(
+    text: str, pronoun: str | None, candidates: Sequence[str], antecedent: str | None = None
+) -> Example | None:
+    """Return the example of `example_from_query`; None if no pronoun is given.
+
+    Raises:
+        UserError: as there, or candidates are given without a pronoun.
+    """
+    if pronoun is not None:
+        return example_from_query(text, pronoun, candidates, antecedent)
+    if antecedent is not None or (candidates is not None and _list_of_words(candidates)):
+        raise UserError("candidates need a pronoun")
+    return None
+
+
+def _list_of_words(candidates: Sequence[str]) -> list[str]:
+    words = None if isinstance(candidates, str) or getattr(candidates, "ndim", 1) != 1 else candidates
+    if not isinstance(words, Collection) or not all(isinstance(one, str) for one in words):
+        raise UserError(N_("candidates ({candidates!r}) must be a list of words of the text"), candidates=candidates)
+    return [str(one) for one in words]
 
 
 def name_of_sentence(text: str, *question: object) -> str:

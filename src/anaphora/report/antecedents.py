@@ -87,7 +87,7 @@ def comparison_sentence(metrics: Mapping[str, Any], field: str) -> str:
     if nearest is None or head is None:
         return phrase("selection", "no_head", selector=selector)
     if head["low"] is None or nearest["high"] is None:
-        outcome = "one_document"
+        outcome = "no_interval"
     elif head["low"] > nearest["high"]:
         outcome = "better"
     else:

@@ -14,6 +14,7 @@ from anaphora.analysis.scores import statistics
 from anaphora.analysis.scores.heads import HeadScores, choose_head, score_records, strongest_candidates
 from anaphora.analysis.scores.statistics import (
     cluster_interval,
+    has_interval,
     holm,
     median_and_spread,
     permutation_p,
@@ -215,7 +216,17 @@ def test_the_interval_of_few_clusters_is_that_of_expanded_percentiles() -> None:
 def test_two_clusters_are_enough_for_an_interval_which_is_then_a_t_interval_within_its_bounds() -> None:
     assert interval([0.0, 1.0], ["a", "b"]) == pytest.approx((0.5 - 12.7062 * 0.5, 0.5 + 12.7062 * 0.5), abs=1e-4)
     assert interval([0.0, 1.0], ["a", "b"], bounds=(0, 1)) == (0.0, 1.0)
-    assert interval([0.5, 0.5, 0.5], ["a", "a", "b"]) == (0.5, 0.5)
+
+
+@pytest.mark.parametrize("value", [0.0, 0.1, 0.5, 1.0, -1.0])
+def test_up_to_five_clusters_that_are_all_alike_give_no_interval(value: float) -> None:
+    for count in range(1, 6):
+        labels = [number // 3 for number in range(3 * count)]
+        assert cluster_interval([value] * 3 * count, labels) is None
+        assert cluster_interval([value + shift for _ in range(count) for shift in (-0.3, 0.1, 0.2)], labels) is None
+    assert interval([value] * 6, list("abcdef")) == pytest.approx((value, value))  # the sign test: 1/32 is below 5 %
+    assert cluster_interval([value] * 6, list("abcdef"), level=0.99) is None
+    assert has_interval([0.0, 1.0]) and not has_interval([]) and not has_interval([0.5])
 
 
 def test_an_interval_of_linearised_values_stays_within_its_bounds_too() -> None:

@@ -51,7 +51,15 @@ def test_f1_counts_each_name_as_a_decision_of_its_own() -> None:
 def test_saying_none_where_neither_is_right_costs_nothing() -> None:
     score = gap_score(decisions_from_answers(np.array([0, 1, 0, -1]), 2)[None], ITEMS)
     assert (score.f1, score.bias) == (1, 1)
-    assert score.interval == (1, 1)
+    assert np.isnan(score.interval).all()  # four texts
+
+
+def test_too_few_texts_give_no_interval_and_enough_that_are_alike_do() -> None:
+    for count in (1, 4, 5, 6, 12):
+        examples = [item(f"Anna saw Berta; she ran {one}", "she", ("Anna", "Berta"), (0,)) for one in range(count)]
+        right, wrong = (decisions_from_answers(np.full(count, name), 2)[None] for name in (0, 1))
+        assert np.isnan(gap_score(right, examples).interval).all() == (count < 6)
+        assert np.isnan(f1_difference(right, wrong, examples)[1]).all() == (count < 6)
 
 
 def test_the_weighted_bias_compares_texts_that_name_equally_many() -> None:

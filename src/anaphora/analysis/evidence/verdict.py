@@ -178,7 +178,7 @@ def _knockout(scope: Knockout | None) -> VerdictRow:
 def _patching(patching: PatternPatching | None) -> VerdictRow:
     """Over pairs that differ in one word; over all of them, aligned, where none does.
 
-    Without an interval there are pairs of one template alone, perhaps a single pair, which decide nothing.
+    Without an interval there are pairs of one template alone, or of a few that are all alike, which decide nothing.
     """
     layer = patching.of_layer if patching else None
     flipped, ends = (layer.flipped, layer.interval) if layer else (None, None)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from anaphora.base.errors import UserError
+from anaphora.base.checks import plain_list, whole_number
+from anaphora.base.errors import UserError, one_line
 from anaphora.data.example import Example, Span, from_record, overlapping
 from anaphora.data.tokens.words import word_numbers
 
@@ -139,34 +140,61 @@ def from_arrays(
         {
             "text": text,
             "language": language,
-            "pronoun": tuple(pronoun),
-            "candidates": list(candidates),
-            "antecedents": list(antecedents),
+            "pronoun": plain_list("pronoun", pronoun),
+            "candidates": plain_list("candidates", candidates),
+            "antecedents": plain_list("antecedents", antecedents),
             "group": group,
             "minimal_pair": minimal_pair,
             "factors": factors,
         }
     )
-    trimmed = tuple(_trim_span(position, span, text) for position, span in enumerate(spans))
-    values = np.asarray(weights)
+    trimmed = tuple(_trim_span(position, span, text) for position, span in enumerate(plain_list("spans", spans)))
+    values = _floating_array(weights)
     if values.ndim == 4:
         values = _pronoun_rows(values, trimmed, example.pronoun)
     if words is None:
         words = word_numbers(text, trimmed)
     else:
-        numbers = zip(words, trimmed, strict=False)
-        words = (*(int(word) if start < end else -1 for word, (start, end) in numbers), *words[len(trimmed) :])
-    kept = values.astype(np.float32) if values.dtype.kind == "f" else values
+        listed = [whole_number(f"words[{place}]", word) for place, word in enumerate(plain_list("words", words))]
+        numbers = zip(listed, trimmed, strict=False)
+        words = (*(word if start < end else -1 for word, (start, end) in numbers), *listed[len(trimmed) :])
+    with np.errstate(over="ignore"):  # too large for the type becomes infinite, which the record refuses
+        kept = values.astype(np.float32)
     return AttentionRecord(example, trimmed, tuple(words), kept)
 
 
-def _trim_span(position: int, span: Sequence[int], text: str) -> Span:
-    if len(span) != 2 or not 0 <= span[0] <= span[1] <= len(text):
+def _floating_array(weights: Any) -> NDArray[Any]:
+    """Return weights as an array: of arrays, lists or tensors of any library that gives their numbers to numpy.
+
+    Raises:
+        UserError: they are no numbers, or no array of one shape.
+    """
+    try:
+        values = np.asarray(_without_torch(weights))
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise UserError(f"weights: they are no array of one shape ({one_line(error)})") from None
+    if values.dtype.kind != "f":
+        raise UserError(f"weights: the type is {values.dtype}; expected floating-point numbers")
+    return values
+
+
+def _without_torch(weights: Any) -> Any:
+    """Return tensors, which may require a gradient or lie on a device, as arrays; bfloat16 as float32."""
+    if isinstance(weights, list | tuple):
+        return [_without_torch(one) for one in weights]
+    if not hasattr(weights, "detach"):
+        return weights
+    plain = weights.detach().cpu()
+    return (plain.float() if plain.is_floating_point() and plain.itemsize < 4 else plain).numpy()
+
+
+def _trim_span(position: int, span: Any, text: str) -> Span:
+    is_pair = isinstance(span, list) and len(span) == 2 and all(type(place) is int for place in span)
+    if not is_pair or not 0 <= span[0] <= span[1] <= len(text):
         raise UserError(
-            f"spans[{position}]: {list(span)} must be [start, end] with 0 <= start <= end <= {len(text)}, "
-            "the text's length"
+            f"spans[{position}]: {span} must be [start, end] with 0 <= start <= end <= {len(text)}, the text's length"
         )
-    start, end = int(span[0]), int(span[1])
+    start, end = span
     covered = text[start:end]
     if not covered.strip():
         return (0, 0)

@@ -21,7 +21,24 @@ Floats = NDArray[np.float64]
 BOOTSTRAPPED_FROM = 5
 """Clusters; fewer have so few different samples that a bootstrap interval covers far too little: of two, half."""
 UNBOUNDED = (-np.inf, np.inf)
+_ALIKE = 1e-9  # difference of means that are the same number, summed in another order
 _MAX_RANDOM_NUMBERS = 4_000_000  # random numbers held at once: 32 MB
+
+
+def has_interval(cluster_means: ArrayLike, level: float = 0.95) -> bool:
+    """Check whether some clusters tell how a mean varies: two at least and, if all are alike, enough of them.
+
+    Of K clusters that vary at random, all lie on one side of the true mean with probability 2 / 2^K (the sign test).
+    So up to five clusters may be alike by luck, and an interval of no width would claim what they do not show.
+
+    Args:
+        cluster_means: (K,) the mean of each cluster.
+        level: of the interval.
+    """
+    means = np.asarray(cluster_means, dtype=np.float64)
+    if len(means) < 2:
+        return False
+    return bool(np.ptp(means) > _ALIKE or 0.5 ** (len(means) - 1) <= 1 - level)
 
 
 def cluster_interval(
@@ -47,16 +64,16 @@ def cluster_interval(
         bounds: what the mean cannot leave, as a share cannot leave 0 to 1.
 
     Returns:
-        The two ends, or None where there are fewer than two clusters: nothing then tells how they vary.
+        The two ends, or None if the clusters do not tell how the mean varies (`has_interval`).
     """
     numbers = np.asarray(values, dtype=np.float64)
     if numbers.shape != (len(clusters),):
         raise ValueError(f"values must be ({len(clusters)},), one for each cluster label, not {numbers.shape}")
     codes = np.array(codes_of(clusters), dtype=np.int64)
     count = int(codes.max(initial=-1)) + 1
-    if count < 2:
-        return None
     sums, sizes = np.bincount(codes, weights=numbers), np.bincount(codes)
+    if not has_interval(sums / sizes, level):
+        return None
     if count < BOOTSTRAPPED_FROM:
         mean = sums.sum() / sizes.sum()
         residuals = (sums - mean * sizes) / sizes.mean()  # the mean is a ratio: of sums and of sizes

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from anaphora.analysis.scores.baselines.policies import Floats, first, nearest
 from anaphora.analysis.scores.cells import clusters
+from anaphora.analysis.scores.statistics import BOOTSTRAPPED_FROM, has_interval
 from anaphora.base.errors import UserError
 from anaphora.data.example import Example, Span, codes_of
 
@@ -72,18 +73,19 @@ def gap_score(decisions: Decisions, examples: Sequence[Example]) -> GapScore:
     bias = _ratio(feminine, masculine)
     weighted = _ratio(*(_f1_of(genders == name, weights * alike, counts) for name in ("female", "male")))
     right, wrong, missed = counts.sum(axis=1).T
+    texts = len(set(clusters(examples)))
     return GapScore(
         items=len(examples),
         precision=float(np.mean(right / np.maximum(right + wrong, 1))),
         recall=float(np.mean(right / np.maximum(right + missed, 1))),
         f1=float(overall[0].mean()),
-        interval=_interval(overall[1:].mean(axis=1)),
+        interval=_interval(overall[1:].mean(axis=1), texts),
         masculine=float(masculine[0]),
         feminine=float(feminine[0]),
         bias=float(bias[0]),
-        bias_interval=_interval(bias[1:]),
+        bias_interval=_interval(bias[1:], texts),
         weighted_bias=float(weighted[0]),
-        weighted_bias_interval=_interval(weighted[1:]),
+        weighted_bias_interval=_interval(weighted[1:], texts),
     )
 
 
@@ -155,7 +157,7 @@ def f1_difference(
     """
     weights = _bootstrap_weights(examples)
     first, second = (_f1(weights, _confusion_counts(each, examples)).mean(axis=1) for each in (decisions, other))
-    return float(first[0] - second[0]), _interval(first[1:] - second[1:])
+    return float(first[0] - second[0]), _interval(first[1:] - second[1:], len(set(clusters(examples))))
 
 
 def _ratio(above: Floats, below: Floats) -> Floats:
@@ -230,9 +232,10 @@ def _f1_of(gender: NDArray[np.bool_], weights: Floats, counts: NDArray[np.int64]
     return f1
 
 
-def _interval(values: Floats) -> tuple[float, float]:
+def _interval(values: Floats, texts: int) -> tuple[float, float]:
+    """The 95 % percentiles of a score over samples of so many texts; NaN if these do not tell how it varies."""
     known = values[np.isfinite(values)]  # without a hit there is no bias to speak of
-    if not len(known):
+    if not len(known) or texts < BOOTSTRAPPED_FROM or (np.ptp(known) == 0 and not has_interval(np.zeros(texts))):
         return math.nan, math.nan
     low, high = np.quantile(known, [0.025, 0.975])
     return float(low), float(high)
