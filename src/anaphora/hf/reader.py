@@ -218,30 +218,44 @@ class TransformersModel:
 
     def _eager_maps(self, tokens: Sequence[TokenizedText]) -> list[Tensor]:
         """Every map of texts, L of (B, H, T, T)."""
-        batches = [[one] for one in tokens] if self.reading.alone else [tokens]
+        if not self.reading.alone:
+            maps = self._maps_of_batch(tokens)
+            if len(tokens) == 1 or not self._leaves_tokens_out(maps, tokens):
+                return maps
         longest = max(len(one.ids) for one in tokens)
         read: list[list[Tensor]] = []
-        for batch in batches:
-            inputs = self.padded(batch)
-            with torch.inference_mode(), reading_mode(self.model, self.reading.implementation):
-                maps = eager_maps(run_model(self.model, inputs, output_attentions=True))
-            count, length = inputs["input_ids"].shape
-            expected = (count, self.heads, length, length)
-            if len(maps) != len(self.reading.layers) or any(one.shape != expected for one in maps):
-                raise UserError(
-                    N_(
-                        "{model}: the maps of a text of {length} tokens have the shapes {shapes}; expected {layers} of "
-                        "{expected}"
-                    ),
-                    model=self.name,
-                    length=length,
-                    shapes=sorted({tuple(one.shape) for one in maps}),
-                    layers=len(self.reading.layers),
-                    expected=expected,
-                )
-            missing = longest - length
-            read.append([functional.pad(one, (0, missing, 0, missing)) for one in maps] if missing else maps)
-        return [torch.cat(layer) for layer in zip(*read, strict=True)] if len(read) > 1 else read[0]
+        for one in tokens:
+            missing = longest - len(one.ids)
+            read.append([functional.pad(layer, (0, missing, 0, missing)) for layer in self._maps_of_batch([one])])
+        return [torch.cat(layer) for layer in zip(*read, strict=True)]
+
+    def _leaves_tokens_out(self, maps: Sequence[Tensor], tokens: Sequence[TokenizedText]) -> bool:
+        """Whether some weight is 0 where a token could attend: which tokens a model selects may depend on padding."""
+        real = self.padded(tokens)["attention_mask"].bool()
+        visible = real[:, None, :, None] & real[:, None, None, :]  # (B, 1, T, T)
+        if self.is_decoder:
+            visible = visible.tril()
+        return any(bool(((layer == 0) & visible).any()) for layer in maps)
+
+    def _maps_of_batch(self, batch: Sequence[TokenizedText]) -> list[Tensor]:
+        inputs = self.padded(batch)
+        with torch.inference_mode(), reading_mode(self.model, self.reading.implementation):
+            maps = eager_maps(run_model(self.model, inputs, output_attentions=True))
+        count, length = inputs["input_ids"].shape
+        expected = (count, self.heads, length, length)
+        if len(maps) != len(self.reading.layers) or any(one.shape != expected for one in maps):
+            raise UserError(
+                N_(
+                    "{model}: the maps of a text of {length} tokens have the shapes {shapes}; expected {layers} of "
+                    "{expected}"
+                ),
+                model=self.name,
+                length=length,
+                shapes=sorted({tuple(one.shape) for one in maps}),
+                layers=len(self.reading.layers),
+                expected=expected,
+            )
+        return maps
 
     def _check(self, kept: Sequence[Tensor], tokens: Sequence[TokenizedText], queries: Queries | None) -> None:
         """Check whole maps, or the rows of some tokens."""
