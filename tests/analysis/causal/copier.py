@@ -32,7 +32,7 @@ def example(number: int, right: int, cue: str = "", **factors: str) -> Example:
         candidates=(((2, 3),), ((8, 9),)),
         antecedents=(right,),
         minimal_pair=f"pair {number}",
-        factors={"template": f"t{number % 5}", "kind": ("set", "role")[number % 2], **factors},
+        factors={"template": f"t{number % 7}", "kind": ("set", "role")[number % 2], **factors},
     )
 
 
