@@ -55,6 +55,7 @@ from anaphora.settings.compose import (
     note_failure,
     register_configs,
     sweep_failures,
+    with_place_of_resumed_data,
     with_quoted_texts,
 )
 from anaphora.settings.run import Config
@@ -172,6 +173,8 @@ def run_command(name: str) -> None:
         one_of(VARIABLE, environment_language(), LANGUAGES)
         check_processes(name)
         check_model_name(command.schema, sys.argv[1:])
+    if name == "train":
+        sys.argv[1:] = with_place_of_resumed_data(sys.argv[1:])
     sys.argv[1:] = with_quoted_texts(sys.argv[1:], command.schema)
     register_configs({each.config: each.schema for each in COMMANDS.values()})
     os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra then raises composition errors instead of printing them at length

@@ -26,7 +26,7 @@ from anaphora.settings.commands.analysis import (
 from anaphora.settings.commands.attention import AttentionQuery
 from anaphora.settings.commands.explanation import Explanation
 from anaphora.settings.commands.study import StudyPlan
-from anaphora.settings.compose import with_quoted_texts
+from anaphora.settings.compose import with_place_of_resumed_data, with_quoted_texts
 from anaphora.settings.data import PlainText
 from anaphora.settings.model import prediction as prediction_settings
 from anaphora.settings.run import Config
@@ -485,3 +485,9 @@ def test_files_and_folders_may_have_chinese_names() -> None:
     assert with_quoted_texts(["-m", "name=2024_10_05", "seed=1,2"], Config) == ["-m", 'name="2024_10_05"', "seed=1,2"]
     typed = ["name=运行", "data.path=目录/样例.jsonl", "name=own", "data=jsonl"]
     assert with_quoted_texts(typed, Config) == ['name="运行"', 'data.path="目录/样例.jsonl"', "name=own", "data=jsonl"]
+
+
+def test_the_place_of_data_beside_resume_is_that_of_moved_data() -> None:
+    typed = ["resume=outputs/own", "data.path=there/items.jsonl", "trainer.device=cpu"]
+    assert with_place_of_resumed_data(typed) == [typed[0], "resume_data=there/items.jsonl", typed[2]]
+    assert with_place_of_resumed_data(typed[1:]) == typed[1:]

@@ -20,7 +20,8 @@ from anaphora.base.errors import UserError
 from anaphora.base.files import locked_directory
 from anaphora.model.kernels.linear import has_faster_kernel
 from anaphora.runs.directory import RunFiles, load
-from anaphora.settings.data import NoData
+from anaphora.settings import stored
+from anaphora.settings.data import ExternalCorpus, NoData
 from anaphora.settings.run import Config
 from anaphora.settings.training import Validation
 from anaphora.training import run
@@ -552,3 +553,39 @@ def test_a_training_that_diverges_stops_there_and_keeps_the_best_weights_before(
     assert record(tmp_path / "run")["steps"] == 4
     with pytest.raises(UserError, match="run: its training diverged; delete the run to train it again, or name it"):
         finish_training(tiny(tmp_path, "name=run"), "name it otherwise")
+
+
+def test_data_that_were_moved_are_named_beside_resume_and_checked_by_their_digest(
+    tiny: Tiny, tmp_path: Path, unfinished: Path, finished: Path
+) -> None:
+    directory = Path(shutil.copytree(unfinished, tmp_path / "run"))
+    before = stored.read(RunFiles(directory).config).data
+    assert isinstance(before, ExternalCorpus)
+    written = RunFiles(directory).config.read_text(encoding="utf-8")
+    RunFiles(directory).config.write_text(written.replace(before.path, str(tmp_path / "gone.jsonl")), encoding="utf-8")
+    rows = Path(before.path).read_text(encoding="utf-8").splitlines(keepends=True)
+    there, other = tmp_path / "moved" / "items.jsonl", tmp_path / "other.jsonl"
+    there.parent.mkdir()
+    there.write_text("".join(rows), encoding="utf-8")
+    other.write_text("".join(rows[8:]), encoding="utf-8")
+    with pytest.raises(UserError, match=r"gone\.jsonl"):
+        train(tiny(tmp_path, f"resume={directory}"))
+    with pytest.raises(UserError, match=r"other\.jsonl\) no longer gives the training items of run"):
+        train(tiny(tmp_path, f"resume={directory}", f"resume_data={other}"))
+    assert train(tiny(tmp_path, f"resume={directory}", f"resume_data={there}")).steps == 8
+    assert RunFiles(directory).weights.read_bytes() == RunFiles(finished).weights.read_bytes()
+    data = stored.read(RunFiles(directory).config).data
+    assert isinstance(data, ExternalCorpus) and data.path == str(there)
+
+
+def test_moved_data_need_a_run_that_reads_a_file_and_has_a_checkpoint(
+    tiny: Tiny, tmp_path: Path, unfinished: Path
+) -> None:
+    with pytest.raises(UserError, match=r"resume_data \(here\) needs resume"):
+        tiny(tmp_path, "resume_data=here")
+    begun = Path(shutil.copytree(unfinished, tmp_path / "begun"))
+    shutil.rmtree(RunFiles(begun).checkpoints)
+    data = stored.read(RunFiles(begun).config).data
+    assert isinstance(data, ExternalCorpus)
+    with pytest.raises(UserError, match="has no checkpoint yet"):
+        train(tiny(tmp_path, f"resume={begun}", f"resume_data={data.path}"))

@@ -49,8 +49,8 @@ def _check_resumed(overrides: list[str]) -> None:
     for override in overrides:
         key = override.lstrip("+~").partition("=")[0]
         group, _, name = key.partition(".")
-        if key != "resume" and (group != "trainer" or name in DECIDE_RESULTS):
+        if key not in ("resume", "resume_data") and (group != "trainer" or name in DECIDE_RESULTS):
             raise UserError(
-                f"{override}: a resumed run keeps its settings; beside resume= only those of trainer are allowed, "
-                f"without {', '.join(DECIDE_RESULTS)}"
+                f"{override}: a resumed run keeps its settings; beside resume= only data.path (of data that were "
+                f"moved) and those of trainer are allowed, without {', '.join(DECIDE_RESULTS)}"
             )

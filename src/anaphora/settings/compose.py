@@ -42,7 +42,7 @@ _LONGEST_NAME = 60  # characters, the digest aside
 _TEXTS = ("text", "pronoun", "antecedent", "row")
 """Settings that hold a sentence, or words of it."""
 _PLACES = (
-    *("run", "name", "output", "resume", "start", "weights", "matrices", "study_folder"),
+    *("run", "name", "output", "resume", "resume_data", "start", "weights", "matrices", "study_folder"),
     *("data.path", "data.seen_in"),
 )
 """Settings that hold the name of a file or a folder."""
@@ -125,6 +125,16 @@ def with_quoted_texts(arguments: Sequence[str], schema: type[Any]) -> list[str]:
             argument = f"{key}={_in_quotes(value)}"
         quoted.append(argument)
     return quoted
+
+
+def with_place_of_resumed_data(arguments: Sequence[str]) -> list[str]:
+    """Return the arguments of `train` with `data.path=` as `resume_data=` beside `resume=`.
+
+    What kind of data a resumed run has stands in its own settings, and those that are composed have another.
+    """
+    if not any(argument.startswith("resume=") for argument in arguments):
+        return list(arguments)
+    return [re.sub(r"^data\.path=", "resume_data=", argument) for argument in arguments]
 
 
 def _bracketed(value: str, of_texts: bool) -> str:

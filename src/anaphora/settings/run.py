@@ -28,6 +28,8 @@ class Config:
     output: str = "outputs"
     seed: int = 0
     resume: str | None = None  # the directory of an unfinished run that is to be continued
+    # Where the data of the resumed run lie now, if they were moved; `data.path=` beside `resume=` means this.
+    resume_data: str | None = None
     objective: str = "validation_loss"  # what a sweep minimises: validation_loss, or best_head (1 - its accuracy)
     start: str | None = None  # what to fine-tune: a run directory, a folder of pretrained weights, or hf://owner/name
     data: data_settings.Data = field(default=MISSING)
@@ -42,6 +44,8 @@ class Config:
     def __post_init__(self) -> None:
         if self.name is not None:
             checks.directory_name("name", self.name)
+        if self.resume_data is not None and self.resume is None:
+            raise ValueError(f"resume_data ({self.resume_data}) needs resume=...; a new run takes data.path")
         checks.one_of("objective", self.objective, ("validation_loss", "best_head"))
         _check_task_fits_data(self.data, self.task)
         if self.validation.patience and not self.has_validation_loss:

@@ -23,7 +23,7 @@ from anaphora.settings.variants import SLOTS, VARIANTS
 Setting = TypeVar("Setting")
 
 PATHS = (
-    *("run", "runs", "weights", "start", "resume", "output", "matrices", "study_folder"),
+    *("run", "runs", "weights", "start", "resume", "resume_data", "output", "matrices", "study_folder"),
     *("data.path", "data.also", "data.without", "data.seen_in"),
 )
 """The settings that name files or folders, one or a list of them."""

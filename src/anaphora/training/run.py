@@ -18,16 +18,25 @@ from anaphora.base.errors import UserError
 from anaphora.data.batches.batching import MinimalPairs
 from anaphora.data.tokens.tokenizer import Tokenizer
 from anaphora.model.pronoun_model import PronounModel
-from anaphora.runs.directory import Run, RunFiles, load, locked_run, randomly_initialised, save_settings, tidy
+from anaphora.runs.directory import (
+    Run,
+    RunFiles,
+    load,
+    locked_run,
+    other_training_items,
+    randomly_initialised,
+    save_settings,
+    tidy,
+)
 from anaphora.runs.processes import Processes, started_processes
 from anaphora.runs.warm_start import locate_model
 from anaphora.settings import stored
-from anaphora.settings.data import TextCorpus
+from anaphora.settings.data import Data, ExternalCorpus, TextCorpus
 from anaphora.settings.model.encoder import check_length
 from anaphora.settings.run import Config
 from anaphora.settings.training import DECIDE_RESULTS
 from anaphora.training.callbacks import ProgressBar, StopTogether, ValidationCheckpoint
-from anaphora.training.checkpoints import check_resumable
+from anaphora.training.checkpoints import check_resumable, read_checkpoint
 from anaphora.training.controls import freeze, replace_labels
 from anaphora.training.items import (
     TrainingData,
@@ -90,6 +99,7 @@ class _Claim(NamedTuple):
     layout: RunFiles
     resumed: bool
     checkpoint: Path | None  # to go on from
+    moved: bool = False  # whether its data lie at another place than when it was begun
 
     def check_directory(self) -> None:
         """Refuse a directory in which there is nothing to continue, or something that would be overwritten."""
@@ -119,13 +129,50 @@ def _claim_of(config: Config) -> _Claim:
         return _Claim(config, layout, resumed=False, checkpoint=None)
     layout = RunFiles(Path(config.resume))
     begun = stored.read(layout.config)
+    if config.resume_data is not None:
+        begun = replace(begun, data=_moved(begun.data, config.resume_data))
     kept = {name: getattr(begun.trainer, name) for name in DECIDE_RESULTS}
     try:
         stored_config = replace(begun, trainer=replace(config.trainer, **kept), resume=None)
     except ValueError as error:
         raise UserError(f"{layout.directory}: {error}") from None
     last = layout.last_checkpoint
-    return _Claim(stored_config, layout, resumed=True, checkpoint=last if last.exists() else None)
+    return _Claim(
+        stored_config,
+        layout,
+        resumed=True,
+        checkpoint=last if last.exists() else None,
+        moved=config.resume_data is not None,
+    )
+
+
+def _moved(data: Data, path: str) -> Data:
+    """Return the data of a run at another place.
+
+    Raises:
+        UserError: they are read from no file.
+    """
+    if not isinstance(data, ExternalCorpus):
+        raise UserError(f"data.path ({path}): data={data.kind} of the resumed run is read from no file")
+    return replace(data, path=path)
+
+
+def _check_moved(claimed: _Claim, items_digest: str | None) -> None:
+    """Check that data at another place are those that an unfinished run was begun with.
+
+    Raises:
+        UserError: they are others, or the run has no checkpoint, which records what it was begun with.
+    """
+    directory, data = claimed.layout.directory, claimed.config.data
+    if claimed.checkpoint is None:
+        raise UserError(
+            f"data.path ({data.path_or_kind()}): {directory} has no checkpoint yet, which would show that the data are "
+            "the same; begin again with another name="
+        )
+    states = read_checkpoint(claimed.checkpoint)["callbacks"].values()
+    recorded = [state["training_examples"] for state in states if "training_examples" in state]
+    if recorded != [items_digest]:
+        raise UserError(other_training_items(data, directory.name))
 
 
 class _Prepared(NamedTuple):
@@ -154,7 +201,9 @@ def _train(claimed: _Claim, processes: Processes, device: torch.device) -> Train
     prepared, minimal_pairs, source = on_every_rank(lambda: _prepare(claimed))
     config, tokenizer, encoded, validation, items_digest = prepared
     check_same_on_every_rank("the training split", encoded.ids.flat, encoded.gold)
-    if not claimed.resumed:
+    if claimed.moved:
+        on_every_rank(lambda: _check_moved(claimed, items_digest))
+    if not claimed.resumed or claimed.moved:
         on_first_rank(lambda: save_settings(layout, config, tokenizer))
     model = randomly_initialised(config, tokenizer.size, config.seed).train()
     if source is not None:
