@@ -11,6 +11,7 @@ from tiny import TEXTS, tiny, transformers
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
 import anaphora
+from anaphora.base.errors import UserError
 from anaphora.hf.tokens import TextReader
 
 BYTES = [f"<0x{number:02X}>" for number in range(256)]
@@ -140,6 +141,20 @@ def test_characters_without_any_token_are_named_too() -> None:
     backend.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     tokens = TextReader(transformers.PreTrainedTokenizerFast(tokenizer_object=backend)).read("Anna 红 a")
     assert tokens.unread == ((5, 6),)
+
+
+@pytest.mark.parametrize("marks", [{}, {"continuing_subword_prefix": "##"}, {"end_of_word_suffix": "</w>"}])
+def test_a_token_that_is_given_the_place_of_a_dropped_character_is_an_error(marks: dict[str, str]) -> None:
+    before, behind = marks.get("continuing_subword_prefix", ""), marks.get("end_of_word_suffix", "")
+    letters = ["A", "n", "a", ",", f"{before}n", f"{before}a", f"{before},", f"a{behind}", f",{behind}"]
+    backend = Tokenizer(
+        models.BPE(vocab={one: place for place, one in enumerate(dict.fromkeys(letters))}, merges=[], **marks)
+    )
+    backend.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    reader = TextReader(transformers.PreTrainedTokenizerFast(tokenizer_object=backend))
+    assert reader.read("Anna, a").unread == ()
+    with pytest.raises(UserError, match=r"drops a character .* the place of '红'"):
+        reader.read("An红a, a")
 
 
 def test_scores_name_the_mentions_that_are_not_read(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from anaphora.base.errors import UserError
 from anaphora.base.locale.translation import N_
 from anaphora.base.special_tokens import MASK, SPECIAL_TOKENS
-from anaphora.data.tokens.pieces import BlankPieces, unread_stretches
+from anaphora.data.tokens.pieces import BlankPieces, PieceCheck, unread_stretches
 from anaphora.data.tokens.tokenizer import TokenizedText
 from anaphora.data.tokens.words import word_numbers
 
@@ -29,7 +29,7 @@ class TextReader:
     def __init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
         self.tokenizer = tokenizer
         backend = tokenizer.backend_tokenizer
-        self._blanks = BlankPieces(backend)
+        self._blanks, self._check_pieces = BlankPieces(backend), PieceCheck(backend)
         written = getattr(backend.model, "unk_token", None)
         self._unknown = {tokenizer.unk_token_id, None if written is None else backend.token_to_id(written)} - {None}
 
@@ -40,7 +40,7 @@ class TextReader:
         special token, although the tokenizer may give it the place of the first character.
 
         Raises:
-            UserError: the text is empty.
+            UserError: the text is empty, or a token has the place of other characters.
         """
         mask = self.tokenizer.mask_token or _MASK
         encoding = self.tokenizer(
@@ -52,6 +52,7 @@ class TextReader:
             self._visible_part(text, name, places[start], places[end])
             for name, (start, end) in zip(names, encoding["offset_mapping"], strict=True)
         ]
+        self._check_pieces(text, names, spans)
         if not any(start < end for start, end in spans):
             raise UserError(N_("text: it is empty"))
         special = tuple(name for name, (start, end) in zip(names, spans, strict=True) if start == end)

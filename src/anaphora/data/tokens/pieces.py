@@ -6,8 +6,9 @@ import unicodedata
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from tokenizers import Tokenizer, decoders
+from tokenizers import Tokenizer, decoders, models
 
+from anaphora.base.errors import UserError
 from anaphora.data.example import Span
 
 _BLANK_MARK = "\u2581"
@@ -36,6 +37,48 @@ class BlankPieces:
             decoded = token.replace(_BLANK_MARK, " ") if self._decoder is None else self._decoder.decode([token])
             known = self._known[token] = not decoded.strip()
         return known
+
+
+class PieceCheck:
+    """A check that each token stands where it is written, for tokenizers that may lose the place of one.
+
+    A BPE vocabulary without a token for unknown characters, and without bytes, drops them; behind a dropped character,
+    its library gives the tokens of the same word the places of other characters.
+
+    Args:
+        backend: the tokenizer.
+    """
+
+    def __init__(self, backend: Tokenizer) -> None:
+        model: Any = backend.model
+        has_bytes = "ByteLevel" in f"{backend.pre_tokenizer!r} {backend.normalizer!r}"
+        self._normalizer: Any = backend.normalizer
+        self._model: Any = None
+        if isinstance(model, models.BPE) and model.unk_token is None and not (model.byte_fallback or has_bytes):
+            self._model = model
+
+    def __call__(self, text: str, tokens: Sequence[str], spans: Sequence[Span]) -> None:
+        """Check the T tokens of a text.
+
+        Raises:
+            UserError: a token has the place of other characters.
+        """
+        if self._model is None:
+            return
+        for token, (start, end) in zip(tokens, spans, strict=True):
+            written = text[start:end]
+            if self._normalizer is not None:
+                written = self._normalizer.normalize_str(written)
+            if start < end and self._letters(token) not in written:
+                raise UserError(
+                    f"text ({text[:40]!r}): the tokenizer drops a character that it does not know and gives the token "
+                    f"{token!r} the place of {text[start:end]!r}; its vocabulary needs a token for unknown characters"
+                )
+
+    def _letters(self, token: str) -> str:
+        """The text of a token, without the marks that say where in a word it stands."""
+        prefix, suffix = self._model.continuing_subword_prefix or "", self._model.end_of_word_suffix or ""
+        return token.removeprefix(prefix).removesuffix(suffix).strip(_BLANK_MARK)
 
 
 def unread_stretches(
