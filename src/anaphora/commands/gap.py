@@ -33,7 +33,7 @@ from anaphora.analysis.tasks.probe import head_features, out_of_fold_probabiliti
 from anaphora.base.console import print_table
 from anaphora.base.errors import UserError
 from anaphora.base.locale.translation import interface_language
-from anaphora.commands.shared import TableFile, load_runs
+from anaphora.commands.shared import TableFile, load_runs, value_cell
 from anaphora.data.batches.encoded import EncodedSplit
 from anaphora.data.corpora.division import fold_numbers
 from anaphora.data.example import Example
@@ -265,7 +265,10 @@ def print_decisions(title: str, rows: Sequence[Mapping[str, Any]], runs: Collect
     for name in rows[0]:
         table.add_column(label("table_columns", name), justify="left" if name == "policy" else "right")
     for row in rows:
-        table.add_row(*(_row_name(value, runs) if isinstance(value, str) else f"{value:.3f}" for value in row.values()))
+        cells = [
+            _row_name(cell, runs) if isinstance(cell, str) else value_cell(name, cell) for name, cell in row.items()
+        ]
+        table.add_row(*cells)
     print_table(table)
 
 

@@ -280,7 +280,7 @@ _VALUES_OF_COLUMNS = {
 
 def value_cell(column: str, value: Any) -> str:
     """A value of a row of a file as the closing table of a command shows it."""
-    if value is None:
+    if value is None or value != value:  # NaN is what does not exist
         return NOT_MEASURED
     if isinstance(value, float):
         return f"{value:.3f}"
