@@ -33,8 +33,6 @@ LATEST_SECONDS = 15
 _TIMES = {"train_seconds", "curves_seconds", "final/seconds", "seconds"}
 _TELLS_TIME = "study.html"
 """Of it all but the digits is compared: the numbers of a study's page stand in study.json too."""
-_TELLS_OF_NOW = "progress.html"
-"""What the last command did of a study, and when; another one where the first was broken off."""
 _OF_HYDRA = "multirun.yaml"
 """Its record of a sweep, which names the folder. Nothing reads it, and the next sweep writes it anew."""
 _CACHE, _TEMPORARY = "cache", "tmp"
@@ -331,7 +329,7 @@ def _without_times(path: Path) -> bytes:
         return json.dumps(rows).encode()
     if path.name == _TELLS_TIME:
         return re.sub(rb"\d+(?:\.\d+)?", b"", path.read_bytes())
-    if path.name in (_OF_HYDRA, _TELLS_OF_NOW) or "logs" in path.parts:
+    if path.name == _OF_HYDRA or "logs" in path.parts:
         return b""
     return path.read_bytes()
 

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import base64
-import io
-import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
-from functools import partial
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from fontTools.ttLib import TTFont
 from invented import cells, plan, record, records, rule
 from matplotlib.text import Text
 
@@ -22,13 +17,10 @@ from anaphora.base.files import write_json
 from anaphora.base.locale.translation import spoken_in
 from anaphora.report.page.elements import VerdictElement
 from anaphora.settings.commands.study import StudyPlan
-from anaphora.settings.run import Config
 from anaphora.studies import run as engine
-from anaphora.studies.grid import Job
-from anaphora.studies.jobs.progress import StudyProgress
 from anaphora.studies.page.study import conclusions, draw_study_figures, verdict_elements
 from anaphora.studies.page.words import cell_label, condition_text, items_label, measure_label, names_of
-from anaphora.studies.records import FAILURE_FILE, Query, RunRecord
+from anaphora.studies.records import RunRecord
 from anaphora.studies.schema import RuleOutcome, read_study
 from anaphora.studies.summary import summarise
 
@@ -226,33 +218,3 @@ def test_a_study_in_one_language_leaves_no_outdated_page_in_the_other(tmp_path: 
     engine.write_study(replace(both, interface_language="zh"), study)
     assert list(tmp_path.rglob("*.zh.*")) == []
     assert '<html lang="zh">' in (tmp_path / "invented" / "study.html").read_text(encoding="utf-8")
-
-
-def test_the_page_of_progress_is_in_the_language_of_the_interface(tmp_path: Path, tiny: Callable[..., Config]) -> None:
-    both = chinese_plan(tmp_path)
-    root = tmp_path / "invented"
-    jobs = [Job("one", seed, tiny(root), root / "one" / f"seed_{seed}") for seed in both.seeds]
-    jobs[1].directory.mkdir(parents=True)
-    (jobs[1].directory / FAILURE_FILE).write_text(json.dumps({"error": ERROR}))
-    progress = StudyProgress(both, jobs, Query(("scores",), "test", None))
-    progress.begin(jobs[0])
-    for write, results, stopped in (
-        (progress.write_page, False, False),
-        (partial(progress.write_last_page, stopped=False), True, False),
-        (partial(progress.write_last_page, stopped=True), False, True),
-    ):
-        write()
-        page = (root / "progress.zh.html").read_text(encoding="utf-8")
-        text = "".join(PageText(page, "zh").texts)
-        assert english_words([text.replace(ERROR, "")]) == set()
-        assert bool(re.search(r"已进行 \d+ 秒", text)) is (not stopped)
-        assert ('<a href="study.zh.html">study.zh.html</a>' in page) is results
-        faces = re.findall(r"font/woff;base64,([^)]*)\)", page)
-        assert len(faces) == 2  # of both weights, with every letter of the page
-        letters = {character for character in text if character.isalnum()}
-        for face in faces:
-            assert set(map(ord, letters)) <= set(TTFont(io.BytesIO(base64.b64decode(face))).getBestCmap())
-    assert f"单头，种子 1：{ERROR}" in text
-    assert f"one, seed 1: {ERROR}" in (root / "progress.html").read_text(encoding="utf-8")
-    StudyProgress(replace(both, interface_language="zh"), jobs, Query(("scores",), "test", None))
-    assert [path.name for path in root.glob("progress*")] == ["progress.html"]

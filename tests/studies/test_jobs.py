@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import re
 import signal
@@ -31,8 +30,9 @@ from anaphora.settings.run import Config
 from anaphora.settings.stored import dumps
 from anaphora.settings.vocabulary import WordPiece
 from anaphora.studies.grid import Job
-from anaphora.studies.jobs import slurm
+from anaphora.studies.jobs import runner, slurm
 from anaphora.studies.jobs.progress import StudyProgress, weights_bytes
+from anaphora.studies.jobs.runner import run_with
 from anaphora.studies.jobs.worker import encode_job
 from anaphora.studies.records import MEASURED_FILE, Query, RunRecord, read_record
 from anaphora.studies.summary import summarise
@@ -64,10 +64,6 @@ def finish(job: Job) -> None:
     (job.directory / MEASURED_FILE).write_text(json.dumps(content))
 
 
-def page_text(plan: StudyPlan) -> str:
-    return (Path(plan.output) / plan.name / "progress.html").read_text(encoding="utf-8")
-
-
 class QueuedJob:
     """A job that was submitted; it ends at the second look, having done what its run's seed stands for."""
 
@@ -90,14 +86,16 @@ class QueuedJob:
         self.cancelled = True
 
 
-class Queue:
+class Queue(slurm.Cluster):
     """A cluster that takes jobs and numbers them."""
 
-    def __init__(self, runs: Sequence[Job], outcomes: Sequence[str]) -> None:
+    def __init__(self, plan: StudyPlan, runs: Sequence[Job], outcomes: Sequence[str]) -> None:
         self.runs = {run.directory: (run, outcome) for run, outcome in zip(runs, outcomes, strict=True)}
-        self.jobs: dict[str, QueuedJob] = {}
+        self.jobs: dict[str, Any] = {}
+        self.plan, self.query = plan, QUERY
+        self.record = Path(plan.output) / plan.name / "logs" / "submitted.json"
 
-    def submit(self, calls: Sequence[slurm.StudyJob]) -> Sequence[QueuedJob]:
+    def submit(self, calls: Sequence[slurm.StudyJob]) -> list[Any]:
         submitted = []
         for call in calls:
             settings = json.loads(call.encoded)["settings"]
@@ -107,8 +105,14 @@ class Queue:
             submitted.append(job)
         return submitted
 
-    def find(self, job_id: str) -> QueuedJob:
+    def find(self, job_id: str) -> Any:
         return self.jobs[job_id]
+
+
+def run_on(queue: Queue, jobs: Sequence[Job], plan: StudyPlan, query: Query = QUERY) -> None:
+    """Do runs on a cluster by a command of its own."""
+    queue.plan, queue.query = plan, query
+    run_with(queue, jobs, StudyProgress(plan, jobs, query))
 
 
 def quiet(config: Config) -> Config:
@@ -117,22 +121,20 @@ def quiet(config: Config) -> Config:
 
 @pytest.fixture
 def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(slurm, "_POLL_SECONDS", 0.0)
+    monkeypatch.setattr(runner, "_POLL_SECONDS", 0.0)
+    monkeypatch.setattr(slurm, "_CANCEL_SECONDS", 0.0)
 
 
 @pytest.mark.usefixtures("_no_waiting")
 def test_a_job_that_the_cluster_ends_is_a_failure_with_its_state_and_the_others_go_on(
     plan: StudyPlan, jobs: list[Job], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    queue = Queue(jobs, ["COMPLETED", "OUT_OF_MEMORY", "COMPLETED"])
-    progress = StudyProgress(plan, jobs, QUERY)
-    slurm.run_on_cluster(jobs, QUERY, plan, queue, progress)
+    queue = Queue(plan, jobs, ["COMPLETED", "OUT_OF_MEMORY", "COMPLETED"])
+    run_on(queue, jobs, plan)
     records = [read_record(job, QUERY) for job in jobs]
     assert [record.status for record in records] == ["finished", "failed", "finished"]
     assert records[1].error == "job 7_1 (OUT_OF_MEMORY) left no result; logs/7_1.err"
     assert "2 of 3  base, seed 1: failed: job 7_1 (OUT_OF_MEMORY)" in capsys.readouterr().out
-    page = page_text(plan)
-    assert "base, seed 1: job 7_1 (OUT_OF_MEMORY) left no result" in page and "2 of 3" in page
 
 
 @pytest.mark.usefixtures("_no_waiting")
@@ -140,11 +142,11 @@ def test_the_progress_of_a_study_is_reported_in_the_language_of_the_interface(
     plan: StudyPlan, jobs: list[Job], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(translation.VARIABLE, "zh")
-    queue = Queue(jobs, ["COMPLETED", "OUT_OF_MEMORY", "COMPLETED"])
-    slurm.run_on_cluster(jobs, QUERY, plan, queue, StudyProgress(plan, jobs, QUERY))
-    begun, disk, page, submitted, finished, failed, _ = capsys.readouterr().out.splitlines()
+    queue = Queue(plan, jobs, ["COMPLETED", "OUT_OF_MEMORY", "COMPLETED"])
+    run_on(queue, jobs, plan)
+    begun, disk, submitted, finished, failed, _ = capsys.readouterr().out.splitlines()
     assert begun == f"研究 {plan.name}：3 次运行，同时进行 {plan.side_by_side} 次"
-    assert disk.startswith("磁盘      剩下的 3 次运行的权重约占 ") and page.startswith("进度      ")
+    assert disk.startswith("磁盘      剩下的 3 次运行的权重约占 ")
     assert submitted == "提交了 3 个作业，先前的命令还有 0 个作业在运行"
     assert re.fullmatch(r"1/3  base，种子 0：完成（.* 秒）；大约还需 .* 秒", finished)
     assert failed.startswith("2/3  base，种子 1：失败：job 7_1 (OUT_OF_MEMORY)")
@@ -152,10 +154,10 @@ def test_the_progress_of_a_study_is_reported_in_the_language_of_the_interface(
 
 @pytest.mark.usefixtures("_no_waiting")
 def test_a_study_begun_again_waits_for_jobs_at_work_and_submits_the_others(plan: StudyPlan, jobs: list[Job]) -> None:
-    queue = Queue(jobs, ["COMPLETED", "FAILED", "COMPLETED"])
-    slurm.run_on_cluster(jobs[:2], QUERY, plan, queue, StudyProgress(plan, jobs[:2], QUERY))
+    queue = Queue(plan, jobs, ["COMPLETED", "FAILED", "COMPLETED"])
+    run_on(queue, jobs[:2], plan)
     queue.jobs["7_0"].looks = 0  # of three runs one is at work, one has failed, one was never submitted
-    slurm.run_on_cluster(jobs, QUERY, plan, queue, StudyProgress(plan, jobs, QUERY))
+    run_on(queue, jobs, plan)
     assert [queue.jobs[name].run.seed for name in ("7_0", "7_1", "7_2", "7_3")] == [0, 1, 1, 2]
     assert queue.jobs["7_0"].looks > 1 and len(queue.jobs) == 4
 
@@ -164,26 +166,26 @@ def test_a_study_begun_again_waits_for_jobs_at_work_and_submits_the_others(plan:
 def test_a_job_at_work_that_measures_something_else_is_cancelled_and_submitted_anew(
     plan: StudyPlan, jobs: list[Job], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    queue = Queue(jobs[:1], ["COMPLETED"])
-    slurm.run_on_cluster(jobs[:1], QUERY, plan, queue, StudyProgress(plan, jobs[:1], QUERY))
+    queue = Queue(plan, jobs[:1], ["COMPLETED"])
+    run_on(queue, jobs[:1], plan)
     (earlier,) = queue.jobs.values()
     earlier.looks = 0  # it is still at work
     shown = replace(plan, train=False)
-    slurm.run_on_cluster(jobs[:1], QUERY, shown, queue, StudyProgress(shown, jobs[:1], QUERY))
+    run_on(queue, jobs[:1], shown)
     assert len(queue.jobs) == 1 and not earlier.cancelled
     earlier.looks = 0
     more = replace(QUERY, measures=("scores", "forms"))
-    slurm.run_on_cluster(jobs[:1], more, plan, queue, StudyProgress(plan, jobs[:1], more))
+    run_on(queue, jobs[:1], plan, more)
     assert earlier.cancelled and len(queue.jobs) == 2
     assert "1 jobs of an earlier command have other settings or measures" in capsys.readouterr().out
 
 
 @pytest.mark.usefixtures("_no_waiting")
 def test_a_study_that_would_take_too_long_cancels_its_jobs(plan: StudyPlan, jobs: list[Job]) -> None:
-    queue = Queue(jobs, ["COMPLETED"] * 3)
+    queue = Queue(plan, jobs, ["COMPLETED"] * 3)
     short = replace(plan, minutes=1e-9)
     with pytest.raises(UserError, match="more than minutes=1e-09"):
-        slurm.run_on_cluster(jobs, QUERY, short, queue, StudyProgress(short, jobs, QUERY))
+        run_on(queue, jobs, short)
     assert [job.cancelled for job in queue.jobs.values()] == [False, True, True]
 
 
@@ -223,36 +225,6 @@ def test_a_damaged_record_counts_as_unfinished_and_stops_no_other_run(plan: Stud
     progress = StudyProgress(plan, jobs, QUERY)
     progress.end(jobs[0], "its process ended with status 9")
     assert read_record(jobs[0], QUERY).status == "failed"
-
-
-def test_the_page_shows_what_runs_and_is_loaded_again_until_it_is_written_for_the_last_time(
-    plan: StudyPlan, jobs: list[Job], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    progress = StudyProgress(plan, jobs, QUERY)
-    progress.begin(jobs[0])
-    progress.update_page()  # written a moment ago
-    assert "running for" not in page_text(plan)
-    monkeypatch.setattr(progress, "_page_written", -math.inf)
-    progress.update_page()
-    page = page_text(plan)
-    assert "running for 0 s" in page and "0 of 120" in page and 'http-equiv="refresh"' in page
-    finish(jobs[0])
-    progress.end(jobs[0])
-    progress.write_last_page(stopped=False)
-    page = page_text(plan)
-    assert "running for" not in page and "120 of 120" in page and 'http-equiv="refresh"' not in page
-    assert 'Results are in <a href="study.html">study.html</a>' in page
-
-
-def test_the_page_of_a_study_that_was_stopped_shows_no_run_at_work_and_promises_no_results(
-    plan: StudyPlan, jobs: list[Job]
-) -> None:
-    progress = StudyProgress(plan, jobs, QUERY)
-    progress.begin(jobs[0])
-    progress.write_last_page(stopped=True)
-    page = page_text(plan)
-    assert "stopped before all runs had ended" in page and "study.html" not in page
-    assert "running for" not in page and 'http-equiv="refresh"' not in page
 
 
 def test_time_left_counts_no_more_processes_than_there_are_runs_and_what_checkpoints_hold_is_done(
@@ -351,7 +323,7 @@ def test_jobs_reach_sbatch_as_one_array(plan: StudyPlan, tmp_path: Path, monkeyp
     asked = Slurm(
         minutes=90, gpus=1, partition="short", account="us", setup=["module load x"], more=["exclusive", "nice=7"]
     )
-    cluster = slurm.SubmititCluster(replace(plan, slurm=asked, side_by_side=2), tmp_path / "logs")
+    cluster = slurm.Cluster(replace(plan, slurm=asked, side_by_side=2), QUERY, tmp_path / "logs")
     assert [job.job_id for job in cluster.submit([slurm.StudyJob("{}")] * 3)] == ["7_0", "7_1", "7_2"]
     script = (tmp_path / "script").read_text()
     for line in ("array=0-2%2", "time=90", "mem=4GB", "partition=short", "account=us", "gpus-per-node=1",
@@ -365,7 +337,7 @@ def test_a_preempted_run_is_queued_again_and_ends_with_the_weights_of_an_unbroke
     plan: StudyPlan, jobs: list[Job], tmp_path: Path
 ) -> None:
     pytest.importorskip("submitit")
-    cluster = slurm.SubmititCluster(plan, tmp_path / "logs", kind="local")
+    cluster = slurm.Cluster(plan, QUERY, tmp_path / "logs", kind="local")
     unbroken, broken = jobs[0], replace(jobs[0], directory=tmp_path / "broken" / "seed_0")
     broken = replace(broken, config=replace(broken.config, output=str(tmp_path / "broken")))
     first, second = cluster.submit(

@@ -19,9 +19,9 @@ from anaphora.runs.reuse import same_settings
 from anaphora.settings.commands.study import StudyPlan
 from anaphora.settings.stored import read
 from anaphora.studies.grid import Job, cells_of, jobs_of
-from anaphora.studies.jobs.local import run_in_processes
 from anaphora.studies.jobs.progress import StudyProgress
-from anaphora.studies.jobs.slurm import SubmititCluster, check_cluster, run_on_cluster
+from anaphora.studies.jobs.runner import LocalProcesses, run_with
+from anaphora.studies.jobs.slurm import Cluster, check_cluster
 from anaphora.studies.jobs.worker import train_and_measure
 from anaphora.studies.page.index import INDEX, read_studies, write_study_index
 from anaphora.studies.page.study import STUDY_PAGE, draw_study_figures, write_study_page
@@ -104,17 +104,12 @@ def run_jobs(plan: StudyPlan, jobs: Sequence[Job], query: Query) -> None:
     """Do every run of a study, in this process, in several of this machine, or on a cluster; report the progress."""
     progress = StudyProgress(plan, jobs, query)
     logs = Path(plan.output) / plan.name / "logs"
-    try:
-        if plan.executor == "slurm":
-            run_on_cluster(jobs, query, plan, SubmititCluster(plan, logs), progress)
-        elif plan.side_by_side > 1:
-            run_in_processes(jobs, query, plan, logs, progress)
-        else:
-            _run_in_this_process(jobs, query, plan, progress)
-    except BaseException:
-        progress.write_last_page(stopped=True)
-        raise
-    progress.write_last_page(stopped=False)
+    if plan.executor == "slurm":
+        run_with(Cluster(plan, query, logs), jobs, progress)
+    elif plan.side_by_side > 1:
+        run_with(LocalProcesses(plan, query, logs), jobs, progress)
+    else:
+        _run_in_this_process(jobs, query, plan, progress)
 
 
 def _run_in_this_process(jobs: Sequence[Job], query: Query, plan: StudyPlan, progress: StudyProgress) -> None:
@@ -125,7 +120,6 @@ def _run_in_this_process(jobs: Sequence[Job], query: Query, plan: StudyPlan, pro
     try:
         for job in jobs:
             progress.begin(job)
-            progress.write_page()
             train_and_measure(job.config, query, plan.train)
             progress.end(job)
     finally:

@@ -1,1 +1,1 @@
-"""The runs of a study at work: in processes of this machine or on a cluster, with a page of their progress."""
+"""The runs of a study at work: in this process, in others of this machine, or on a cluster."""

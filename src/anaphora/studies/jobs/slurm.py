@@ -5,10 +5,12 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import shutil
+import sys
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from anaphora.base.console import say
 from anaphora.base.errors import UserError, pip_install
@@ -17,22 +19,24 @@ from anaphora.base.locale.translation import _
 from anaphora.runs.requeue import until_requeued
 from anaphora.settings.commands.study import StudyPlan
 from anaphora.studies.grid import Job
-from anaphora.studies.jobs.progress import StudyProgress
 from anaphora.studies.jobs.worker import encode_job, run_encoded
 from anaphora.studies.records import FAILURE_FILE, Query
+
+if TYPE_CHECKING:
+    import submitit
 
 SUBMITTED_FILE = "submitted.json"
 """In the folder of the logs, of each run: the id of its job, by which a study that is begun again finds those at work,
 and the digest of what that job does."""
 _SUBMITTED = {str: {"id": str, "digest": str}}
-_POLL_SECONDS = 1.0
+_CANCEL_SECONDS = 1.0
 _AT_WORK = ("PENDING", "RUNNING", "REQUEUED", "COMPLETING")
 """States of jobs of an earlier command that are waited for and not submitted again. SUSPENDED is none: submitit counts
 such a job as done."""
 
 
 class StudyJob:
-    """One run of a study as a call without arguments, which the cluster may make again where it was cut short."""
+    """One run of a study as a call without arguments, which the cluster may make again if it was cut short."""
 
     def __init__(self, encoded: str) -> None:
         self.encoded = encoded
@@ -47,73 +51,108 @@ class StudyJob:
             run_encoded(self.encoded)
 
     def checkpoint(self) -> Any:
-        """What submitit queues in its place when it is preempted or out of time: the same, for a run resumes itself."""
+        """Return what submitit queues if it is preempted or out of time: the same, for a run resumes itself."""
         from submitit.helpers import DelayedSubmission
 
         return DelayedSubmission(self)
 
 
-class ClusterJob(Protocol):
-    """A job that was submitted, as submitit knows it."""
+@dataclass(frozen=True)
+class ClusterRun:
+    """A run that was submitted; `train` is false if only what has finished is measured."""
 
-    @property
-    def job_id(self) -> str:
-        """The cluster's name of it."""
+    job: submitit.Job[None]
+    train: bool
 
-    @property
-    def state(self) -> str:
-        """The cluster's word for how it is."""
+    def is_running(self) -> bool:
+        """Return whether it is at work, and not only queued."""
+        return bool(self.job.state == "RUNNING")
 
-    @property
-    def paths(self) -> Any:
-        """Its files, `stderr` among them."""
+    def has_ended(self) -> bool:
+        """Return whether it has ended."""
+        return bool(self.job.done())
 
-    def done(self) -> bool:
-        """Whether it has ended."""
+    def failure(self) -> str:
+        """Return the state in which its job ended, and where it printed why."""
+        reason = f"job {self.job.job_id} ({self.job.state}) left no result; {self.job.paths.stderr}"
+        return reason if self.train else ""
 
-    def cancel(self, check: bool) -> None:
+    def cancel(self) -> None:
         """Take it from the queue, or end it."""
+        self.job.cancel(check=False)
 
 
-class Cluster(Protocol):
-    """Where jobs are submitted."""
-
-    def submit(self, calls: Sequence[StudyJob]) -> Sequence[ClusterJob]:
-        """Queue one or more calls."""
-
-    def find(self, job_id: str) -> ClusterJob:
-        """The job of an earlier command."""
-
-
-class SubmititCluster:
-    """A cluster through submitit's AutoExecutor.
+class Cluster:
+    """Submits runs as an array of jobs through submitit's AutoExecutor; those at work already are only waited for.
 
     Args:
         plan: what each run asks for.
-        folder: for what submitit writes, on a file system that all machines share.
+        query: what is measured.
+        logs: for what submitit writes, on a file system that all machines share.
         kind: submitit's name for the cluster; "local" runs the jobs on this machine.
     """
 
-    def __init__(self, plan: StudyPlan, folder: Path, kind: str = "slurm") -> None:
+    at_a_time = sys.maxsize  # the cluster queues them itself
+    outlives_command = True
+
+    def __init__(self, plan: StudyPlan, query: Query, logs: Path, kind: str = "slurm") -> None:
         from submitit import AutoExecutor
 
+        self.plan, self.query, self.record = plan, query, logs / SUBMITTED_FILE
         timeouts = {"slurm_max_num_timeout": plan.slurm.timeouts} if kind == "slurm" else {}
-        self.executor = AutoExecutor(folder=folder.absolute() / "%j", cluster=kind, **timeouts)
+        self.executor = AutoExecutor(folder=logs.absolute() / "%j", cluster=kind, **timeouts)
         self.executor.update_parameters(**slurm_parameters(plan))
 
-    def submit(self, calls: Sequence[StudyJob]) -> Sequence[ClusterJob]:
-        with self.executor.batch():  # becomes one array of jobs
+    def start(self, jobs: Sequence[Job]) -> list[ClusterRun]:
+        """Submit the runs on which no job of an earlier command is at work.
+
+        A job that does something else for its run, for instance measures less, is cancelled first.
+        """
+        submitted: dict[str, dict[str, str]] = {}
+        if self.record.exists():
+            submitted = read_json(self.record, _SUBMITTED, "delete the file")
+        by_run: dict[str, submitit.Job[None]] = {}
+        outdated: list[submitit.Job[None]] = []
+        for job in jobs:
+            earlier = submitted.get(_name(job))
+            found = self.find(earlier["id"]) if earlier else None
+            if earlier and found and not found.done() and found.state in _AT_WORK:
+                # One that trains measures as well: `train=false` waits for it.
+                if earlier["digest"] in {self._call(job, train).digest for train in (self.plan.train, True)}:
+                    by_run[_name(job)] = found
+                else:
+                    outdated.append(found)
+        _cancel(outdated)
+        fresh = [job for job in jobs if _name(job) not in by_run]
+        notice = _("{fresh} jobs are submitted, {earlier} of an earlier command are still at work")
+        say(notice.format(fresh=len(fresh), earlier=len(by_run)))
+        if fresh:
+            for job in fresh if self.plan.train else []:
+                (job.directory / FAILURE_FILE).unlink(missing_ok=True)  # of the last attempt
+            calls = [self._call(job, self.plan.train) for job in fresh]
+            for job, call, queued in zip(fresh, calls, self.submit(calls), strict=True):
+                by_run[_name(job)] = queued
+                submitted[_name(job)] = {"id": queued.job_id, "digest": call.digest}
+            write_json(self.record, submitted)
+        return [ClusterRun(by_run[_name(job)], self.plan.train) for job in jobs]
+
+    def submit(self, calls: Sequence[StudyJob]) -> list[submitit.Job[None]]:
+        """Queue one or more calls as one array of jobs."""
+        with self.executor.batch():
             return [self.executor.submit(call) for call in calls]
 
-    def find(self, job_id: str) -> ClusterJob:
+    def find(self, job_id: str) -> submitit.Job[None]:
+        """Return the job of an earlier command."""
         from submitit import SlurmJob
 
-        job: ClusterJob = SlurmJob(folder=self.executor.folder, job_id=job_id)
-        return job
+        return SlurmJob(folder=self.executor.folder, job_id=job_id)
+
+    def _call(self, job: Job, train: bool) -> StudyJob:
+        return StudyJob(encode_job(job.config, self.query, train, self.plan.threads or 1))
 
 
 def check_cluster() -> None:
-    """Refuse what cannot be submitted from this machine.
+    """Check that jobs can be submitted from this machine.
 
     Raises:
         UserError: submitit is not installed, or there is no Slurm here.
@@ -126,7 +165,7 @@ def check_cluster() -> None:
 
 
 def slurm_parameters(plan: StudyPlan) -> dict[str, Any]:
-    """The parameters of an array of jobs, under submitit's names; None leaves one out."""
+    """Return the parameters of an array of jobs, under submitit's names; None leaves one out."""
     slurm = plan.slurm
     options = (option.partition("=") for option in slurm.more)
     return {
@@ -144,85 +183,15 @@ def slurm_parameters(plan: StudyPlan) -> dict[str, Any]:
     }
 
 
-def run_on_cluster(
-    jobs: Sequence[Job], query: Query, plan: StudyPlan, cluster: Cluster, progress: StudyProgress
-) -> None:
-    """Submit the runs that are not at work already, and wait for all.
-
-    A job of an earlier command that does something else for its run, for instance measures less, is cancelled first.
-    An interrupt ends the waiting and not the jobs: the same command waits for them again.
-
-    Raises:
-        UserError: by the time of its first run the study would take longer than `minutes`; its jobs are cancelled.
-    """
-    waiting = dict(enumerate(zip(jobs, _submit(jobs, query, plan, cluster), strict=True)))
-    try:
-        while waiting:
-            for number, (job, cluster_job) in list(waiting.items()):
-                if cluster_job.done():
-                    del waiting[number]
-                    reason = (
-                        f"job {cluster_job.job_id} ({cluster_job.state}) left no result; {cluster_job.paths.stderr}"
-                    )
-                    progress.end(job, reason if plan.train else "")
-                elif cluster_job.state == "RUNNING":
-                    progress.begin(job)
-            progress.update_page()
-            if waiting:
-                time.sleep(_POLL_SECONDS)
-    except UserError:
-        for _job, cluster_job in waiting.values():
-            cluster_job.cancel(check=False)
-        raise
-    except KeyboardInterrupt:
-        notice = _("{jobs} jobs are still queued or running; the same command waits for them again")
-        say(notice.format(jobs=len(waiting)))
-        raise
-
-
-def _submit(jobs: Sequence[Job], query: Query, plan: StudyPlan, cluster: Cluster) -> list[ClusterJob]:
-    def call(job: Job, train: bool) -> StudyJob:
-        return StudyJob(encode_job(job.config, query, train, plan.threads or 1))
-
-    record = Path(plan.output) / plan.name / "logs" / SUBMITTED_FILE
-    submitted: dict[str, dict[str, str]] = read_json(record, _SUBMITTED, "delete the file") if record.exists() else {}
-    by_run: dict[str, ClusterJob] = {}
-    outdated: list[ClusterJob] = []
-    for job in jobs:
-        name = _name(job)
-        if name not in submitted:
-            continue
-        earlier = cluster.find(submitted[name]["id"])
-        if not earlier.done() and earlier.state in _AT_WORK:
-            # One that trains measures as well: `train=false` waits for it.
-            if submitted[name]["digest"] in {call(job, train).digest for train in (plan.train, True)}:
-                by_run[name] = earlier
-            else:
-                outdated.append(earlier)
+def _cancel(outdated: Sequence[submitit.Job[None]]) -> None:
+    """Cancel jobs, and wait until they have ended: before that they hold the directories of their runs."""
     if outdated:
         notice = _("{jobs} jobs of an earlier command have other settings or measures and are cancelled")
         say(notice.format(jobs=len(outdated)))
-        _cancel(outdated)
-    fresh = [job for job in jobs if _name(job) not in by_run]
-    notice = _("{fresh} jobs are submitted, {earlier} of an earlier command are still at work")
-    say(notice.format(fresh=len(fresh), earlier=len(by_run)))
-    if fresh:
-        for job in fresh if plan.train else []:
-            (job.directory / FAILURE_FILE).unlink(missing_ok=True)  # of the last attempt
-        calls = [call(job, plan.train) for job in fresh]
-        for job, of_job, cluster_job in zip(fresh, calls, cluster.submit(calls), strict=True):
-            by_run[_name(job)] = cluster_job
-            submitted[_name(job)] = {"id": cluster_job.job_id, "digest": of_job.digest}
-        write_json(record, submitted)
-    return [by_run[_name(job)] for job in jobs]
-
-
-def _cancel(cluster_jobs: Sequence[ClusterJob]) -> None:
-    """Cancel jobs, and wait until they have ended: before that they hold the directories of their runs."""
-    for cluster_job in cluster_jobs:
-        cluster_job.cancel(check=False)
-    while not all(cluster_job.done() for cluster_job in cluster_jobs):
-        time.sleep(_POLL_SECONDS)
+    for job in outdated:
+        job.cancel(check=False)
+    while not all(job.done() for job in outdated):
+        time.sleep(_CANCEL_SECONDS)
 
 
 def _name(job: Job) -> str:

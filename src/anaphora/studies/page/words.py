@@ -193,10 +193,9 @@ def _judged_number(row: RuleOutcome, spread: Spread, value: float) -> str:
     return format_number(_scaled(row, value), digits)
 
 
-def status_text(status: str, error: str = "") -> str:
-    """How a run is, and why it failed where that is asked for."""
-    name = "failed_alone" if status == "failed" and not error else status
-    return phrase("run_outcomes", name, error=error)
+def status_text(status: str, error: str) -> str:
+    """How a run is, and why it failed."""
+    return phrase("run_outcomes", status, error=error)
 
 
 def value_in(language: str, value: str) -> str:
