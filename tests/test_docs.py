@@ -12,7 +12,6 @@ import re
 import shlex
 import subprocess
 import sys
-from collections import Counter
 from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
@@ -44,16 +43,10 @@ from experiments.sentences.settings import Sentences
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "anaphora"
-READMES = ("README.md", "README.zh.md")
-BESIDE = (*READMES, "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")
+BESIDE = ("README.md", "README.zh.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")
 PAGES = [ROOT / name for name in BESIDE] + sorted((ROOT / "docs").rglob("*.md"))
 COMMAND = re.compile(r"\.venv/bin/(?:python|torchrun(?: --[\w-]+=\S+)+) ((?:scripts/\w+\.py|-m \w+\.\w+)[^`\n]*)")
 TEST = re.compile(r"(tests/[\w/]+\.py)::(\w+)")
-PICTURE = re.compile(r"!\[[^]]+\]\(([^)]+)\)")
-INTERVAL = re.compile(r"\[-?\d[\d.]*,\s+[-+]?\d[\d.]*\]")
-
-
-DOTTED_NAME = re.compile(r"`(anaphora(?:\.\w+)+)")
 
 
 def commands(page: Path) -> list[str]:
@@ -90,11 +83,14 @@ def first_of_a_sweep(override: str) -> str:
     )
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_every_relative_link_leads_to_a_file(page: Path) -> None:
-    links = re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text(encoding="utf-8"))
-    missing = [link for link in links if ":" not in link and not (page.parent / link).exists()]
-    assert not missing
+def on_pages(pattern: str, flags: re.RegexFlag = re.NOFLAG) -> list[tuple[Path, str]]:
+    """What a pattern finds, with the page that it stands on."""
+    return [(page, found) for page in PAGES for found in re.findall(pattern, page.read_text(encoding="utf-8"), flags)]
+
+
+def test_every_relative_link_leads_to_a_file() -> None:
+    links = [(page, link) for page, link in on_pages(r"\]\(([^)#\s]+)[^)]*\)") if ":" not in link]
+    assert [(page.name, link) for page, link in links if not (page.parent / link).exists()] == []
 
 
 def test_every_test_that_a_page_names_is_there() -> None:
@@ -104,10 +100,10 @@ def test_every_test_that_a_page_names_is_there() -> None:
     assert absent == []
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if page.name != "CHANGELOG.md"], ids=lambda page: page.name)
-def test_every_module_and_function_that_a_page_names_is_there(page: Path) -> None:
-    for name in DOTTED_NAME.findall(page.read_text(encoding="utf-8")):
-        assert pkgutil.resolve_name(name) is not None
+def test_every_module_and_function_that_a_page_names_is_there() -> None:
+    for page, name in on_pages(r"`(anaphora(?:\.\w+)+)"):
+        if page.name != "CHANGELOG.md":
+            assert pkgutil.resolve_name(name) is not None, page.name
 
 
 @pytest.mark.usefixtures("own_parts")
@@ -130,145 +126,16 @@ def test_every_command_composes_into_settings_that_pass_their_checks(command: st
     assert resolve(compose(*overrides, primary=named.config), named.schema)
 
 
-def headings(page: Path) -> list[str]:
-    """The anchors of a page's headings, in order, as GitHub and the site make them."""
-    slugify = importlib.import_module("pymdownx.slugs").slugify
-    text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
-    return [slugify(case="lower")(heading.replace("`", ""), "-") for heading in re.findall(r"^#+ (.+)$", text, re.M)]
-
-
-def english_link(link: str, page: Path) -> str:
-    """The link of the English page at the same place: to the English twin, and to the heading of the same number."""
-    file, _, anchor = link.partition("#")
-    english = file.replace(".zh.md", ".md")
-    if file == english or not anchor:
-        return english + (f"#{anchor}" if anchor else "")
-    number = headings(page.parent / file).index(unquote(anchor))
-    return f"{english}#{headings(page.parent / english)[number]}"
-
-
-IN_BOTH_LANGUAGES = ("README", "docs/gallery")
-
-
-@pytest.mark.parametrize("name", IN_BOTH_LANGUAGES)
-def test_both_languages_have_the_same_commands_pictures_and_links(name: str) -> None:
-    texts = [(ROOT / f"{name}{ending}").read_text(encoding="utf-8") for ending in (".md", ".zh.md")]
-    for pattern in (COMMAND, re.compile(r"^make \w+", re.MULTILINE)):
-        english, chinese = (Counter(pattern.findall(text)) for text in texts)
-        assert english == chinese
-        assert english
-    assert pictures(texts[0]) == pictures(texts[1]) != Counter()
-    to_others = re.compile(rf"\]\((?!{Path(name).name})([^)\s]+)\)")
-    links = [
-        {english_link(link, ROOT / f"{name}.md") for link in to_others.findall(text) if not link.endswith(".png")}
-        for text in texts
-    ]
-    assert links[0] == links[1]
-
-
-def test_the_cookbook_has_the_same_commands_and_links_in_both_languages() -> None:
-    texts = [(ROOT / "docs" / f"commands{ending}").read_text(encoding="utf-8") for ending in (".md", ".zh.md")]
-    rows, makes = ([pattern.findall(text) for text in texts] for pattern in (COMMAND, re.compile(r"^make \w+", re.M)))
-    assert rows[0] == rows[1] and len(rows[0]) > 30
-    assert makes[0] == makes[1] and makes[0]
-    english, chinese = (re.findall(r"\]\(((?!commands)[^)\s]+)\)", text) for text in texts)
-    assert Counter(english) == Counter(english_link(link, ROOT / "docs" / "commands.md") for link in chinese)
-
-
-def test_both_glossaries_pair_the_same_terms() -> None:
-    def outer_columns(page: str) -> list[tuple[str, str]]:
-        rows = re.findall(
-            r"^\| (.+?) \| .+ \| (.+) \|$", (ROOT / "docs" / page).read_text(encoding="utf-8"), re.MULTILINE
-        )
-        return [row for row in rows if row[1] not in ("中文", "English")]
-
-    english, chinese = outer_columns("glossary.md"), outer_columns("glossary.zh.md")
-    assert english == [(term, translation) for translation, term in chinese] and len(english) > 40
-
-
-TWINS = (
-    "any_model",
-    "architecture",
-    "clusters",
-    "corpora",
-    "corpus",
-    "evidence",
-    "explain",
-    "extending",
-    "faq",
-    "finding",
-    "maps",
-    "metrics",
-    "other_tools",
-    "own_data",
-    "pretrained",
-    "reliability",
-    "results/chinese",
-    "results/claims",
-    "results/compositions",
-    "results/controls",
-    "results/dpr",
-    "results/emergence",
-    "results/failed",
-    "results/gap",
-    "results/heads",
-    "results/index",
-    "results/labels",
-    "results/pretraining",
-    "results/recipe",
-    "results/replication",
-    "results/speed",
-    "results/token_values",
-    "run_directory",
-    "sample_size",
-    "studies",
-    "tensorboard",
-    "tutorial",
-)
-"""Pages of docs/ whose Chinese page is the English one in other words, part by part."""
-
-
-def pictures(text: str) -> Counter[str]:
-    """Pictures of a page; NAME_zh.png is NAME.png with Chinese words, where there is a NAME.png."""
-    drawn = {path.name for path in (ROOT / "docs" / "images").iterdir()}
-    named = ((path, re.sub(r"_zh\.png$", ".png", path)) for path in PICTURE.findall(text))
-    return Counter(english if Path(english).name in drawn else path for path, english in named)
-
-
-@pytest.mark.parametrize("name", TWINS)
-def test_a_chinese_page_has_the_same_code_commands_intervals_rows_and_pictures(name: str) -> None:
-    parts = []
-    for ending in (".md", ".zh.md"):
-        text = (ROOT / "docs" / f"{name}{ending}").read_text(encoding="utf-8")
-        blocks = [re.sub(r"\s*# .*", "", block) for block in re.findall(r"```\w+\n(.*?)```", text, re.DOTALL)]
-        counts = [text.count(mark) for mark in ("\n## ", "\n### ", "\n| ", "\n- ")]
-        intervals = Counter(re.sub(r"\s+", "", interval) for interval in INTERVAL.findall(text.replace("−", "-")))
-        parts.append((blocks, counts, intervals, Counter(COMMAND.findall(text)), pictures(text)))
-    assert parts[0] == parts[1]
-    assert parts[0][0] or parts[0][1][2], "neither code nor table"
-
-
-@pytest.mark.parametrize("readme", READMES)
-def test_the_first_commands_of_the_readme_are_three_and_end_with_a_sentence_of_ones_own(readme: str) -> None:
-    text = (ROOT / readme).read_text(encoding="utf-8")
-    first = re.search(r"```bash\n(.*?)```", text, re.DOTALL)
-    assert first is not None
-    clone, demo, question = first[1].splitlines()
-    assert clone.startswith("git clone ") and demo == "make demo" and "explain.py" in question and "text=" in question
-    assert text[: first.start()].count("\n") < 20
-    assert PICTURE.search(text[: first.start()])
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_every_make_target_that_is_named_exists(page: Path) -> None:
+def test_every_make_target_that_is_named_exists() -> None:
     targets = set(re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
-    assert set(re.findall(r"(?:`|^)make (\w+)", page.read_text(encoding="utf-8"), re.MULTILINE)) <= targets
+    named = on_pages(r"(?:`|^)make (\w+)", re.MULTILINE)
+    assert [(page.name, target) for page, target in named if target not in targets] == []
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_no_text_is_taken_for_html(page: Path) -> None:
-    text = re.sub(r"^```.*?^```$|`[^`\n]+`|<!--.*?-->", "", page.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
-    assert not re.findall(r"<[A-Za-z/][^>]*>", text), "write &lt; or mark it as code"
+def test_no_text_is_taken_for_html() -> None:
+    for page in PAGES:
+        text = re.sub(r"^```.*?^```$|`[^`\n]+`|<!--.*?-->", "", page.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
+        assert not re.findall(r"<[A-Za-z/][^>]*>", text), f"{page.name}: write &lt; or mark it as code"
 
 
 def test_every_example_row_of_the_docs_is_a_valid_example_about_a_pronoun() -> None:
