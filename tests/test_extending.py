@@ -101,7 +101,7 @@ def test_each_part_of_the_page_works_once_its_lines_are_in_the_package(tmp_path:
     ]
 
 
-@pytest.mark.parametrize(("part", "files"), [("position encoding", 2), ("prediction head", 2)])
+@pytest.mark.parametrize(("part", "files"), [("position encoding", 2), ("prediction head", 2), ("corpus", 2)])
 def test_a_part_needs_its_settings_and_its_module_and_no_third_file(part: str, files: int) -> None:
     section = PAGE.split(f"\n## A {part}\n")[1].split("\n## ")[0]
     assert len({path for path, *_ in STEP.findall(section)}) == files

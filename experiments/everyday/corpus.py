@@ -13,9 +13,9 @@ from anaphora.data.controlled import splits
 from anaphora.data.controlled.lexicon import CONTENT_FOLDER as CONTROLLED_CONTENT
 from anaphora.data.controlled.quads import QuadGenerator
 from anaphora.data.corpora.division import ReadingReport
-from anaphora.data.corpora.registry import SOURCES, Source
 from anaphora.data.example import Example
-from anaphora.settings.data import SHORT_TEXT, SPLITS
+from anaphora.settings.cue_types import SHORT_TEXT
+from anaphora.settings.data import SPLITS
 from experiments.everyday import content, scenes
 from experiments.everyday.scenes import EVERYDAY, REWORDED, EverydayGenerator
 from experiments.everyday.settings import EverydayCorpus
@@ -87,4 +87,3 @@ def known_words(settings: EverydayCorpus) -> list[str]:
 def register() -> None:
     """Make the corpus known in this process, so that runs can be trained on it and opened."""
     anaphora.register(slot="data", name="everyday", settings=EverydayCorpus, build=read)
-    SOURCES[EverydayCorpus] = Source(read, files=files, words=known_words)

@@ -35,14 +35,15 @@ from anaphora.commands import (
 )
 from anaphora.data.controlled.describe import corpus_table
 from anaphora.data.corpora.division import ReadingReport
-from anaphora.data.corpora.registry import SOURCES
+from anaphora.data.corpora.readers import origin_of
 from anaphora.data.example import Example
 from anaphora.data.text import Text
 from anaphora.report.terminal import print_phrase
 from anaphora.report.wording import labels as phrases
 from anaphora.report.wording import phrase
 from anaphora.settings.commands.live import LivePage
-from anaphora.settings.data import Dpr
+from anaphora.settings.data import Data, Dpr
+from anaphora.settings.variants import VARIANTS
 
 Chinese = Callable[..., str]
 SHORTCUTS = list(
@@ -133,7 +134,7 @@ def test_what_a_corpus_holds_is_chinese(chinese: Chinese) -> None:
 
 
 def test_what_is_said_about_licences_is_chinese() -> None:
-    for licence in {source.origin.licence for source in SOURCES.values()} - {""}:
+    for licence in {origin_of(one()).licence for one in VARIANTS[Data].values()} - {""}:
         spoken = phrases("licences", "zh").get(licence, licence)
         assert not re.search("[a-z]{3}", re.sub("LICENSE|Apache|OntoNotes|wikiHow", "", spoken)), licence
 

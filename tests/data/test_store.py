@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from datasets import Dataset
 
+from anaphora.base import code
 from anaphora.base.errors import UserError
 from anaphora.base.files import DRAFT_PREFIX
 from anaphora.data import records, store
@@ -116,6 +117,19 @@ def test_other_evaluation_data_are_another_corpus(dpr_file: Path, asked: Path) -
     before = store.load(settings).fingerprint
     asked.write_text("Something else that nobody in this house ever said.")
     assert store.load(settings).fingerprint != before
+
+
+def test_a_change_of_the_reader_changes_the_fingerprint_of_what_it_reads_alone(
+    dpr_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    examples = dpr_file.with_name("items.jsonl")
+    examples.write_text("{}\n", encoding="utf-8")
+    corpora = [Dpr(path=str(dpr_file)), OwnExamples(path=str(examples))]
+    before = [store._fingerprint(one) for one in corpora]
+    read = code._read
+    monkeypatch.setattr(code, "_read", lambda path: ("changed", read(path)[1]) if path.name == "dpr.py" else read(path))
+    changed = [store._fingerprint(one) != it for one, it in zip(corpora, before, strict=True)]
+    assert changed == [True, False]
 
 
 def test_settings_and_file_content_change_the_fingerprint(dpr_file: Path) -> None:

@@ -26,7 +26,7 @@ from anaphora.base.locale.translation import _
 from anaphora.commands.shared import policy_name, print_shared_items, value_cell
 from anaphora.data.controlled.describe import corpus_table as describe_table
 from anaphora.data.corpora.division import ReadingReport
-from anaphora.data.corpora.registry import origin_of
+from anaphora.data.corpora.readers import origin_of
 from anaphora.data.corpora.word_classes import UNKNOWN_FORM
 from anaphora.data.example import Example
 from anaphora.data.records import item_columns

@@ -15,7 +15,7 @@ from anaphora.base.console import console
 from anaphora.base.errors import UserError
 from anaphora.base.files import atomic_directory, check_writable, write_json, write_text
 from anaphora.base.special_tokens import CLS, MASK, PADDING, SPECIAL_TOKENS, UNKNOWN
-from anaphora.data.corpora.registry import origin_of
+from anaphora.data.corpora.readers import origin_of
 from anaphora.data.tokens.pretrained import SEPARATOR, TOKENIZER
 from anaphora.model.pretrained.families import CONFIG, WEIGHTS
 from anaphora.model.pretrained.weights import to_bert

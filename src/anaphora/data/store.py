@@ -25,8 +25,8 @@ from anaphora.base.errors import UserError, one_line
 from anaphora.base.files import atomic_directory, check_writable, read_json, remove_leftovers, write_json
 from anaphora.base.tensors import file_digest
 from anaphora.data import contamination
-from anaphora.data.corpora.division import ReadingReport, fold_numbers, group_key
-from anaphora.data.corpora.registry import Splits, source_for
+from anaphora.data.corpora.division import ReadingReport, Splits, fold_numbers, group_key
+from anaphora.data.corpora.readers import reader_of
 from anaphora.data.example import Example
 from anaphora.data.parquet import write_parquet
 from anaphora.data.records import columns_of, decoded, rows_of, schema_of
@@ -162,7 +162,7 @@ def load(settings: data_settings.Data) -> Corpus:
     directory = cache_folder() / f"{settings.kind}-{fingerprint}"
     remove_leftovers(cache_folder(), depth=0)  # also where nothing is written: another process may have finished it
     if not directory.exists():
-        source = source_for(settings)
+        reader = reader_of(settings)
         with cache_advice():
             check_writable(directory)
         splits, report = settings.build()
@@ -171,13 +171,13 @@ def load(settings: data_settings.Data) -> Corpus:
         if not any(splits.values()):
             raise UserError(_why_nothing(settings, report))
         if isinstance(settings, data_settings.ExternalCorpus):
-            if not source.decontaminates:
+            if not reader.decontaminates:
                 splits, report = _decontaminated(splits, report, settings)
             if settings.folds:
                 splits = _with_fold_as_dev(splits, settings, settings.folds)
         try:
             with cache_advice():
-                _write(directory, splits, report, source.words(settings), schema_of(settings))
+                _write(directory, splits, report, reader.words(settings), schema_of(settings))
         except UserError:
             # Another process may have made the same corpus meanwhile: its copy is as good.
             if not directory.exists():
@@ -259,14 +259,16 @@ def files_read(settings: data_settings.Data) -> dict[str, Path]:
     """
     evaluation = settings.without if isinstance(settings, data_settings.ExternalCorpus) else []
     without = contamination.evaluation_files(evaluation)
-    return {**source_for(settings).files(settings), **{f"without {path}": path for path in without}}
+    return {**reader_of(settings).files(settings), **{f"without {path}": path for path in without}}
 
 
 def _fingerprint(settings: data_settings.Data) -> str:
     """A hash of everything that decides what is read; a change of code counts, so no version needs to be kept."""
     total = hashlib.sha256(json.dumps(dataclasses.asdict(settings), sort_keys=True).encode())
     total.update(source_of(settings).encode())
-    total.update(code_digest(__name__).encode())
+    # What a reader from outside imports of this package is not known, so all code that reads data counts.
+    reading = "anaphora.data" if type(settings) in REGISTERED else settings.reader
+    total.update(code_digest(__name__, reading).encode())
     for name, path in files_read(settings).items():
         total.update(name.encode())
         try:

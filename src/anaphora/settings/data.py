@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, ClassVar
 
 from omegaconf import MISSING
 
 from anaphora.base import checks
 from anaphora.base.errors import UserError
 from anaphora.base.language import LANGUAGES
+from anaphora.settings.cue_types import ALL_TYPES, MAX_TRAINING_ASIDES, ROLE_CUE_TYPES, SET_CUE_TYPES, cue_types_of
 
 if TYPE_CHECKING:
-    from anaphora.data.corpora.division import ReadingReport
-    from anaphora.data.corpora.registry import Splits
+    from anaphora.data.corpora.division import ReadingReport, Splits
 
 SPLITS = ("train", "dev", "test")
 """The parts of every corpus."""
@@ -23,6 +24,8 @@ SPLITS = ("train", "dev", "test")
 class Data:
     """A source of examples; the variants are the subclasses."""
 
+    reader: ClassVar[str] = ""  # the module whose `read` returns the items by split and a report; `build` imports it
+
     kind: str = MISSING
     seed: int = 0  # seed of the random draws: of the corpus itself, or of which group goes to which split
 
@@ -31,30 +34,14 @@ class Data:
 
     def build(self) -> tuple[Splits, ReadingReport]:
         """Read the items by split, and count what was dropped; a missing or wrong file is a `UserError`."""
-        from anaphora.data.corpora.registry import source_for
-
-        return source_for(self).read(self)
+        if not self.reader:
+            raise UserError(f"data.kind ({self.kind!r}) is not one that can be read")
+        items: tuple[Splits, ReadingReport] = import_module(self.reader).read(self)
+        return items
 
     def path_or_kind(self) -> str:
         """What messages call it."""
         return str(getattr(self, "path", self.kind))
-
-
-SET_CUE_TYPES = ("selection", "gender", "number", "animacy")
-"""Types of cue in the built-in corpus that need no word order."""
-ROLE_CUE_TYPES = {
-    "en": ("causality", "winograd", "voice", "reflexive"),
-    "zh": ("causality", "winograd", "voice", "reflexive", "ba_bei"),
-}
-"""Types of cue in the built-in corpus that depend on who did what, by language."""
-BINDING = "binding"
-"""A type of role cue to be asked for by name: reflexives whose form does not reveal which name is the antecedent."""
-COMPOSITION = "composition"
-"""A type of cue to be asked for by name: octads, in which predicate, state and voice decide together."""
-SHORT_TEXT = "short_text"
-"""A type to be asked for by name: octads in texts of a few sentences, most of which name the participants again."""
-MAX_TRAINING_ASIDES = 3
-"""The most asides that stand before a pronoun in training."""
 
 
 @dataclass(kw_only=True)
@@ -69,6 +56,7 @@ class ControlledCorpus(Data):
     """The built-in corpus: quads and octads of sentences that differ only in cue and order."""
 
     kind: str = "controlled"
+    reader: ClassVar[str] = "anaphora.data.controlled.corpus"
     languages: list[str] = field(default_factory=lambda: ["en", "zh"])
     train_items: int = 24_000  # number of items in each language, or slightly more, since quads are kept whole
     # Number of main items in each language in the test split, or slightly more, and as many in the dev split; other
@@ -84,21 +72,15 @@ class ControlledCorpus(Data):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not 0.1 <= self.shared_nouns <= 0.8:
-            raise UserError(
-                f"data.shared_nouns ({self.shared_nouns}) must be from 0.1 to 0.8; the other nouns are held out"
-            )
+            raise UserError(f"data.shared_nouns ({self.shared_nouns}) must be from 0.1 to 0.8; others are held out")
         for language in self.languages:
-            if language not in LANGUAGES:
-                raise UserError(f"data.languages ({language!r}) must be one of {', '.join(LANGUAGES)}")
+            checks.one_of("data.languages", language, LANGUAGES)
         if not self.languages or len(set(self.languages)) != len(self.languages):
             raise UserError(f"data.languages ({self.languages}) must name each language once, at least one")
-        roles = (kind for language in LANGUAGES for kind in ROLE_CUE_TYPES[language])
-        all_types = dict.fromkeys((*SET_CUE_TYPES, *roles, BINDING, COMPOSITION, SHORT_TEXT))
         for kind in self.types:
-            if kind not in all_types:
-                raise UserError(f"data.types ({kind!r}) must be one of {', '.join(all_types)}")
+            checks.one_of("data.types", kind, ALL_TYPES)
         for language in self.languages:
-            known = (*SET_CUE_TYPES, *role_cue_types(language), COMPOSITION, SHORT_TEXT)
+            known = cue_types_of(language)
             if self.types and not set(self.types) & set(known):
                 allowed = f"at least one of {', '.join(known)} for {language}"
                 raise UserError(f"data.types ({self.types}) must name {allowed}")
@@ -108,14 +90,8 @@ class ControlledCorpus(Data):
 
     def cue_types(self, language: str) -> tuple[str, ...]:
         """The types of cue that the items of a language have."""
-        known = (*SET_CUE_TYPES, *ROLE_CUE_TYPES[language])
-        by_name = (*known, BINDING, COMPOSITION, SHORT_TEXT)
-        return tuple(kind for kind in by_name if kind in self.types) if self.types else known
-
-
-def role_cue_types(language: str) -> tuple[str, ...]:
-    """The types of role cue that are written in templates, those included that are to be asked for by name."""
-    return (*ROLE_CUE_TYPES[language], BINDING)
+        chosen = self.types or (*SET_CUE_TYPES, *ROLE_CUE_TYPES[language])
+        return tuple(kind for kind in cue_types_of(language) if kind in chosen)
 
 
 @dataclass(kw_only=True)
@@ -149,6 +125,7 @@ class OwnExamples(ExternalCorpus):
     """Your own examples, as .jsonl, .csv or .parquet; a column `split` takes the place of the shares."""
 
     kind: str = "jsonl"
+    reader: ClassVar[str] = "anaphora.data.corpora.tables"
 
 
 @dataclass(kw_only=True)
@@ -159,6 +136,7 @@ class Dpr(ExternalCorpus):
     """
 
     kind: str = "dpr"
+    reader: ClassVar[str] = "anaphora.data.corpora.dpr"
 
 
 @dataclass(kw_only=True)
@@ -170,6 +148,7 @@ class Gap(ExternalCorpus):
     """
 
     kind: str = "gap"
+    reader: ClassVar[str] = "anaphora.data.corpora.gap"
 
 
 WINOGRANDE_SIZES = ("xs", "s", "m", "l", "xl")
@@ -185,6 +164,7 @@ class Winogrande(ExternalCorpus):
     """
 
     kind: str = "winogrande"
+    reader: ClassVar[str] = "anaphora.data.corpora.winogrande"
     size: str = "largest"  # which training file of a folder to read: xs, s, m, l, xl, or the largest that is there
 
     def __post_init__(self) -> None:
@@ -201,6 +181,7 @@ class Cluewsc(ExternalCorpus):
     """
 
     kind: str = "cluewsc"
+    reader: ClassVar[str] = "anaphora.data.corpora.cluewsc"
 
 
 @dataclass(kw_only=True)
@@ -208,6 +189,7 @@ class Mandarinograd(ExternalCorpus):
     """Mandarinograd (Bernard and Han 2020), Chinese: the Mandarin columns of the Parallel Winograd Schemata."""
 
     kind: str = "mandarinograd"
+    reader: ClassVar[str] = "anaphora.data.corpora.mandarinograd"
 
 
 @dataclass(kw_only=True)
@@ -215,6 +197,7 @@ class Xwino(ExternalCorpus):
     """XWINO (Tikhonov and Ryabinin 2021): its English and Chinese rows, a .tsv file or a folder of them."""
 
     kind: str = "xwino"
+    reader: ClassVar[str] = "anaphora.data.corpora.xwino"
 
 
 @dataclass(kw_only=True)
@@ -230,6 +213,7 @@ class Wsc273(EvaluationCorpus):
     """Winograd Schema Challenge (Levesque et al. 2012): WSCollection.xml, or the copy in blocks with [MASK]."""
 
     kind: str = "wsc273"
+    reader: ClassVar[str] = "anaphora.data.corpora.wsc273"
 
 
 @dataclass(kw_only=True)
@@ -237,6 +221,7 @@ class Pdp60(EvaluationCorpus):
     """Pronoun Disambiguation Problems (Morgenstern et al. 2016): PDP.txt, the copy in blocks with [MASK]."""
 
     kind: str = "pdp60"
+    reader: ClassVar[str] = "anaphora.data.corpora.pdp60"
 
 
 @dataclass(kw_only=True)
@@ -247,6 +232,7 @@ class Winobias(EvaluationCorpus):
     """
 
     kind: str = "winobias"
+    reader: ClassVar[str] = "anaphora.data.corpora.winobias"
 
 
 @dataclass(kw_only=True)
@@ -254,6 +240,7 @@ class Winogender(EvaluationCorpus):
     """Winogender (Rudinger et al. 2018): the folder with all_sentences.tsv and templates.tsv."""
 
     kind: str = "winogender"
+    reader: ClassVar[str] = "anaphora.data.corpora.winogender"
 
 
 @dataclass(kw_only=True)
@@ -261,6 +248,7 @@ class Knowref(EvaluationCorpus):
     """KnowRef (Emami et al. 2019): knowref_test.json."""
 
     kind: str = "knowref"
+    reader: ClassVar[str] = "anaphora.data.corpora.knowref"
 
 
 @dataclass(kw_only=True)
@@ -283,6 +271,7 @@ class LitBank(CoreferenceCorpus):
     """
 
     kind: str = "litbank"
+    reader: ClassVar[str] = "anaphora.data.corpora.litbank"
     seen_in: str | None = None  # a list of the books read in pre-training, for the factor `seen`: .jsonl(.gz) or .txt
 
 
@@ -291,6 +280,7 @@ class OntoGum(CoreferenceCorpus):
     """OntoGUM (Zhu et al. 2021): a .conllu(.gz) file, or a folder of them, whose names tell the official splits."""
 
     kind: str = "ontogum"
+    reader: ClassVar[str] = "anaphora.data.corpora.ontogum"
 
 
 @dataclass(kw_only=True)
@@ -302,6 +292,7 @@ class Conll2012(CoreferenceCorpus):
     """
 
     kind: str = "conll2012"
+    reader: ClassVar[str] = "anaphora.data.corpora.conll2012"
     language: str = "en"  # language of the texts, `en` or `zh`
 
     def __post_init__(self) -> None:
@@ -314,6 +305,7 @@ class CorefUd(CoreferenceCorpus):
     """CorefUD (Nedoluzhko et al. 2022): a .conllu(.gz) file, or a folder of them, whose names tell the splits."""
 
     kind: str = "corefud"
+    reader: ClassVar[str] = "anaphora.data.corpora.corefud"
     language: str = "en"  # language of the texts, `en` or `zh`
 
     def __post_init__(self) -> None:
@@ -335,6 +327,7 @@ class PlainText(TextCorpus):
     """
 
     kind: str = "plain_text"
+    reader: ClassVar[str] = "anaphora.data.corpora.plain_text"
     also: list[str] = field(default_factory=list)  # further files, folders or hub names, read after `path`
     dev_share: float = 0.02  # share of the documents that goes to the dev split
     test_share: float = 0.02  # share of the documents that goes to the test split
@@ -349,6 +342,7 @@ class SilverStandard(ExternalCorpus):
     """
 
     kind: str = "silver"
+    reader: ClassVar[str] = "anaphora.data.corpora.silver"
     also: list[str] = field(default_factory=list)  # further files, folders or hub names, read after `path`
     words: int = 100  # most words in a passage
     dev_share: float = 0.05  # share of the documents that goes to the dev split
@@ -368,6 +362,7 @@ class LabelledText(TextCorpus):
     """
 
     kind: str = "labelled_text"
+    reader: ClassVar[str] = "anaphora.data.corpora.labelled_text"
 
 
 @dataclass(kw_only=True)

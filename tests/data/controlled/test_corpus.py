@@ -22,7 +22,8 @@ from anaphora.data.controlled.lexicon import CONTENT_FOLDER, FOLDERS
 from anaphora.data.controlled.quads import QuadGenerator, QuadIdentity
 from anaphora.data.controlled.templates import NounPhrase
 from anaphora.data.example import Example
-from anaphora.settings.data import ROLE_CUE_TYPES, SET_CUE_TYPES, SPLITS, ControlledCorpus
+from anaphora.settings.cue_types import ROLE_CUE_TYPES, SET_CUE_TYPES
+from anaphora.settings.data import SPLITS, ControlledCorpus
 
 SMALL = ControlledCorpus(train_items=3000, test_items=900)
 POSSESSIVE = {"his", "her", "its", "their", "他的", "她的", "它的", "他们的", "她们的", "它们的"}

@@ -13,7 +13,8 @@ from anaphora.base.language import LANGUAGES
 from anaphora.data.controlled import compositions, corpus, templates
 from anaphora.data.controlled.lexicon import CONTENT_FOLDER, FOLDERS
 from anaphora.data.example import Example
-from anaphora.settings.data import SET_CUE_TYPES, ControlledCorpus, role_cue_types
+from anaphora.settings.cue_types import SET_CUE_TYPES, role_cue_types
+from anaphora.settings.data import ControlledCorpus
 
 SETTINGS = ControlledCorpus(train_items=24_000, test_items=800, types=["composition"])
 EVALUATED = ("dev", "test")

@@ -15,7 +15,8 @@ from anaphora.base.language import LANGUAGES
 from anaphora.data.controlled import compositions, corpus
 from anaphora.data.controlled.lexicon import CONTENT_FOLDER
 from anaphora.data.example import Example, from_record, to_record
-from anaphora.settings.data import COMPOSITION, SHORT_TEXT, ControlledCorpus
+from anaphora.settings.cue_types import COMPOSITION, SHORT_TEXT
+from anaphora.settings.data import ControlledCorpus
 
 OTHERS = ["gender", "number", "animacy", "selection", "causality", "winograd", "binding", COMPOSITION]
 EVALUATED = ("dev", "test")

@@ -13,11 +13,11 @@ from tiny_corpora import TINY, Tiny
 
 from anaphora.base.errors import LONGEST_MESSAGE, UserError
 from anaphora.data.corpora.division import ReadingReport
-from anaphora.data.corpora.registry import SOURCES, source_for
 from anaphora.data.corpora.word_classes import WITHOUT_WORDS
 from anaphora.data.example import Example
 from anaphora.data.text import Text
 from anaphora.settings import data
+from anaphora.settings.variants import VARIANTS
 
 Item = Example | Text
 Damage = tuple[str, bytes]
@@ -26,7 +26,7 @@ Damage = tuple[str, bytes]
 def reading(tiny: Tiny, folder: Path) -> tuple[list[Item], ReadingReport]:
     """All items of a corpus and the report, whose rows they are all of."""
     settings = tiny.settings(folder)
-    splits, report = source_for(settings).read(settings)
+    splits, report = settings.build()
     items: list[Item] = [item for split in splits.values() for item in split]
     if not isinstance(settings, data.Cluewsc):  # whose rows are claims about items
         assert len(items) + len(report.dropped) == report.rows
@@ -167,7 +167,7 @@ def files() -> list[tuple[str, str]]:
 def test_every_corpus_has_a_tiny_copy() -> None:
     kinds = {type(tiny.settings(Path("."))) for tiny in TINY.values()}
     others = {data.ControlledCorpus, data.SilverStandard, data.RottenTomatoes, data.AgNews, data.ChnSentiCorp}
-    assert kinds == set(SOURCES) - others
+    assert kinds == set(VARIANTS[data.Data].values()) - others
 
 
 @pytest.mark.parametrize("corpus", TINY)

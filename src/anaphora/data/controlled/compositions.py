@@ -17,7 +17,8 @@ from typing import Any
 from anaphora.base.errors import UserError
 from anaphora.data.controlled.lexicon import FOLDERS, check_keys, read_toml, section, tables, words
 from anaphora.data.controlled.templates import POOLS
-from anaphora.settings.data import SHORT_TEXT, SPLITS
+from anaphora.settings.cue_types import SHORT_TEXT
+from anaphora.settings.data import SPLITS
 
 VOICES = ("agent_first", "patient_first")
 PARTICIPANTS = ("agent", "patient")

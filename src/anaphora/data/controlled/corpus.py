@@ -20,16 +20,8 @@ from anaphora.data.controlled.quads import QuadGenerator, QuadIdentity
 from anaphora.data.controlled.templates import CueTypeContent, Template
 from anaphora.data.corpora.division import ReadingReport
 from anaphora.data.example import Example
-from anaphora.settings.data import (
-    BINDING,
-    COMPOSITION,
-    ROLE_CUE_TYPES,
-    SET_CUE_TYPES,
-    SHORT_TEXT,
-    SPLITS,
-    ControlledCorpus,
-    role_cue_types,
-)
+from anaphora.settings.cue_types import BINDING, COMPOSITION, ROLE_CUE_TYPES, SET_CUE_TYPES, SHORT_TEXT, role_cue_types
+from anaphora.settings.data import SPLITS, ControlledCorpus
 
 CATAPHORA_SHARE = 0.1  # of the training items of a type that has cataphoric templates
 INVENTED_SHARE = 0.08  # of the training items of a role type

@@ -29,7 +29,7 @@ from anaphora.data.controlled.quads import QuadGenerator, QuadIdentity, make_exa
 from anaphora.data.controlled.splits import WithheldPairs, invented_names
 from anaphora.data.controlled.templates import NounPhrase, fill_pools, render
 from anaphora.data.example import Example
-from anaphora.settings.data import COMPOSITION, SHORT_TEXT
+from anaphora.settings.cue_types import COMPOSITION, SHORT_TEXT
 
 LEVELS = ("L0", "L1", "L2")
 FULL_STOP = {"en": ".", "zh": "。"}

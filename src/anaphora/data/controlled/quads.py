@@ -27,7 +27,7 @@ from anaphora.data.controlled.templates import (
     render,
 )
 from anaphora.data.example import Example, in_text_order
-from anaphora.settings.data import MAX_TRAINING_ASIDES
+from anaphora.settings.cue_types import MAX_TRAINING_ASIDES
 
 Option = TypeVar("Option", bound=Hashable)
 

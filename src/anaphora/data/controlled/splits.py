@@ -31,7 +31,7 @@ from anaphora.data.controlled.lexicon import (
     Noun,
 )
 from anaphora.data.controlled.pronouns import SUBJECT
-from anaphora.settings.data import BINDING, COMPOSITION, ROLE_CUE_TYPES, SHORT_TEXT
+from anaphora.settings.cue_types import BINDING, COMPOSITION, ROLE_CUE_TYPES, SHORT_TEXT
 
 Item = TypeVar("Item")
 

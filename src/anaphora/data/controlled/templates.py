@@ -13,7 +13,8 @@ from anaphora.base.errors import UserError
 from anaphora.data.controlled.lexicon import FOLDERS, check_keys, read_toml, tables, words
 from anaphora.data.controlled.pronouns import FORM_WORDS, POSSESSIVE, PRONOUN_FORMS, SUBJECT
 from anaphora.data.example import Span
-from anaphora.settings.data import SPLITS, role_cue_types
+from anaphora.settings.cue_types import role_cue_types
+from anaphora.settings.data import SPLITS
 
 POOLS = ("intro", "gap", "aside")
 

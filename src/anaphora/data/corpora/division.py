@@ -8,7 +8,7 @@ import random
 import re
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -20,6 +20,8 @@ from anaphora.data.text import Text
 from anaphora.settings.data import SPLITS
 
 Item = TypeVar("Item", Example, Text)
+Splits = Mapping[str, Sequence[Example]] | Mapping[str, Sequence[Text]]
+"""The items of a corpus by split."""
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,7 @@ from anaphora.data.text import UNKNOWN_WORD, Text
 from anaphora.settings.data import SPLITS, PlainText
 
 ORIGIN = Origin(files="a file or folder of text (docs/own_data.md)")
+DECONTAMINATES = True  # paragraph by paragraph
 
 _OFFICIAL_SPLITS = {"wiki.train.tokens": "train", "wiki.valid.tokens": "dev", "wiki.test.tokens": "test"}
 _HUB_SPLITS = {"train": "train", "validation": "dev", "valid": "dev", "dev": "dev", "test": "test"}

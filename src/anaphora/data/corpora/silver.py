@@ -15,6 +15,8 @@ from anaphora.data.silver.people import NameLexicon
 from anaphora.data.silver.questions import silver_items
 from anaphora.settings.data import PlainText, SilverStandard
 
+ORIGIN, DECONTAMINATES = plain_text.ORIGIN, plain_text.DECONTAMINATES
+
 MAX_FIRST_RATIO = 2
 """Items whose antecedent is named first, for each item whose antecedent is not; more are left out, since a writer
 returns to whoever came first, and a model would learn just that."""

@@ -1,0 +1,30 @@
+"""The types of cue in the built-in corpus, by the names that `data.types` gives them."""
+
+from __future__ import annotations
+
+SET_CUE_TYPES = ("selection", "gender", "number", "animacy")
+"""Types of cue in the built-in corpus that need no word order."""
+ROLE_CUE_TYPES = {
+    "en": ("causality", "winograd", "voice", "reflexive"),
+    "zh": ("causality", "winograd", "voice", "reflexive", "ba_bei"),
+}
+"""Types of cue in the built-in corpus that depend on who did what, by language."""
+BINDING = "binding"
+"""A type of role cue to be asked for by name: reflexives whose form does not reveal which name is the antecedent."""
+COMPOSITION = "composition"
+"""A type of cue to be asked for by name: octads, in which predicate, state and voice decide together."""
+SHORT_TEXT = "short_text"
+"""A type to be asked for by name: octads in texts of a few sentences, most of which name the participants again."""
+ALL_TYPES = tuple(dict.fromkeys((*SET_CUE_TYPES, *sum(ROLE_CUE_TYPES.values(), ()), BINDING, COMPOSITION, SHORT_TEXT)))
+MAX_TRAINING_ASIDES = 3
+"""The most asides that stand before a pronoun in training."""
+
+
+def role_cue_types(language: str) -> tuple[str, ...]:
+    """Return the types of role cue that are written in templates, those to be asked for by name included."""
+    return (*ROLE_CUE_TYPES[language], BINDING)
+
+
+def cue_types_of(language: str) -> tuple[str, ...]:
+    """Return every type of cue that items of a language can have."""
+    return (*SET_CUE_TYPES, *role_cue_types(language), COMPOSITION, SHORT_TEXT)
