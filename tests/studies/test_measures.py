@@ -22,10 +22,16 @@ from anaphora.runs.directory import Run, load
 from anaphora.runs.items import corpus_of
 from anaphora.studies import measures
 from anaphora.studies.grid import Job
+from anaphora.studies.interventions import (
+    SAMPLED_ITEMS,
+    accuracy_by_route,
+    accuracy_with_attention_knockout,
+    in_layers,
+    one_head_measures,
+    token_edges,
+)
 from anaphora.studies.measures import SplitEvaluation, measure_run, measure_settings, scores_by_distance
-from anaphora.studies.one_head import SAMPLED_ITEMS, one_head_measures
 from anaphora.studies.records import FAILURE_FILE, MEASURED_FILE, Query, is_measured, read_record
-from anaphora.studies.routes import accuracy_by_route
 
 EVERY = Query(("scores", "forms", "distance", "roles", "permuted", "knockout"), "test", None)
 
@@ -128,15 +134,18 @@ def test_each_level_of_compositions_has_its_own_tests_of_one_head(
 def test_cut_edges_are_those_between_pronoun_and_candidates(own_run: Path) -> None:
     run = load(own_run)
     data = EncodedSplit(load_corpus(run.config.data).examples("test")[:3], run.tokenizer)
-    cuts = measures._knockout_edges(data, 2, 4)
+    cuts = {name: in_layers(edges, range(2), 4) for name, edges in token_edges(data).items()}
     for item, (example, tokens) in enumerate(zip(data.examples, data.tokens, strict=True)):
         pronoun = set(tokens.covering(example.pronoun))
         candidates = {token for spans in example.candidates for span in spans for token in tokens.covering(span)}
         everywhere = {(layer, head) for layer in range(2) for head in range(4)}
         expected = {
-            "candidates knocked out": {(query, key) for query in pronoun for key in candidates},
-            "all knocked out": {(query, key) for query in pronoun for key in {*range(len(tokens.ids))} - pronoun},
-            "pronoun knocked out": {(query, key) for query in candidates for key in pronoun},
+            "pronoun to candidates": {(query, key) for query in pronoun for key in candidates},
+            "pronoun to all others": {(query, key) for query in pronoun for key in {*range(len(tokens.ids))} - pronoun},
+            "candidates to pronoun": {(query, key) for query in candidates for key in pronoun},
+            "others to candidates": {
+                (query, key) for query in {*range(len(tokens.ids))} - pronoun - candidates for key in candidates
+            },
         }
         for name, edges in cuts.items():
             here = edges.item == item
@@ -169,7 +178,8 @@ def test_an_answer_that_is_read_off_a_row_is_lost_with_its_edges(tmp_path: Path,
 
     run = load(train(tiny(tmp_path, "task/prediction=pointer")).directory)
     answers = evaluated(run)
-    groups = measures.accuracy_with_attention_knockout(run, answers)["en"]
+    assert answers.headline is not None
+    groups = accuracy_with_attention_knockout(answers.headline)["en"]
     # No candidate has any weight left: all are equal, and one is right by chance.
     cut = groups["candidates knocked out"]
     assert cut["task_accuracy"] == pytest.approx(cut["chance"], abs=1e-6)

@@ -6,19 +6,17 @@ A group is "all", a kind of cue, or what a measure adds: "pronoun", "distance 8"
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.analysis.causal.permutation import PROJECTIONS, permuted_projections
-from anaphora.analysis.causal.subjects import Edges, PackedSubject
 from anaphora.analysis.evidence.headline import Headline, measure_headline
 from anaphora.analysis.evidence.storage import write_evidence
-from anaphora.analysis.maps.answers import Answers
 from anaphora.analysis.maps.capture import task_correctness
 from anaphora.analysis.scores.cells import cells, rounded
 from anaphora.analysis.scores.heads import is_main, reason_to_drop
@@ -26,7 +24,6 @@ from anaphora.analysis.scores.roles import head_roles
 from anaphora.analysis.tasks.antecedent_selection import form_of
 from anaphora.analysis.tasks.labels import label_names, predict_labels
 from anaphora.base.errors import UserError
-from anaphora.base.files import write_json
 from anaphora.data.batches.encoded import EncodedSplit
 from anaphora.data.example import Example, sample_quads
 from anaphora.data.text import Text, evenly_sampled
@@ -37,15 +34,20 @@ from anaphora.settings.commands.study import RUN_MEASURES
 from anaphora.settings.model.prediction import Label
 from anaphora.settings.run import Config
 from anaphora.studies import laboratory
-from anaphora.studies.levels import scores_by_level
-from anaphora.studies.one_head import one_head_measures
-from anaphora.studies.records import MEASURED_FILE, GroupMeasures, Query, discard_measures, is_measured, settings_digest
-from anaphora.studies.routes import accuracy_by_route
+from anaphora.studies.interventions import (
+    accuracy_by_route,
+    accuracy_with_attention_knockout,
+    accuracy_with_permuted_projections,
+    chance_of,
+    one_head_measures,
+)
+from anaphora.studies.records import GroupMeasures, Query, group_means, measure_once, merge, settings_digest
 
 DISTANCE_BINS = (0, 4, 8, 16, 32, 64)
 """Where the groups of distances begin, in words between antecedent and pronoun; the last has no end."""
 ANTECEDENT_MARGIN = 0.1
 """Candidate accuracy above chance from which on a head is counted as one that follows antecedents."""
+_LEVEL_MEASURES = ("task_accuracy", "candidate_accuracy", "antecedent_mass", "octad_accuracy", "items")
 _HEADLINE_MEASURES = ("task_accuracy", "candidate_accuracy", "antecedent_mass", "quad_accuracy", "chance", "items")
 
 
@@ -78,39 +80,20 @@ def measure_run(run: Run, query: Query) -> None:
         "data": examples_digest((*chain.from_iterable(examples.values()), *texts)),
         "code": analysis_code_digest("anaphora.studies.measures"),
     }
-    if is_measured(run.directory, key):
-        return
-    discard_measures(run.directory)
-    groups: GroupMeasures = {}
-    evaluation = _evaluate_split(run, query.split, examples) if examples else SplitEvaluation([], np.zeros(0), None)
-    for name in query.measures:
-        match name:
-            case "labels":
-                measured = label_accuracy(run, texts)
-            case "scores":
-                measured = headline_scores(evaluation)
-            case "forms":
-                measured = scores_by_mention_form(evaluation)
-            case "distance":
-                measured = scores_by_distance(evaluation)
-            case "roles":
-                measured = count_relation_heads(evaluation)
-            case "permuted":
-                measured = accuracy_with_permuted_projections(run, evaluation)
-            case "levels":
-                measured = scores_by_level(_headline_for(name, evaluation).evidence())
-            case "one_head":
-                measured = one_head_measures(_headline_for(name, evaluation))
-            case "routes":
-                measured = accuracy_by_route(_headline_for(name, evaluation))
-            case "knockout":
-                measured = accuracy_with_attention_knockout(run, evaluation)
-            case _:
-                measured = _settings_measure(name, run.config)
-        _merge(groups, measured)
-    head = [evaluation.headline.head.layer, evaluation.headline.head.head] if evaluation.headline else None
-    seconds = training_record(run.files.directory).get("train_seconds")
-    write_json(run.directory / MEASURED_FILE, {"query": key, "head": head, "train_seconds": seconds, "groups": groups})
+
+    def measured() -> dict[str, Any]:
+        evaluation = _evaluate_split(run, query.split, examples) if examples else SplitEvaluation([], np.zeros(0), None)
+        groups: GroupMeasures = {}
+        for name in query.measures:
+            merge(groups, label_accuracy(run, texts) if name == "labels" else _measure(name, run, evaluation))
+        head = evaluation.headline.head if evaluation.headline else None
+        return {
+            "head": [head.layer, head.head] if head else None,
+            "train_seconds": training_record(run.files.directory).get("train_seconds"),
+            "groups": groups,
+        }
+
+    measure_once(run.directory, key, measured)
 
 
 def measure_settings(config: Config, directory: Path, query: Query) -> None:
@@ -120,22 +103,43 @@ def measure_settings(config: Config, directory: Path, query: Query) -> None:
         "settings": settings_digest(config),
         "code": analysis_code_digest("anaphora.studies.measures"),
     }
-    if is_measured(directory, key):
-        return
-    discard_measures(directory)
-    groups: GroupMeasures = {}
-    for name in query.measures:
-        _merge(groups, _settings_measure(name, config))
-    write_json(directory / MEASURED_FILE, {"query": key, "head": None, "train_seconds": None, "groups": groups})
+
+    def measured() -> dict[str, Any]:
+        groups: GroupMeasures = {}
+        for name in query.measures:
+            merge(groups, _settings_measure(name, config))
+        return {"head": None, "train_seconds": None, "groups": groups}
+
+    measure_once(directory, key, measured)
+
+
+def _measure(name: str, run: Run, evaluation: SplitEvaluation) -> GroupMeasures:
+    """Return a measure of a run by its name, whose answers to pronouns are known.
+
+    Raises:
+        UserError: the run has no attention, which the measure needs.
+    """
+    match name:
+        case "scores":
+            return headline_scores(evaluation)
+        case "forms":
+            return scores_by_mention_form(evaluation)
+        case "distance":
+            return scores_by_distance(evaluation)
+        case "permuted":
+            return accuracy_with_permuted_projections(run, evaluation.examples)
+    measure = _OF_HEADS.get(name)
+    if measure is None:
+        return _settings_measure(name, run.config)
+    if evaluation.headline is None:
+        raise UserError(f"measures ({name!r}) needs attention maps, which a recurrent network does not have")
+    return measure(evaluation.headline)
 
 
 def headline_scores(evaluation: SplitEvaluation) -> GroupMeasures:
     """Task accuracy, and where there is attention the alignment of the head that the development split chose."""
     if evaluation.headline is None:
-        return _group_means(
-            evaluation,
-            [(language, group, np.flatnonzero(items)) for language, group, items in cells(evaluation.examples)],
-        )
+        return _group_means(evaluation, cells(evaluation.examples))
     languages = evaluation.headline.evidence().scores
     return {
         language: {group: {name: getattr(cell, name) for name in _HEADLINE_MEASURES} for group, cell in groups.items()}
@@ -164,24 +168,12 @@ def scores_by_distance(evaluation: SplitEvaluation) -> GroupMeasures:
     return _group_means(evaluation, [(*key, np.array(items_by_group[key])) for key in ordered])
 
 
-def _headline_for(measure: str, evaluation: SplitEvaluation) -> Headline:
-    """The scores of a run's heads.
-
-    Raises:
-        UserError: the run has no attention, which the measure needs.
-    """
-    if evaluation.headline is None:
-        raise UserError(f"measures ({measure!r}) needs attention maps, which a recurrent network does not have")
-    return evaluation.headline
-
-
-def count_relation_heads(evaluation: SplitEvaluation) -> GroupMeasures:
+def count_relation_heads(headline: Headline) -> GroupMeasures:
     """How many heads follow each relation, by the pronoun's rows: antecedent, cue, a fixed neighbour.
 
     `head_roles` decides when a head follows the cue or a neighbour; it follows antecedents where its candidate accuracy
     is at least ten points above chance.
     """
-    headline = _headline_for("roles", evaluation)
     groups: GroupMeasures = {}
     whole = headline.measured
     languages = np.array([example.language for example in whole.examples])
@@ -202,69 +194,31 @@ def count_relation_heads(evaluation: SplitEvaluation) -> GroupMeasures:
     return groups
 
 
-def accuracy_with_permuted_projections(run: Run, evaluation: SplitEvaluation) -> GroupMeasures:
-    """Task accuracy when queries, keys or values are permuted between the tokens of a sentence: "query permuted"."""
-    groups: GroupMeasures = {}
-    data = EncodedSplit(evaluation.examples, run.tokenizer)
-    for part in PROJECTIONS:
-        with permuted_projections(run.model.encoder, part, run.config.seed):
-            correct = task_correctness(run.model, data, run.config.batching, run.config.task.prediction)
-        _merge(groups, _intervention_accuracy(evaluation.examples, correct, f"{part} permuted"))
-    return groups
-
-
-def accuracy_with_attention_knockout(run: Run, evaluation: SplitEvaluation) -> GroupMeasures:
-    """Task accuracy where, in every layer and head, some words cannot attend to others.
-
-    With "candidates knocked out" the pronoun attends to no candidate, with "all knocked out" to no other word at all,
-    and with "pronoun knocked out" no candidate attends to the pronoun. The weight of an edge that is knocked out goes
-    to the rest of its row.
+def scores_by_level(headline: Headline) -> GroupMeasures:
+    """Return {language: {level: {measure: value}}}: a group for each level of what training showed of a composition.
 
     Raises:
-        UserError: the run has no attention.
+        UserError: the data have no compositions.
     """
-    _headline_for("knockout", evaluation)
-    data = EncodedSplit(evaluation.examples, run.tokenizer)
-    subject = PackedSubject(run.model, data, run.config.batching, run.config.task.prediction)
-    groups: GroupMeasures = {}
-    for name, edges in _knockout_edges(data, *subject.shape).items():
-        scores = subject.knocked_out(edges)
-        correct = Answers.from_scores(evaluation.examples, scores).correct
-        _merge(groups, _intervention_accuracy(evaluation.examples, correct, name))
-    return groups
-
-
-def _knockout_edges(data: EncodedSplit, layers: int, heads: int) -> dict[str, Edges]:
-    pairs: dict[str, list[tuple[int, int, int]]] = {
-        "candidates knocked out": [],
-        "all knocked out": [],
-        "pronoun knocked out": [],
+    evidence = headline.evidence()
+    if not evidence.levels:
+        raise UserError("measures ('levels') needs data with compositions, for instance data=compositions")
+    return {
+        language: {
+            name: {measure: getattr(level, measure) for measure in _LEVEL_MEASURES} for name, level in levels.items()
+        }
+        for language, levels in evidence.levels.items()
     }
-    for item, (example, tokens) in enumerate(zip(data.examples, data.tokens, strict=True)):
-        pronoun = tokens.covering(example.pronoun)
-        candidates = {token for spans in example.candidates for span in spans for token in tokens.covering(span)}
-        others = [token for token in range(len(tokens.ids)) if token not in pronoun]
-        pairs["candidates knocked out"] += [(item, query, key) for query in pronoun for key in sorted(candidates)]
-        pairs["all knocked out"] += [(item, query, key) for query in pronoun for key in others]
-        pairs["pronoun knocked out"] += [(item, query, key) for query in sorted(candidates) for key in pronoun]
-    everywhere = np.indices((layers, heads)).reshape(2, -1)
-    edges = {}
-    for name, token_pairs in pairs.items():
-        item, query, key = np.repeat(np.array(token_pairs, dtype=np.int64).T, layers * heads, axis=1)
-        layer, head = np.tile(everywhere, len(token_pairs))
-        edges[name] = Edges(item, layer, head, query, key)
-    return edges
 
 
-def _intervention_accuracy(examples: Sequence[Example], correct: NDArray[np.float64], name: str) -> GroupMeasures:
-    """Task accuracy of a model under an intervention, in groups that name it: `name`, and "name, set"."""
-    return _group_means(
-        SplitEvaluation(examples, correct, None),
-        [
-            (language, name if group == "all" else f"{name}, {group}", np.flatnonzero(items))
-            for language, group, items in cells(examples)
-        ],
-    )
+_OF_HEADS: dict[str, Callable[[Headline], GroupMeasures]] = {
+    "roles": count_relation_heads,
+    "levels": scores_by_level,
+    "one_head": one_head_measures,
+    "routes": accuracy_by_route,
+    "knockout": accuracy_with_attention_knockout,
+}
+"""Measures that need attention, by name."""
 
 
 def label_accuracy(run: Run, texts: Sequence[Text]) -> GroupMeasures:
@@ -318,33 +272,15 @@ def _evaluate_split(run: Run, split: str, splits: Mapping[str, list[Example]]) -
 
 
 def _settings_measure(name: str, config: Config) -> GroupMeasures:
-    match name:
-        case "scaling":
-            return laboratory.scaling(config, config.seed)
-        case "symmetry":
-            return laboratory.symmetry(config, config.seed)
-        case "time":
-            return laboratory.step_time(config, config.seed)
-    raise UserError(f"measures ({name!r}) is none that a study can take")
+    of_settings = {"scaling": laboratory.scaling, "symmetry": laboratory.symmetry, "time": laboratory.step_time}
+    return of_settings[name](config, config.seed)
 
 
-def _group_means(evaluation: SplitEvaluation, groups: Sequence[tuple[str, str, NDArray[np.int64]]]) -> GroupMeasures:
-    """The means over some items each: task accuracy, and the chosen head's alignment where there is one."""
+def _group_means(evaluation: SplitEvaluation, groups: Iterable[tuple[str, str, NDArray[Any]]]) -> GroupMeasures:
+    """Return the means over some items each: task accuracy, and the chosen head's alignment if there is one."""
     values = {"task_accuracy": evaluation.correct}
     if evaluation.headline is not None:
         head = evaluation.headline.head
         for name in ("candidate_accuracy", "antecedent_mass"):
             values[name] = getattr(evaluation.headline.measured, name)[:, head.layer, head.head].astype(np.float64)
-    chance = [len(example.antecedents) / max(len(example.candidates), 1) for example in evaluation.examples]
-    values["chance"] = np.array(chance, dtype=np.float64)
-    measured: GroupMeasures = {}
-    for language, group, items in groups:
-        means: dict[str, float | None] = {name: rounded(of_items[items].mean()) for name, of_items in values.items()}
-        measured.setdefault(language, {})[group] = {**means, "items": float(len(items))}
-    return measured
-
-
-def _merge(groups: GroupMeasures, measured: Mapping[str, Mapping[str, Mapping[str, float | None]]]) -> None:
-    for language, of_language in measured.items():
-        for group, values in of_language.items():
-            groups.setdefault(language, {}).setdefault(group, {}).update(values)
+    return group_means(values | {"chance": chance_of(evaluation.examples)}, groups)

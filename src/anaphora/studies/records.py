@@ -6,13 +6,17 @@ A group is "all", a kind of cue, or what a measure adds: "pronoun", "distance 8"
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from anaphora.analysis.scores.cells import rounded
 from anaphora.base.errors import UserError
-from anaphora.base.files import read_json
+from anaphora.base.files import read_json, write_json
 from anaphora.runs.directory import RunFiles
 from anaphora.settings.commands.study import SETTINGS_MEASURES, StudyPlan
 from anaphora.settings.run import Config
@@ -124,9 +128,38 @@ def is_measured(directory: Path, key: Mapping[str, Any]) -> bool:
     return stored is not None and stored["query"] == key
 
 
-def discard_measures(directory: Path) -> None:
-    """Delete measures before they are taken anew: a process stopped meanwhile must not leave those of other code."""
+def measure_once(directory: Path, key: Mapping[str, Any], measured: Callable[[], Mapping[str, Any]]) -> None:
+    """Store what is measured under a key, unless that is stored already."""
+    if is_measured(directory, key):
+        return
+    # A process that is stopped meanwhile must not leave numbers of other code.
     (directory / MEASURED_FILE).unlink(missing_ok=True)
+    write_json(directory / MEASURED_FILE, {"query": key, **measured()})
+
+
+def group_means(
+    values: Mapping[str, NDArray[np.floating]], groups: Iterable[tuple[str, str, NDArray[Any]]]
+) -> GroupMeasures:
+    """Return the mean of every measure over the items of each group, and how many they are.
+
+    Args:
+        values: measure -> (N,) its value for each item.
+        groups: language, name, and which items.
+    """
+    measured: GroupMeasures = {}
+    for language, group, items in groups:
+        chosen = {name: of_items[items] for name, of_items in values.items()}
+        means = {name: rounded(of_group.mean()) for name, of_group in chosen.items()}
+        count = float(len(next(iter(chosen.values()))))
+        measured.setdefault(language, {})[group] = {**means, "items": count}
+    return measured
+
+
+def merge(groups: GroupMeasures, measured: GroupMeasures) -> None:
+    """Add measures to those of the same languages and groups."""
+    for language, of_language in measured.items():
+        for group, values in of_language.items():
+            groups.setdefault(language, {}).setdefault(group, {}).update(values)
 
 
 def _read_measured(directory: Path) -> dict[str, Any] | None:

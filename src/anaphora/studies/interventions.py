@@ -1,0 +1,188 @@
+"""What a study measures of a trained model under interventions: permuted projections, knocked-out edges, one head.
+
+N items, L layers, H heads, E edges between two tokens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anaphora.analysis.causal.causal_tests import one_head_tests_of_run
+from anaphora.analysis.causal.permutation import PROJECTIONS, permuted_projections
+from anaphora.analysis.causal.subjects import Edges, PackedSubject
+from anaphora.analysis.evidence.examination import sampled_main_items
+from anaphora.analysis.evidence.headline import Headline
+from anaphora.analysis.maps.answers import Answers
+from anaphora.analysis.maps.capture import maps_of_each, task_correctness
+from anaphora.analysis.results.scores import Head
+from anaphora.analysis.scores.cells import Cells, cells
+from anaphora.analysis.scores.heads import is_main
+from anaphora.analysis.scores.levels import COMPOSITION_LEVELS, level_cells
+from anaphora.analysis.scores.specificity import pronoun_specificity
+from anaphora.data.batches.encoded import EncodedSplit
+from anaphora.data.example import Example
+from anaphora.runs.directory import Run
+from anaphora.studies.records import GroupMeasures, group_means, merge
+
+SAMPLED_ITEMS = 800
+"""About how many items of a split, as whole blocks, test one head: the model answers each of them some ten times."""
+_ONE_HEAD_MEASURES = ("antecedent_points", "other_edges_points", "patch_flips", "exchange_flips")
+
+
+def accuracy_with_permuted_projections(run: Run, examples: Sequence[Example]) -> GroupMeasures:
+    """Return task accuracy when queries, keys or values are permuted between the tokens of a sentence.
+
+    Groups are named "query permuted", and "query permuted, set".
+    """
+    data = EncodedSplit(examples, run.tokenizer)
+
+    def correct(part: str) -> NDArray[np.float64]:
+        with permuted_projections(run.model.encoder, part, run.config.seed):
+            return task_correctness(run.model, data, run.config.batching, run.config.task.prediction)
+
+    return _accuracies(examples, {f"{part} permuted": correct(part) for part in PROJECTIONS})
+
+
+def accuracy_with_attention_knockout(headline: Headline) -> GroupMeasures:
+    """Return task accuracy if, in every layer and head, some words cannot attend to others.
+
+    With "candidates knocked out" the pronoun attends to no candidate, with "all knocked out" to no other word at all,
+    and with "pronoun knocked out" no candidate attends to the pronoun. The weight of an edge that is knocked out goes
+    to the rest of its row.
+    """
+    cuts: _Cuts = {
+        "candidates knocked out": ("pronoun to candidates", None),
+        "all knocked out": ("pronoun to all others", None),
+        "pronoun knocked out": ("candidates to pronoun", None),
+    }
+    examples = headline.measured.examples
+    return _accuracies(examples, _correct_without(headline.run, examples, cuts))
+
+
+def accuracy_by_route(headline: Headline) -> GroupMeasures:
+    """Return {language: {type of cue: {measure: value}}} of the main items: by which route answers reach the pronoun.
+
+    An answer may rest on the pronoun's own edges to the candidates, in one layer or another, or on other words that
+    attend to the candidates and to which the pronoun attends. `without_layer_0_accuracy` is the task accuracy if the
+    pronoun attends to no candidate in layer 0, and `without_relay_accuracy` if no other word attends to a candidate in
+    any layer, while the pronoun still does. `layer_0_candidate_accuracy` is that of the layer's head that is best on
+    the development split.
+    """
+    main = np.flatnonzero(is_main(headline.measured.examples))
+    examples = [headline.measured.examples[item] for item in main]
+    layers = headline.measured.candidate_accuracy.shape[1]
+    cuts: _Cuts = {f"without_layer_{layer}_accuracy": ("pronoun to candidates", [layer]) for layer in range(layers)}
+    cuts["without_relay_accuracy"] = ("others to candidates", None)
+    values = {"task_accuracy": headline.task_correct[main], **_correct_without(headline.run, examples, cuts)}
+    developed = headline.development
+    best = developed.candidate_accuracy[is_main(developed.examples)].mean(axis=0).argmax(axis=1)  # (L,)
+    for layer, head in enumerate(best):
+        values[f"layer_{layer}_candidate_accuracy"] = headline.measured.candidate_accuracy[main, layer, head]
+    values["chance"] = headline.measured.chance[main]
+    types = np.array([[example.language, example.factors.get("type") or "all"] for example in examples])
+    groups = sorted(set(map(tuple, types.tolist())))
+    return group_means(values, [(language, name, (types == [language, name]).all(axis=1)) for language, name in groups])
+
+
+_Cuts = dict[str, tuple[str, Sequence[int] | None]]
+"""Name -> which edges of `token_edges` are knocked out, and in which layers; None for all."""
+
+
+def _correct_without(run: Run, examples: Sequence[Example], cuts: _Cuts) -> dict[str, NDArray[np.float64]]:
+    """Return (N,) whether a run's answers are right without the edges of each cut."""
+    data = EncodedSplit(examples, run.tokenizer)
+    subject = PackedSubject(run.model, data, run.config.batching, run.config.task.prediction)
+    edges, (layers, heads) = token_edges(data), subject.shape
+    knocked_out = {
+        name: subject.knocked_out(in_layers(edges[of], range(layers) if only is None else only, heads))
+        for name, (of, only) in cuts.items()
+    }
+    return {name: Answers.from_scores(examples, scores).correct for name, scores in knocked_out.items()}
+
+
+def token_edges(data: EncodedSplit) -> dict[str, NDArray[np.int64]]:
+    """Return edges between the pronoun, candidates and other words of items by name, (E, 3): item, query and key."""
+    edges: dict[str, list[tuple[int, int, int]]] = {}
+    for item, (example, tokens) in enumerate(zip(data.examples, data.tokens, strict=True)):
+        pronoun, everything = list(tokens.covering(example.pronoun)), range(len(tokens.ids))
+        candidates = sorted(
+            {token for spans in example.candidates for span in spans for token in tokens.covering(span)}
+        )
+        others = [token for token in everything if token not in pronoun]
+        relays = [token for token in others if token not in candidates]
+        for name, queries, keys in (
+            ("pronoun to candidates", pronoun, candidates),
+            ("pronoun to all others", pronoun, others),
+            ("candidates to pronoun", candidates, pronoun),
+            ("others to candidates", relays, candidates),
+        ):
+            edges.setdefault(name, []).extend((item, query, key) for query in queries for key in keys)
+    return {name: np.array(triples, dtype=np.int64).reshape(-1, 3) for name, triples in edges.items()}
+
+
+def in_layers(edges: NDArray[np.int64], layers: Iterable[int], heads: int) -> Edges:
+    """Return edges between tokens, (E, 3), in every head of some layers."""
+    places = np.array([(layer, head) for layer in layers for head in range(heads)])
+    item, query, key = np.repeat(edges, len(places), axis=0).T
+    layer, head = np.tile(places, (len(edges), 1)).T
+    return Edges(item, layer, head, query, key)
+
+
+def _accuracies(examples: Sequence[Example], correct: Mapping[str, NDArray[np.float64]]) -> GroupMeasures:
+    """Return task accuracy under each intervention, in groups that name it: `name`, and "name, set"."""
+    groups: GroupMeasures = {}
+    chance = chance_of(examples)
+    for name, of_items in correct.items():
+        named = [
+            (language, name if group == "all" else f"{name}, {group}", items)
+            for language, group, items in cells(examples)
+        ]
+        merge(groups, group_means({"task_accuracy": of_items, "chance": chance}, named))
+    return groups
+
+
+def chance_of(examples: Sequence[Example]) -> NDArray[np.float64]:
+    """Return (N,) the share of candidates that are right."""
+    return np.array([len(one.antecedents) / max(len(one.candidates), 1) for one in examples], dtype=np.float64)
+
+
+def one_head_measures(headline: Headline) -> GroupMeasures:
+    """Return {language: {"all", kind or level: {measure: value}}} of the head that the development split chose.
+
+    Points are of task accuracy lost if nothing is taken along the edge to the antecedent, or along all other edges;
+    flips are shares of answers. `pronoun_specificity` is the pronoun's mass on its antecedent over that of the best
+    other word. Of compositions, each level is tested on all its items.
+
+    Raises:
+        UserError: the run answers nothing, or no item can be tested.
+    """
+    run, head, examples = headline.run, headline.head, headline.measured.examples
+    groups = _of_one_head(run, sampled_main_items(examples, SAMPLED_ITEMS), head, cells)
+    of_levels = {number for _, _, items in _levels(examples) for number in np.flatnonzero(items).tolist()}
+    if of_levels:
+        merge(groups, _of_one_head(run, [examples[number] for number in sorted(of_levels)], head, _levels))
+    return groups
+
+
+def _levels(examples: Sequence[Example]) -> Iterator[tuple[str, str, NDArray[np.bool_]]]:
+    """Yield the levels alone: set cues are main items, and are among those."""
+    return (cell for cell in level_cells(examples) if cell[1] in COMPOSITION_LEVELS)
+
+
+def _of_one_head(run: Run, examples: Sequence[Example], head: Head, by: Cells) -> GroupMeasures:
+    tested = one_head_tests_of_run(run, examples, head, by)
+    whole = maps_of_each(run.model, run.tokenizer, list(examples), run.config.task.prediction)
+    specificity = pronoun_specificity(examples, whole, head, by)
+    return {
+        language: {
+            name: {
+                **{measure: getattr(cell, measure) for measure in _ONE_HEAD_MEASURES},
+                "pronoun_specificity": specificity[language][name].ratio,
+            }
+            for name, cell in named.items()
+        }
+        for language, named in tested.items()
+    }
