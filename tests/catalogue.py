@@ -22,7 +22,7 @@ COMPILED = SENTENCES.with_suffix(".mo")
 def extracted() -> Catalog:
     """Return every sentence that the code marks, without translations."""
     catalogue = Catalog()
-    sentences = extract_from_dir(PACKAGE, [("**.py", "python")], keywords=DEFAULT_KEYWORDS)
+    sentences = extract_from_dir(PACKAGE, [("**.py", "python"), ("**.j2", "jinja2")], keywords=DEFAULT_KEYWORDS)
     for path, _line, message, _comments, context in sorted(sentences, key=lambda one: one[:2]):
         catalogue.add(message, locations=[(path, 0)], context=context)
     return catalogue
@@ -48,7 +48,7 @@ def update() -> None:
     catalogue.update(template, no_fuzzy_matching=True, update_creation_date=False)
     catalogue.obsolete.clear()
     with SENTENCES.open("wb") as file:
-        write_po(file, catalogue, width=120, include_lineno=False)
+        write_po(file, catalogue, width=120, no_location=True)
     COMPILED.write_bytes(compiled(translated()))
 
 

@@ -16,7 +16,7 @@ from anaphora.settings.variants import SLOTS
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
 STEP = re.compile(
-    r"^In `([^`]+)`(?:, (above|below) `([^`]+)`[^:\n]*)?:\n\n```(?:python|toml)\n(.*?)```", re.DOTALL | re.MULTILINE
+    r"^In `([^`]+)`(?:, (above|below) `([^`]+)`[^:\n]*)?:\n\n```python\n(.*?)```", re.DOTALL | re.MULTILINE
 )
 
 USE = """
@@ -31,7 +31,7 @@ from anaphora.data.batches.batching import evaluation_batches
 from anaphora.data.batches.encoded import EncodedSplit
 from anaphora.data.store import load
 from anaphora.model.pronoun_model import PronounModel
-from anaphora.report.wording import label
+from anaphora.report.wording import label, map_names
 from anaphora.settings.batching import Batching
 from anaphora.settings.data import Data
 from anaphora.settings.model import encoder
@@ -59,7 +59,7 @@ print("position", model.encoder.position.rate.tolist(), bool(model.encoder.posit
 print("prediction", bool(model.prediction_head.factor.grad))
 rows = pronoun_maps(model.eval(), data, batching, prediction, ["raw", "mean_of_heads"])
 mean, heads = (rows[name].records[0].weights for name in ("mean_of_heads", "raw"))
-print("map", mean.shape, bool(abs(mean[:, 0] - heads.mean(axis=1)).max() < 1e-6), label("maps", "mean_of_heads"))
+print("map", mean.shape, bool(abs(mean[:, 0] - heads.mean(axis=1)).max() < 1e-6), label(map_names(), "mean_of_heads"))
 """
 
 
@@ -80,7 +80,7 @@ def put(folder: Path, path: str, side: str, anchor: str, code: str) -> None:
 def test_each_part_of_the_page_works_once_its_lines_are_in_the_package(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "src", tmp_path / "src", ignore=shutil.ignore_patterns("__pycache__"))
     steps = STEP.findall(PAGE)
-    assert len(steps) == PAGE.count("```python") + PAGE.count("```toml")
+    assert len(steps) == PAGE.count("```python")
     for step in steps:
         put(tmp_path, *step)
     table = tmp_path / "pairs.tsv"

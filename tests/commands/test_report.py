@@ -19,12 +19,12 @@ from anaphora.analysis.evidence.measurement import RunEvidence, gather_evidence
 from anaphora.analysis.evidence.storage import metrics_path
 from anaphora.analysis.maps.record import AttentionRecord, from_arrays
 from anaphora.base.errors import UserError
+from anaphora.base.locale.translation import spoken_language
 from anaphora.commands import report
 from anaphora.commands.report import report_on_records
 from anaphora.report.page import write
 from anaphora.report.page.elements import ReportRun
 from anaphora.report.page.sections.all import FIGURES
-from anaphora.report.wording import spoken_language
 from anaphora.runs.directory import RunFiles, load
 from anaphora.settings.commands.analysis import Report
 

@@ -18,7 +18,7 @@ from anaphora.report.antecedents import (
     terminal_tables,
 )
 from anaphora.report.numbers import NOT_MEASURED
-from anaphora.report.wording import label
+from anaphora.report.wording import mention_type_names
 
 
 def metrics(
@@ -98,6 +98,6 @@ def test_the_sentence_says_what_the_intervals_say(head: float, width: float, sen
 def test_the_figure_names_heads_rules_and_columns_in_its_language(language: str, names: set[str]) -> None:
     with spoken_in(language):
         figure = antecedent_figure(metrics())
-        columns = {f"{label('mention_types', column)} (1,234)" for column in FORM_COLUMNS}
+        columns = {f"{mention_type_names()[column]} (1,234)" for column in FORM_COLUMNS}
     written = {text.get_text() for axes in figure.axes for text in [*axes.texts, *axes.get_yticklabels()]}
     assert names | columns <= written

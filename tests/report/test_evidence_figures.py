@@ -17,7 +17,7 @@ from anaphora.report.figures import causal, heads, measures, panels
 from anaphora.report.figures.panels import Mark, panel_figure, row_below
 from anaphora.report.page.elements import FigureElement
 from anaphora.report.page.sections.causal import ablation_section
-from anaphora.report.wording import label, labels
+from anaphora.report.wording import control_names, edge_names, scope_names
 
 OPTIONAL: dict[str, Any] = {each.name: None for each in fields(Evidence) if each.default is None}
 """The parts that need not have been measured."""
@@ -141,8 +141,8 @@ def test_ticks_differ_in_pattern_and_a_loss_of_0_is_a_point() -> None:
 def test_every_scope_and_matched_edge_is_named(evidence: Evidence) -> None:
     figure = causal.knockout_figure(evidence.causal_cells)
     assert figure is not None
-    edges = {label("edges", edge).replace("’", "'") for edge in causal.EDGES}
-    assert {*labels("scopes").values(), *edges} <= words_of(figure)
+    edges = {edge_names()[edge].replace("’", "'") for edge in causal.EDGES}
+    assert {*scope_names().values(), *edges} <= words_of(figure)
 
 
 def test_values_of_a_factor_are_in_order_where_no_language_has_them_all() -> None:
@@ -220,7 +220,7 @@ def test_controls_that_have_not_run_are_not_drawn(evidence: Evidence) -> None:
     assert figure is not None
     assert {"this run", "uniform attention"} <= words_of(figure)
     assert "shuffled labels" not in words_of(figure)
-    assert measures.controls_figure(replace(evidence, controls=dict.fromkeys(labels("controls")))) is None
+    assert measures.controls_figure(replace(evidence, controls=dict.fromkeys(control_names()))) is None
 
 
 def test_rows_below_other_headings_print_the_whole_text_of_their_own() -> None:

@@ -204,7 +204,7 @@ def printed(monkeypatch: pytest.MonkeyPatch, summary: Evidence) -> str:
     monkeypatch.setattr(terminal, "console", recorder)
     terminal.print_headline(summary)
     terminal.print_verdict(summary)
-    terminal.print_phrase("report", path="outputs/demo/report.html")
+    terminal.print_phrase("report    {path}", path="outputs/demo/report.html")
     assert isinstance(recorder.file, io.StringIO)
     return recorder.file.getvalue()
 

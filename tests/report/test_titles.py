@@ -18,9 +18,9 @@ from anaphora.base.locale.translation import spoken_in
 from anaphora.data.own_sentence import example_from_query
 from anaphora.report.figures import heads, pictures, style
 from anaphora.report.figures.maps import QuadCell, heat_map_figure, pronoun_row_figure, quad_figure
-from anaphora.report.figures.pictures import attention_title, heads_title, quad_title, scoreboard_title
 from anaphora.report.figures.sheet import text_width, wrapped_title
 from anaphora.report.headline import bar_text, bars_not_beaten
+from anaphora.report.titles import attention_title, heads_title, quad_title, scoreboard_title
 
 CHOSEN = Head(2, 0)
 WORDS = ["Anna", "met", "the", "tall", "king", "because", "she", "was", "glad"]

@@ -10,11 +10,12 @@ from matplotlib.figure import Figure
 
 from anaphora.base.errors import UserError
 from anaphora.base.files import write_json
-from anaphora.base.locale.translation import spoken_in
+from anaphora.base.locale.translation import _, spoken_in
 from anaphora.report.figures import style
-from anaphora.report.wording import language_name, phrase
+from anaphora.report.wording import language_name
+from anaphora.studies.page.conclusions import conclusions
 from anaphora.studies.page.index import read_studies, verdict_figures, write_study_index
-from anaphora.studies.page.study import conclusions, draw_study_figures, figure_alt, write_study_page
+from anaphora.studies.page.study import draw_study_figures, figure_alt, write_study_page
 from anaphora.studies.page.terminal import terminal_report
 from anaphora.studies.page.words import axis_value, items_label
 from anaphora.studies.records import GroupMeasures, RunRecord
@@ -149,18 +150,23 @@ def test_the_title_of_a_figure_names_the_language_and_a_grey_note_says_what_is_d
         assert [text for text, drawn in texts.items() if float(drawn.get_fontsize()) > style.TEXT] == [
             language_name("en")
         ]
-        note = phrase("study_figures", "cells_hatched", limit=f"{100 * result.solved:g}")
+        hatched = _(
+            "Median and range over seeds. Hatched: the median task accuracy is below {limit} %, and alignment is not "
+            "interpreted."
+        )
+        limit = f"{100 * result.solved:g}"
+        note = hatched.format(limit=limit)
         grey = [text for text, drawn in texts.items() if drawn.get_color() == style.MUTED]
         lines = [line for line in grey if line in note]
         assert (" " if spoken == "en" else "").join(lines) == note
         assert all(texts[line].get_fontweight() == "normal" for line in lines)
-        assert phrase("study_figures", "solved", limit=f"{100 * result.solved:g}") in texts
+        assert _("from {limit} % on, the task counts as solved").format(limit=limit) in texts
     assert figure.get_figwidth() == pytest.approx(style.DOUBLE_COLUMN, abs=0.8)
     assert nothing_is_cut(figure)
 
 
 def test_chance_is_a_tick_where_guessing_reaches_it_and_stands_in_the_key_where_it_was_measured() -> None:
-    chance_key = phrase("study_figures", "chance")
+    chance_key = "chance, in the colour of its cues"
     assert chance_key not in {text.get_text() for text in draw_study_figures(study())["cells_en"].axes[0].texts}
     one = record("base", 0, 0.99, 0.9)
     one.groups["en"]["set"]["chance"] = 0.5

@@ -24,6 +24,7 @@ from anaphora.api.units import text_units
 from anaphora.base.checks import PAGE_ENDINGS, at_least, file_ending, file_name, one_of, whole_number
 from anaphora.base.errors import UserError
 from anaphora.base.language import LANGUAGES
+from anaphora.base.locale.translation import _, spoken_in
 from anaphora.data.example import Example, overlapping
 from anaphora.data.tokens.tokenizer import TokenizedText
 
@@ -205,7 +206,6 @@ class Attention:
         Raises:
             UserError: the path does not end in .html, or there is no such language.
         """
-        from anaphora.base.locale.translation import spoken_in
         from anaphora.report.page.explorer import attention_entry
         from anaphora.report.page.write import write_attention_page
 
@@ -223,10 +223,8 @@ class Attention:
     def _beside_the_last_word(self) -> TableElement:
         """The heaviest head from the pronoun to each candidate, and from the last word, which sees all of them."""
         from anaphora.report.page.elements import TableElement
-        from anaphora.report.wording import labels
 
-        words = labels("attention_page")
-        hidden = words["not_visible"]
+        hidden = _("not visible")
         rows: list[list[str]] = []
         candidates = self.example.candidates if self.example else ()
         if self.example is not None and candidates:
@@ -239,8 +237,8 @@ class Attention:
                 rows.append([word, *cells])
         names = [self.example.words(number) for number in range(len(candidates))] if self.example else []
         return TableElement(
-            title=words["heaviest"],
-            columns=[words["from"], *(words["to"].format(candidate=name) for name in names)],
+            title=_("The heaviest head to each candidate, as layer.head"),
+            columns=[_("from"), *(_("to {candidate}").format(candidate=name) for name in names)],
             rows=rows,
         )
 
@@ -271,8 +269,8 @@ class Attention:
                 such head, or no head was chosen and none is given.
         """
         from anaphora.report.figures.maps import heat_map_figure
-        from anaphora.report.figures.pictures import attention_title
-        from anaphora.report.wording import head_name, phrase
+        from anaphora.report.titles import attention_title
+        from anaphora.report.wording import head_name
 
         if len(self.words) > MOST_PLOTTED_WORDS:
             raise UserError(
@@ -286,7 +284,7 @@ class Attention:
         right, others, attending = marked_words(framed, self.example, self.spans)
         weights = self.map(layer, head)
         if framed is None:
-            title = phrase("figures", "heat_map", head=head_name(requested.layer, requested.head))
+            title = _("Attention, {head}").format(head=head_name(requested.layer, requested.head))
         else:
             title = attention_title(self.words, weights[framed].mean(axis=0), framed, right, others, requested)
         return heat_map_figure(self.words, weights, title, framed, right, others, attending)

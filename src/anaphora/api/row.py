@@ -81,7 +81,7 @@ class Row:
         If the row is the pronoun's, its candidates are marked.
         """
         from anaphora.report.figures.maps import pronoun_row_figure
-        from anaphora.report.figures.pictures import attention_title
+        from anaphora.report.titles import attention_title
 
         right, others, attending = marked_words(self.positions, self.example, self.spans)
         title = attention_title(self.words, self.weights, self.positions, right, others, self.head)

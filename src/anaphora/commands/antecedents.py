@@ -16,14 +16,13 @@ from anaphora.api.runs import OpenRun
 from anaphora.base.console import console, print_table
 from anaphora.base.errors import UserError
 from anaphora.base.files import write_csv, write_json
-from anaphora.base.locale.translation import interface_language, spoken_in
+from anaphora.base.locale.translation import N_, interface_language, pgettext, spoken_in
 from anaphora.commands.shared import held_output, open_run_or_model
 from anaphora.data.example import Example
 from anaphora.data.store import load as load_corpus
 from anaphora.report.antecedents import antecedent_figure, terminal_tables
 from anaphora.report.figures.files import save_figure
 from anaphora.report.terminal import in_language_of_messages, print_phrase
-from anaphora.report.wording import phrase
 from anaphora.runs.directory import results_folder
 from anaphora.runs.items import corpus_of
 from anaphora.settings.commands.analysis import AntecedentSelection
@@ -63,7 +62,7 @@ def _measure_antecedents(
     _check_factors(settings.by, measured)
     passages = {name: len({example.text for example in split}) for name, split in mentions.items()}
     total = sum(passages.values()) * (1 + settings.untrained)
-    with tqdm(total=total, unit=phrase("progress", "texts", interface_language()), mininterval=1) as bar:
+    with tqdm(total=total, unit=pgettext("unit of progress", "text"), mininterval=1) as bar:
         selected = select_antecedents(
             model, development, measured, settings.untrained, settings.by, bar.set_description, bar.update
         )
@@ -86,7 +85,7 @@ def _measure_antecedents(
         figure = antecedent_figure(metrics)
     save_figure(figure, folder / "figures" / "antecedent_selection", settings.formats)
     print_selections(metrics)
-    print_phrase("written", path=folder)
+    print_phrase(N_("written   {path}"), path=folder)
     return metrics
 
 

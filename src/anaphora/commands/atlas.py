@@ -21,13 +21,12 @@ from anaphora.api.scoring import read_splits, score_on, unread_by, why_untested
 from anaphora.base.console import say, working
 from anaphora.base.errors import UserError
 from anaphora.base.files import read_json, write_csv, write_json
-from anaphora.base.locale.translation import _, spoken_in
+from anaphora.base.locale.translation import N_, _, spoken_in
 from anaphora.commands.shared import open_models
 from anaphora.hf.reader import TransformersModel
 from anaphora.report.page.atlas.entry import AtlasEntry
 from anaphora.report.page.atlas.page import atlas_rows, write_atlas
 from anaphora.report.terminal import in_language_of_messages, print_phrase, print_rows
-from anaphora.report.wording import phrase
 from anaphora.runs.digests import analysis_code_digest, weights_digest
 from anaphora.runs.directory import locked_run
 from anaphora.runs.items import EvaluationSplits
@@ -66,7 +65,7 @@ def draw_atlas(settings: Atlas) -> list[AtlasEntry]:
     for entry in entries:
         if entry.untested:
             say(_("no causal tests: {reason}").format(reason=entry.untested))
-    print_phrase("atlas", path=page)
+    print_phrase(N_("atlas     {path}"), path=page)
     return entries
 
 
@@ -74,7 +73,7 @@ def draw_atlas(settings: Atlas) -> list[AtlasEntry]:
 def print_models(entries: Sequence[AtlasEntry]) -> None:
     """Print a row for each model."""
     rows = atlas_rows(entries)
-    print_rows(phrase("atlas", "table"), rows.columns, rows.rows, rows.texts)
+    print_rows(_("The chosen head of each model, shares in %"), rows.columns, rows.rows, rows.texts)
 
 
 def atlas_entry(

@@ -10,9 +10,9 @@ from anaphora.api import Attention, attention
 from anaphora.base.console import console, print_table, say
 from anaphora.base.files import check_writable
 from anaphora.base.language import split_names
+from anaphora.base.locale.translation import N_, _
 from anaphora.data.own_sentence import name_of_sentence
 from anaphora.report.terminal import in_language_of_messages, print_phrase
-from anaphora.report.wording import phrase
 from anaphora.settings.commands.attention import AttentionQuery
 
 _HEADS = 5
@@ -39,9 +39,13 @@ def show_attention(settings: AttentionQuery) -> None:
     if settings.pronoun is not None and candidates:
         print_ranking(maps, settings.pronoun, candidates)
     if maps.is_decoder:
-        print_phrase("decoder")
+        print_phrase(N_("A decoder: no word sees what follows it."))
     if maps.unread:
-        say(phrase("attention_page", "unread", words=", ".join(maps.unread)))
+        say(
+            _("Not in this model's vocabulary: {words}. The model reads its unknown token there, or nothing.").format(
+                words=", ".join(maps.unread)
+            )
+        )
     written = maps.save(path) if path.suffix == ".parquet" else maps.page(path, settings.interface_language).path
     console.print(str(written), soft_wrap=True)
 
@@ -49,10 +53,10 @@ def show_attention(settings: AttentionQuery) -> None:
 @in_language_of_messages
 def print_ranking(maps: Attention, pronoun: str, candidates: list[str]) -> None:
     """Print the heads in which the pronoun attends to each candidate most."""
-    print_phrase("heaviest_heads")
+    print_phrase(N_("The heads with most weight, as layer.head:"))
     table = Table()
     for candidate in candidates:
-        table.add_column(phrase("attention_page", "from_to", pronoun=pronoun, candidate=candidate))
+        table.add_column(_("from {pronoun} to {candidate}").format(pronoun=pronoun, candidate=candidate))
     columns = [maps.rank(pronoun, candidate)[:_HEADS] for candidate in candidates]
     for row in zip(*columns, strict=True):
         table.add_row(*(f"{one.layer}.{one.head}  {one.weight:.2f}" for one in row))

@@ -22,8 +22,8 @@ from anaphora.analysis.scores.quads import minimal_pairs_of, quads_of
 from anaphora.base.console import print_table, working
 from anaphora.base.errors import UserError
 from anaphora.base.files import locked_directory, write_csv, write_text
-from anaphora.base.locale.translation import _
-from anaphora.commands.shared import policy_name, print_shared_items, value_cell
+from anaphora.base.locale.translation import N_, _, pgettext
+from anaphora.commands.shared import file_column_names, policy_name, print_shared_items, value_cell
 from anaphora.data.controlled.describe import corpus_table as describe_table
 from anaphora.data.corpora.division import ReadingReport
 from anaphora.data.corpora.readers import origin_of
@@ -35,7 +35,7 @@ from anaphora.data.store import load as load_corpus
 from anaphora.data.text import Text
 from anaphora.report.cards import CARD, corpus_card, is_corpus_card
 from anaphora.report.terminal import in_language_of_messages, print_phrase
-from anaphora.report.wording import label, labels, language_name, phrase
+from anaphora.report.wording import label, language_name
 from anaphora.settings.commands.analysis import CorpusDescription
 from anaphora.settings.data import SPLITS, Data, ExternalCorpus, OwnExamples, PlainText, SilverStandard, TextCorpus
 
@@ -59,11 +59,23 @@ def _describe(settings: CorpusDescription) -> None:
     splits = {name: corpus.examples(name) for name in SPLITS}
     seconds = time.perf_counter() - started
     counts = describe_table(splits)
-    print_table_of("items", counts)
-    print_reading("read_items", sum(map(len, splits.values())), corpus.report, seconds, settings.data)
+    print_table_of(pgettext("title", "items"), counts)
+    print_reading(
+        N_("read: {count} items from {rows} rows in {seconds} s"),
+        sum(map(len, splits.values())),
+        corpus.report,
+        seconds,
+        settings.data,
+    )
     unknown = sum(one.factors.get("form") == UNKNOWN_FORM for items in splits.values() for one in items)
     if unknown:
-        print_phrase("unknown_forms", count=unknown)
+        print_phrase(
+            N_(
+                "part of speech unknown: {count} items, whose word has no tag in the files and is no pronoun (`form` "
+                "is “unknown”)"
+            ),
+            count=unknown,
+        )
     for (earlier, known), (later, items) in combinations(splits.items(), 2):
         print_shared_items(items, later, known, earlier)
     rows: list[dict[str, Any]] = []
@@ -74,15 +86,15 @@ def _describe(settings: CorpusDescription) -> None:
             if not np.isnan(wordings).all():
                 results[TABLE_OF_WORDINGS] = wordings
         rows = [asdict(row) for row in accuracy_by_kind(results, splits["test"])]
-        print_table_of("shortcuts", rows)
+        print_table_of(_("shortcuts on the test split, 95 % intervals over templates, else groups"), rows)
         factors = accuracy_by_factor(results, splits["test"])
         if factors:
-            print_table_of("by_factor", factors, results)
+            print_table_of(_("the same by factor"), factors, results)
         _print_what_is_missing(splits["test"], settings.data)
     else:
-        print_phrase("no_test_split")
+        print_phrase(N_("no test split: no shortcut is measured (data.test_share)"))
     if not splits["train"]:
-        print_phrase("no_training_split")
+        print_phrase(N_("no training split: there are no learned shortcuts (data.test_share, data.dev_share)"))
     if settings.output:
         write_csv(Path(settings.output) / "shortcuts.csv", rows)
     _write_corpus(corpus, settings, counts)
@@ -94,15 +106,37 @@ def _print_what_is_missing(items: Sequence[Example], data: Data) -> None:
     by_language: dict[str, list[Example]] = {}
     for item in items:
         by_language.setdefault(item.language, []).append(item)
-    for name, sets_of in (("no_quads", quads_of), ("no_minimal_pairs", minimal_pairs_of)):
+    for of_all, of_language, sets_of in (
+        (
+            N_(
+                "no quads in the test split: quad accuracy cannot be measured, so no verdict on these data can be "
+                "“supported”"
+            ),
+            N_("no quads in the test split of {texts}: no verdict on it can be “supported”"),
+            quads_of,
+        ),
+        (
+            N_(
+                "no minimal pairs in the test split: pattern patching cannot be measured, so no verdict on these data "
+                "can be “supported”"
+            ),
+            N_("no minimal pairs in the test split of {texts}: no verdict on it can be “supported”"),
+            minimal_pairs_of,
+        ),
+    ):
         without = [language for language, listed in by_language.items() if not any(sets_of(listed))]
         if len(without) == len(by_language):
-            print_phrase(name)
+            print_phrase(of_all)
         else:
             for language in without:
-                print_phrase(f"{name}_of_language", texts=language_name(language))
+                print_phrase(of_language, texts=language_name(language))
     if isinstance(data, OwnExamples) and not any(item.factors.get("kind") in ("set", "role") for item in items):
-        print_phrase("no_kind")
+        print_phrase(
+            N_(
+                "no label `kind`: the items count as natural text, so shortcuts that learn from words are "
+                'baselines too; where it matters who did what to whom, write "factors": {"kind": "role"}'
+            )
+        )
 
 
 def describe_texts(
@@ -120,8 +154,14 @@ def describe_texts(
             words = sum(len(text.split()) for text in written)
             cells = {"texts": len(written), "words": words, "characters": sum(map(len, written))}
             counts.append({"split": split, "label": name, **cells})
-    print_table_of("texts", counts)
-    print_reading("read_texts", sum(map(len, splits.values())), report, seconds, settings.data)
+    print_table_of(_("texts; words stand between blanks"), counts)
+    print_reading(
+        N_("read: {count} texts from {rows} rows in {seconds} s"),
+        sum(map(len, splits.values())),
+        report,
+        seconds,
+        settings.data,
+    )
     return counts
 
 
@@ -147,7 +187,7 @@ def _write_corpus(corpus: Corpus, settings: CorpusDescription, counts: Sequence[
     for split in SPLITS:
         (folder / f"{split}.parquet").unlink(missing_ok=True)
     corpus.write_items(folder, columns)
-    print_phrase("tables", path=settings.output)
+    print_phrase(N_("tables {path}"), path=settings.output)
 
 
 def _plain_settings(data: Data) -> Iterator[tuple[str, str]]:
@@ -172,13 +212,15 @@ def print_reading(counted: str, count: int, report: ReadingReport, seconds: floa
     """
     if isinstance(data, ExternalCorpus):
         also = data.also if isinstance(data, PlainText | SilverStandard) else []
-        print_phrase("source", paths=phrase("joined", "comma").join((data.path, *also)))
+        print_phrase(N_("source: {paths}"), paths=pgettext("list", ", ").join((data.path, *also)))
     licence = origin_of(data).licence
     if licence:
-        print_phrase("licence", licence=labels("licences").get(licence, licence))
+        print_phrase(
+            N_("licence as stated: {licence} (docs/corpora.md)"), licence=_licence_names().get(licence, licence)
+        )
     print_phrase(counted, count=count, rows=report.rows, seconds=f"{seconds:.1f}")
     for reason, number in report.reasons.items():
-        print_phrase("dropped", rows=number, reason=_(reason))
+        print_phrase(N_("dropped: {rows} rows ({reason})"), rows=number, reason=_(reason))
 
 
 @in_language_of_messages
@@ -190,13 +232,29 @@ def print_table_of(title: str, rows: Sequence[Mapping[str, Any]], shortcuts: Col
         rows: as the files have them.
         shortcuts: the columns that are named after one.
     """
-    above = phrase("tables", title)
-    table = Table(title=above, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 0), pad_edge=False)
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 0), pad_edge=False)
     names = [name for name in (rows[0] if rows else ()) if any(row[name] not in ("", None) for row in rows)]
     for name in names:
-        heading = policy_name(name) if name in shortcuts else label("table_columns", name)
+        heading = policy_name(name) if name in shortcuts else label(file_column_names(), name)
         is_text = isinstance(rows[0][name], str)
         table.add_column(heading.replace(" ", "\n"), justify="left" if is_text else "right", no_wrap=True)
     for row in rows:
         table.add_row(*(value_cell(name, row[name]) for name in names))
     print_table(table)
+
+
+def _licence_names() -> dict[str, str]:
+    """Return what licences say, in English as a corpus states them."""
+    return {
+        "none": _("none"),
+        "none for the data": _("none for the data"),
+        "none (published for research)": _("none (published for research)"),
+        "none clear": _("none clear"),
+        "non-commercial research": _("non-commercial research"),
+        "see its repository": _("see its repository"),
+        "CC BY 4.0 (collection)": _("CC BY 4.0 (collection)"),
+        "varies by corpus: see the LICENSE file of each": _("varies by corpus: see the LICENSE file of each"),
+        "annotations CC BY 4.0; texts vary: fiction, essays, letters, podcasts and wikiHow non-commercial": _(
+            "annotations CC BY 4.0; texts vary: fiction, essays, letters, podcasts and wikiHow non-commercial"
+        ),
+    }

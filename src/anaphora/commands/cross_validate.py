@@ -12,10 +12,10 @@ from anaphora.analysis.tasks.answered import MODEL, NONE_OF_THEM, accuracy_table
 from anaphora.analysis.tasks.folds import answer_folds, check_folds, fold_count
 from anaphora.base.console import print_table, working
 from anaphora.base.locale.translation import _
-from anaphora.commands.shared import TableFile, load_runs, policy_name, value_cell
+from anaphora.commands.shared import TableFile, file_column_names, load_runs, policy_name, value_cell
 from anaphora.report.numbers import format_percent, format_range
 from anaphora.report.terminal import in_language_of_messages
-from anaphora.report.wording import label, phrase
+from anaphora.report.wording import label
 from anaphora.settings.commands.analysis import CrossValidation
 
 
@@ -32,13 +32,16 @@ def cross_validate(settings: CrossValidation) -> list[dict[str, Any]]:
         items = answer_folds(runs, progress, settings.by)
     rows = accuracy_table(items, settings.by)
     source = runs[0].config.data
-    print_answers(rows, "cross_validation", data=source.kind, folds=fold_count(runs[0]), runs=len(items.answers))
+    title = _("{data}, {folds} folds by group, {runs} runs a fold; shares in %, 95 % over groups").format(
+        data=source.kind, folds=fold_count(runs[0]), runs=len(items.answers)
+    )
+    print_answers(rows, title)
     table.write(rows)
     return rows
 
 
 @in_language_of_messages
-def print_answers(rows: Sequence[Mapping[str, Any]], title: str, **values: Any) -> None:
+def print_answers(rows: Sequence[Mapping[str, Any]], title: str) -> None:
     """Print the rows of `accuracy_table`, without the columns that are empty for these items.
 
     Args:
@@ -49,13 +52,13 @@ def print_answers(rows: Sequence[Mapping[str, Any]], title: str, **values: Any) 
     several = any(row["lowest"] is not None for row in rows)
     undecided = any(row["policy"] == NONE_OF_THEM for row in rows)
     compared = "contrast" in rows[0]
-    table = Table(title=phrase("tables", title, **values), title_justify="left", box=box.SIMPLE_HEAD)
-    for heading in ("", label("table_columns", "policy")):
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
+    for heading in ("", label(file_column_names(), "policy")):
         table.add_column(heading, no_wrap=True)
     columns = {"items": True, "accuracy": True, "runs": several, "minimal_pairs": True, "decisions": undecided}
     columns |= {"silent": any(row["silent"] for row in rows), "model_minus": True, "contrast": compared}
     for name in [name for name, is_shown in columns.items() if is_shown]:
-        table.add_column(label("table_columns", name), justify="right", no_wrap=True)
+        table.add_column(label(file_column_names(), name), justify="right", no_wrap=True)
     for row in rows:
         cells = {
             "items": str(row["items"]),
@@ -68,7 +71,7 @@ def print_answers(rows: Sequence[Mapping[str, Any]], title: str, **values: Any) 
             "contrast": percent_cell(row, "contrast") if compared and row["contrast"] is not None else "",
         }
         table.add_row(
-            value_cell("value", row["value"] or row["factor"]) or phrase("tables", "all"),
+            value_cell("value", row["value"] or row["factor"]) or _("all"),
             policy_name(row["policy"]),
             *(cells[name] for name, is_shown in columns.items() if is_shown),
         )

@@ -8,7 +8,7 @@ from anaphora.analysis.evidence.measurement import gather_evidence
 from anaphora.analysis.maps.rows import write_attention_rows
 from anaphora.base.console import working
 from anaphora.base.errors import UserError
-from anaphora.base.locale.translation import _
+from anaphora.base.locale.translation import N_, _
 from anaphora.commands.plot_attention import example_figures
 from anaphora.commands.report import write_pages
 from anaphora.model.recurrent import NO_MAPS
@@ -55,8 +55,8 @@ def demonstrate(config: Config) -> float | None:
         [page] = write_pages([measured], settings)
     print_headline(measured.evidence)
     print_verdict(measured.evidence)
-    print_phrase("numbers", path=layout.metrics)
-    print_phrase("figures", path=layout.figures)
-    print_phrase("rows", path=directory / "attention")
-    print_phrase("report", path=page)
+    print_phrase(N_("numbers   {path}"), path=layout.metrics)
+    print_phrase(N_("figures   {path}"), path=layout.figures)
+    print_phrase(N_("rows      {path}"), path=directory / "attention")
+    print_phrase(N_("report    {path}"), path=page)
     return objective(directory, config.objective) if is_sweep_job() else None

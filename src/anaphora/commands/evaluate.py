@@ -20,10 +20,11 @@ from anaphora.analysis.tasks import labels as classification
 from anaphora.base.console import console, working
 from anaphora.base.errors import UserError
 from anaphora.base.files import write_csv, write_json
-from anaphora.base.locale.translation import _
+from anaphora.base.locale.translation import N_, _
 from anaphora.commands.shared import (
     asks_alike,
     check_place_of_other_data,
+    file_column_names,
     head_of_settings,
     held_output,
     print_shared_items,
@@ -33,7 +34,7 @@ from anaphora.data.example import Example
 from anaphora.data.store import load as load_corpus
 from anaphora.data.text import evenly_sampled
 from anaphora.report.terminal import in_language_of_messages, print_phrase, print_undecided
-from anaphora.report.wording import label, phrase
+from anaphora.report.wording import label, split_names
 from anaphora.runs.directory import Run, load
 from anaphora.runs.items import corpus_of, encode, evaluation_splits
 from anaphora.settings.commands.analysis import Evaluation
@@ -91,16 +92,16 @@ def evaluate_examples(run: Run, settings: Evaluation, folder: Path) -> None:
     print_undecided(answers)
     if material.split != "train" and settings.data in (None, run.config.data):
         print_shared_items(material.measured, material.split, material.training, "train")
-    print_phrase("answers_and_templates" if rows else "answers", path=folder)
+    print_phrase(N_("answers and templates: {path}") if rows else N_("answers: {path}"), path=folder)
 
 
 @in_language_of_messages
 def print_accuracy(run: str, split: str, rows: Sequence[Mapping[str, Any]]) -> None:
     """Print what `accuracy_rows` gives."""
-    title = phrase("tables", "task_accuracy", run=run, split=label("splits", split))
+    title = _("{run}: task accuracy, {split} split").format(run=run, split=label(split_names(), split))
     table = Table(title=title, title_justify="left")
     for name in rows[0]:
-        table.add_column(label("table_columns", name), justify="right" if name in ("items", "accuracy") else "left")
+        table.add_column(label(file_column_names(), name), justify="right" if name in ("items", "accuracy") else "left")
     for row in rows:
         table.add_row(*(value_cell(name, value) for name, value in row.items()))
     console.print(table)
@@ -134,25 +135,33 @@ def evaluate_texts(run: Run, settings: Evaluation, folder: Path) -> None:
     write_json(folder / f"{settings.split}_answers.json", answer_rows)
     write_csv(folder / f"{settings.split}_labels.csv", rows)
     print_label_accuracy(run.name, settings.split, rows)
-    print_phrase("answers_and_accuracies", path=folder)
+    print_phrase(N_("answers and accuracies: {path}"), path=folder)
 
 
 @in_language_of_messages
 def print_perplexity(run: str, split: str, perplexity: float, tokens: int) -> None:
     """Print the perplexity of so many masked tokens."""
-    print_phrase("perplexity", run=run, split=label("splits", split), tokens=tokens, perplexity=f"{perplexity:.2f}")
+    print_phrase(
+        N_("{run}: perplexity of {tokens} masked tokens, {split} split: {perplexity}"),
+        run=run,
+        split=label(split_names(), split),
+        tokens=tokens,
+        perplexity=f"{perplexity:.2f}",
+    )
 
 
 @in_language_of_messages
 def print_label_accuracy(run: str, split: str, rows: Sequence[Mapping[str, Any]]) -> None:
     """Print what `accuracy_by_label` gives; its first row is of all texts."""
-    title = phrase("tables", "label_accuracy", run=run, split=label("splits", split))
+    title = _("{run}: accuracy, {split} split, 95 % intervals over texts").format(
+        run=run, split=label(split_names(), split)
+    )
     table = Table(title=title, title_justify="left")
     for name in ("label", "texts", "this_run", "bag_of_words", "run_minus_bag"):
-        table.add_column(label("table_columns", name), justify="left" if name == "label" else "right")
+        table.add_column(label(file_column_names(), name), justify="left" if name == "label" else "right")
     for number, row in enumerate(rows):
         cells = [_with_interval(row, name) for name in ("accuracy", "bag", "more")]
-        table.add_row(row["label"] if number else phrase("tables", "all"), str(row["texts"]), *cells)
+        table.add_row(row["label"] if number else _("all"), str(row["texts"]), *cells)
     console.print(table)
 
 

@@ -10,7 +10,7 @@ from anaphora.analysis.results.evidence import Control
 from anaphora.base.console import say, working
 from anaphora.base.device import Device
 from anaphora.base.errors import UserError
-from anaphora.base.locale.translation import _
+from anaphora.base.locale.translation import N_, _
 from anaphora.model.recurrent import NO_MAPS
 from anaphora.report.terminal import print_controls, print_phrase
 from anaphora.runs.directory import Run, load, locked_run
@@ -52,7 +52,7 @@ def _train_controls(run: Run, settings: TrainedControls) -> dict[str, Control | 
         controls.write(run.directory, settings.split, by_name)
     measured = {name: control for name in settings.controls if (control := by_name[name]) is not None}
     print_controls(run.name, settings.split, measured)
-    print_phrase("controls", path=controls.controls_path(run.directory, settings.split))
+    print_phrase(N_("controls  {path}"), path=controls.controls_path(run.directory, settings.split))
     return by_name
 
 

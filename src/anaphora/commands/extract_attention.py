@@ -16,7 +16,7 @@ from anaphora.analysis.tasks.extraction import Extractor, Selection, select_item
 from anaphora.base.console import format_bytes, format_duration, say, working
 from anaphora.base.errors import UserError
 from anaphora.base.language import language_of
-from anaphora.base.locale.translation import _, interface_language
+from anaphora.base.locale.translation import N_, _
 from anaphora.commands.shared import check_folder_name, check_place_of_other_data, held_output, sentence_of
 from anaphora.data.own_sentence import name_of_sentence
 from anaphora.data.parquet import parquet_about, parquet_parts
@@ -104,7 +104,13 @@ def _extract(run: Run, selection: Selection, path: Path, settings: Extraction, p
     rows, size = extractor.estimate(parts)
     layers, heads = extractor.shape
     shape = {"layers": layers, "heads": heads}
-    print_phrase("extract_plan", items=f"{total:,}", rows=f"{rows:,}", **shape, size=format_bytes(size))
+    print_phrase(
+        N_("{items} items, about {rows} rows of {layers} layers x {heads} heads: {size}"),
+        items=f"{total:,}",
+        rows=f"{rows:,}",
+        **shape,
+        size=format_bytes(size),
+    )
     progress.begin(total)
     scores = parquet_parts(scores_path, scores_schema(), SCORE_COLUMNS) if scores_path in files else nullcontext()
     written = 0
@@ -126,13 +132,18 @@ def _extract(run: Run, selection: Selection, path: Path, settings: Extraction, p
             raise UserError(f"words ({settings.words}) appear in none of the {total:,} texts")
     memory = progress.memory()
     print_phrase(
-        "extracted" if memory is None else "extracted_memory",
+        N_("{items} items, {rows} rows of {layers} layers x {heads} heads: {path} ({size}, {duration})")
+        if memory is None
+        else N_(
+            "{items} items, {rows} rows of {layers} layers x {heads} heads: {path} ({size}, {duration}, at most "
+            "{memory} MiB of memory above the model's)"
+        ),
         items=f"{total:,}",
         rows=f"{written:,}",
         **shape,
         path=path,
         size=format_bytes(path.stat().st_size),
-        duration=duration_text(progress.seconds(), interface_language()),
+        duration=duration_text(progress.seconds()),
         memory=memory,
     )
 

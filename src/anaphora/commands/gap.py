@@ -32,15 +32,16 @@ from anaphora.analysis.tasks.gap import (
 from anaphora.analysis.tasks.probe import head_features, out_of_fold_probabilities
 from anaphora.base.console import print_table
 from anaphora.base.errors import UserError
-from anaphora.base.locale.translation import interface_language
-from anaphora.commands.shared import TableFile, load_runs, value_cell
+from anaphora.base.locale.translation import N_, _
+from anaphora.commands.shared import TableFile, file_column_names, load_runs, value_cell
 from anaphora.data.batches.encoded import EncodedSplit
 from anaphora.data.corpora.division import fold_numbers
 from anaphora.data.example import Example
 from anaphora.data.names import with_exchanged_names
 from anaphora.data.store import load as load_corpus
+from anaphora.report.stored import stored_sentence
 from anaphora.report.terminal import in_language_of_messages, print_phrase
-from anaphora.report.wording import label, labels, phrase, translated
+from anaphora.report.wording import label, name_policy_names, split_names
 from anaphora.runs.directory import Run, load
 from anaphora.runs.items import corpus_of
 from anaphora.settings.commands.analysis import NameDecisions
@@ -80,18 +81,19 @@ def evaluate_name_decisions(settings: NameDecisions) -> list[dict[str, Any]]:
     for run in runs:
         _require_pronoun_head(run)
     evaluation: GapEvaluation | None = None
-    spoken = interface_language()
     if settings.weights is not None:
         pretrained = load(settings.weights, settings.trainer)
         corpus = load_corpus(settings.data)
         examples = require_two_names([*corpus.examples("train"), *corpus.examples("dev")])
         folds = settings.folds or DEFAULT_FOLDS
         scores = evaluate_without_fine_tuning(pretrained, examples, folds, settings.data.seed)
-        title = phrase("tables", "names_without_tuning", spoken, items=len(examples), folds=folds)
+        title = _("Name decisions: {items} development items, {folds} folds by text").format(
+            items=len(examples), folds=folds
+        )
     else:
         if settings.split == "folds":
             evaluation = evaluate_folds(runs, settings.data, settings.exchanged)
-            title = phrase("tables", "names_of_folds", spoken)
+            title = _("Name decisions: each run's own fold")
         else:
             split = settings.split or "test"
             examples = require_two_names(load_corpus(settings.data).examples(split))
@@ -99,8 +101,8 @@ def evaluate_name_decisions(settings: NameDecisions) -> list[dict[str, Any]]:
                 for run in runs:
                     _refuse_training_items(run, examples)
             evaluation = evaluate_runs(runs, examples, settings.exchanged)
-            named = label("splits", split, spoken)
-            title = phrase("tables", "names_of_split", spoken, items=len(examples), split=named)
+            named = label(split_names(), split)
+            title = _("Name decisions: {items} items of the {split} split").format(items=len(examples), split=named)
         scores = evaluation.scores
     rows = [{"policy": name, **score_columns(score)} for name, score in scores.items()]
     print_decisions(title, rows, [run.name for run in runs])
@@ -117,7 +119,7 @@ def evaluate_runs(runs: Sequence[Run], examples: list[Example], exchanged: bool 
     for run, one in zip(runs, decisions, strict=True):
         scores |= _scores(run.name, one[None], examples)
     if len(runs) > 1:
-        scores |= _scores(f"mean of {len(runs)}", decisions, examples)
+        scores |= _scores(N_("mean of {0}").format(len(runs)), decisions, examples)
     return GapEvaluation(scores, decisions, examples)
 
 
@@ -141,7 +143,9 @@ def evaluate_folds(runs: Sequence[Run], data: Data, exchanged: bool = False) -> 
         scores |= _scores(run.name, decisions[fold][-1][None], examples_of[fold])
     examples = [example for part in examples_of.values() for example in part]
     together = np.concatenate([np.stack(each) for each in decisions.values()], axis=2)
-    return GapEvaluation(scores | _scores(f"all {len(examples_of)} folds", together, examples), together, examples)
+    return GapEvaluation(
+        scores | _scores(N_("all {0} folds").format(len(examples_of)), together, examples), together, examples
+    )
 
 
 def _scores(name: str, decisions: Decisions, examples: Sequence[Example]) -> dict[str, GapScore]:
@@ -158,8 +162,13 @@ def _print_exchange_gain(evaluation: GapEvaluation) -> None:
     above, (low, high) = f1_difference(both, once, evaluation.examples)
     moved = 100 * float((once != both).any(axis=2).mean())
     known = not math.isnan(low)
-    interval = phrase("terminal", "paired_interval", low=f"{low:+.3f}", high=f"{high:+.3f}") if known else ""
-    print_phrase("exchange_gain", above=f"{above:+.3f}", interval=interval, moved=f"{moved:.1f}")
+    interval = _(" [{low}, {high}], paired over texts").format(low=f"{low:+.3f}", high=f"{high:+.3f}") if known else ""
+    print_phrase(
+        N_("both ways, less once: F1 {above}{interval}; {moved} % of answers change"),
+        above=f"{above:+.3f}",
+        interval=interval,
+        moved=f"{moved:.1f}",
+    )
 
 
 def _require_pronoun_head(run: Run) -> None:
@@ -263,7 +272,7 @@ def print_decisions(title: str, rows: Sequence[Mapping[str, Any]], runs: Collect
     """Print the rows of the file, those of runs under the runs' own names."""
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 0), pad_edge=False)
     for name in rows[0]:
-        table.add_column(label("table_columns", name), justify="left" if name == "policy" else "right")
+        table.add_column(label(file_column_names(), name), justify="left" if name == "policy" else "right")
     for row in rows:
         cells = [
             _row_name(cell, runs) if isinstance(cell, str) else value_cell(name, cell) for name, cell in row.items()
@@ -276,6 +285,6 @@ def _row_name(name: str, runs: Collection[str]) -> str:
     if name in runs:
         return name
     if name.endswith(BOTH_WAYS_SUFFIX):
-        return phrase("name_policies", "both_ways", policy=_row_name(name.removesuffix(BOTH_WAYS_SUFFIX), runs))
+        return _("{policy}, both ways").format(policy=_row_name(name.removesuffix(BOTH_WAYS_SUFFIX), runs))
     key = name.replace(",", "").replace(" ", "_")
-    return labels("name_policies").get(key) or translated("together", name)
+    return name_policy_names().get(key) or stored_sentence(name)

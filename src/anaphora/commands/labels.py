@@ -15,11 +15,11 @@ from anaphora.base.console import print_table, working
 from anaphora.base.errors import UserError
 from anaphora.base.locale.translation import _
 from anaphora.commands.cross_validate import percent_cell
-from anaphora.commands.shared import TableFile, load_runs, policy_name
+from anaphora.commands.shared import TableFile, file_column_names, load_runs, policy_name
 from anaphora.data.text import evenly_sampled
 from anaphora.report.numbers import format_range
 from anaphora.report.terminal import in_language_of_messages
-from anaphora.report.wording import label, phrase
+from anaphora.report.wording import label, split_names
 from anaphora.runs.items import check_training_items, corpus_of
 from anaphora.settings.commands.analysis import LabelTable
 from anaphora.settings.model.prediction import Label
@@ -66,10 +66,12 @@ def compare_labels(settings: LabelTable) -> list[dict[str, Any]]:
 @in_language_of_messages
 def print_labels(rows: Sequence[Mapping[str, Any]], data: str, split: str, runs: int) -> None:
     """Print what `accuracy_by_policy` gives of so many runs on a split."""
-    title = phrase("tables", "labels", data=data, split=label("splits", split), runs=runs)
+    title = _("{data}, {split} split, {runs} runs; accuracy in %, 95 % over texts").format(
+        data=data, split=label(split_names(), split), runs=runs
+    )
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
     for name in ("policy", "texts", "accuracy", "runs", "encoder_minus"):
-        table.add_column(label("table_columns", name), justify="left" if name == "policy" else "right")
+        table.add_column(label(file_column_names(), name), justify="left" if name == "policy" else "right")
     for number, row in enumerate(rows):
         spread = "" if row["lowest"] is None else format_range(row["lowest"], row["highest"])
         accuracy = percent_cell(row, "accuracy", ("low", "high"))

@@ -28,7 +28,7 @@ from anaphora.base.checks import FIGURE_FORMATS
 from anaphora.base.console import console, say, working
 from anaphora.base.errors import UserError
 from anaphora.base.files import check_writable, locked_directory, write_csv, write_json
-from anaphora.base.locale.translation import _, interface_language, spoken_in
+from anaphora.base.locale.translation import N_, _, spoken_in
 from anaphora.commands.shared import holds_other_run
 from anaphora.data.example import Example
 from anaphora.report.evidence_tables import divergence_rows, every_table
@@ -40,7 +40,7 @@ from anaphora.report.page.sections.all import FIGURES
 from anaphora.report.page.translations import other_pages, page_names, page_suffixes, remove_translation
 from anaphora.report.page.write import write_report
 from anaphora.report.terminal import print_phrase, print_undecided, print_verdict
-from anaphora.report.wording import language_name, phrase
+from anaphora.report.wording import language_name
 from anaphora.runs.directory import Run, load, locked_run, training_record
 from anaphora.runs.presence import run_directories
 from anaphora.settings.commands.analysis import Protocol, Report
@@ -76,7 +76,7 @@ def report(settings: Report) -> list[Path]:
         print_verdict(of_run.evidence)
         print_undecided(of_run.headline.capture.answers)
     for page in pages:
-        print_phrase("report", path=page)
+        print_phrase(N_("report    {path}"), path=page)
     return pages
 
 
@@ -131,7 +131,7 @@ def write_pages(evidence: Sequence[RunEvidence], settings: Report) -> list[Path]
                 )
                 for of_run, record, entries in zip(evidence, training, sentences, strict=True)
             ]  # fmt: skip
-            title = phrase("page", "title", names=names)
+            title = _("Pronouns and antecedents: {names}").format(names=names)
             figures = write_report(folder / page, runs, title, spreads, apart, translations)
         for name, of_page in figures.items():
             inside = folder / "figures" / (name if len(runs) > 1 else "")
@@ -217,7 +217,7 @@ def _write_records_report(
     write_report(
         folder / f"{_page_stem(split)}.html",
         [report_run(name, measurement, evidence, {}, explorer_entries(examples))],
-        phrase("page", "title", names=name),
+        _("Pronouns and antecedents: {names}").format(names=name),
     )
     write_json(metrics_path(folder, split), evidence.to_json())
     _write_tables(folder, evidence, split)
@@ -300,9 +300,13 @@ def _divergences(evidence: Sequence[RunEvidence]) -> list[RowDivergence]:
         say(_("the runs' rows are not compared: {reason}").format(reason=error.translated()))
         return []
     for row in rows:
-        values = {"run": row.run, "other": row.other, "spoken": language_name(row.language, interface_language())}
+        values = {"run": row.run, "other": row.other, "spoken": language_name(row.language)}
         if row.divergence is None:
-            print_phrase("rows_not_measured", **values)
+            print_phrase(N_("rows of {run} and {other}, {spoken}: –"), **values)
         else:
-            print_phrase("rows_apart", **values, bits=f"{row.divergence:.3f}")
+            print_phrase(
+                N_("rows of {run} and {other}, {spoken}: {bits} bits apart (1 is no word in common)"),
+                **values,
+                bits=f"{row.divergence:.3f}",
+            )
     return rows

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from anaphora.base.locale.translation import _
 from anaphora.report.figures.bars import SharePoint, share_points_figure
 from anaphora.report.numbers import NOT_MEASURED, format_percent
-from anaphora.report.wording import head_name, label, phrase
+from anaphora.report.wording import head_name, label, mention_type_names, selector_names, split_names
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -41,15 +42,17 @@ def terminal_tables(metrics: Mapping[str, Any]) -> Iterator[Table | str]:
     for subset in dict.fromkeys(row["subset"] for row in rows):
         subset_rows = [row for row in rows if row["subset"] == subset]
         columns = [name for name in FORM_COLUMNS if any(row["column"] == name for row in subset_rows)]
-        title = phrase("tables", "antecedents", run=metrics["run"], split=label("splits", metrics["split"]))
+        title = _("{run}, {split} split: antecedents picked rightly, in % [95 % over documents], layer-head").format(
+            run=metrics["run"], split=label(split_names(), metrics["split"])
+        )
         table = Table(
             title=title if subset == "all" else subset, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1)
         )
         table.add_column("", no_wrap=True)
         for name in columns:
             counted = next(row for row in subset_rows if row["column"] == name)
-            mentions = label("mention_types", name)
-            heading = phrase("tables", "columns_of_mentions", mentions=mentions, items=counted["items"])
+            mentions = label(mention_type_names(), name)
+            heading = _("{mentions}\n{items} items").format(mentions=mentions, items=counted["items"])
             table.add_column(heading, justify="right", no_wrap=True)
         for name in RULES:
             cells = [_share_and_head(_find(subset_rows, name, "mentions", column)) for column in columns]
@@ -60,7 +63,7 @@ def terminal_tables(metrics: Mapping[str, Any]) -> Iterator[Table | str]:
                 found = [_find(subset_rows, selector, field, column) for column in columns]
                 if any(found):
                     table.add_row(
-                        label("selectors", _HEADS[selector].format(field)),
+                        label(selector_names(), _HEADS[selector].format(field)),
                         *map(_share_and_head, found),
                         style="dim" if selector == "untrained" else "",
                     )
@@ -71,7 +74,7 @@ def terminal_tables(metrics: Mapping[str, Any]) -> Iterator[Table | str]:
                 table.add_row(
                     f"{_selector_name(name)}*", *(numbers.get(one, NOT_MEASURED) for one in columns), style="dim"
                 )
-            table.caption = phrase("tables", "of_paper")
+            table.caption = _("* Clark et al. 2019, table 2, on OntoNotes: other texts, mentions and rules")
             table.caption_justify = "left"
         yield table
     for field in CHOICE_SETS:
@@ -83,20 +86,37 @@ def comparison_sentence(metrics: Mapping[str, Any], field: str) -> str:
     subset_rows = [row for row in metrics["rows"] if row["subset"] == "all"]
     column = "pronoun" if _find(subset_rows, "nearest", "mentions", "pronoun") else "all"
     nearest, head = _find(subset_rows, "nearest", "mentions", column), _find(subset_rows, "best head", field, column)
-    selector = label("selectors", field)
+    selector = label(selector_names(), field)
     if nearest is None or head is None:
-        return phrase("selection", "no_head", selector=selector)
+        return _("{selector}: there is no head to compare, for the development split holds no such mention.").format(
+            selector=selector
+        )
     if head["low"] is None or nearest["high"] is None:
-        outcome = "no_interval"
+        outcome = _(
+            "{selector}, {mentions}: {head} reaches {share} against {nearest}; too few documents, or documents that "
+            "are all alike, give no interval."
+        )
     elif head["low"] > nearest["high"]:
-        outcome = "better"
+        outcome = _(
+            "{selector}, {mentions}: {head} beats the nearest mention with disjoint intervals: {share} against "
+            "{nearest}."
+        )
     else:
-        outcome = "worse" if head["high"] < nearest["low"] else "overlapping"
-    return phrase(
-        "selection",
-        outcome,
+        is_worse = head["high"] < nearest["low"]
+        outcome = (
+            _(
+                "{selector}, {mentions}: {head} is worse than the nearest mention, with disjoint intervals: {share} "
+                "against {nearest}."
+            )
+            if is_worse
+            else _(
+                "{selector}, {mentions}: {head} and the nearest mention have intervals that overlap: {share} against "
+                "{nearest}."
+            )
+        )
+    return outcome.format(
         selector=selector,
-        mentions=label("mention_types", column),
+        mentions=label(mention_type_names(), column),
         head=head_name(head["layer"], head["head"]),
         share=_share(head),
         nearest=_share(nearest),
@@ -116,23 +136,27 @@ def antecedent_figure(metrics: Mapping[str, Any]) -> Figure:
             ticks = {_selector_name(name): float(row["accuracy"]) for name, row in rules.items()}
             chance = _find(subset_rows, "untrained", field, column)
             if chance is not None:
-                ticks[phrase("selection", "untrained")] = float(chance["accuracy"])
+                ticks[_("best untrained head")] = float(chance["accuracy"])
             points.append(
                 SharePoint(
-                    label=f"{label('mention_types', column)} ({head['items']:,})",
+                    label=f"{label(mention_type_names(), column)} ({head['items']:,})",
                     value=head["accuracy"],
                     low=head["low"],
                     high=head["high"],
                     baselines=ticks,
-                    measure=label("selectors", field),
+                    measure=label(selector_names(), field),
                 )
             )
-    axis = phrase("selection", "axis", split=label("splits", metrics["split"]))
-    return share_points_figure(points, phrase("selection", "figure", run=metrics["run"]), axis)
+    axis = _("antecedents picked correctly (%), {split} split, 95 % intervals over documents").format(
+        split=label(split_names(), metrics["split"])
+    )
+    return share_points_figure(
+        points, _("{run}: does the mention's head word attend to an antecedent?").format(run=metrics["run"]), axis
+    )
 
 
 def _selector_name(name: str) -> str:
-    return label("selectors", name.replace(" ", "_"))
+    return label(selector_names(), name.replace(" ", "_"))
 
 
 def _find(rows: list[Row], selector: str, field: str, column: str) -> Row | None:

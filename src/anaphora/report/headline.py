@@ -8,9 +8,20 @@ from typing import TYPE_CHECKING
 from anaphora.analysis.results.evidence import Evidence
 from anaphora.analysis.results.scores import UNTRAINED, Cell
 from anaphora.analysis.results.typed_json import Interval
+from anaphora.base.locale.translation import _, pgettext
 from anaphora.report.groups import Group, all_groups
 from anaphora.report.numbers import NOT_MEASURED, format_number, format_percent, format_short_percent
-from anaphora.report.wording import head_name, label, labels, language_name, listed, phrase
+from anaphora.report.wording import (
+    baseline_names,
+    head_choice_names,
+    head_name,
+    joined_sentences,
+    kind_names,
+    label,
+    language_name,
+    listed,
+    split_names,
+)
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -25,12 +36,10 @@ def headline_table(evidence: Evidence) -> Table:
     from rich.table import Table
 
     table = Table(
-        title=phrase(
-            "headline_table",
-            "title",
-            split=label("splits", evidence.split),
+        title=_("{split} split, {head} ({choice}), shares in %").format(
+            split=label(split_names(), evidence.split),
             head=_head(evidence),
-            choice=label("head_choices", evidence.head.chosen_on),
+            choice=label(head_choice_names(), evidence.head.chosen_on),
         ),
         title_justify="left",
         title_style="bold",
@@ -40,26 +49,34 @@ def headline_table(evidence: Evidence) -> Table:
         show_edge=False,
     )
     table.add_column("", no_wrap=True)
-    for name in ("items", "task", "candidate", "quad", "mass", "lift", "chance", "best", "untrained"):
-        table.add_column(phrase("headline_table", name), justify="right", no_wrap=True)
+    for heading in (
+        _("items"),
+        _("task"),
+        _("candidate\n[95 %]"),
+        _("quad"),
+        _("mass"),
+        _("lift\n(times)"),
+        pgettext("headline table", "chance"),
+        _("best\nbaseline"),
+        _("untrained\nmean / 95th"),
+    ):
+        table.add_column(heading, justify="right", no_wrap=True)
     for group in all_groups(evidence.scores):
         if group.kind == "all":
             table.add_row(language_name(group.language), *_row_cells(group.cell), style="bold")
         else:
-            table.add_row(f" {phrase('kinds', group.kind)}", *_row_cells(group.cell))
+            table.add_row(f" {kind_names()[group.kind]}", *_row_cells(group.cell))
     return table
 
 
 def headline_sentence(evidence: Evidence) -> str:
     """What the numbers allow one to say: a sentence for the languages of which the same can be said."""
     cases = groups_by_case(evidence)
-    items = phrase("headline", "unseen_items")
+    items = _("unseen items")
     if not evidence.is_of_held_out_items:
-        items = phrase(
-            "headline",
-            "items_of",
-            split=label("splits", evidence.split),
-            choice=label("head_choices", evidence.head.chosen_on),
+        items = _("{split} items (the head was {choice})").format(
+            split=label(split_names(), evidence.split),
+            choice=label(head_choice_names(), evidence.head.chosen_on),
         )
     sentences = [
         _accuracy_sentence(case, cases[case], evidence, items) for case in ("points", "unmeasured") if cases[case]
@@ -75,10 +92,19 @@ def headline_sentence(evidence: Evidence) -> str:
         if _upper_bound(group.cell.task_accuracy, group.cell.intervals.task_accuracy) < (group.cell.chance or 0.0)
     ]
     if below_chance:
-        sentences.append(phrase("headline", "below_chance", groups=listed(below_chance)))
+        sentences.append(
+            _("In {groups} that is below chance: what the model has learned turns round on these items.").format(
+                groups=listed(below_chance)
+            )
+        )
     if evidence.reads_candidates and len(cases["unsolved"]) < sum(map(len, cases.values())):
-        sentences.append(phrase("headline", "reads_candidates"))
-    return phrase("joined", "sentences").join(sentences)
+        sentences.append(
+            _(
+                "This model's prediction head compares the candidates' own states with the pronoun's: its answers need "
+                "no attention between them."
+            )
+        )
+    return joined_sentences(sentences)
 
 
 def groups_by_case(evidence: Evidence) -> dict[str, list[Group[Cell]]]:
@@ -107,7 +133,7 @@ def group_name(group: Group[Cell]) -> str:
     name = language_name(group.language)
     if group.kind == "all":
         return name
-    return phrase("headline", "group", spoken=name, kind=phrase("kinds", group.kind))
+    return _("{spoken} {kind}").format(spoken=name, kind=kind_names()[group.kind])
 
 
 def _row_cells(cell: Cell) -> list[str]:
@@ -161,7 +187,7 @@ def _bar_texts(bars: Mapping[str, float]) -> list[str]:
 
 def bar_text(name: str, value: float) -> str:
     """Chance ("all_candidates") or a baseline with its number, in a sentence."""
-    return phrase("headline", "bar", rule=_bar_name(name), share=share_text(value))
+    return _("{rule} ({share})").format(rule=_bar_name(name), share=share_text(value))
 
 
 def _lower_bound(value: float | None, ends: Interval | None) -> float:
@@ -179,12 +205,25 @@ def _accuracy_sentence(case: str, groups: Sequence[Group[Cell]], evidence: Evide
     shares = [share_text(group.cell.candidate_accuracy) for group in groups]
     if len(groups) > 1:
         shares = [
-            phrase("headline", "share_of_group", share=share, group=group_name(group))
+            _("{share} ({group})").format(share=share, group=group_name(group))
             for share, group in zip(shares, groups, strict=True)
         ]
-    return phrase(
-        "headline",
-        case,
+    text = {
+        "points": _(
+            "In {groups}, {head} picks the antecedent (gives it more weight than every other candidate) in {shares} of "
+            "{items} (chance {chance}), above every baseline and the 95th percentile of untrained models; this shows "
+            "what the head attends to; whether the model uses it is for the causal tests and the verdict."
+        ),
+        "unmeasured": _(
+            "In {groups}, {head} picks the antecedent in {shares} of {items} (chance {chance}); untrained models were "
+            "not measured, so this is no finding yet."
+        ),
+        "ordinary": _(
+            "In {groups}, {head} picks the antecedent in {shares} of {items} (chance {chance}), which is not clearly "
+            "above {bars}: no evidence that this head picks antecedents."
+        ),
+    }[case]
+    return text.format(
         groups=listed([group_name(group) for group in groups]),
         head=_head(evidence),
         shares=listed(shares),
@@ -197,7 +236,10 @@ def _accuracy_sentence(case: str, groups: Sequence[Group[Cell]], evidence: Evide
 def _unsolved_sentence(group: Group[Cell], items: str) -> str:
     cell, best = group.cell, group.cell.best_shortcut
     if cell.task_accuracy is None:
-        return phrase("headline", "no_answers", group=group_name(group))
+        return _(
+            "In {group} these scores hold no answers of the model, so they do not show that the task is solved: where "
+            "its heads point should not be read as alignment."
+        ).format(group=group_name(group))
     values = {
         "group": group_name(group),
         "share": share_text(cell.task_accuracy),
@@ -205,26 +247,46 @@ def _unsolved_sentence(group: Group[Cell], items: str) -> str:
         "chance": share_text(cell.chance),
     }
     if best is None:
-        return phrase("headline", "unsolved_without_baseline", **values)
+        return _(
+            "In {group} the model answers {share} of {items} rightly (chance {chance}): the task is not solved, so "
+            "where its heads point should not be read as alignment."
+        ).format(**values)
     answers_most = cell.task_accuracy >= _least_accuracy(cell.chance or 0.0)
-    name = "no_better_than_a_rule" if answers_most and cell.task_accuracy <= best.accuracy else "unsolved"
-    return phrase("headline", name, **values, rule=_bar_name(best.name), best=share_text(best.accuracy))
+    is_no_better = answers_most and cell.task_accuracy <= best.accuracy
+    text = (
+        _(
+            "In {group} the model answers {share} of {items} rightly, no more than a rule that looks at no attention "
+            "({rule}: {best}; chance: {chance}): the task counts as not solved, so where its heads point should not be "
+            "read as alignment."
+        )
+        if is_no_better
+        else _(
+            "In {group} the model answers {share} of {items} rightly (chance {chance}, best baseline {rule} {best}): "
+            "the task is not solved, so where its heads point should not be read as alignment."
+        )
+    )
+    return text.format(**values, rule=_bar_name(best.name), best=share_text(best.accuracy))
 
 
 def _bar_name(name: str) -> str:
     """What a baseline is called in a sentence."""
-    return labels("headline_bars").get(name) or label("baselines", name)
+    bars = {
+        "all_candidates": _("chance"),
+        "random_init": _("the mean of untrained models"),
+        "random_init_95": _("the 95th percentile of untrained models"),
+    }
+    return bars.get(name) or label(baseline_names(), name)
 
 
 def share_text(share: float | None) -> str:
     """A share in a sentence, without decimals."""
     if share is None:
-        return phrase("headline", "unknown_share")
+        return _("an unknown share")
     return f"{format_short_percent(share)} %"
 
 
 def _shortened(name: str) -> str:
     from rich.cells import cell_len, set_cell_size
 
-    words = label("baselines", name)
+    words = label(baseline_names(), name)
     return words if cell_len(words) <= _LONGEST_NAME else set_cell_size(words, _LONGEST_NAME - 1).rstrip() + "…"

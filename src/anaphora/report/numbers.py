@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from anaphora.base.console import format_duration
-from anaphora.report.wording import phrase
+from anaphora.base.locale.translation import _
 
 if TYPE_CHECKING:
     from anaphora.analysis.results.scores import Spread
@@ -59,17 +59,22 @@ def format_in_unit(value: float | None, span: Sequence[float] | None, unit: str)
         case "count":
             return format_count(value)
         case "times":
-            return phrase("units", "times", value=format_number(value, 2)) + _interval_after(span, 2)
-    factor, name = {"share": (100, "share"), "share difference": (100, "points"), "points": (1, "points")}[unit]
+            return _("{value} times").format(value=format_number(value, 2)) + _interval_after(span, 2)
+    points = _("{value} points")
+    factor, text = {
+        "share": (100, _("{value} %")),
+        "share difference": (100, points),
+        "points": (1, points),
+    }[unit]
     ends = [factor * end for end in span or ()]
-    return phrase("units", name, value=format_points(factor * value)) + _interval_after(ends, 1)
+    return text.format(value=format_points(factor * value)) + _interval_after(ends, 1)
 
 
 def format_range(low: float | None, high: float | None) -> str:
     """Two shares, from the lowest to the highest."""
     if low is None or high is None:
         return NOT_MEASURED
-    return phrase("joined", "range", low=format_percent(low), high=format_percent(high))
+    return _("{low} to {high}").format(low=format_percent(low), high=format_percent(high))
 
 
 def format_spread(spread: Spread | None) -> str:
@@ -82,10 +87,11 @@ def format_spread(spread: Spread | None) -> str:
     return f"{median} ({format_range(spread.lowest, spread.highest)})"
 
 
-def duration_text(seconds: float, language: str | None = None) -> str:
+def duration_text(seconds: float) -> str:
     """A length of time in seconds, minutes or hours."""
     count, unit = format_duration(seconds).split(" ")
-    return phrase("durations", unit, language, count=count)
+    text = {"s": _("{count} s"), "min": _("{count} min"), "h": _("{count} h")}[unit]
+    return text.format(count=count)
 
 
 def format_p_value(value: float | None) -> str:

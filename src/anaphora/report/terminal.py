@@ -11,14 +11,31 @@ from anaphora.analysis.maps.answers import Answers
 from anaphora.analysis.results.evidence import Control, Evidence, Verdict
 from anaphora.analysis.results.several_runs import GroupSpread
 from anaphora.base.console import console, print_table
-from anaphora.base.locale.translation import interface_language, spoken_in
-from anaphora.report.causal_summary import causal_columns, causal_rows
+from anaphora.base.locale.translation import N_, _, interface_language, pgettext, spoken_in
 from anaphora.report.groups import kind_groups
 from anaphora.report.headline import headline_sentence, headline_table
-from anaphora.report.levels import level_columns, level_rows
 from anaphora.report.numbers import NOT_MEASURED, format_percent
-from anaphora.report.one_head import one_head_columns, one_head_rows, specificity_columns, specificity_rows
-from anaphora.report.wording import group_label, label, labels, language_name, phrase, translated
+from anaphora.report.stored import observed_text, stored_sentence
+from anaphora.report.tables import (
+    causal_columns,
+    causal_rows,
+    level_columns,
+    level_rows,
+    one_head_columns,
+    one_head_rows,
+    specificity_columns,
+    specificity_rows,
+)
+from anaphora.report.wording import (
+    drop_reason_names,
+    group_label,
+    kind_names,
+    label,
+    language_name,
+    short_measure_names,
+    split_names,
+    verdict_names,
+)
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -43,16 +60,23 @@ def in_language_of_messages(write: Callable[P, None]) -> Callable[P, None]:
 
 
 @in_language_of_messages
-def print_phrase(name: str, **values: Any) -> None:
-    """Print a phrase of the terminal's on a line that is not broken."""
-    console.print(phrase("terminal", name, **values), soft_wrap=True)
+def print_phrase(message: str, **values: Any) -> None:
+    """Print a message, marked by `N_`, with its values on a line that is not broken."""
+    console.print(_(message).format(**values) if values else _(message), soft_wrap=True)
 
 
 @in_language_of_messages
 def print_undecided(answers: Answers | None) -> None:
     """Say of how many items a model cannot tell a right from a wrong answer; nothing where there are none."""
     if answers is not None and answers.undecided.any():
-        print_phrase("undecided", items=int(answers.undecided.sum()), all=len(answers.correct))
+        print_phrase(
+            N_(
+                "equal scores: in {items} of {all} items the model gives a right and a wrong candidate the same score "
+                "(names that are the same tokens to it, such as [UNK]); of k such answers each counts 1/k"
+            ),
+            items=int(answers.undecided.sum()),
+            all=len(answers.correct),
+        )
 
 
 @in_language_of_messages
@@ -61,19 +85,22 @@ def print_verdict(evidence: Evidence) -> None:
     for group in kind_groups(evidence.verdict):
         _print_group_verdict(group.label, group.cell)
     for group in kind_groups(evidence.verdict_at_head):
-        _print_group_verdict(phrase("terminal", "group_at_head", group=group.label), group.cell)
+        _print_group_verdict(_("{group}, one head").format(group=group.label), group.cell)
 
 
 def _print_group_verdict(group: str, verdict: Verdict) -> None:
-    failed, unmeasured = (
-        [translated("verdict_rules", row.rule) for row in verdict.rows if row.passed is passed]
-        for passed in (False, None)
-    )
-    comma = phrase("joined", "comma")
+    failed, unmeasured = ([_(row.rule) for row in verdict.rows if row.passed is passed] for passed in (False, None))
+    comma = pgettext("list", ", ")
+    message = {
+        (False, False): N_("{group}: {verdict}"),
+        (True, False): N_("{group}: {verdict} (fails: {failed})"),
+        (False, True): N_("{group}: {verdict} (not measured: {unmeasured})"),
+        (True, True): N_("{group}: {verdict} (fails: {failed}; not measured: {unmeasured})"),
+    }[bool(failed), bool(unmeasured)]
     print_phrase(
-        "_".join(["verdict", *(["failed"] if failed else []), *(["unmeasured"] if unmeasured else [])]),
+        message,
         group=group,
-        verdict=label("verdicts", verdict.verdict),
+        verdict=label(verdict_names(), verdict.verdict),
         failed=comma.join(failed),
         unmeasured=comma.join(unmeasured),
     )
@@ -84,32 +111,37 @@ def print_headline(evidence: Evidence) -> None:
     """Print the headline table, the sentence that says what it shows, and what was left out."""
     console.print(headline_table(evidence))
     for title, columns, rows, texts in (
-        (("levels", "table"), level_columns(), list(level_rows(evidence)), 2),
-        (("one_head", "table"), one_head_columns(), list(one_head_rows(evidence)), 1),
-        (("one_head", "specificity"), specificity_columns(), list(specificity_rows(evidence)), 1),
+        (_("Compositions, % [95 %]"), level_columns(), list(level_rows(evidence)), 2),
+        (_("The chosen head alone"), one_head_columns(), list(one_head_rows(evidence)), 1),
+        (
+            _("Weight on the antecedent from the pronoun, and from the other word that gives it most"),
+            specificity_columns(),
+            list(specificity_rows(evidence)),
+            1,
+        ),
     ):
         if rows:
-            print_table(_text_table(phrase(*title), columns, rows, texts))
+            print_table(_text_table(title, columns, rows, texts))
     console.print(headline_sentence(evidence))
     for language, whole in evidence.languages.items():
         worst = whole.worst_template
         if worst and worst.task_accuracy is not None:
             print_phrase(
-                "worst_template",
+                N_("{spoken}: worst template {template}, task accuracy {share} on {items} items"),
                 spoken=language_name(language),
                 template=worst.template,
                 share=f"{worst.task_accuracy:.2f}",
                 items=worst.items,
             )
     for reason, count in evidence.dropped.items():
-        print_phrase("left_out", items=count, reason=label("drop_reasons", reason))
+        print_phrase(N_("left out: {items} items ({reason})"), items=count, reason=label(drop_reason_names(), reason))
 
 
 @in_language_of_messages
 def print_causal(evidence: Evidence) -> None:
     """Print what the causal tests cost in answers, where there are any."""
     if rows := list(causal_rows(evidence)):
-        print_table(_text_table(phrase("causal_summary", "table"), causal_columns(), rows, 1))
+        print_table(_text_table(_("Causal tests: answers right and lost, in %"), causal_columns(), rows, 1))
 
 
 @in_language_of_messages
@@ -117,14 +149,16 @@ def print_controls(run: str, split: str, measured: Mapping[str, Control]) -> Non
     """Print what the trained controls of a run show, and whether that was expected."""
     console.print(_controls_table(run, split, measured))
     for name, control in measured.items():
-        result = {True: "control_as_expected", False: "control_not_as_expected", None: "control_unchecked"}
+        message = {
+            True: _("{control}: as expected. Expected: {expected} Observed: {observed}"),
+            False: _("{control}: NOT as expected. Expected: {expected} Observed: {observed}"),
+            None: _("{control}: nothing to check. Expected: {expected} Observed: {observed}"),
+        }[control.as_expected]
         console.print(
-            phrase(
-                "terminal",
-                result[control.as_expected],
-                control=label("controls_names", name),
-                expected=translated("control_statements", control.expected),
-                observed=translated("control_statements", control.observed),
+            message.format(
+                control=label(typed_names(), name),
+                expected=stored_sentence(control.expected),
+                observed=observed_text(control.observed),
             )
         )
 
@@ -133,14 +167,13 @@ def _controls_table(run: str, split: str, measured: Mapping[str, Control]) -> Ta
     from rich import box
     from rich.table import Table
 
-    columns = labels("controls_table")
-    title = phrase("controls_table", "title", run=run, split=label("splits", split))
+    title = _("{run}: trained controls, {split} split, shares in %").format(run=run, split=label(split_names(), split))
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
-    for name in ("control", "language", "kind"):
-        table.add_column(columns[name])
-    for name in ("task", "candidate", "chance"):
-        table.add_column(columns[name], justify="right")
-    names = labels("controls_names")
+    for heading in (_("control"), _("language"), _("kind")):
+        table.add_column(heading)
+    for heading in (_("task"), _("candidate [95 %]"), _("chance")):
+        table.add_column(heading, justify="right")
+    names = typed_names()
     for name, control in measured.items():
         for language, kinds in control.languages.items():
             for kind, cell in kinds.items():
@@ -166,11 +199,31 @@ def print_comparison(rows: Sequence[GroupSpread]) -> None:
     for row in rows:
         group = group_label(row.language, row.kind)
         if row.runs < whole:
-            print_phrase("fewer_runs", group=group, runs=row.runs, all=whole)
+            print_phrase(
+                N_("{group}: the row is of {runs} of the {all} runs; the others have no such items"),
+                group=group,
+                runs=row.runs,
+                all=whole,
+            )
         elif row.items[0] < row.items[1]:
-            print_phrase("other_items", group=group, fewest=row.items[0], most=row.items[1])
+            print_phrase(
+                N_(
+                    "{group}: the runs were scored on different items, {fewest} to {most} of them; their spread is "
+                    "also one of items"
+                ),
+                group=group,
+                fewest=row.items[0],
+                most=row.items[1],
+            )
         elif row.kind == "all" and row.same_items is False:  # said once for a language
-            print_phrase("other_items_alike", group=group, items=row.items[0])
+            print_phrase(
+                N_(
+                    "{group}: the runs were scored on {items} items each, but not on the same ones; their spread is "
+                    "also one of items"
+                ),
+                group=group,
+                items=row.items[0],
+            )
 
 
 def _comparison_table(rows: Sequence[GroupSpread]) -> Table:
@@ -178,14 +231,14 @@ def _comparison_table(rows: Sequence[GroupSpread]) -> Table:
     from rich import box
     from rich.table import Table
 
-    title = phrase("terminal", "comparison", runs=max(row.runs for row in rows))
+    title = _("median (lowest to highest) over {runs} runs, shares in %").format(runs=max(row.runs for row in rows))
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 0), pad_edge=False)
     table.add_column("", no_wrap=True)
-    for name in labels("short_measures").values():
+    for name in short_measure_names().values():
         table.add_column(name, justify="right", no_wrap=True)
     for row in rows:
-        name = language_name(row.language) if row.kind == "all" else f" {phrase('kinds', row.kind)}"
-        table.add_row(name, *(_spread_text(row, measure) for measure in labels("short_measures")))
+        name = language_name(row.language) if row.kind == "all" else f" {kind_names()[row.kind]}"
+        table.add_row(name, *(_spread_text(row, measure) for measure in short_measure_names()))
     return table
 
 
@@ -219,3 +272,21 @@ def _text_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
     for row in rows:
         table.add_row(*row)
     return table
+
+
+def typed_names() -> dict[str, str]:
+    """Return what controls, languages and kinds of cue are called in a table: in English as they are typed."""
+    return {
+        "uniform": _("uniform"),
+        "frozen_query_key": _("frozen_query_key"),
+        "shuffled_labels": _("shuffled_labels"),
+        "no_positions": _("no_positions"),
+        "masked_tokens": _("masked_tokens"),
+        "pairwise": _("pairwise"),
+        "nearest": pgettext("control", "nearest"),
+        "en": _("en"),
+        "zh": _("zh"),
+        "all": pgettext("cue", "all"),
+        "set": _("set"),
+        "role": _("role"),
+    }

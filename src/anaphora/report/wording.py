@@ -1,75 +1,43 @@
-"""The words of the report by language, from wording.toml; what a language lacks is shown in English.
+"""What measures, heads, groups and the like are called, and how sentences list them, in the language of the page.
 
-A page is written in one language, which `spoken_in` sets for all that is drawn and written inside; a caller that writes
-several languages side by side names the language of each phrase.
+Each function here translates when it is called, for a page and its figures may be made in two languages by one process.
 """
 
 from __future__ import annotations
 
 import re
-import tomllib
-from collections.abc import Sequence
-from functools import lru_cache
-from pathlib import Path
-from typing import Any
+from collections.abc import Mapping, Sequence
 
-from anaphora.base.locale import translation
-
-DEFAULT = "en"
-"""The language of a page of which nobody named another."""
-_STORED = "stored"
-"""Where the words of files stand that are not those of pages."""
+from anaphora.base.locale.translation import _, pgettext, spoken_language
 
 
-def spoken_language() -> str:
-    """Return the language of phrases if none is named: that of the enclosing `spoken_in`, else English."""
-    return translation.spoken_language() or DEFAULT
+def label(names: Mapping[str, str], name: str) -> str:
+    """Return what a name of the evidence is called; one that `names` lacks is written with blanks."""
+    return names.get(name, name.replace("_", " "))
 
 
-@lru_cache(maxsize=1)
-def _table() -> dict[str, dict[str, dict[str, str]]]:
-    return tomllib.loads(Path(__file__).with_name("wording.toml").read_text(encoding="utf-8"))
+def language_name(code: str) -> str:
+    """Return the name of a language: "English" for "en"."""
+    return language_names().get(code, code)
 
 
-def phrase(section: str, name: str, language: str | None = None, **values: Any) -> str:
-    """One phrase with its names filled in."""
-    phrases = labels(section, language)
-    return phrases[name].format(**values) if values else phrases[name]
-
-
-def labels(section: str, language: str | None = None) -> dict[str, str]:
-    """All phrases of a section by name, in the order of the file."""
-    by_language = _table()[section]
-    return by_language[DEFAULT] | by_language.get(language or spoken_language(), {})
-
-
-def label(section: str, name: str, language: str | None = None) -> str:
-    """What a name of the evidence is called; a name that has no phrase of its own is written with blanks."""
-    return labels(section, language).get(name, name.replace("_", " "))
-
-
-def language_name(code: str, language: str | None = None) -> str:
-    """The name of a language: "English" for "en"."""
-    return labels("languages", language).get(code, code)
-
-
-def group_label(code: str, kind: str, language: str | None = None) -> str:
-    """A language and kind of cue: "English, role cues"; the language alone for "all"."""
-    name = language_name(code, language)
+def group_label(code: str, kind: str) -> str:
+    """Return a language and kind of cue: "English, role cues"; the language alone for "all"."""
+    name = language_name(code)
     if kind == "all":
         return name
-    return phrase("joined", "group", language, spoken=name, kind=label("kinds", kind, language))
+    return _("{spoken}, {kind}").format(spoken=name, kind=label(kind_names(), kind))
 
 
-def head_name(layer: int, head: int | None = None, language: str | None = None) -> str:
-    """A head by its number, "layer 2 head 1", or a layer alone."""
+def head_name(layer: int, head: int | None = None) -> str:
+    """Return a head by its number, "layer 2 head 1", or a layer alone."""
     if head is None:
-        return phrase("explorer", "layer", language, layer=layer)
-    return phrase("explorer", "layer_head", language, layer=layer, head=head)
+        return _("layer {layer}").format(layer=layer)
+    return _("layer {layer} head {head}").format(layer=layer, head=head)
 
 
 def heads_listed(heads: Sequence[tuple[int, int]]) -> str:
-    """Heads in a sentence, layer by layer: "layer 2 head 0", "layer 2 heads 0 and 3; layer 3 head 1"."""
+    """Return heads in a sentence, layer by layer: "layer 2 head 0", "layer 2 heads 0 and 3; layer 3 head 1"."""
     by_layer: dict[int, list[int]] = {}
     for layer, head in heads:
         by_layer.setdefault(layer, []).append(head)
@@ -77,65 +45,336 @@ def heads_listed(heads: Sequence[tuple[int, int]]) -> str:
         [
             head_name(layer, numbers[0])
             if len(numbers) == 1
-            else phrase("joined", "layer_heads", layer=layer, heads=listed([str(number) for number in numbers]))
+            else _("layer {layer} heads {heads}").format(layer=layer, heads=listed([str(number) for number in numbers]))
             for layer, numbers in by_layer.items()
         ]
     )
 
 
 def value_label(value: str) -> str:
-    """What a value of a factor is called; numbers from one to another stand on either side of a dash."""
+    """Return what a value of a factor is called; numbers from one to another stand on either side of a dash."""
     ends = re.fullmatch(r"(\d+)-(\d+)", value)
-    return phrase("joined", "numbers", low=ends[1], high=ends[2]) if ends else label("factor_values", value)
+    return _("{low}–{high}").format(low=ends[1], high=ends[2]) if ends else label(factor_value_names(), value)
 
 
 def listed(parts: Sequence[str]) -> str:
-    """Parts as a list in a sentence: "a, b and c"."""
+    """Return parts as a list in a sentence: "a, b and c"."""
     if len(parts) == 1:
         return parts[0]
-    return phrase("joined", "last_of_list", before=phrase("joined", "comma").join(parts[:-1]), last=parts[-1])
+    return _("{before} and {last}").format(before=pgettext("list", ", ").join(parts[:-1]), last=parts[-1])
+
+
+def joined_sentences(sentences: Sequence[str]) -> str:
+    """Return sentences one after the other, with a blank between them if the language has one."""
+    return ("" if spoken_language() == "zh" else " ").join(sentences)
 
 
 def clauses(parts: Sequence[str]) -> str:
-    """Clauses one after the other: "a; b"."""
-    return phrase("joined", "semicolon").join(parts)
+    """Return clauses one after the other: "a; b"."""
+    return _("; ").join(parts)
 
 
-def translated(section: str, text: str) -> str:
-    """What a stored file says in its own English, in the words of the page and in its language.
-
-    Every stretch of `text` that a phrase of the section could have written into a file (one under `_STORED`, else the
-    English one) is written by that phrase in the page's language, with the same values: numbers, a share of 1 in
-    percent (`{fraction}`), or names, where the value is called after their section (`{kinds}`). Text that no phrase
-    could have written stays as it is.
-    """
-    of_language = labels(section)
-    for name, pattern in _stored_phrases(section):
-        # A lambda is bound late, and `sub` calls it at once.
-        text = pattern.sub(lambda match: of_language[name].format(**_translated_values(match)), text)  # noqa: B023
-    return text
+def kind_names() -> dict[str, str]:
+    """Return what kinds of cue are called, by name."""
+    return {
+        "all": _("all cues"),
+        "set": _("set cues"),
+        "role": _("role cues"),
+    }
 
 
-def _translated_values(match: re.Match[str]) -> dict[str, str]:
-    return {name: _translated_value(name, value) for name, value in match.groupdict().items()}
+def short_measure_names() -> dict[str, str]:
+    """Return what measures are called where there is little room, by name."""
+    return {
+        "task_accuracy": _("task"),
+        "candidate_accuracy": _("candidate"),
+        "quad_accuracy": _("quad"),
+        "antecedent_mass": _("mass"),
+        "random_init": _("untrained"),
+        "chance": _("chance"),
+    }
 
 
-def _translated_value(name: str, value: str) -> str:
-    if name in _table():
-        return label(name, value.replace(" ", "_"))
-    return phrase("units", "share", value=f"{100 * float(value):.1f}") if name == "fraction" else value
+def measure_names() -> dict[str, str]:
+    """Return what measures are called, by name."""
+    return {
+        "task_accuracy": _("task accuracy"),
+        "candidate_accuracy": _("candidate accuracy"),
+        "quad_accuracy": _("quad accuracy"),
+        "minimal_pair_accuracy": _("minimal-pair accuracy"),
+        "antecedent_mass": _("antecedent mass"),
+        "lift": _("lift"),
+        "chance": _("chance"),
+    }
 
 
-@lru_cache(maxsize=8)
-def _stored_phrases(section: str) -> tuple[tuple[str, re.Pattern[str]], ...]:
-    """The phrases of a section in which files hold them, as patterns."""
-    phrases = _table()[section]
-    return tuple(
-        (name, re.compile(re.sub(r"\\{(\w+)\\}", _value_pattern, re.escape(text))))
-        for name, text in (phrases[DEFAULT] | phrases.get(_STORED, {})).items()
-    )
+def baseline_names() -> dict[str, str]:
+    """Return what baselines are called, by name."""
+    return {
+        "chance": _("chance among the cue’s candidates"),
+        "random_init": _("untrained models, mean"),
+        "random_init_95": _("untrained models, 95th percentile"),
+        "nearest": _("nearest"),
+        "first": _("first"),
+        "subject": _("subject"),
+        "longest": _("longest"),
+        "most_mentioned": _("most mentioned"),
+        "best_offset": _("best offset"),
+        "odd_one_out": _("odd one out"),
+        "most_frequent": _("most frequent"),
+        "entity_cue": _("entity cue"),
+        "bag_of_words": _("bag of words"),
+        "bag_with_interactions": _("bag with interactions"),
+        "bag_by_place": _("bag by place"),
+        "words": _("words"),
+        "words_and_pairs": _("words and pairs"),
+    }
 
 
-def _value_pattern(name: re.Match[str]) -> str:
-    value = r"[\w-]+(?: [\w-]+)*?" if name[1] in _table() else r"[\d.,−-]*\d(?:e[−-]?\d+)?"
-    return f"(?P<{name[1]}>{value})"
+def map_names() -> dict[str, str]:
+    """Return what kinds of map are called, by name."""
+    return {
+        "raw": _("raw weight"),
+        "norm": _("norm of weighted value"),
+        "rollout": _("rollout"),
+        "flow": _("flow"),
+        "value_zeroing": _("value zeroing"),
+        "integrated_gradients": _("integrated gradients"),
+    }
+
+
+def effect_names() -> dict[str, str]:
+    """Return what effects are called, by name."""
+    return {
+        "meaning": _("meaning"),
+        "position": _("position"),
+        "entity": _("entity"),
+    }
+
+
+def control_names() -> dict[str, str]:
+    """Return what trained controls are called, by name."""
+    return {
+        "uniform": _("uniform attention"),
+        "frozen_query_key": _("query and key frozen"),
+        "shuffled_labels": _("shuffled labels"),
+        "no_positions": _("no positions"),
+        "masked_tokens": _("masked tokens alone"),
+        "pairwise": _("pairwise scorer"),
+        "nearest": _("nearest candidate as label"),
+    }
+
+
+def scope_names() -> dict[str, str]:
+    """Return what scopes of a knockout are called, by name."""
+    return {
+        "head": _("in the chosen head"),
+        "layer": _("in its layer"),
+        "window": _("in its layer ± 1"),
+        "all_layers": _("in every head"),
+    }
+
+
+def edge_names() -> dict[str, str]:
+    """Return what edges are called, by name."""
+    return {
+        "gold": _("antecedent"),
+        "value_zeroing": _("antecedent, value only"),
+        "value_zeroing_others": _("all others, value only"),
+        "distractor": _("other candidate"),
+        "cue": _("cue"),
+        "matched_query": _("matched: another word’s edge"),
+        "matched_heads": _("matched: other heads"),
+        "matched_distance": _("matched: same distance"),
+        "gold_minus_matched": _("antecedent − worst matched"),
+    }
+
+
+def split_names() -> dict[str, str]:
+    """Return what splits are called, by name."""
+    return {
+        "train": _("train"),
+        "dev": _("dev"),
+        "test": _("test"),
+    }
+
+
+def head_choice_names() -> dict[str, str]:
+    """Return what ways in which a head is chosen are called, by name."""
+    return {
+        "dev": _("chosen on dev"),
+        "named": _("named, not chosen on dev"),
+    }
+
+
+def verdict_names() -> dict[str, str]:
+    """Return what verdicts are called, by name."""
+    return {
+        "supported": _("supported"),
+        "not supported": _("not supported"),
+        "not yet controlled": _("not yet controlled"),
+    }
+
+
+def factor_names() -> dict[str, str]:
+    """Return what factors are called, by name."""
+    return {
+        "stratum": _("stratum"),
+        "type": _("type"),
+        "gender": _("gender"),
+        "number": _("number"),
+        "distance": _("distance (words)"),
+        "candidates": _("candidates"),
+        "distractor": _("distractor"),
+        "template": _("template"),
+    }
+
+
+def factor_value_names() -> dict[str, str]:
+    """Return what values of factors are called, by name."""
+    return {
+        "set": _("set"),
+        "role": _("role"),
+        "winograd": _("Winograd pairs"),
+        "binding": _("reflexives (binding)"),
+        "third": _("third person"),
+        "before": _("before the event"),
+        "inside": _("inside the event"),
+        "between": _("between event and reason"),
+        "after": _("at the end"),
+        "L0": _("L0, seen"),
+        "L1": _("L1, one voice seen"),
+        "L2": _("L2, never together"),
+        "short_text": _("short text"),
+        "cataphora": _("pronoun first"),
+        "distractor_only": _("names only ever distractors in training"),
+        "invented": _("invented names"),
+        "selection": _("selection"),
+        "gender": _("gender"),
+        "number": _("number"),
+        "animacy": _("animacy"),
+        "causality": _("causality"),
+        "voice": _("voice"),
+        "reflexive": _("reflexive"),
+        "ba_bei": _("ba bei"),
+        "composition": _("composition"),
+        "none": _("none"),
+        "main": _("main"),
+        "male": _("male"),
+        "female": _("female"),
+        "masculine": _("masculine"),
+        "feminine": _("feminine"),
+        "neuter": _("neuter"),
+        "singular": _("singular"),
+        "plural": _("plural"),
+        "yes": _("yes"),
+        "no": _("no"),
+        "12 or more": _("12 or more"),
+        "9 or more": _("9 or more"),
+    }
+
+
+def language_names() -> dict[str, str]:
+    """Return what languages are called, by name."""
+    return {
+        "en": _("English"),
+        "zh": _("Chinese"),
+    }
+
+
+def level_names() -> dict[str, str]:
+    """Return what levels of compositions are called, by name."""
+    return {
+        "set": _("set cues"),
+        "L0": _("L0, seen"),
+        "L1": _("L1, one voice seen"),
+        "L2": _("L2, never together"),
+        "unseen_names": _("names never seen"),
+        "short_text_L0": _("short texts, L0, seen"),
+        "short_text_L1": _("short texts, L1, one voice seen"),
+        "short_text_L2": _("short texts, L2, never together"),
+    }
+
+
+def shortcut_names() -> dict[str, str]:
+    """Return what shortcuts of the closed list are called, by name."""
+    return {
+        "table_of_wordings": _("table of wordings"),
+        "words_with_places": _("words with places"),
+        "pairs_with_places": _("pairs with places"),
+        "triples_with_places": _("triples with places"),
+        "boosted_trees": _("boosted trees"),
+        "rule_model": _("model of the rule"),
+        "words": _("words"),
+        "pairs": _("pairs"),
+        "triples": _("triples"),
+    }
+
+
+def drop_reason_names() -> dict[str, str]:
+    """Return what reasons for which items are left out are called, by name."""
+    return {
+        "no antecedent": _("no antecedent"),
+        "fewer than two candidates": _("fewer than two candidates"),
+        "every candidate is an antecedent": _("every candidate is an antecedent"),
+        "a candidate without a token": _("a candidate without a token"),
+    }
+
+
+def mention_type_names() -> dict[str, str]:
+    """Return what kinds of mention are called, by name."""
+    return {
+        "all": _("all mentions"),
+        "pronoun": _("pronouns"),
+        "proper": _("names"),
+        "nominal": _("other nouns"),
+        "unknown": _("part of speech unknown"),
+    }
+
+
+def selector_names() -> dict[str, str]:
+    """Return what rules and heads that pick antecedents are called, by name."""
+    return {
+        "nearest": _("nearest mention"),
+        "head_match": _("same head word, else nearest"),
+        "sieve": _("sieve of rules"),
+        "words": _("best head, any word of the text"),
+        "mentions": _("best head, a mention before it"),
+        "preceding": _("best head, a word before it"),
+        "one_words": _("one head, any word of the text"),
+        "one_preceding": _("one head, a word before it"),
+        "one_mentions": _("one head, a mention before it"),
+        "untrained_words": _("untrained, any word"),
+        "untrained_mentions": _("untrained, a mention before it"),
+        "untrained_preceding": _("untrained, a word before it"),
+        "paper_head": _("one head of BERT-base"),
+    }
+
+
+def name_policy_names() -> dict[str, str]:
+    """Return what rules and heads that decide names are called, by name."""
+    return {
+        "random": _("guessing"),
+        "nearest": _("nearer name"),
+        "first": _("first name"),
+        "parallel_roles": _("name in the pronoun’s role"),
+        "head": _("chosen head"),
+        "head_with_threshold": _("chosen head, or neither"),
+        "untrained": _("untrained models"),
+        "answers": _("the model’s answers"),
+        "best_head": _("best head"),
+        "best_head_with_threshold": _("best head, with threshold"),
+        "best_head_either_direction": _("best head, either direction"),
+        "best_head_either_direction_with_threshold": _("best head, either direction, with threshold"),
+        "probe_over_heads": _("probe over heads"),
+    }
+
+
+def head_role_names() -> dict[str, str]:
+    """Return what roles of heads are called, by name."""
+    return {
+        "positional": _("positional"),
+        "special": _("special"),
+        "cue": _("cue"),
+        "antecedent": _("antecedent"),
+    }

@@ -9,7 +9,7 @@ from anaphora.base.console import console
 from anaphora.base.device import torch_device
 from anaphora.base.errors import UserError
 from anaphora.base.files import check_writable, locked_directory, write_csv, write_json
-from anaphora.base.locale.translation import interface_language, spoken_in
+from anaphora.base.locale.translation import N_, interface_language, spoken_in
 from anaphora.data.store import files_read
 from anaphora.report.figures.files import save_figure
 from anaphora.report.page.translations import other_pages, page_names, page_suffixes, remove_translation
@@ -93,11 +93,11 @@ def write_study(plan: StudyPlan, study: Study) -> None:
     with spoken_in(interface_language()):
         for line in terminal_report(study):
             console.print(line, soft_wrap=isinstance(line, str))
-    print_phrase("numbers", path=root / "study.json")
+    print_phrase(N_("numbers   {path}"), path=root / "study.json")
     for page in pages.values():
-        print_phrase("page", path=root / page)
+        print_phrase(N_("page      {path}"), path=root / page)
     for index in indexes.values():
-        print_phrase("all_studies", path=root.parent / index)
+        print_phrase(N_("all       {path}"), path=root.parent / index)
 
 
 def run_jobs(plan: StudyPlan, jobs: Sequence[Job], query: Query) -> None:

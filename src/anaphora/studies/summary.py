@@ -14,8 +14,8 @@ import numpy as np
 from anaphora.analysis.results.scores import Spread
 from anaphora.analysis.results.typed_json import Interval
 from anaphora.analysis.scores.statistics import UNBOUNDED, cluster_interval, median_and_spread
+from anaphora.base.locale.translation import _, spoken_in
 from anaphora.report.numbers import with_minus
-from anaphora.report.wording import DEFAULT, phrase
 from anaphora.settings.commands.study import (
     ALIGNMENT_MEASURES,
     BASE_CELL,
@@ -129,24 +129,35 @@ def verdict(plan: StudyPlan, groups_of: Mapping[str, Groups]) -> StudyVerdict:
         checks = [_is_satisfied(plan, rule, sides[language]) if language in sides else None for language in languages]
         passed = False if False in checks else None if not checks or None in checks else True
         fields = asdict(rule) | {"languages": tuple(rule.languages)}
-        needed = rule_condition(rule, DEFAULT, lambda bound: with_minus(f"{bound:g}"))
+        with spoken_in("en"):  # files are English
+            needed = rule_condition(rule, lambda bound: with_minus(f"{bound:g}"))
         rows.append(RuleOutcome(**fields, needed=needed, passed=passed, spreads=spreads))
     outcomes = [row.passed for row in rows]
     conclusion = "not so" if False in outcomes else "open" if None in outcomes or not outcomes else "holds"
     return StudyVerdict(verdict=conclusion, rules=tuple(rows))
 
 
-def rule_condition(rule: VerdictRule | RuleOutcome, language: str | None, bound_text: Callable[[float], str]) -> str:
+def rule_condition(rule: VerdictRule | RuleOutcome, bound_text: Callable[[float], str]) -> str:
     """The values that a rule needs, in signs and words.
 
     Args:
         rule: of a plan or of a study.
-        language: of the words; None for that of the page.
         bound_text: how its bounds are written.
     """
     bounds = "at_most" if rule.at_least is None else "at_least" if rule.at_most is None else "between"
     low, high = (None if end is None else bound_text(end) for end in (rule.at_least, rule.at_most))
-    return phrase("study_conditions", f"{rule.seed_statistic}_{bounds}", language, low=low, high=high)
+    text = {
+        ("lowest", "between"): _("lowest ≥ {low} and ≤ {high}"),
+        ("lowest", "at_least"): _("lowest ≥ {low}"),
+        ("lowest", "at_most"): _("lowest ≤ {high}"),
+        ("highest", "between"): _("highest ≥ {low} and ≤ {high}"),
+        ("highest", "at_least"): _("highest ≥ {low}"),
+        ("highest", "at_most"): _("highest ≤ {high}"),
+        ("median", "between"): _("≥ {low} and ≤ {high}"),
+        ("median", "at_least"): _("≥ {low}"),
+        ("median", "at_most"): _("≤ {high}"),
+    }[rule.seed_statistic, bounds]
+    return text.format(low=low, high=high)
 
 
 def _each_group(groups: Groups) -> Iterator[tuple[str, str, GroupSummary]]:

@@ -7,7 +7,6 @@ import pytest
 
 from anaphora.analysis.evidence.verdict import UNITS, near_chance, verdict, verdict_at_head
 from anaphora.analysis.results.evidence import Evidence, Verdict
-from anaphora.report.wording import phrase
 from anaphora.settings.commands.analysis import CONTROLS
 
 SCORES = ("task", "candidate", "quad", "minimal_pair", "open", "focal")
@@ -180,12 +179,12 @@ def test_where_no_pair_differs_in_one_word_the_layer_is_patched_between_aligned_
     aligned = {"pairs": 50, "head": FLIPPED, "layer": {"flipped": flipped, "interval": [0.4, 0.6]}}
     content = put(content, "causal/languages/en/role/pattern_patching/aligned", aligned)
     assert results(content)["role"] == result
-    assert patching_question(content) == phrase("verdict_questions", "patching_aligned")
+    assert "aligned word by word" in patching_question(content)
     cell = Evidence.from_json(content).causal_cells["en"]["role"].pattern_patching
     assert (cell.of_layer.flipped, cell.of_head.flipped, cell.pairs_used) == (flipped, 0.9, 50)
     strict = put(content, "causal/languages/en/role/pattern_patching/layer/flipped", 0.9)
     assert results(strict)["role"] == "supported"
-    assert patching_question(strict) == phrase("verdict_questions", "patching")
+    assert "aligned" not in patching_question(strict)
 
 
 @pytest.mark.parametrize("missing", CONTROLS)

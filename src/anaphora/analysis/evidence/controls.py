@@ -22,7 +22,7 @@ from anaphora.analysis.scores.strata import summarise
 from anaphora.base.console import say
 from anaphora.base.errors import UserError
 from anaphora.base.files import read_json, write_json
-from anaphora.base.locale.translation import _
+from anaphora.base.locale.translation import N_, _
 from anaphora.data.example import Example
 from anaphora.runs.directory import Run
 from anaphora.settings.commands.analysis import ALL_CONTROLS, CONTROLS, FURTHER_CONTROLS
@@ -32,7 +32,7 @@ from anaphora.settings.model.prediction import Bilinear, NoPrediction, reads_can
 from anaphora.settings.run import Config
 from anaphora.settings.training import Task
 
-_WITHIN = f"within {100 * NEAR_CHANCE:g} points of chance"
+_NEAR_CHANCE = f"{100 * NEAR_CHANCE:g}"
 
 
 @dataclass(frozen=True)
@@ -49,45 +49,64 @@ EXPECTED = {
     "uniform": Expectation(
         ("task_accuracy",),
         ("role",),
-        f"Role cues: task accuracy {_WITHIN}, since order cannot be seen. Set cues may be answered: there the set of "
-        "words decides.",
+        N_(
+            "Role cues: task accuracy within {0} points of chance, since order cannot be seen. Set cues may be "
+            "answered: there the set of words decides."
+        ).format(_NEAR_CHANCE),
     ),
     "frozen_query_key": Expectation(
         ("candidate_accuracy",),
         (*KINDS, ALL),
-        f"Candidate accuracy {_WITHIN}: a head whose queries and keys were never trained does not point.",
-        "Only the comparison is frozen: the states that are compared still learn, and can learn to match under any "
-        "fixed comparison. Pointing is then learned in the states and not in the queries and keys.",
+        N_(
+            "Candidate accuracy within {0} points of chance: a head whose queries and keys were never trained does not "
+            "point."
+        ).format(_NEAR_CHANCE),
+        N_(
+            "Only the comparison is frozen: the states that are compared still learn, and can learn to match under any "
+            "fixed comparison. Pointing is then learned in the states and not in the queries and keys."
+        ),
     ),
     "shuffled_labels": Expectation(
         ("candidate_accuracy",),
         (*KINDS, ALL),
-        f"Candidate accuracy {_WITHIN}: without right answers to learn from, no head picks the antecedent.",
+        N_(
+            "Candidate accuracy within {0} points of chance: without right answers to learn from, no head picks the "
+            "antecedent."
+        ).format(_NEAR_CHANCE),
     ),
     "no_positions": Expectation(
         ("task_accuracy", "candidate_accuracy"),
         ("role",),
-        f"Role cues: task and candidate accuracy {_WITHIN}, since a bag of words does not say who did what.",
+        N_(
+            "Role cues: task and candidate accuracy within {0} points of chance, since a bag of words does not say who "
+            "did what."
+        ).format(_NEAR_CHANCE),
     ),
     "masked_tokens": Expectation(
         ("candidate_accuracy",),
         ("role",),
-        f"Role cues: candidate accuracy {_WITHIN}, since no masked word depends on whom the pronoun means. The model "
-        "gives no answer.",
-        "Predicting masked words is then enough for a head that points, and the answers are not what makes it.",
+        N_(
+            "Role cues: candidate accuracy within {0} points of chance, since no masked word depends on whom the "
+            "pronoun means. The model gives no answer."
+        ).format(_NEAR_CHANCE),
+        N_("Predicting masked words is then enough for a head that points, and the answers are not what makes it."),
     ),
     "pairwise": Expectation(
         ("candidate_accuracy",),
         ("role",),
-        f"Role cues: candidate accuracy {_WITHIN}, since the answer is read from the states of pronoun and candidates "
-        "and needs no head that joins them. The task may be solved.",
-        "A head then points though the answer does not need it: pointing alone does not show that it is used.",
+        N_(
+            "Role cues: candidate accuracy within {0} points of chance, since the answer is read from the states of "
+            "pronoun and candidates and needs no head that joins them. The task may be solved."
+        ).format(_NEAR_CHANCE),
+        N_("A head then points though the answer does not need it: pointing alone does not show that it is used."),
     ),
     "nearest": Expectation(
         ("task_accuracy", "candidate_accuracy"),
         ("role",),
-        f"Role cues: task and candidate accuracy {_WITHIN}, since the nearest compatible candidate is the antecedent "
-        "no more often than that.",
+        N_(
+            "Role cues: task and candidate accuracy within {0} points of chance, since the nearest compatible "
+            "candidate is the antecedent no more often than that."
+        ).format(_NEAR_CHANCE),
     ),
 }
 """By the name of the control."""
@@ -227,8 +246,8 @@ def current(
     outdated = [name for name, one in stored.items() if one and one.measured_on != about]
     if outdated:
         notice = _(
-            "{path}: measured on other weights or items, or by other code; "
-            "scripts/evidence.py run={run} split={split} 'controls=[{controls}]' measures again"
+            "{path}: measured on other weights or items, or by other code; scripts/evidence.py run={run} split={split} "
+            "'controls=[{controls}]' measures again"
         )
         path = controls_path(directory, split)
         say(notice.format(path=path, run=directory, split=split, controls=",".join(outdated)))
@@ -282,7 +301,7 @@ class _Check(NamedTuple):
 
 def _observation(checks: Sequence[_Check]) -> str:
     if not checks:
-        return "The items measured hold nothing that this is about."
+        return N_("The items measured hold nothing that this is about.")
     shares = [
         f"{name} {100 * accuracy:.1f} % (chance {100 * (chance or 0):.1f} %)" for name, accuracy, chance in checks
     ]

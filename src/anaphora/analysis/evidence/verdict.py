@@ -16,6 +16,7 @@ from anaphora.analysis.results.evidence import (
     in_group,
 )
 from anaphora.analysis.results.scores import AccuracyCell, Cell, Groups, Significance, Specificity
+from anaphora.base.locale.translation import N_
 from anaphora.settings.commands.analysis import CONTROLS
 
 RULES: dict[str, dict[str, float]] = tomllib.loads(Path(__file__).with_name("rules.toml").read_text(encoding="utf-8"))
@@ -117,12 +118,14 @@ def _verdict(
 def _significance(cell: Significance | None, alpha: float) -> VerdictRow:
     p = cell.p_holm if cell else None
     return VerdictRow(
-        rule="significance",
-        question="Does the head find the antecedent more often than luck would, after correction for all languages and "
-        "kinds?",
+        rule=N_("significance"),
+        question=N_(
+            "Does the head find the antecedent more often than luck would, after correction for all languages and "
+            "kinds?"
+        ),
         value=p,
         interval=None,
-        needed=f"p < {alpha:g}",
+        needed=N_("p < {0}").format(f"{alpha:g}"),
         passed=None if p is None else p < alpha,
     )
 
@@ -130,11 +133,11 @@ def _significance(cell: Significance | None, alpha: float) -> VerdictRow:
 def _lift(cell: Cell) -> VerdictRow:
     ends, above = cell.intervals.lift, RULES["scores"]["lift_above"]
     return VerdictRow(
-        rule="lift",
-        question="Does the antecedent get more weight than its share of the sentence?",
+        rule=N_("lift"),
+        question=N_("Does the antecedent get more weight than its share of the sentence?"),
         value=cell.lift,
         interval=ends,
-        needed=f"interval above {above:g}",
+        needed=N_("interval above {0}").format(f"{above:g}"),
         passed=None if ends is None else ends.low > above,
     )
 
@@ -152,11 +155,11 @@ def _quads(cell: Cell) -> VerdictRow:
         passed = quad > known[best] and (True if known.keys() >= ALWAYS_FITTED else None)
     named = "" if best is None else f" (best: {best.replace('_', ' ')} {known[best]:.3f})"
     return VerdictRow(
-        rule="quad accuracy",
-        question="Is it right in all four sentences of a quad more often than any baseline is in a single one?",
+        rule=N_("quad accuracy"),
+        question=N_("Is it right in all four sentences of a quad more often than any baseline is in a single one?"),
         value=quad,
         interval=cell.intervals.quad_accuracy,
-        needed=f"above every baseline{named}",
+        needed=N_("above every baseline") + named,
         passed=passed,
     )
 
@@ -165,12 +168,14 @@ def _knockout(scope: Knockout | None) -> VerdictRow:
     value, ends = (scope.gold_minus_matched.value, scope.gold_minus_matched.interval) if scope else (None, None)
     above = RULES["layer"]["knockout_above"]
     return VerdictRow(
-        rule="attention knockout",
-        question="Does knocking out the edge from pronoun to antecedent in the head's layer cost more right answers "
-        "than knocking out matched edges?",
+        rule=N_("attention knockout"),
+        question=N_(
+            "Does knocking out the edge from pronoun to antecedent in the head's layer cost more right answers than "
+            "knocking out matched edges?"
+        ),
         value=value,
         interval=ends,
-        needed=f"interval above {100 * above:g} points",
+        needed=N_("interval above {0} points").format(f"{100 * above:g}"),
         passed=None if ends is None else ends.low > above,
     )
 
@@ -184,13 +189,19 @@ def _patching(patching: PatternPatching | None) -> VerdictRow:
     flipped, ends = (layer.flipped, layer.interval) if layer else (None, None)
     above = RULES["layer"]["flipped_above"]
     return VerdictRow(
-        rule="attention-pattern patching",
-        question="Does the answer follow when the pronoun's rows in that layer are replaced by those of the minimal "
-        "pair's other sentence"
-        + (", aligned word by word (no pair differs in one word only)?" if patching and patching.uses_aligned else "?"),
+        rule=N_("attention-pattern patching"),
+        question=N_(
+            "Does the answer follow when the pronoun's rows in that layer are replaced by those of the minimal pair's "
+            "other sentence, aligned word by word (no pair differs in one word only)?"
+        )
+        if patching and patching.uses_aligned
+        else N_(
+            "Does the answer follow when the pronoun's rows in that layer are replaced by those of the minimal pair's "
+            "other sentence?"
+        ),
         value=flipped,
         interval=ends,
-        needed=f"more than {100 * above:g} % of right answers",
+        needed=N_("more than {0} % of right answers").format(f"{100 * above:g}"),
         passed=None if flipped is None or ends is None else flipped > above,
     )
 
@@ -199,11 +210,13 @@ def _antecedent_edge(alone: HeadLevel | None) -> VerdictRow:
     value, ends = (alone.antecedent_points, alone.antecedent_interval) if alone else (None, None)
     above = RULES["head"]["antecedent_points_above"]
     return VerdictRow(
-        rule="the head's edge to the antecedent",
-        question="Does it cost right answers when the head takes nothing along its edge from pronoun to antecedent?",
+        rule=N_("the head's edge to the antecedent"),
+        question=N_(
+            "Does it cost right answers when the head takes nothing along its edge from pronoun to antecedent?"
+        ),
         value=value,
         interval=ends,
-        needed=f"interval above {above:g} points",
+        needed=N_("interval above {0} points").format(f"{above:g}"),
         passed=None if ends is None else ends.low > above,
     )
 
@@ -212,11 +225,11 @@ def _other_edges(alone: HeadLevel | None) -> VerdictRow:
     value, ends = (alone.other_edges_points, alone.other_edges_interval) if alone else (None, None)
     most = RULES["head"]["other_edges_points_at_most"]
     return VerdictRow(
-        rule="the head's other edges",
-        question="Does it cost little when the head takes nothing along all its other edges from the pronoun?",
+        rule=N_("the head's other edges"),
+        question=N_("Does it cost little when the head takes nothing along all its other edges from the pronoun?"),
         value=value,
         interval=ends,
-        needed=f"at most {most:g} points",
+        needed=N_("at most {0} points").format(f"{most:g}"),
         passed=None if value is None else value <= most,
     )
 
@@ -225,12 +238,14 @@ def _patching_of_head(alone: HeadLevel | None) -> VerdictRow:
     flipped, ends = (alone.patch_flips, alone.patch_interval) if alone else (None, None)
     least = RULES["head"]["flipped_at_least"]
     return VerdictRow(
-        rule="attention-pattern patching",
-        question="Does the answer follow when the head's row is replaced by that of the minimal pair's other sentence, "
-        "aligned word by word?",
+        rule=N_("attention-pattern patching"),
+        question=N_(
+            "Does the answer follow when the head's row is replaced by that of the minimal pair's other sentence, "
+            "aligned word by word?"
+        ),
         value=flipped,
         interval=ends,
-        needed=f"at least {100 * least:g} % of right answers",
+        needed=N_("at least {0} % of right answers").format(f"{100 * least:g}"),
         passed=None if flipped is None or ends is None else flipped >= least,
     )
 
@@ -239,12 +254,14 @@ def _specificity(cell: Specificity | None) -> VerdictRow:
     ratio = cell.ratio if cell else None
     least = RULES["head"]["ratio_at_least"]
     return VerdictRow(
-        rule="the pronoun and no other word",
-        question="Does the pronoun give the antecedent more of the head's weight than the best other word of the "
-        "sentence does?",
+        rule=N_("the pronoun and no other word"),
+        question=N_(
+            "Does the pronoun give the antecedent more of the head's weight than the best other word of the sentence "
+            "does?"
+        ),
         value=ratio,
         interval=None,
-        needed=f"at least {least:g} times",
+        needed=N_("at least {0} times").format(f"{least:g}"),
         passed=None if ratio is None else ratio >= least,
     )
 
@@ -252,22 +269,23 @@ def _specificity(cell: Specificity | None) -> VerdictRow:
 def _uniform(cell: AccuracyCell | None) -> VerdictRow:
     accuracy, chance = (cell.task_accuracy, cell.chance) if cell else (None, None)
     return VerdictRow(
-        rule="uniform attention",
-        question="Is the task out of reach for the same model, trained the same way, whose attention is uniform?",
+        rule=N_("uniform attention"),
+        question=N_("Is the task out of reach for the same model, trained the same way, whose attention is uniform?"),
         value=accuracy,
         interval=None,
-        needed=f"task accuracy within {100 * NEAR_CHANCE:g} points of chance" + (f" ({chance:.3f})" if chance else ""),
+        needed=N_("task accuracy within {0} points of chance").format(f"{100 * NEAR_CHANCE:g}")
+        + (f" ({chance:.3f})" if chance else ""),
         passed=near_chance(accuracy, chance),
     )
 
 
 def _controls(trained: int) -> VerdictRow:
     return VerdictRow(
-        rule="trained controls",
-        question="Have the controls been trained at the same data, steps and stopping?",
+        rule=N_("trained controls"),
+        question=N_("Have the controls been trained at the same data, steps and stopping?"),
         value=trained,
         interval=None,
-        needed=f"{len(CONTROLS)} of {len(CONTROLS)}",
+        needed=N_("{0} of {1}").format(len(CONTROLS), len(CONTROLS)),
         passed=True if trained == len(CONTROLS) else None,
     )
 

@@ -27,6 +27,7 @@ from anaphora.base.language import LANGUAGES
 from anaphora.base.locale.translation import N_, _, spoken_in
 from anaphora.data.own_sentence import example_from_query
 from anaphora.report.figures.fonts import font_files
+from anaphora.report.page.explorer_phrases import explorer_phrases
 from anaphora.report.page.offline import (
     explorer_words,
     name_left_to_reader,
@@ -35,7 +36,7 @@ from anaphora.report.page.offline import (
     template_environment,
     weight_colours,
 )
-from anaphora.report.wording import labels
+from anaphora.report.wording import kind_names
 
 if TYPE_CHECKING:
     from anaphora.hf.reader import TransformersModel
@@ -152,8 +153,8 @@ class LiveApplication:
             language=language,
             token=self.token,
             models=list(self.models),
-            explorer_phrases=labels("explorer", language),
-            kinds=labels("kinds", language),
+            explorer_phrases=explorer_phrases(),
+            kinds=kind_names(),
             text=text,
             most_characters=MOST_CHARACTERS,
             data=script_json(data),
@@ -161,7 +162,7 @@ class LiveApplication:
                 {
                     "sentences": [opening["sentence"]],
                     "head": {} if chosen is None else {"layer": chosen[0], "head": chosen[1]},
-                    **explorer_words(language),
+                    **explorer_words(),
                     **weight_colours(),
                 }
             ),

@@ -57,17 +57,17 @@ def spoken_in(language: str) -> Iterator[None]:
         _SPOKEN.reset(token)
 
 
-def spoken_language() -> str | None:
-    """Return the language of the enclosing `spoken_in`, None outside any."""
-    return _SPOKEN.get()
+def spoken_language() -> str:
+    """Return the language into which `_` translates: that of the enclosing `spoken_in`, else that of the interface."""
+    return _SPOKEN.get() or interface_language()
 
 
 def _(message: str) -> str:
-    """Translate a message into the language of the enclosing `spoken_in`, else into that of the interface.
+    """Translate a message into the language that is spoken.
 
     Values are filled in afterwards: `_("{count} jobs are submitted").format(count=3)`.
     """
-    return in_language(message, _SPOKEN.get() or interface_language())
+    return in_language(message, spoken_language())
 
 
 def pgettext(context: str, message: str) -> str:
@@ -77,8 +77,7 @@ def pgettext(context: str, message: str) -> str:
         context: where it is shown, as the catalogue names it.
         message: as in `_`.
     """
-    language = _SPOKEN.get() or interface_language()
-    return _chinese().pgettext(context, message) if language == "zh" else message
+    return _chinese().pgettext(context, message) if spoken_language() == "zh" else message
 
 
 def N_(message: str) -> str:  # noqa: N802  (the name that gettext's tools know)

@@ -9,11 +9,12 @@ from matplotlib.figure import Figure
 from anaphora.analysis.results.causal import CausalCell
 from anaphora.analysis.results.scores import Groups
 from anaphora.analysis.results.typed_json import Interval
+from anaphora.base.locale.translation import _
 from anaphora.report.figures import style
 from anaphora.report.figures.panels import Curve, Mark, Marks, axis_limits, curve_figure, panel_figure, row_below
 from anaphora.report.figures.style import figure_style
 from anaphora.report.groups import kind_groups
-from anaphora.report.wording import label, labels, phrase
+from anaphora.report.wording import edge_names, label, map_names, scope_names
 
 EDGES = (
     *("gold", "value_zeroing", "value_zeroing_others", "distractor", "cue"),
@@ -40,9 +41,9 @@ def knockout_figure(cells: Groups[CausalCell]) -> Figure | None:
         if edges:
             rows.append((group.label, True))
         for edge in edges:
-            name = row_below(group.label, label("edges", edge))
+            name = row_below(group.label, label(edge_names(), edge))
             rows.append((name, False))
-            for scope, title in labels("scopes").items():
+            for scope, title in scope_names().items():
                 loss = losses.get((edge, scope))
                 if loss is not None and loss.drop is not None:
                     colour = _EDGE_COLOURS.get(edge, style.OTHER)
@@ -54,15 +55,15 @@ def knockout_figure(cells: Groups[CausalCell]) -> Figure | None:
         return None
     unmeasured = any(mark.form == "not measured" for row_marks in marks.values() for mark in row_marks)
     return panel_figure(
-        phrase("figures", "knockout"),
+        _("How much task accuracy is lost when an edge is knocked out, or its value is zeroed?"),
         rows,
-        [title for title in labels("scopes").values() if any(panel == title for _, panel in marks)],
+        [title for title in scope_names().values() if any(panel == title for _, panel in marks)],
         marks,
-        phrase("figures", "loss_axis"),
+        _("task accuracy lost (points)"),
         axis_limits(marks, -0.05, 0.3),
         references=(0.0,),
         points=True,
-        key=[(phrase("figures", "not_measured"), style.MUTED, "not measured")] if unmeasured else (),
+        key=[(_("not measured"), style.MUTED, "not measured")] if unmeasured else (),
     )
 
 
@@ -93,14 +94,18 @@ def ablation_figure(cells: Groups[CausalCell]) -> Figure | None:
     if not panels:
         return None
     return curve_figure(
-        phrase("figures", "ablation"),
+        _("How much worse does the model answer when heads are ablated?"),
         panels,
         [
-            (phrase("figures", "ablation_best"), style.ANTECEDENT, "line"),
-            *([(phrase("figures", "ablation_random"), style.MUTED, "broken")] if compared else []),
+            (_("antecedent heads, best first"), style.ANTECEDENT, "line"),
+            *(
+                [(_("random heads of the same layers: median, lowest to highest"), style.MUTED, "broken")]
+                if compared
+                else []
+            ),
         ],
-        phrase("figures", "ablation_across"),
-        phrase("figures", "loss_axis"),
+        _("heads ablated"),
+        _("task accuracy lost (points)"),
     )
 
 
@@ -126,11 +131,19 @@ def patching_figure(cells: Groups[CausalCell]) -> Figure | None:
             panels.append((group.label, lines))
     if not panels:
         return None
-    key = [(phrase("figures", "patching_best"), style.ANTECEDENT, "line")]
-    key += [(phrase("figures", "patching_layer"), style.INK, "broken")] if with_layer else []
-    key += [(phrase("figures", "patching_half"), style.MUTED, "dotted")]
-    across, axis = phrase("figures", "patching_across"), phrase("figures", "patching_axis")
-    return curve_figure(phrase("figures", "patching"), panels, key, across, axis, top=1.0, reference=0.5)
+    key = [(_("heads patched, best first (point: the chosen head)"), style.ANTECEDENT, "line")]
+    key += [(_("all heads of its layer"), style.INK, "broken")] if with_layer else []
+    key += [(_("half: what the verdict requires of the layer"), style.MUTED, "dotted")]
+    across, axis = _("heads patched"), _("answers flipped (%)")
+    return curve_figure(
+        _("How often does the answer flip when only the pattern is taken from the minimal pair’s other sentence?"),
+        panels,
+        key,
+        across,
+        axis,
+        top=1.0,
+        reference=0.5,
+    )
 
 
 @figure_style()
@@ -148,14 +161,14 @@ def equal_doses_figure(cells: Groups[CausalCell]) -> Figure | None:
     if not panels:
         return None
     return curve_figure(
-        phrase("figures", "equal_doses"),
+        _("Does the same weight matter more on the antecedent’s edge than on all others of the head?"),
         panels,
         [
-            (phrase("figures", "dose_antecedent"), style.ANTECEDENT, "line"),
-            (phrase("figures", "dose_other_edges"), style.MUTED, "broken"),
+            (_("taken from the antecedent’s edge"), style.ANTECEDENT, "line"),
+            (_("taken from all its other edges"), style.MUTED, "broken"),
         ],
-        phrase("figures", "dose_across"),
-        phrase("figures", "loss_axis"),
+        _("weight removed (%)"),
+        _("task accuracy lost (points)"),
     )
 
 
@@ -177,17 +190,17 @@ def dose_response_figure(cells: Groups[CausalCell]) -> Figure | None:
         for name, correlation in group.cell.dose_response.items():
             if correlation.rho is not None:
                 mark = Mark(correlation.rho, correlation.interval, style.ANTECEDENT)
-                marks[label("maps", name), group.label] = [mark]
+                marks[label(map_names(), name), group.label] = [mark]
     if not marks:
         return None
-    known = list(labels("maps").values())
+    known = list(map_names().values())
     rows = [*known, *(row for row, _ in marks if row not in known)]
     return panel_figure(
-        phrase("figures", "dose_response"),
+        _("Does a larger score mean a larger loss when the edge is knocked out?"),
         [(row, False) for row in dict.fromkeys(rows) if any(row == name for name, _ in marks)],
         list(dict.fromkeys(panel for _, panel in marks)),
         marks,
-        phrase("figures", "dose_response_axis"),
+        _("Spearman’s rho of score and loss of logit"),
         (min(-0.25, axis_limits(marks, 0, 0)[0]), 1.0),
         references=(0.0,),
     )

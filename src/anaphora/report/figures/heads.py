@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from anaphora.analysis.results.evidence import DEVELOPMENT
 from anaphora.base.errors import UserError
+from anaphora.base.locale.translation import _
 from anaphora.report.figures import style
 from anaphora.report.figures.fonts import drawable_text
 from anaphora.report.figures.sheet import (
@@ -30,7 +31,7 @@ from anaphora.report.figures.sheet import (
 )
 from anaphora.report.figures.style import figure_style
 from anaphora.report.numbers import format_short_percent
-from anaphora.report.wording import head_name, label, phrase
+from anaphora.report.wording import head_choice_names, head_name, label
 
 
 @figure_style()
@@ -60,9 +61,11 @@ def head_grid_figure(
     norm = Normalize(chance - reach, chance + reach)
 
     cell_width, cell_height = 0.46, 0.32  # inches
-    measure = phrase("figures", "candidate_axis")
-    at_chance = f"{phrase('measures', 'chance')} {format_short_percent(chance)}"
-    framed = phrase("figures", "framed", head=head_name(layer, head), choice=label("head_choices", chosen_on))
+    measure = _("candidate accuracy (%)")
+    at_chance = f"{_('chance')} {format_short_percent(chance)}"
+    framed = _("framed: {head}, {choice}").format(
+        head=head_name(layer, head), choice=label(head_choice_names(), chosen_on)
+    )
     captions = [text for text in (framed, note) if text]
     left, right, bottom = 0.5, 0.66 + text_width(at_chance, style.SMALL), 0.46 + 0.16 * len(captions)
     across, down = heads * cell_width, layers * cell_height
@@ -77,8 +80,8 @@ def head_grid_figure(
     _draw_grid(axes, values, norm, chosen, rule=1.2, frame=1.8)
     axes.set_xticks(np.arange(heads) + 0.5, [str(number) for number in range(heads)])
     axes.set_yticks(np.arange(layers) + 0.5, [str(number) for number in range(layers)])
-    axes.set_xlabel(phrase("figures", "head_axis"))
-    axes.set_ylabel(phrase("figures", "layer_axis"))
+    axes.set_xlabel(_("head"))
+    axes.set_ylabel(_("layer"))
     _print_scores(axes, values, norm, chosen)
     for line, text in enumerate(reversed(captions)):
         sheet.canvas.text(0.15, 0.1 + 0.16 * line, text, fontsize=style.SMALL, color=style.MUTED)
@@ -229,7 +232,7 @@ def alignment_figure(
         UserError: shapes that do not fit, values not finite, steps that do not rise, a chosen head that does not exist.
     """
     values = finite_array(scores, "scores", (len(steps), None, None))
-    _, layers, heads = values.shape
+    _steps, layers, heads = values.shape
     layer, head = chosen
     if not (0 <= layer < layers and 0 <= head < heads):
         raise UserError(f"chosen head {chosen} is outside {layers} layers x {heads} heads")
@@ -240,7 +243,7 @@ def alignment_figure(
     sheet = Sheet(0.8 * style.DOUBLE_COLUMN, 2.9)
     heading = Heading(title, None)
     sheet.heading(heading)
-    room = text_width(phrase("explorer", "layer_head", layer="00", head="00"), style.SMALL, bold=True) + 0.2
+    room = text_width(_("layer {layer} head {head}").format(layer="00", head="00"), style.SMALL, bold=True) + 0.2
     others = np.where(np.arange(layers * heads) == layer * heads + head, -np.inf, values[-1].ravel())
     best = divmod(int(others.argmax()), heads)
     axes = sheet.axes(0.55, 0.5, sheet.width - 0.55 - room, sheet.height - 0.5 - heading.height)
@@ -254,10 +257,10 @@ def alignment_figure(
                 axes.plot(steps, values[:, row, column], color=style.OTHER, linewidth=width, alpha=shade,
                           marker=marker, markersize=3)  # fmt: skip
     axes.axhline(chance, color=style.INK, linewidth=0.8, linestyle=(0, (1, 2)), zorder=2.5)
-    ends = [(chance, f"{phrase('measures', 'chance')} {format_short_percent(chance)}", style.INK, "normal")]
+    ends = [(chance, f"{_('chance')} {format_short_percent(chance)}", style.INK, "normal")]
     if task is not None:
         axes.plot(steps, task, color=style.INK, linewidth=1.1, linestyle=(0, (5, 2)), marker=marker, markersize=4)
-        ends.append((float(task[-1]), phrase("measures", "task_accuracy"), style.INK, "normal"))
+        ends.append((float(task[-1]), _("task accuracy"), style.INK, "normal"))
     axes.plot(steps, values[:, layer, head], color=style.ANTECEDENT, linewidth=2.0, marker=marker, markersize=5)
     ends.append((float(values[-1, layer, head]), head_name(layer, head), style.ANTECEDENT, "bold"))
     if layers * heads > 1:
@@ -265,7 +268,7 @@ def alignment_figure(
     if layers * heads > 2:
         rest = np.delete(values[-1].ravel(), [layer * heads + head, best[0] * heads + best[1]])
         middle = rest[np.abs(rest - np.median(rest)).argmin()]  # where a line ends, and most are near
-        ends.append((float(middle), phrase("figures", "other_heads"), style.MUTED, "normal"))
+        ends.append((float(middle), _("other heads"), style.MUTED, "normal"))
 
     axes.set_ylim(min(0.0, float(values.min())), max(1.0, float(values.max())) * 1.02)
     axes.grid(axis="y")
@@ -274,9 +277,9 @@ def alignment_figure(
     axes.set_xticks([first, *(tick for tick in ticks if first + 0.1 * (last - first) <= tick <= last and tick > first)])
     axes.xaxis.set_major_formatter(lambda step, _: f"{step:,.0f}")
     axes.margins(x=0)
-    axes.set_xlabel(phrase("figures", "step_axis"))
+    axes.set_xlabel(_("training step"))
     axes.yaxis.set_major_formatter(lambda share, _: f"{100 * share:.0f}")
-    axes.set_ylabel(phrase("figures", "candidate_axis" if task is None else "accuracy_axis"))
+    axes.set_ylabel(_("candidate accuracy (%)") if task is None else _("accuracy (%)"))
     _name_line_ends(axes, ends, axes.get_position().height * sheet.height)
     return sheet.figure
 
@@ -285,7 +288,7 @@ def _name_line_ends(axes: Axes, ends: Sequence[tuple[float, str, str, str]], tal
     """Names beside the ends of lines, given as height, name, colour and weight; the axes are `tall` inches high."""
     low, high = axes.get_ylim()
     gap = 0.135 / tall * (high - low)
-    for place, (_, text, colour, weight) in zip(
+    for place, (_height, text, colour, weight) in zip(
         spread_labels([end[0] for end in ends], gap, low, high), ends, strict=True
     ):
         axes.annotate(text, (1, place), xycoords=axes.get_yaxis_transform(), xytext=(5, 0), textcoords="offset points",
@@ -321,9 +324,13 @@ def contoured_head_grid(
     """
     key = ""
     if threshold is not None:
-        name = "contour" if threshold >= chance else "contour_chance"
+        text = (
+            _("broken line: above the 95th percentile of untrained models ({threshold} %)")
+            if threshold >= chance
+            else _("broken line: above chance ({threshold} %) and the 95th percentile of untrained models")
+        )
         threshold = head_threshold(threshold, chance)
-        key = phrase("figures", name, threshold=format_short_percent(threshold))
+        key = text.format(threshold=format_short_percent(threshold))
     figure = head_grid_figure(scores, chance, chosen, title, key, chosen_on)
     if threshold is not None:
         above = np.pad(np.asarray(scores, dtype=np.float64) > threshold, 1)

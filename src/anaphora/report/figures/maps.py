@@ -14,6 +14,7 @@ from matplotlib.patches import Rectangle
 from numpy.typing import ArrayLike, NDArray
 
 from anaphora.base.errors import UserError
+from anaphora.base.locale.translation import _
 from anaphora.report.figures import style
 from anaphora.report.figures.fonts import drawable_text, is_chinese
 from anaphora.report.figures.sheet import (
@@ -36,7 +37,6 @@ from anaphora.report.figures.sheet import (
     wrapped_title,
 )
 from anaphora.report.figures.style import figure_style
-from anaphora.report.wording import phrase
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,7 +95,7 @@ def heat_map_figure(
     left, right, bottom = wide + 0.42, 0.75, 0.2
     heading = Heading(wrapped_title(title, left + side + right - 0.3), roles)
     width = max(left + side + right, heading.width + 0.3)
-    long = max(side, text_width(phrase("figures", "attending_axis"), style.TEXT), 0.9)
+    long = max(side, text_width(_("attending word"), style.TEXT), 0.9)
     sheet = Sheet(width, bottom + long + tall + 0.32 + heading.height)
     sheet.heading(heading)
 
@@ -114,8 +114,8 @@ def heat_map_figure(
         column.set(rotation=0 if is_chinese(labels[index]) else 90, linespacing=1.0)
         for tick in (row, column):
             tick.set(color=roles.colour(index, style.INK), fontweight="bold" if roles.of(index) else "normal")
-    axes.set_xlabel(phrase("figures", "attended_axis"), labelpad=5, color=style.MUTED)
-    axes.set_ylabel(phrase("figures", "attending_axis"), labelpad=5, color=style.MUTED)
+    axes.set_xlabel(_("attended word"), labelpad=5, color=style.MUTED)
+    axes.set_ylabel(_("attending word"), labelpad=5, color=style.MUTED)
 
     if pronoun is not None:
         rows = checked_indices(pronoun, count, "pronoun")
@@ -125,7 +125,7 @@ def heat_map_figure(
             axes.add_patch(role_frame(run[0], first, len(run), framed, roles.of(run[0]) or "pronoun", 1.8))
 
     bar = sheet.axes(left + side + 0.15, bottom, 0.09, long)
-    draw_colour_bar(bar, style.WEIGHTS, norm, phrase("figures", "weight"), (0, top))
+    draw_colour_bar(bar, style.WEIGHTS, norm, _("attention weight"), (0, top))
     return sheet.figure
 
 
@@ -158,7 +158,11 @@ def pronoun_row_figure(
     roles = WordRoles(len(words), pronoun, antecedents, distractors, attending)
     strip = _SentenceStrip(words, weights, roles, style.TEXT + 1)
     margin, tallest, foot = 0.15, 0.45, 0.42
-    caption = phrase("figures", "row_caption" if attending == "pronoun" else "word_caption")
+    caption = (
+        _("attention weight of the pronoun (shading, bars); below each candidate, the sum over its words")
+        if attending == "pronoun"
+        else _("attention weight (shading, bars)")
+    )
     lines = strip.lines(style.DOUBLE_COLUMN - 2 * margin, least=0.27)
     top = scale_end(float(strip.weights.max()))
     rises = [max(float(strip.weights[index]) for index, _, _ in line.places) / top * tallest + 0.2 for line in lines]
@@ -215,7 +219,7 @@ def quad_figure(cells: Sequence[QuadCell], title: str = "") -> Figure:
     ]
     top = scale_end(max(float(strip.weights.max()) for strip in strips))
     margin, gutter, header, foot = 0.15, 0.3, 0.27, 0.42
-    caption = phrase("figures", "quad_caption")
+    caption = _("attention weight of the pronoun; below each candidate, the sum over its words")
     inner = max((style.DOUBLE_COLUMN - 2 * margin - (side - 1) * gutter) / side, 2.0)
     lines = [strip.lines(inner, least=0.0) for strip in strips]
     inner = max(inner, *(line.length for cell in lines for line in cell))

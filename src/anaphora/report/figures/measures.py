@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from anaphora.analysis.results.evidence import Control, Evidence
 from anaphora.analysis.results.scores import AccuracyCell, Cell, Effects, FactorValue, Groups, MapScores
 from anaphora.analysis.scores.factors import value_order
+from anaphora.base.locale.translation import _, pgettext
 from anaphora.report.figures import style
 from anaphora.report.figures.panels import (
     Mark,
@@ -21,7 +22,15 @@ from anaphora.report.figures.panels import (
 )
 from anaphora.report.figures.style import figure_style
 from anaphora.report.groups import kind_groups
-from anaphora.report.wording import label, labels, language_name, phrase, value_label
+from anaphora.report.wording import (
+    control_names,
+    effect_names,
+    factor_names,
+    label,
+    language_name,
+    map_names,
+    value_label,
+)
 
 
 @figure_style()
@@ -30,7 +39,7 @@ def effects_figure(part: Groups[Effects] | None) -> Figure | None:
     groups = list(kind_groups(part))
     marks: Marks = {}
     for group in groups:
-        for name, title in labels("effects").items():
+        for name, title in effect_names().items():
             effect = getattr(group.cell, name)
             if effect.value is not None:
                 colour = style.ANTECEDENT if name == "meaning" else style.INK
@@ -38,11 +47,11 @@ def effects_figure(part: Groups[Effects] | None) -> Figure | None:
     if not marks:
         return None
     return panel_figure(
-        phrase("figures", "effects"),
+        _("What moves the pronoun’s attention between two candidates?"),
         [(group.label, False) for group in groups],
-        list(labels("effects").values()),
+        list(effect_names().values()),
         marks,
-        phrase("figures", "effects_axis"),
+        _("difference of attention weight"),
         axis_limits(marks, -0.25, 1.0),
         references=(0.0,),
     )
@@ -62,20 +71,20 @@ def maps_figure(part: Mapping[str, MapScores] | None) -> Figure | None:
             if cell.candidate_accuracy is not None:
                 row_marks.append(Mark(cell.candidate_accuracy, cell.interval, style.ANTECEDENT, "D"))
             if row_marks:
-                marks[label("maps", name), group.label] = row_marks
+                marks[label(map_names(), name), group.label] = row_marks
     if not marks:
         return None
     return panel_figure(
-        phrase("figures", "maps"),
+        _("The same question asked of other kinds of map"),
         [(row, False) for row in dict.fromkeys(row for row, _ in marks)],
         list(panels),
         marks,
-        phrase("figures", "maps_axis"),
+        _("share (%)"),
         (0.0, 1.0),
         points=True,
         key=[
-            (phrase("measures", "candidate_accuracy"), style.ANTECEDENT, "D"),
-            (phrase("figures", "maps_mass"), style.INK, "o"),
+            (_("candidate accuracy"), style.ANTECEDENT, "D"),
+            (pgettext("figure", "mass on the antecedent"), style.INK, "o"),
         ],
     )
 
@@ -86,10 +95,8 @@ def controls_figure(evidence: Evidence) -> Figure | None:
     trained: dict[str, Control] = {name: each for name, each in (evidence.controls or {}).items() if each}
     if not trained:
         return None
-    by_row: dict[str, Mapping[str, Mapping[str, Cell | AccuracyCell]]] = {
-        phrase("figures", "this_run"): evidence.scores
-    }
-    by_row |= {label("controls", name): control.languages for name, control in trained.items()}
+    by_row: dict[str, Mapping[str, Mapping[str, Cell | AccuracyCell]]] = {_("this run"): evidence.scores}
+    by_row |= {label(control_names(), name): control.languages for name, control in trained.items()}
     marks: Marks = {}
     panels: dict[str, None] = {}
     for row, languages in by_row.items():
@@ -98,7 +105,12 @@ def controls_figure(evidence: Evidence) -> Figure | None:
             cell_marks = accuracy_marks(group.cell)
             if cell_marks:
                 marks[row, group.label] = cell_marks
-    return _accuracy_figure("controls", [(row, False) for row in dict.fromkeys(row for row, _ in marks)], panels, marks)
+    return _accuracy_figure(
+        _("The run beside models of the same data, steps and stopping, with one change each"),
+        [(row, False) for row in dict.fromkeys(row for row, _ in marks)],
+        panels,
+        marks,
+    )
 
 
 @figure_style()
@@ -111,7 +123,9 @@ def strata_figure(part: Groups[Cell]) -> Figure | None:
             if cell_marks:
                 marks[value_label(name), language_name(language)] = cell_marks
     rows = [(row, False) for row in dict.fromkeys(row for row, _ in marks)]
-    return _accuracy_figure("strata", rows, dict.fromkeys(panel for _, panel in marks), marks)
+    return _accuracy_figure(
+        _("Items that stand apart from the headline"), rows, dict.fromkeys(panel for _, panel in marks), marks
+    )
 
 
 @figure_style()
@@ -134,10 +148,12 @@ def factors_figure(
         if values:
             ordered = sorted(values, key=value_order)  # of all languages together: not each has every value
             rows += [
-                (label("factors", factor), True),
+                (label(factor_names(), factor), True),
                 *((row_below(factor, value_label(one)), False) for one in ordered),
             ]
-    return _accuracy_figure("factors", rows, dict.fromkeys(panel for _, panel in marks), marks)
+    return _accuracy_figure(
+        _("Where it works and where it does not"), rows, dict.fromkeys(panel for _, panel in marks), marks
+    )
 
 
 def _accuracy_figure(
@@ -147,11 +163,11 @@ def _accuracy_figure(
     if not marks:
         return None
     return panel_figure(
-        phrase("figures", title),
+        title,
         rows,
         list(panels),
         marks,
-        phrase("figures", "accuracy_axis"),
+        _("accuracy (%)"),
         (0.0, 1.0),
         points=True,
         key=accuracy_legend(),

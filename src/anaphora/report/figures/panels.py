@@ -16,11 +16,11 @@ from matplotlib.ticker import FixedLocator, MaxNLocator
 
 from anaphora.analysis.results.scores import AccuracyCell, Cell
 from anaphora.base.errors import UserError
+from anaphora.base.locale.translation import _
 from anaphora.report.figures import style
 from anaphora.report.figures.fonts import drawable_text
 from anaphora.report.figures.sheet import Heading, Sheet, legend_lines, text_width, tick_style
 from anaphora.report.numbers import NOT_MEASURED, format_number
-from anaphora.report.wording import phrase
 
 
 @dataclass(frozen=True)
@@ -68,9 +68,9 @@ _LEGEND_SIGN, _LEGEND_LINE = 0.46, 0.2
 def accuracy_legend() -> _Legend:
     """What the marks of `accuracy_marks` mean."""
     return (
-        (phrase("figures", "task_of_model"), style.INK, "o"),
-        (phrase("figures", "candidate_of_head"), style.ANTECEDENT, "D"),
-        (phrase("measures", "chance"), style.MUTED, "tick"),
+        (_("task accuracy of the model"), style.INK, "o"),
+        (_("candidate accuracy of the head"), style.ANTECEDENT, "D"),
+        (_("chance"), style.MUTED, "tick"),
     )
 
 
@@ -157,7 +157,7 @@ def panel_figure(
                           fontweight="bold")  # fmt: skip
         for reference in references:
             axes.axvline(reference, color=style.INK, linewidth=0.8, zorder=1.5)
-        for number, (name, _) in enumerate(rows):
+        for number, (name, _is_heading) in enumerate(rows):
             _draw_row(axes, marks.get((name, panel), []), number + 0.5)
     across = each * len(panels) + gap * (len(panels) - 1)
     sheet.canvas.text(left + across / 2, 0.1, drawable_text(label), ha="center", fontsize=style.TEXT, color=style.MUTED)

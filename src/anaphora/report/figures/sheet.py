@@ -24,6 +24,7 @@ from matplotlib.text import Text
 from numpy.typing import ArrayLike, NDArray
 
 from anaphora.base.errors import UserError
+from anaphora.base.locale.translation import _
 from anaphora.report.figures import style
 from anaphora.report.figures.fonts import drawable_text, font_families
 from anaphora.report.figures.style import figure_style
@@ -67,7 +68,7 @@ class Heading:
             (text_width(line, style.TEXT + 1, bold=True) for line in drawable_text(self.title).split("\n")), default=0
         )
         note = max((text_width(line, style.TEXT) for line in drawable_text(self.note).split("\n")), default=0)
-        return max(title, note, sum(text_width(label("word_roles", name), style.SMALL) + 0.3 for name in self.names))
+        return max(title, note, sum(text_width(label(_role_names(), name), style.SMALL) + 0.3 for name in self.names))
 
     @property
     def height(self) -> float:
@@ -124,7 +125,7 @@ class Sheet:
         left = 0.15
         for name in heading.names:
             draw_underline(self.canvas, left, left + 0.13, line - 0.1, name)
-            left = self.word(left + 0.18, line - 0.1, label("word_roles", name), ROLE_COLOURS[name]) + 0.16
+            left = self.word(left + 0.18, line - 0.1, label(_role_names(), name), ROLE_COLOURS[name]) + 0.16
 
     def word(self, left: float, middle: float, text: str, colour: str) -> float:
         """Write a small label and return where it ends."""
@@ -192,7 +193,7 @@ def spread_labels(places: list[float], gap: float, low: float, high: float) -> l
     """`places` moved apart to at least `gap`, as near their own as that allows, inside [low, high]."""
     order = sorted(range(len(places)), key=places.__getitem__)
     moved = dict(zip(order, sorted(places), strict=True))
-    for _ in range(50):
+    for _round in range(50):
         for below, above in pairwise(order):
             overlap = gap - (moved[above] - moved[below])
             if overlap > 0:
@@ -278,7 +279,7 @@ def legend_lines(names: Mapping[str, str], sign: float, room: float) -> list[lis
 def text_width(text: str, size: float, bold: bool = False) -> float:
     """Width in inches of one line of text in the house's type."""
     face = FontProperties(family=list(font_families()), size=size, weight="bold" if bold else "normal")
-    width, _, _ = _RULER.get_text_width_height_descent(text, face, ismath=False)  # type: ignore[no-untyped-call]
+    width, _height, _descent = _RULER.get_text_width_height_descent(text, face, ismath=False)  # type: ignore[no-untyped-call]
     return float(width) / _RULER_DPI
 
 
@@ -373,3 +374,14 @@ def draw_underline(canvas: Axes, left: float, right: float, height: float, name:
             [left, right], [height, height], color=ROLE_COLOURS[name], linewidth=2.0,
             linestyle="-" if name == "antecedent" else (0, (1.2, 0.7)),
         )  # fmt: skip
+
+
+def _role_names() -> dict[str, str]:
+    """Return what roles of words are called, by name."""
+    return {
+        "pronoun": _("pronoun"),
+        "attending word": _("attending word"),
+        "antecedent": _("antecedent"),
+        "other candidate": _("other candidate"),
+        "candidate": _("candidate"),
+    }

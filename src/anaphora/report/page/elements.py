@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from anaphora.analysis.results.evidence import Evidence
+from anaphora.base.locale.translation import _
 from anaphora.report.figures.maps import QuadCell
-from anaphora.report.wording import phrase
 
 SentenceEntry = Mapping[str, Any]
 """A sentence of the explorer, as the page's script reads it; `write_report` lists its keys."""
@@ -101,16 +101,19 @@ class VerdictElement:
     rows: Sequence[GroupVerdict]
     counted: str = "rules"
     rule_columns: Sequence[str] = field(
-        default_factory=lambda: [
-            phrase("columns", name) for name in ("rule", "question", "measured", "needed", "result")
-        ]
+        default_factory=lambda: [_("rule"), _("question"), _("measured"), _("needed"), _("result")]
     )
 
     def count_of(self, row: GroupVerdict) -> str:
         """How many rules of a row hold, and how many were not checked, where there are such."""
         results = [rule.passed for rule in row.rules]
-        name = f"{self.counted}_hold_unchecked" if None in results else f"{self.counted}_hold"
-        return phrase("verdict", name, count=results.count(True), all=len(results), unchecked=results.count(None))
+        text = {
+            ("rules", False): _("{count} of {all} rules hold"),
+            ("rules", True): _("{count} of {all} rules hold, {unchecked} not checked"),
+            ("conditions", False): _("{count} of {all} conditions hold"),
+            ("conditions", True): _("{count} of {all} conditions hold, {unchecked} not checked"),
+        }[self.counted, None in results]
+        return text.format(count=results.count(True), all=len(results), unchecked=results.count(None))
 
 
 _OPENING, _CLOSING = ("Ps", "Pi"), ("Pe", "Pf", "Po")
@@ -196,7 +199,7 @@ class Section:
     title: str
     explanation: str
     elements: Sequence[PageElement]
-    missing: str = field(default_factory=lambda: phrase("page", "missing"))
+    missing: str = field(default_factory=lambda: _("Not measured in this run."))
     address: str = ""
 
 

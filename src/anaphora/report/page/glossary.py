@@ -5,7 +5,7 @@ from __future__ import annotations
 import tomllib
 from pathlib import Path
 
-from anaphora.report.wording import spoken_language
+from anaphora.base.locale.translation import spoken_language
 
 
 def glossary() -> list[tuple[str, str, str]]:

@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anaphora.base.language import WIDE_CHARACTER
-from anaphora.base.locale.translation import _
-from anaphora.report.wording import label, labels, phrase, spoken_language
+from anaphora.base.locale.translation import _, spoken_language
+from anaphora.report.page.explorer_phrases import explorer_phrases
+from anaphora.report.wording import factor_value_names, head_role_names, language_names, map_names
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -38,7 +39,7 @@ _QUOTES = "\u2018\u2019\u201c\u201d"
 def template_environment(folder: Path = TEMPLATE_FOLDER) -> Environment:
     """Templates of a folder, which may use what all pages share; text is escaped and a missing name is an error.
 
-    They take their words from the report's: `phrase` and `label`, in the language that is `spoken_language`.
+    Their sentences are translated by `_` into the language that is `spoken_language`.
     """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
@@ -50,8 +51,9 @@ def template_environment(folder: Path = TEMPLATE_FOLDER) -> Environment:
         lstrip_blocks=True,
     )
     environment.globals |= {
-        "phrase": phrase,
-        "label": label,
+        "_": _,
+        "head_role_names": head_role_names,
+        "own_name": {"en": "English", "zh": "中文"},
         "spoken_language": spoken_language,
         "number_parts": number_parts,
     }
@@ -100,9 +102,6 @@ def with_fonts(html: str, text: Iterable[str], weights: Sequence[int]) -> str:
     parts = _SCRIPT_OR_STYLE.split(html)  # every second one is a script or style, which stays as it is
     html = "".join(part if place % 2 else with_units(part) for place, part in enumerate(parts))
     return html.replace(_FONT_PLACEHOLDER, _font_faces(text, weights), 1)
-
-
-_EXPLORER_SECTIONS = {"phrases": "explorer", "maps": "maps", "languages": "languages", "values": "factor_values"}
 
 
 def weight_colours() -> dict[str, Any]:
@@ -175,9 +174,12 @@ def _is_letter(character: str) -> bool:
     return character > "\x7f" and (character.isalpha() or WIDE_CHARACTER.match(character) is not None)
 
 
-def explorer_words(language: str | None = None) -> dict[str, dict[str, str]]:
-    """What the explorer says in a language: its phrases, and the names of maps, languages, cues and their types."""
-    return {
-        name: {key: with_units(text) for key, text in labels(section, language).items()}
-        for name, section in _EXPLORER_SECTIONS.items()
+def explorer_words() -> dict[str, dict[str, str]]:
+    """What the explorer says: its phrases, and the names of maps, languages, cues and their types."""
+    words = {
+        "phrases": explorer_phrases(),
+        "maps": map_names(),
+        "languages": language_names(),
+        "values": factor_value_names(),
     }
+    return {name: {key: with_units(text) for key, text in texts.items()} for name, texts in words.items()}

@@ -16,8 +16,10 @@ from anaphora.analysis.results.typed_json import to_json
 from anaphora.base.errors import UserError
 from anaphora.base.files import write_text
 from anaphora.base.language import WIDE_CHARACTER
+from anaphora.base.locale.translation import spoken_language
 from anaphora.report.page.elements import ReportRun, TableElement, figures_of
 from anaphora.report.page.explorer import completed_entry
+from anaphora.report.page.explorer_phrases import explorer_phrases
 from anaphora.report.page.glossary import glossary
 from anaphora.report.page.offline import (
     explorer_words,
@@ -32,7 +34,7 @@ from anaphora.report.page.offline import (
 from anaphora.report.page.packing import compress_map, pack_map
 from anaphora.report.page.sections.all import run_sections
 from anaphora.report.page.sections.opening import comparison_section, run_facts, run_headline
-from anaphora.report.wording import labels, spoken_language
+from anaphora.report.wording import kind_names
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -98,8 +100,8 @@ def write_report(
         pictures=pictures,
         glossary=glossary(),
         sentences=len(first.sentences),
-        explorer_phrases=labels("explorer"),
-        kinds=labels("kinds"),
+        explorer_phrases=explorer_phrases(),
+        kinds=kind_names(),
         explorer=script_json(
             {"sentences": explored, "head": to_json(first.evidence.head), **explorer_words(), **weight_colours()}
         ),
@@ -142,8 +144,8 @@ def write_attention_page(
         text=whole["text"],
         language=whole["language"],
         sentences=1,
-        explorer_phrases=labels("explorer"),
-        kinds=labels("kinds"),
+        explorer_phrases=explorer_phrases(),
+        kinds=kind_names(),
         decoder=decoder,
         unread=", ".join(unread),
         explorer=script_json({"sentences": [whole], "head": opening, **explorer_words(), **weight_colours()}),

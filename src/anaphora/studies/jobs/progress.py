@@ -10,16 +10,16 @@ from pathlib import Path
 from anaphora.base.console import format_bytes
 from anaphora.base.errors import UserError
 from anaphora.base.files import write_json
-from anaphora.base.locale.translation import interface_language
+from anaphora.base.locale.translation import N_
 from anaphora.report.numbers import duration_text
 from anaphora.report.terminal import print_phrase
-from anaphora.report.wording import phrase
 from anaphora.runs.directory import RunFiles
 from anaphora.settings.commands.study import StudyPlan
 from anaphora.settings.model.encoder import about_weights
 from anaphora.settings.run import Config
 from anaphora.settings.vocabulary import SubwordVocabulary
 from anaphora.studies.grid import Job
+from anaphora.studies.page.words import status_text
 from anaphora.studies.records import FAILURE_FILE, Query, RunRecord, read_record
 from anaphora.training.loggers import checkpoint_step
 
@@ -46,7 +46,12 @@ class StudyProgress:
         # Found out now, for on a cluster a run has been at work for a while when it is seen to have begun.
         self._from_start = {job.directory for job in to_train if not RunFiles(job.directory).config.exists()}
         self._begun: dict[Path, float] = {}
-        print_phrase("study", study=plan.name, runs=len(jobs), at_a_time=plan.side_by_side)
+        print_phrase(
+            N_("study {study}: {runs} runs, {at_a_time} at a time"),
+            study=plan.name,
+            runs=len(jobs),
+            at_a_time=plan.side_by_side,
+        )
         if plan.train and query.of_runs:
             _print_disk_needed(to_train, plan.side_by_side)
 
@@ -88,19 +93,22 @@ class StudyProgress:
             self._stop_in_time(left)
 
     def _print_end(self, job: Job, record: RunRecord, seconds: float, left: float | None) -> None:
-        spoken = interface_language()
         values = {
             "ended": self.ended,
             "runs": len(self.jobs),
             "cell": job.cell,
             "seed": job.seed,
-            "outcome": phrase("run_outcomes", record.status, spoken, error=record.error),
-            "duration": duration_text(seconds, spoken),
+            "outcome": status_text(record.status, record.error),
+            "duration": duration_text(seconds),
         }
         if left is None:
-            print_phrase("study_run", **values)
+            print_phrase(N_("{ended} of {runs}  {cell}, seed {seed}: {outcome} ({duration})"), **values)
         else:
-            print_phrase("study_run_left", **values, left=duration_text(left, spoken))
+            print_phrase(
+                N_("{ended} of {runs}  {cell}, seed {seed}: {outcome} ({duration}); about {left} left"),
+                **values,
+                left=duration_text(left),
+            )
 
     def _read_record(self, job: Job) -> RunRecord:
         """Return a run's record; a damaged one counts as unfinished, for the run is measured again."""
@@ -144,7 +152,15 @@ def _print_disk_needed(to_train: Sequence[Job], side_by_side: int) -> None:
     """Print about how much disk the weights of the runs that are left take, and their checkpoints while they train."""
     left = [weights_bytes(job.config) for job in to_train]
     training = _CHECKPOINT_COPIES * sum(sorted(left)[-side_by_side:])
-    print_phrase("study_disk", weights=format_bytes(sum(left)), runs=len(left), more=format_bytes(training))
+    print_phrase(
+        N_(
+            "disk      about {weights} for the weights of the {runs} runs that are left, and at most {more} more while "
+            "they train"
+        ),
+        weights=format_bytes(sum(left)),
+        runs=len(left),
+        more=format_bytes(training),
+    )
 
 
 def weights_bytes(config: Config) -> int:

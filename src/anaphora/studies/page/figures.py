@@ -16,14 +16,16 @@ from matplotlib.patches import Rectangle
 from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 
 from anaphora.analysis.results.scores import KINDS, Spread
+from anaphora.base.locale.translation import _
 from anaphora.report.figures import style
 from anaphora.report.figures.fonts import drawable_text
 from anaphora.report.figures.panels import Mark, panel_figure, row_below
 from anaphora.report.figures.sheet import Heading, Sheet, legend_lines, text_width, wrapped_title
 from anaphora.report.figures.style import figure_style
-from anaphora.report.wording import label, labels, language_name, phrase
+from anaphora.report.wording import label, language_name, language_names
 from anaphora.settings.commands.study import TASK_MEASURE, is_share
 from anaphora.studies.page.words import (
+    axis_names,
     axis_value,
     cell_label,
     factor_label,
@@ -109,14 +111,15 @@ def cells_figure(study: Study, language: str) -> Figure | None:
     limit = f"{100 * study.solved:g}"
     key = [(items_label(group), *_CUE_STYLES[group]) for group in drawn_groups]
     if TASK_MEASURE in measures:
-        key.append((phrase("study_figures", "solved", limit=limit), style.MUTED, "dotted"))
+        key.append((_("from {limit} % on, the task counts as solved").format(limit=limit), style.MUTED, "dotted"))
     if any(mark.form == "tick" for row_marks in marks.values() for mark in row_marks):
-        key.append((phrase("study_figures", "chance"), style.MUTED, "tick"))
+        key.append((_("chance, in the colour of its cues"), style.MUTED, "tick"))
     figure = panel_figure(
-        phrase("study_figures", "cells", spoken=language_name(language)),
-        rows, [measure_label(measure) for measure in measures], marks, phrase("study_figures", "shares"), (0.0, 1.0),
+        language_name(language),
+        rows, [measure_label(measure) for measure in measures], marks, _("share (%)"), (0.0, 1.0),
         points=True, key=key,
-        note=wrapped_title(phrase("study_figures", "cells_hatched" if unsolved else "cells_note", limit=limit)),
+        note=wrapped_title((_("Median and range over seeds. Hatched: the median task accuracy is below {limit} %, and "
+"alignment is not interpreted.") if unsolved else _("Median and range over seeds.")).format(limit=limit)),
     )  # fmt: skip
     for axes, measure in zip(figure.axes[1:], measures, strict=True):
         if measure == TASK_MEASURE:
@@ -145,7 +148,7 @@ def interventions_figure(study: Study) -> Figure | None:
     if not changes:
         return None
     names = names_of(study)
-    forms = {"": (phrase("study_figures", "as_trained"), style.INK, "o")}
+    forms = {"": (_("as trained"), style.INK, "o")}
     forms |= {name: (items_label(name), *form) for name, form in zip(changes, _INTERVENTION_STYLES, strict=False)}
     rows: list[tuple[str, bool]] = []
     marks: dict[tuple[str, str], list[Mark]] = {}
@@ -155,7 +158,7 @@ def interventions_figure(study: Study) -> Figure | None:
         rows += [(cell_label(cell.name, names), True), *((name, False) for name in kind_rows.values())]
         for language, groups in cell.groups.items():
             for kind, name in kind_rows.items():
-                for change, (_, colour, form) in forms.items():
+                for change, (_name, colour, form) in forms.items():
                     group = groups.get(f"{change}, {kind}" if change else kind)
                     spread = group.measures.get(TASK_MEASURE) if group else None
                     if spread:
@@ -163,9 +166,9 @@ def interventions_figure(study: Study) -> Figure | None:
                         marks.setdefault((name, language_name(language)), []).append(mark)
     panels = list(dict.fromkeys(panel for _, panel in marks))
     return panel_figure(
-        wrapped_title(phrase("study_figures", "interventions")),
-        rows, panels, marks, phrase("study_figures", "accuracies"), (0.0, 1.0), points=True, key=list(forms.values()),
-        note=phrase("study_figures", "cells_note"),
+        wrapped_title(_("Task accuracy as trained and under interventions")),
+        rows, panels, marks, _("task accuracy (%)"), (0.0, 1.0), points=True, key=list(forms.values()),
+        note=_("Median and range over seeds."),
     )  # fmt: skip
 
 
@@ -175,7 +178,7 @@ def numeric_axes(study: Study) -> dict[str, list[str]]:
     for cell in study.cells:
         for groups in cell.groups.values():
             for group, summary in groups.items():
-                axis, _ = axis_value(group) or (None, None)
+                axis, _value = axis_value(group) or (None, None)
                 if axis:
                     axes.setdefault(axis, {}).update(dict.fromkeys(summary.measures))
     left_out = ("items", "chance", "quad_accuracy")
@@ -215,8 +218,8 @@ def series_figure(study: Study, axis: str, measure: str) -> Figure | None:
     }
     left, gap, tall, foot = 0.75, 0.35, 2.0, 0.55
     names = names_of(study)
-    title = phrase("study_figures", "series", measure=measure_label(measure), axis=label("study_axes", axis))
-    heading = Heading(wrapped_title(title[:1].upper() + title[1:]), None, phrase("study_figures", "cells_note"))
+    title = _("{measure} by {axis}").format(measure=measure_label(measure), axis=label(axis_names(), axis))
+    heading = Heading(wrapped_title(title[:1].upper() + title[1:]), None, _("Median and range over seeds."))
     legend = {name: drawable_text(cell_label(name, names)) for name in drawn}
     keys = legend_lines(legend, 0.5, style.DOUBLE_COLUMN - 0.3)
     panel_width = min((style.DOUBLE_COLUMN - left - 0.2 - gap * (len(panels) - 1)) / len(panels), 3.4)
@@ -231,11 +234,11 @@ def series_figure(study: Study, axis: str, measure: str) -> Figure | None:
     for number, (language, lines) in enumerate(panels.items()):
         start = left + number * (panel_width + gap)
         axes = sheet.axes(start, foot, panel_width, tall)
-        if language in labels("languages"):
+        if language in language_names():
             sheet.canvas.text(
                 start, foot + tall + 0.07, language_name(language), fontsize=style.TEXT, fontweight="bold"
             )
-        axes.set_xlabel(label("study_axes", axis))
+        axes.set_xlabel(label(axis_names(), axis))
         axes.grid(axis="y")
         _scale_across(axes, [position for position, _ in points], panel_width)
         _scale_up(axes, measure, [spread for _, spread in points])
@@ -243,7 +246,7 @@ def series_figure(study: Study, axis: str, measure: str) -> Figure | None:
             axes.tick_params(axis="y", labelleft=False)
         else:
             name = measure_label(measure)
-            axes.set_ylabel(phrase("study_figures", "shares_of", measure=name) if is_share(measure) else name)
+            axes.set_ylabel(_("{measure} (%)").format(measure=name) if is_share(measure) else name)
         for name, line in lines.items():
             _draw_line(axes, line, forms[name])
     return sheet.figure

@@ -9,19 +9,20 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from anaphora.base.files import write_text
+from anaphora.base.locale.translation import _, spoken_language
 from anaphora.report.page.elements import FigureElement, PageElement, Section
 from anaphora.report.page.offline import font_placeholder, read_asset, template_environment, with_fonts
 from anaphora.report.page.translations import other_pages
 from anaphora.report.page.write import inline_figure
-from anaphora.report.wording import labels, phrase, spoken_language
+from anaphora.studies.page.conclusions import answer_sentence
 from anaphora.studies.page.figures import (
     PANEL_MEASURES,
     cells_figure,
     series_figure,
     series_of,
 )
-from anaphora.studies.page.study import STUDY_PAGE, answer_sentence, figure_alt, verdict_elements
-from anaphora.studies.page.words import axis_value, prediction_of, question_of
+from anaphora.studies.page.study import STUDY_PAGE, figure_alt, verdict_elements
+from anaphora.studies.page.words import axis_value, prediction_of, question_of, verdict_counts
 from anaphora.studies.schema import Study, read_study
 
 if TYPE_CHECKING:
@@ -61,13 +62,14 @@ def write_study_index(folder: Path, names: Mapping[str, str]) -> None:
     figures = {name: verdict_figures(study) for name, study in studies.items()}
     verdicts = [study.verdict.verdict for study in studies.values()]
     html = template_environment().get_template("single.html.j2").render(
-        title=phrase("study_index", "title"),
+        title=_("Questions and verdicts of all studies"),
         translations=other_pages(names, spoken_language()),
-        lead=phrase("study_index", "lead"),
+        lead=_("Every study that lies in this folder: its question, its verdict by conditions that were "
+"written down before anything ran, and the figures that its conditions are about."),
         openings=[],
         facts=[
-            (phrase("study_index", "studies"), str(len(studies))),
-            *((name, str(verdicts.count(verdict))) for verdict, name in labels("study_counts").items()),
+            (_("studies"), str(len(studies))),
+            *((name, str(verdicts.count(verdict))) for verdict, name in verdict_counts().items()),
         ],
         sections=[_study_section(own, study, figures[own], addresses[own]) for own, study in studies.items()],
         pictures={
@@ -123,9 +125,7 @@ def _study_section(own: str, study: Study, figures: Mapping[str, Figure], addres
     return Section(
         name=own,
         title=question_of(study),
-        explanation=phrase(
-            "study_index",
-            "explanation",
+        explanation=_("{answer} Study {study}, {finished} of {runs} runs finished. Predicted: {prediction}").format(
             answer=answer_sentence(study),
             study=study.name,
             finished=finished,
@@ -133,6 +133,6 @@ def _study_section(own: str, study: Study, figures: Mapping[str, Figure], addres
             prediction=prediction_of(study),
         ),
         elements=[*verdict_elements(study), *pictures],
-        missing=phrase("study", "nothing"),
+        missing=_("Nothing has been measured yet."),
         address=address,
     )

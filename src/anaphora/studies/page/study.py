@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeGuard
+from typing import TYPE_CHECKING
 
-from anaphora.analysis.results.typed_json import Interval
 from anaphora.base.files import write_text
-from anaphora.report.numbers import NOT_MEASURED, format_number, format_spread
+from anaphora.base.locale.translation import _, pgettext
+from anaphora.report.numbers import NOT_MEASURED, format_number
 from anaphora.report.page.elements import (
     FigureElement,
     GroupVerdict,
@@ -21,16 +21,17 @@ from anaphora.report.page.elements import (
 )
 from anaphora.report.page.offline import font_placeholder, read_asset, template_environment, with_fonts
 from anaphora.report.page.write import inline_figure
-from anaphora.report.wording import clauses, label, language_name, phrase
+from anaphora.report.wording import clauses, label, language_name, split_names
+from anaphora.studies.page.conclusions import answer_sentence, conclusions
 from anaphora.studies.page.figures import (
     PANEL_MEASURES,
     cells_figure,
-    cue_groups,
     interventions_figure,
     series_figure,
     series_of,
 )
 from anaphora.studies.page.words import (
+    axis_names,
     cell_label,
     condition_text,
     items_label,
@@ -74,12 +75,18 @@ def figure_alt(study: Study, name: str) -> str:
     series = series_of(study).get(name)
     if series:
         axis, measure = series
-        values = {"axis": label("study_axes", axis), "measure": measure_label(measure)}
-        return phrase("study_figures", "series_alt", question=question_of(study), **values)
+        values = {"axis": label(axis_names(), axis), "measure": measure_label(measure)}
+        return _("{question} {measure} by {axis}; the tables of the page have the numbers").format(
+            question=question_of(study), **values
+        )
     if name == "changes":
-        return phrase("study_figures", "interventions_alt", question=question_of(study))
+        return _(
+            "{question} Task accuracy as trained and under each intervention; the tables of the page have the numbers"
+        ).format(question=question_of(study))
     spoken = language_name(name.removeprefix("cells_"))
-    return phrase("study_figures", "cells_alt", question=question_of(study), spoken=spoken)
+    return _(
+        "{spoken}: {question} Median and range over seeds of every cell; the tables of the page have the numbers"
+    ).format(question=question_of(study), spoken=spoken)
 
 
 def write_study_page(
@@ -96,40 +103,39 @@ def write_study_page(
     runs = [run for cell in study.cells for run in cell.runs]
     done = sum(run.status == "finished" for run in runs)
     seconds = sum(run.seconds or 0.0 for run in runs)
-    html = template_environment().get_template("single.html.j2").render(
-        title=question_of(study),
-        translations=translations or {},
-        lead=phrase("study", "lead", study=study.name, prediction=prediction_of(study)),
-        openings=[answer_sentence(study)],
-        facts=[
-            (phrase("study", "runs_finished"), phrase("study", "count_of", count=done, all=len(runs))),
-            (phrase("study", "cells"), str(len(study.cells))),
-            (phrase("study", "seeds"), phrase("joined", "comma").join(map(str, study.seeds))),
-            (phrase("study", "hours"), format_number(seconds / 3600, 2) if seconds else NOT_MEASURED),
-            # What is measured without training has no split and chooses no head.
-            *(
-                [(phrase("study", "measured_on"), phrase("study", "split", split=label("splits", study.split)))]
-                if seconds
-                else []
-            ),
-            (phrase("study", "beginning"), " ".join(study.base) or phrase("study", "defaults")),
-        ],
-        sections=sections(study, figures),
-        pictures=pictures,
-        style=read_asset("report.css"),
-        font_mark=font_placeholder(),
-    )  # fmt: skip
+    html = (
+        template_environment()
+        .get_template("single.html.j2")
+        .render(
+            title=question_of(study),
+            translations=translations or {},
+            lead=_("Study {study}. Predicted: {prediction}").format(study=study.name, prediction=prediction_of(study)),
+            openings=[answer_sentence(study)],
+            facts=[
+                (_("runs finished"), _("{count} of {all}").format(count=done, all=len(runs))),
+                (_("cells"), str(len(study.cells))),
+                (_("seeds"), pgettext("list", ", ").join(map(str, study.seeds))),
+                (_("hours of training"), format_number(seconds / 3600, 2) if seconds else NOT_MEASURED),
+                # What is measured without training has no split and chooses no head.
+                *(
+                    [
+                        (
+                            _("measured on"),
+                            _("{split} split, heads chosen on dev").format(split=label(split_names(), study.split)),
+                        )
+                    ]
+                    if seconds
+                    else []
+                ),
+                (_("every cell begins with"), " ".join(study.base) or _("the defaults")),
+            ],
+            sections=sections(study, figures),
+            pictures=pictures,
+            style=read_asset("report.css"),
+            font_mark=font_placeholder(),
+        )
+    )
     write_text(path, with_fonts(html, html, (400, 700)))
-
-
-def answer_sentence(study: Study) -> str:
-    """The answer in one sentence."""
-    rows = study.verdict.rules
-    results = [row.passed for row in rows]
-    held, failed, unchecked = (results.count(result) for result in (True, False, None))
-    verdict = study.verdict.verdict
-    name = "not_so_unchecked" if verdict == "not so" and unchecked else verdict
-    return phrase("study_answers", name, held=held, failed=failed, unchecked=unchecked, conditions=len(rows))
 
 
 def sections(study: Study, figures: Mapping[str, Figure]) -> list[Section]:
@@ -139,90 +145,58 @@ def sections(study: Study, figures: Mapping[str, Figure]) -> list[Section]:
     ]
     notes = [NoteElement(text=text) for text in conclusions(study)]
     return [
-        _section("verdict", list(verdict_elements(study)), phrase("study", "verdict_missing")),
-        _section("conclusions", notes, phrase("study", "conclusions_missing")),
-        _section("figures", pictures),
-        _section("cells", list(_cell_tables(study))),
-        _section("interactions", list(_interaction_tables(study)), phrase("study", "interactions_missing")),
-        _section("runs", [_run_table(study)]),
+        Section(
+            name="verdict",
+            title=_("Does the claim hold?"),
+            explanation=_(
+                "Each condition is about the median over seeds, unless it names the lowest or the highest, and must "
+                "hold in every language it names."
+            ),
+            elements=list(verdict_elements(study)),
+            missing=_("This study states no condition."),
+        ),
+        Section(
+            name="conclusions",
+            title=_("What can be said"),
+            explanation=_(
+                "Differences are taken seed by seed; in brackets the 95 % interval of their mean over seeds. Alignment "
+                "is compared only between runs that both solve the task."
+            ),
+            elements=notes,
+            missing=_("No predictions or heads have been measured that could be compared beyond the conditions above."),
+        ),
+        Section(
+            name="figures",
+            title=_("Cell by cell"),
+            explanation=_("A mark is the median over seeds, its line the lowest and the highest seed."),
+            elements=pictures,
+            missing=_("Nothing has been measured yet."),
+        ),
+        Section(
+            name="cells",
+            title=_("The numbers"),
+            explanation=_(
+                "Median and, in brackets, the lowest and the highest seed. A tilde marks alignment of a cell that does "
+                "not solve the task."
+            ),
+            elements=list(_cell_tables(study)),
+            missing=_("Nothing has been measured yet."),
+        ),
+        Section(
+            name="interactions",
+            title=_("Do two changes add up?"),
+            explanation=_("What both do together, less what each does alone, in points; 0 where they add up."),
+            elements=list(_interaction_tables(study)),
+            missing=_("No pair of changes has been measured with its parts."),
+        ),
+        Section(
+            name="runs",
+            title=_("Every run"),
+            explanation=_("Runs that failed or are not there yet are listed like the others."),
+            elements=[_run_table(study)],
+            missing=_("Nothing has been measured yet."),
+        ),
     ]
-
-
-def _section(name: str, elements: Sequence[PageElement], missing: str | None = None) -> Section:
-    return Section(
-        name=name,
-        title=phrase("study", f"{name}_title"),
-        explanation=phrase("study", f"{name}_explanation"),
-        elements=elements,
-        missing=missing or phrase("study", "nothing"),
-    )
-
-
-def conclusions(study: Study) -> list[str]:
-    """What a study's numbers allow one to say, a sentence or two for each language and kind of cue."""
-    sentences: list[str] = []
-    cells = study.cells
-    for language in study.measured_languages:
-        kinds = dict.fromkeys(kind for cell in cells for kind in cue_groups(cell.groups.get(language, {})))
-        for kind in kinds:
-            by_cell = {
-                cell.name: cell.groups[language][kind] for cell in cells if kind in cell.groups.get(language, {})
-            }
-            title = phrase("joined", "group", spoken=language_name(language), kind=items_label(kind))
-            sentences += _group_conclusions(title, by_cell, study.solved, names_of(study))
-    return sentences
-
-
-def _group_conclusions(
-    group: str, by_cell: Mapping[str, GroupSummary], threshold: float, names: Mapping[str, str]
-) -> Iterator[str]:
-    measured = {name: summary for name, summary in by_cell.items() if summary.is_solved is not None}
-    solved = [name for name, summary in measured.items() if summary.is_solved]
-    if not measured:
-        return
-    limit = f"{100 * threshold:g}"
-    if not solved:
-        yield phrase("study", "none_solves", group=group, limit=limit)
-        return
-    unsolved = [cell_label(name, names) for name in measured if name not in solved]
-    counts = {"group": group, "solved": str(len(solved)), "cells": str(len(measured)), "limit": limit}
-    comma = phrase("joined", "comma")
-    yield phrase("study", "some_solve" if unsolved else "all_solve", **counts, unsolved=comma.join(unsolved))
-    accuracies = {
-        name: measured[name].measures["candidate_accuracy"]
-        for name in solved
-        if "candidate_accuracy" in measured[name].measures
-    }
-    if accuracies:
-        lowest = min(accuracies, key=lambda name: accuracies[name].median)
-        highest = max(accuracies, key=lambda name: accuracies[name].median)
-        yield phrase(
-            "study",
-            "highest" if lowest == highest else "highest_and_lowest",
-            group=group,
-            highest=cell_label(highest, names),
-            share=format_spread(accuracies[highest]),
-            lowest=cell_label(lowest, names),
-            lowest_share=format_spread(accuracies[lowest]),
-        )
-    for measure in PANEL_MEASURES:
-        differences = [
-            _difference_text(cell_label(name, names), difference.median, difference.interval)
-            for name, summary in measured.items()
-            if (difference := summary.against_base.get(measure)) and _excludes_zero(difference.interval)
-        ]
-        if differences:
-            values = {"measure": measure_label(measure), "differences": clauses(differences)}
-            yield phrase("study", "differences", group=group, **values)
-
-
-def _excludes_zero(interval: Interval | None) -> TypeGuard[Interval]:
-    return interval is not None and (interval.low > 0 or interval.high < 0)
-
-
-def _difference_text(cell: str, middle: float, interval: Interval) -> str:
-    median, low, high = (format_number(100 * value, 1) for value in (middle, *interval))
-    return phrase("study", "difference", cell=cell, median=median, low=low, high=high)
 
 
 def verdict_elements(study: Study) -> Iterator[PageElement]:
@@ -246,10 +220,13 @@ def verdict_elements(study: Study) -> Iterator[PageElement]:
     yield VerdictElement(
         columns=[],
         counted="conditions",
-        rows=[GroupVerdict("", phrase("study_verdicts", verdict), _SIGNS[verdict], [], rules)],
+        rows=[GroupVerdict("", _verdict_names()[verdict], _SIGNS[verdict], [], rules)],
         rule_columns=[
-            *(phrase("study_columns", name) for name in ("cell", "condition")),
-            *(phrase("columns", name) for name in ("measured", "needed", "result")),
+            _("cell"),
+            _("condition"),
+            _("measured"),
+            _("needed"),
+            _("result"),
         ],
     )
 
@@ -258,7 +235,7 @@ def _rule_cells(row: RuleOutcome, names: Mapping[str, str]) -> str:
     cell, baseline = cell_label(row.cell, names), row.baseline_cell
     if not baseline:
         return cell
-    return phrase("study", "difference_of_cells", cell=cell, baseline=cell_label(baseline, names))
+    return _("{cell} − {baseline}").format(cell=cell, baseline=cell_label(baseline, names))
 
 
 def _cell_tables(study: Study) -> Iterator[PageElement]:
@@ -273,9 +250,9 @@ def _cell_tables(study: Study) -> Iterator[PageElement]:
                 values = [measure_text(summary, measure) for measure in measures]
                 rows.append([cell_label(cell.name, names), items_label(group), _solving(summary), *values])
         if rows:
-            columns = [phrase("study_columns", name) for name in ("cell", "items", "solving")]
+            columns = [_("cell"), _("kind of items"), _("seeds that solve it")]
             yield TableElement(
-                title=table_title("study", language),
+                title=table_title(language),
                 columns=[*columns, *map(measure_label, measures)],
                 rows=rows,
                 texts=2,
@@ -286,7 +263,7 @@ def _solving(group: GroupSummary) -> str:
     """How many seeds solve the task."""
     if group.solved is None:
         return NOT_MEASURED
-    return phrase("study", "count_of", count=group.solved, all=group.runs)
+    return _("{count} of {all}").format(count=group.solved, all=group.runs)
 
 
 def _interaction_tables(study: Study) -> Iterator[PageElement]:
@@ -301,14 +278,21 @@ def _interaction_tables(study: Study) -> Iterator[PageElement]:
                     items_label(row.group),
                     measure_label(row.measure),
                     points_text(row),
-                    phrase("study", "interval", low=ends[0], high=ends[1]) if ends else NOT_MEASURED,
+                    _("[{low}, {high}]").format(low=ends[0], high=ends[1]) if ends else NOT_MEASURED,
                     str(row.pairs),
                 ]
             )
     if rows:
-        names = ("cell", "language", "items", "measure", "beyond", "interval", "seeds")
-        columns = [phrase("study_columns", name) for name in names]
-        yield TableElement(title=phrase("study", "interactions"), columns=columns, rows=rows, texts=4)
+        columns = [
+            _("cell"),
+            _("language"),
+            _("kind of items"),
+            _("measure"),
+            _("beyond the sum (points)"),
+            _("interval of the mean"),
+            pgettext("number of", "seeds"),
+        ]
+        yield TableElement(title=_("Interactions"), columns=columns, rows=rows, texts=4)
 
 
 def _run_table(study: Study) -> TableElement:
@@ -324,11 +308,20 @@ def _run_table(study: Study) -> TableElement:
         for cell in study.cells
         for run in cell.runs
     ]
-    columns = [phrase("study_columns", name) for name in ("cell", "seed", "state", "head", "seconds", "changes")]
-    return TableElement(title=phrase("study", "runs"), columns=columns, rows=rows, texts=6, folded=True)
+    columns = [_("cell"), _("seed"), _("state"), _("head chosen (layer.head)"), _("seconds of training"), _("changes")]
+    return TableElement(title=_("Runs"), columns=columns, rows=rows, texts=6, folded=True)
 
 
 def _cell_and_folder(cell: str, names: Mapping[str, str]) -> str:
     """A cell, and its folder where that is not called alike."""
     name = cell_label(cell, names)
-    return name if name == plain_label(cell) else phrase("study", "cell_and_folder", cell=name, folder=cell)
+    return name if name == plain_label(cell) else _("{cell} ({folder})").format(cell=name, folder=cell)
+
+
+def _verdict_names() -> dict[str, str]:
+    """Return what verdicts are called, by name."""
+    return {
+        "holds": _("It holds"),
+        "not so": _("Not so"),
+        "open": _("Open"),
+    }

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from anaphora.base.locale.translation import _, pgettext
 from anaphora.report.numbers import NOT_MEASURED
-from anaphora.report.wording import label, phrase
+from anaphora.report.wording import label, language_name, language_names
 from anaphora.studies.page.words import (
     condition_text,
     is_of_route,
@@ -17,8 +18,8 @@ from anaphora.studies.page.words import (
     own_words,
     question_of,
     status_text,
-    table_title,
     value_in,
+    verdict_counts,
 )
 from anaphora.studies.schema import Study
 
@@ -31,31 +32,38 @@ def terminal_report(study: Study) -> Iterator[Table | str]:
 
     Cells are named as they are typed.
     """
-    yield phrase("study_terminal", "heading", study=study.name, question=question_of(study))
+    yield _("{study}: {question}").format(study=study.name, question=question_of(study))
     for language in study.measured_languages:
         yield _terminal_table(study, language)
     for cell in study.cells:
         for run in cell.runs:
             if run.status != "finished":
                 state = status_text(run.status, run.error)
-                yield phrase("study_terminal", "run", cell=cell.name, seed=run.seed, state=state)
+                yield _("{cell}, seed {seed}: {state}").format(cell=cell.name, seed=run.seed, state=state)
     for row in study.verdict.rules:
         values = [value_in(language, judged_value(row, spread)) for language, spread in row.spreads.items()]
-        yield phrase(
-            "study_terminal",
-            {True: "holds", False: "fails", None: "not_checked"}[row.passed],
+        text = {
+            True: _("holds: {statement} ({measured}; needed {needed})"),
+            False: _("FAILS: {statement} ({measured}; needed {needed})"),
+            None: _("not checked: {statement} ({measured}; needed {needed})"),
+        }[row.passed]
+        yield text.format(
             statement=own_words(row.statement, row.statement_zh),
-            measured=phrase("joined", "comma").join(values) or NOT_MEASURED,
+            measured=pgettext("list", ", ").join(values) or NOT_MEASURED,
             needed=condition_text(row),
         )
-    yield phrase("study_terminal", "verdict", verdict=label("study_counts", study.verdict.verdict))
+    yield _("verdict: {verdict}").format(verdict=label(verdict_counts(), study.verdict.verdict))
 
 
 def _terminal_table(study: Study, language: str) -> Table:
     from rich import box
     from rich.table import Table
 
-    title = table_title("study_terminal", language)
+    title = _("Median (lowest to highest) over seeds; ~ task not solved")
+    if language in language_names():
+        title = _("{spoken}: median (lowest to highest) over seeds; ~ task not solved").format(
+            spoken=language_name(language)
+        )
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
     left_out = ("items", "chance", "quad_accuracy")
     measures = dict.fromkeys(
@@ -64,8 +72,8 @@ def _terminal_table(study: Study, language: str) -> Table:
         for measure in group.measures
         if measure not in left_out and not is_of_route(measure)  # a line has no room for those of every layer
     )
-    for name in ("cell", "items", "runs"):
-        table.add_column(phrase("study_columns", name))
+    for heading in (_("cell"), _("kind of items"), pgettext("number of", "runs")):
+        table.add_column(heading)
     for name in measures:
         table.add_column(measure_label(name), justify="right")
     for cell in study.table_cells:

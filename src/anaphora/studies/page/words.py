@@ -9,13 +9,20 @@ import re
 from collections.abc import Callable, Mapping
 
 from anaphora.analysis.results.scores import Spread
+from anaphora.base.locale.translation import _, pgettext, spoken_language
 from anaphora.report.numbers import NOT_MEASURED, format_number, format_spread, with_minus
-from anaphora.report.wording import label, labels, language_name, phrase, spoken_language
+from anaphora.report.wording import (
+    factor_value_names,
+    kind_names,
+    label,
+    language_name,
+    language_names,
+    level_names,
+    mention_type_names,
+)
 from anaphora.settings.commands.study import ALIGNMENT_MEASURES, BASE_CELL, is_share
 from anaphora.studies.schema import GroupSummary, RuleOutcome, Study
 from anaphora.studies.summary import rule_condition
-
-_GROUP_SECTIONS = ("study_groups", "kinds", "mention_types", "level_names", "factor_values")
 
 
 def own_words(text: str, chinese: str | None) -> str:
@@ -50,7 +57,7 @@ def cell_label(cell: str, names: Mapping[str, str]) -> str:
         cell: its name.
         names: those of `names_of`.
     """
-    known = {BASE_CELL: phrase("study", "base")} | dict(names)
+    known = {BASE_CELL: _("base")} | dict(names)
     return " + ".join(known.get(part, plain_label(part)) for part in cell.split("+"))
 
 
@@ -61,18 +68,26 @@ def plain_label(cell: str) -> str:
 
 def factor_label(factor: str, names: Mapping[str, str]) -> str:
     """A factor as a page names it."""
-    return names.get(factor) or label("study_factors", factor)
+    return names.get(factor) or (pgettext("factor", "pairs") if factor == "pairs" else factor.replace("_", " "))
 
 
 def items_label(group: str) -> str:
     """A group of items: "set cues", "distance 8", "query permuted, role cues"."""
-    intervention, _, kind = group.rpartition(", ")
+    intervention, _comma, kind = group.rpartition(", ")
     if intervention:
-        return phrase("study", "under", intervention=label("study_groups", intervention), kind=items_label(kind))
-    axis, _, value = group.rpartition(" ")
-    if axis in labels("study_axis_values"):
-        return phrase("study_axis_values", axis, value=value)
-    return next((labels(section)[group] for section in _GROUP_SECTIONS if group in labels(section)), group)
+        return _("{intervention}, {kind}").format(
+            intervention=label(_study_group_names(), intervention), kind=items_label(kind)
+        )
+    axis, _blank, value = group.rpartition(" ")
+    axes = {
+        "distance": _("distance {value}"),
+        "tokens": _("tokens {value}"),
+        "d_k": _("d_k {value}"),
+    }
+    if axis in axes:
+        return axes[axis].format(value=value)
+    tables = (_study_group_names, kind_names, mention_type_names, level_names, factor_value_names)
+    return next((names[group] for names in (table() for table in tables) if group in names), group)
 
 
 def axis_value(group: str) -> tuple[str, float] | None:
@@ -89,8 +104,8 @@ def measure_label(measure: str) -> str:
     of_layer = re.fullmatch(r"(?P<before>.*)layer_(?P<layer>\d+)_(?P<after>.*)", measure)
     if of_layer:
         name = f"{of_layer['before']}layer_{of_layer['after']}"
-        return phrase("study_measures", name, layer=of_layer["layer"])
-    return label("study_measures", measure)
+        return _study_measure_names()[name].format(layer=of_layer["layer"])
+    return label(_study_measure_names(), measure)
 
 
 def is_of_route(measure: str) -> bool:
@@ -114,7 +129,7 @@ def measure_text(group: GroupSummary, measure: str) -> str:
         text = spread_text(spread, lambda value: with_minus(f"{value:.3g}"))
     with_measure = sum(value is not None for value in spread.values)
     if with_measure < group.runs:
-        return phrase("study", "of_fewer_runs", spread=text, count=with_measure, all=group.runs)
+        return _("{spread}, {count} of {all} runs").format(spread=text, count=with_measure, all=group.runs)
     return text
 
 
@@ -133,7 +148,7 @@ def spread_text(spread: Spread | None, number_text: Callable[[float], str]) -> s
     if spread is None:
         return NOT_MEASURED
     median, low, high = map(number_text, (spread.median, spread.lowest, spread.highest))
-    return phrase("study", "spread", median=median, low=low, high=high)
+    return _("{median} ({low} to {high})").format(median=median, low=low, high=high)
 
 
 def rule_unit(row: RuleOutcome) -> str:
@@ -155,12 +170,12 @@ def judged_spread(row: RuleOutcome, spread: Spread | None) -> str:
     if spread is None:
         return NOT_MEASURED
     median, low, high = (_judged_number(row, spread, value) for value in (spread.median, spread.lowest, spread.highest))
-    return phrase("study", "spread", median=_with_unit(row, median), low=low, high=high)
+    return _("{median} ({low} to {high})").format(median=_with_unit(row, median), low=low, high=high)
 
 
 def condition_text(row: RuleOutcome) -> str:
     """What a condition needs, in the language and the units of the page."""
-    return rule_condition(row, None, lambda bound: _with_unit(row, with_minus(f"{_scaled(row, bound):g}")))
+    return rule_condition(row, lambda bound: _with_unit(row, with_minus(f"{_scaled(row, bound):g}")))
 
 
 _UNITS = {"share": "share", "share difference": "points", "points": "points"}
@@ -169,7 +184,9 @@ _UNITS = {"share": "share", "share difference": "points", "points": "points"}
 
 def _with_unit(row: RuleOutcome, number: str) -> str:
     unit = _UNITS.get(rule_unit(row))
-    return phrase("units", unit, value=number) if unit else number
+    if unit is None:
+        return number
+    return (_("{value} %") if unit == "share" else _("{value} points")).format(value=number)
 
 
 def _scaled(row: RuleOutcome, value: float) -> float:
@@ -195,18 +212,85 @@ def _judged_number(row: RuleOutcome, spread: Spread, value: float) -> str:
 
 def status_text(status: str, error: str) -> str:
     """How a run is, and why it failed."""
-    return phrase("run_outcomes", status, error=error)
+    states = {
+        "failed": _("failed: {error}").format(error=error),
+        "finished": _("finished"),
+        "unfinished": _("unfinished"),
+        "not begun": _("not begun"),
+    }
+    return states[status]
 
 
 def value_in(language: str, value: str) -> str:
     """A value with the language that it is of; what was measured of settings alone is of none."""
-    if language not in labels("languages"):
+    if language not in language_names():
         return value
-    return phrase("study", "value_in", spoken=language_name(language), value=value)
+    return _("{spoken} {value}").format(spoken=language_name(language), value=value)
 
 
-def table_title(section: str, language: str) -> str:
-    """The title of a table of what was measured in a language, from the phrases of a section."""
-    if language not in labels("languages"):
-        return phrase(section, "table")
-    return phrase(section, "table_in", spoken=language_name(language))
+def table_title(language: str) -> str:
+    """The title of a table of what was measured in a language."""
+    if language not in language_names():
+        return _("Shares in %")
+    return _("{spoken}, shares in %").format(spoken=language_name(language))
+
+
+def _study_group_names() -> dict[str, str]:
+    """Return what groups of items under an intervention are called, by name."""
+    return {
+        "all": _("all items"),
+        "candidates knocked out": _("edges from pronoun to candidates knocked out"),
+        "all knocked out": _("edges from pronoun to all words knocked out"),
+        "pronoun knocked out": _("edges from candidates to pronoun knocked out"),
+        "query permuted": _("query permuted"),
+        "key permuted": _("key permuted"),
+        "value permuted": _("value permuted"),
+    }
+
+
+def _study_measure_names() -> dict[str, str]:
+    """Return what columns of study.csv are called, by name."""
+    return {
+        "antecedent_mass": _("mass on the antecedent"),
+        "antecedent_points": _("antecedent’s edge value-zeroed, points lost"),
+        "other_edges_points": _("all its others value-zeroed, points lost"),
+        "patch_flips": _("row patched, flipped"),
+        "exchange_flips": _("names exchanged, flipped"),
+        "pronoun_specificity": _("pronoun to best other word, ratio"),
+        "entropy_bits": _("entropy (bits)"),
+        "without_layer_accuracy": _("task accuracy without the pronoun’s edges to candidates, layer {layer}"),
+        "without_relay_accuracy": _("task accuracy without other words’ edges to candidates"),
+        "layer_candidate_accuracy": _("candidate accuracy, best head of layer {layer}"),
+        "task_accuracy": _("task accuracy"),
+        "candidate_accuracy": _("candidate accuracy"),
+        "quad_accuracy": _("quad accuracy"),
+        "octad_accuracy": _("octad accuracy"),
+        "chance": _("chance"),
+        "antecedent_heads": _("antecedent heads"),
+        "predicate_heads": _("predicate heads"),
+        "neighbour_heads": _("neighbour heads"),
+        "relations": _("relations"),
+        "score_variance": _("score variance"),
+        "gradient_norm": _("gradient norm"),
+        "permutation_change": _("permutation change"),
+        "shift_change": _("shift change"),
+        "seconds_per_step": _("seconds per step"),
+    }
+
+
+def axis_names() -> dict[str, str]:
+    """Return what axes along which groups stand are called, by name."""
+    return {
+        "distance": _("distance (words)"),
+        "tokens": _("tokens a sentence"),
+        "d_k": _("d_k (features a head)"),
+    }
+
+
+def verdict_counts() -> dict[str, str]:
+    """Return what verdicts of studies are called in a count or a line, by name."""
+    return {
+        "holds": _("holds"),
+        "not so": _("not so"),
+        "open": _("open"),
+    }

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.analysis.results.evidence import Evidence, in_group
+from anaphora.base.locale.translation import _
 from anaphora.data.tokens.unread import UnreadMentions
 
 Rows = Sequence[Mapping[str, Any]]
@@ -73,3 +74,27 @@ def row_of(rows: Rows, **wanted: str) -> Mapping[str, Any] | None:
 def interval_of(row: Mapping[str, Any]) -> tuple[float, float] | None:
     """The ends of a row's interval; None where there is none."""
     return None if row["low"] is None or row["high"] is None else (row["low"], row["high"])
+
+
+def corpus_names() -> dict[str, str]:
+    """Return what corpora are called, by name."""
+    return {
+        "controlled": _("Built-in sentences"),
+        "jsonl": _("Own items"),
+        "gap": _("GAP"),
+        "dpr": _("DPR"),
+        "winogrande": _("WinoGrande"),
+        "cluewsc": _("CLUEWSC2020"),
+        "mandarinograd": _("Mandarinograd"),
+        "xwino": _("XWINO"),
+        "wsc273": _("WSC273"),
+        "pdp60": _("PDP-60"),
+        "winobias": _("WinoBias"),
+        "winogender": _("Winogender"),
+        "knowref": _("KnowRef"),
+        "litbank": _("LitBank"),
+        "ontogum": _("OntoGUM"),
+        "conll2012": _("CoNLL-2012"),
+        "corefud": _("CorefUD"),
+        "silver": _("Silver-standard items"),
+    }

@@ -7,11 +7,20 @@ from collections.abc import Iterator, Sequence
 from anaphora.analysis.results.evidence import VERDICT_SCOPE, in_group
 from anaphora.analysis.results.scores import ALL, Cell
 from anaphora.analysis.results.typed_json import Interval
+from anaphora.base.locale.translation import _, pgettext
 from anaphora.report.antecedents import RULES
 from anaphora.report.numbers import format_count, format_number, format_percent, format_points
-from anaphora.report.page.atlas.entry import AtlasEntry, row_of
+from anaphora.report.page.atlas.entry import AtlasEntry, corpus_names, row_of
 from anaphora.report.page.atlas.tasks import RULE_POLICIES, mention_type
-from anaphora.report.wording import head_name, label, language_name, phrase
+from anaphora.report.wording import (
+    baseline_names,
+    head_name,
+    label,
+    language_name,
+    mention_type_names,
+    name_policy_names,
+    selector_names,
+)
 
 
 def findings(entries: Sequence[AtlasEntry]) -> Iterator[str]:
@@ -35,9 +44,11 @@ def _head_findings(entries: Sequence[AtlasEntry], code: str) -> Iterator[str]:
     low, high = whole.intervals.candidate_accuracy or (None, None)
     compared = [(other.model, cell) for _, other, cell in scored if None not in _others(cell).values()]
     above = [model for model, cell in compared if _is_above_all(cell)]
-    where = {"corpus": label("corpora", entry.corpus), "spoken": language_name(code)}
-    yield phrase(
-        "atlas", "finding",
+    where = {"corpus": label(corpus_names(), entry.corpus), "spoken": language_name(code)}
+    yield _(
+        "{corpus}, {spoken}: {head} of {model} gives the antecedent the most weight of all candidates in {share} % of "
+        "{items} items (95 % interval {low} to {high}). For comparison: {others}. {above}"
+    ).format(
         **where,
         model=entry.model,
         head=head_name(entry.evidence.head.layer, entry.evidence.head.head),
@@ -46,8 +57,14 @@ def _head_findings(entries: Sequence[AtlasEntry], code: str) -> Iterator[str]:
         high=format_percent(high),
         items=format_count(whole.items),
         others=_comparison(whole),
-        above=phrase("atlas", "above" if above else "above_none", models=", ".join(above)) if compared else "",
-    )  # fmt: skip
+        above=(
+            _("With its whole interval above all three: {models}.")
+            if above
+            else _("No model is above all three with its whole interval.")
+        ).format(models=", ".join(above))
+        if compared
+        else "",
+    )
     for entry in entries:
         cell = in_group(entry.evidence.causal_cells, code, ALL)
         loss = None if cell is None else cell.knockout[VERDICT_SCOPE].edges.get("gold")
@@ -56,9 +73,26 @@ def _head_findings(entries: Sequence[AtlasEntry], code: str) -> Iterator[str]:
         points, ends = round(100 * loss.drop, 1), loss.interval
         if points < 0:
             ends = Interval(-ends.high, -ends.low)
-        yield phrase(
-            "atlas",
-            "finding_causal" if points > 0 else "finding_causal_more" if points else "finding_causal_same",
+        text = (
+            _(
+                "{corpus}, {spoken}: {model} answers {task} % of {items} items right, and {drop} points fewer (95 % "
+                "interval {low} to {high}) once the pronoun’s edge to the antecedent is cut in all heads of layer "
+                "{layer}."
+            )
+            if points > 0
+            else _(
+                "{corpus}, {spoken}: {model} answers {task} % of {items} items right, and {drop} points more (95 % "
+                "interval {low} to {high}) once the pronoun’s edge to the antecedent is cut in all heads of layer "
+                "{layer}."
+            )
+        )
+        if not points:
+            text = _(
+                "{corpus}, {spoken}: {model} answers {task} % of {items} items right, and as many (95 % interval of "
+                "the difference: {low} to {high} points) once the pronoun’s edge to the antecedent is cut in all heads "
+                "of layer {layer}."
+            )
+        yield text.format(
             **where,
             model=entry.model,
             task=format_percent(cell.task_accuracy),
@@ -67,7 +101,7 @@ def _head_findings(entries: Sequence[AtlasEntry], code: str) -> Iterator[str]:
             low=format_percent(ends.low),
             high=format_percent(ends.high),
             layer=entry.evidence.head.layer,
-        )  # fmt: skip
+        )
 
 
 def _others(cell: Cell) -> dict[str, float | None]:
@@ -83,9 +117,14 @@ def _others(cell: Cell) -> dict[str, float | None]:
 def _comparison(cell: Cell) -> str:
     """The same in words, without what was not measured."""
     shortcut = cell.best_shortcut
-    rule = "" if shortcut is None else label("baselines", shortcut.name)
-    return phrase("joined", "comma").join(
-        phrase("atlas", name, rule=rule, share=format_percent(share))
+    rule = "" if shortcut is None else label(baseline_names(), shortcut.name)
+    texts = {
+        "chance": _("guessing {share} %"),
+        "shortcut": _("the best shortcut ({rule}) {share} %"),
+        "untrained": _("its untrained models {share} %"),
+    }
+    return pgettext("list", ", ").join(
+        texts[name].format(rule=rule, share=format_percent(share))
         for name, share in _others(cell).items()
         if share is not None
     )
@@ -115,10 +154,14 @@ def _antecedent_findings(entries: Sequence[AtlasEntry]) -> Iterator[str]:
         if (row := row_of(entry.antecedents or (), subset="all", selector=name, column=column)) is not None
     }
     best = max(rules, key=lambda name: rules[name])
-    yield phrase(
-        "atlas", "finding_antecedents",
-        corpus=label("corpora", entry.corpus),
-        form=label("mention_types", column),
+    yield _(
+        "{corpus}, {form}: the word that {head} of {model} attends to most belongs to the antecedent for {share} % of "
+        "{items} (95 % interval {low} to {high}) when any word of the text may be it, and for {mentions} % "
+        "({mentions_head}) among the mentions before it; the nearest mention is right for {nearest} %, the best rule "
+        "({rule}) for {best} %."
+    ).format(
+        corpus=label(corpus_names(), entry.corpus),
+        form=label(mention_type_names(), column),
         model=entry.model,
         head=head_name(any_word["layer"], any_word["head"]),
         share=format_percent(share),
@@ -128,9 +171,9 @@ def _antecedent_findings(entries: Sequence[AtlasEntry]) -> Iterator[str]:
         mentions=format_percent(mention["accuracy"]),
         mentions_head=head_name(mention["layer"], mention["head"]),
         nearest=format_percent(rules["nearest"]),
-        rule=label("selectors", best.replace(" ", "_")),
+        rule=label(selector_names(), best.replace(" ", "_")),
         best=format_percent(rules[best]),
-    )  # fmt: skip
+    )
 
 
 def _name_findings(entries: Sequence[AtlasEntry]) -> Iterator[str]:
@@ -141,15 +184,17 @@ def _name_findings(entries: Sequence[AtlasEntry]) -> Iterator[str]:
     row, entry = max(decided, key=lambda each: float(each[0]["f1"]))
     rules = {one["policy"]: one["f1"] for one in entry.names or () if one["policy"] in RULE_POLICIES}
     best = max(rules, key=lambda name: rules[name])
-    yield phrase(
-        "atlas", "finding_names",
-        corpus=label("corpora", entry.corpus),
+    yield _(
+        "{corpus}: decided by {head} of {model}, the names reach F1 {f1} % (95 % interval {low} to {high}), with a "
+        "ratio of feminine to masculine of {bias}; the best rule ({rule}) has F1 {best} %."
+    ).format(
+        corpus=label(corpus_names(), entry.corpus),
         head=head_name(entry.evidence.head.layer, entry.evidence.head.head),
         model=entry.model,
         f1=format_percent(row["f1"]),
         low=format_percent(row["low"]),
         high=format_percent(row["high"]),
         bias=format_number(row["bias"], 2),
-        rule=label("name_policies", best.replace(" ", "_")),
+        rule=label(name_policy_names(), best.replace(" ", "_")),
         best=format_percent(rules[best]),
-    )  # fmt: skip
+    )

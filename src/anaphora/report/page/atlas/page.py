@@ -11,22 +11,20 @@ from matplotlib.figure import Figure
 from anaphora.analysis.results.evidence import Evidence, every_group
 from anaphora.analysis.results.scores import ALL, Cell
 from anaphora.base.files import write_text
-from anaphora.report.causal_summary import causal_columns, causal_rows
+from anaphora.base.locale.translation import _, pgettext
 from anaphora.report.figures import style
 from anaphora.report.figures.heads import HeadGrid, head_grids_figure
 from anaphora.report.figures.panels import Mark, Marks, panel_figure
 from anaphora.report.figures.style import figure_style
-from anaphora.report.levels import level_columns, level_rows
 from anaphora.report.numbers import NOT_MEASURED, format_count, format_p_value, format_percent
-from anaphora.report.page.atlas.entry import AtlasEntry, task_accuracy
+from anaphora.report.page.atlas.entry import AtlasEntry, corpus_names, task_accuracy
 from anaphora.report.page.atlas.findings import findings
 from anaphora.report.page.atlas.tasks import antecedent_elements, name_elements
 from anaphora.report.page.elements import FigureElement, NoteElement, PageElement, Section, TableElement
 from anaphora.report.page.offline import font_placeholder, read_asset, template_environment, with_fonts
 from anaphora.report.page.write import inline_figure
-from anaphora.report.wording import group_label, label, language_name, phrase
-
-_COLUMNS = ("items", "head", "candidate", "quad", "mass", "chance", "shortcut", "untrained", "p", "task")
+from anaphora.report.tables import causal_columns, causal_rows, level_columns, level_rows
+from anaphora.report.wording import baseline_names, group_label, label, language_name, split_names
 
 
 def write_atlas(path: Path, entries: Sequence[AtlasEntry], split: str) -> dict[str, Figure]:
@@ -55,21 +53,30 @@ def write_atlas(path: Path, entries: Sequence[AtlasEntry], split: str) -> dict[s
         if isinstance(element, FigureElement)
     }
     first = corpora[entries[0].corpus]
-    html = template_environment().get_template("single.html.j2").render(
-        title=phrase("atlas", "title" if len(first) > 1 else "title_of_one", count=len(first)),
-        lead=phrase("atlas", "lead"),
-        openings=[one for of_corpus in corpora.values() for one in findings(of_corpus)],
-        facts=[
-            (phrase("atlas", "models"), ", ".join(entry.model for entry in first)),
-            (phrase("atlas", "corpora"), ", ".join(label("corpora", name) for name in corpora)),
-            (phrase("atlas", "split"), label("splits", split)),
-            (phrase("atlas", "control"), format_count(min(e.evidence.untrained_models for e in entries))),
-        ],
-        sections=sections,
-        pictures={(0, name): inline_figure(figure, f"{name}-") for name, figure in figures.items()},
-        style=read_asset("report.css"),
-        font_mark=font_placeholder(),
-    )  # fmt: skip
+    html = (
+        template_environment()
+        .get_template("single.html.j2")
+        .render(
+            title=(
+                _("Atlas: {count} models and their heads") if len(first) > 1 else _("Atlas: one model and its heads")
+            ).format(count=len(first)),
+            lead=_(
+                "Which head of each model attends from a pronoun to its antecedent, how often, and does the answer "
+                "depend on it? All models read the same sentences."
+            ),
+            openings=[one for of_corpus in corpora.values() for one in findings(of_corpus)],
+            facts=[
+                (_("models"), ", ".join(entry.model for entry in first)),
+                (_("data"), ", ".join(label(corpus_names(), name) for name in corpora)),
+                (_("measured on"), label(split_names(), split)),
+                (_("untrained models of each"), format_count(min(e.evidence.untrained_models for e in entries))),
+            ],
+            sections=sections,
+            pictures={(0, name): inline_figure(figure, f"{name}-") for name, figure in figures.items()},
+            style=read_asset("report.css"),
+            font_mark=font_placeholder(),
+        )
+    )
     write_text(path, with_fonts(html, html, (400, 700)))
     return figures
 
@@ -77,14 +84,25 @@ def write_atlas(path: Path, entries: Sequence[AtlasEntry], split: str) -> dict[s
 def atlas_rows(entries: Sequence[AtlasEntry]) -> TableElement:
     """A row for each model, corpus and language: the chosen head and what it is compared with."""
     return TableElement(
-        title=phrase("atlas", "table"),
+        title=_("The chosen head of each model, shares in %"),
         columns=[
-            *(phrase("atlas", name) for name in ("model", "corpus", "language")),
-            *(phrase("atlas", f"column_{name}") for name in _COLUMNS),
+            _("model"),
+            _("data"),
+            _("language"),
+            _("items"),
+            _("layer.head"),
+            _("candidate accuracy [95 %]"),
+            _("quad accuracy"),
+            _("mass on the antecedent"),
+            pgettext("atlas", "chance"),
+            _("best shortcut"),
+            _("untrained"),
+            _("corrected p"),
+            _("answers right"),
         ],
         rows=[
             [
-                *(entry.model, label("corpora", entry.corpus), language_name(code)),
+                *(entry.model, label(corpus_names(), entry.corpus), language_name(code)),
                 *_numbers(entry, code, ALL, cell),
             ]
             for entry in entries
@@ -112,29 +130,81 @@ def _without_empty_columns(table: TableElement) -> TableElement:
 def _corpus_sections(entries: Sequence[AtlasEntry]) -> Iterator[Section]:
     """The sections on one corpus, all of whose models are given."""
     corpus = entries[0].corpus
-    yield _section("rows", corpus, _row_elements(entries, corpus))
+    yield _section(
+        "rows",
+        corpus,
+        _("{corpus}: how often the chosen head finds the antecedent"),
+        _(
+            "The head that development sentences chose, measured on others. A head is written layer.head, both counted "
+            "from 0. Where cues are of several kinds, the corrected p is the largest of theirs."
+        ),
+        _row_elements(entries, corpus),
+    )
     if antecedents := antecedent_elements(entries):
-        yield _section("antecedents", corpus, antecedents)
+        yield _section(
+            "antecedents",
+            corpus,
+            _("{corpus}: a head as an antecedent selector"),
+            _(
+                "Clark et al. 2019, section 4.3: the word that a mention’s head word attends to most is right if it is "
+                "the head word of an antecedent. Heads are chosen on development texts, for each kind of mention and "
+                "each field of choice, and measured on others. Rules and “a mention before it” choose among the same "
+                "words; “any word of the text” is the protocol of the paper."
+            ),
+            antecedents,
+        )
     if names := name_elements(entries):
-        yield _section("names", corpus, names)
-    yield _section("grids", corpus, _grid_elements(entries, corpus))
+        yield _section(
+            "names",
+            corpus,
+            _("{corpus}: name decisions, and whether they favour a gender"),
+            _(
+                "Webster et al. 2018: is this name, is that one, what the pronoun means? The chosen head says yes to "
+                "the name with more of the pronoun’s attention; “or neither” says yes only where that attention "
+                "reaches what was best on development. F1 counts the decisions on both names of all items, those with "
+                "neither right among them. Nothing is fine-tuned here."
+            ),
+            names,
+        )
+    yield _section(
+        "grids",
+        corpus,
+        _("{corpus}: every head of every model"),
+        _(
+            "Candidate accuracy on development sentences, where heads are chosen, all on one scale: white is chance, "
+            "blue above it, brown below. The chosen head is framed; the best of many heads is good partly by luck, so "
+            "its number here tends to be higher than the one above."
+        ),
+        _grid_elements(entries, corpus),
+    )
     levels = [[entry.model, *row] for entry in entries for row in level_rows(entry.evidence)]
     if levels:
-        columns = [phrase("atlas", "model"), *level_columns()]
-        title = phrase("atlas", "levels_title", corpus=label("corpora", corpus))
-        table = TableElement(title=title, columns=columns, rows=levels, texts=3)
-        yield _section("levels", corpus, [table])
+        columns = [_("model"), *level_columns()]
+        title = _("{corpus}: combinations that training showed, and others")
+        named = title.format(corpus=label(corpus_names(), corpus))
+        table = TableElement(title=named, columns=columns, rows=levels, texts=3)
+        yield _section("levels", corpus, title, _("Compositions by level, as the report has them."), [table])
     if causal := _causal_elements(entries):
-        yield _section("causal", corpus, causal)
+        yield _section(
+            "causal",
+            corpus,
+            _("{corpus}: does the answer depend on the head?"),
+            _(
+                "Points of answers lost when the pronoun's edge to its antecedent is cut, in the chosen head and in "
+                "all heads of its layer, or when nothing is taken along it; and answers that follow the row of the "
+                "minimal pair's other sentence."
+            ),
+            causal,
+        )
 
 
-def _section(name: str, corpus: str, elements: Sequence[PageElement]) -> Section:
+def _section(name: str, corpus: str, title: str, explanation: str, elements: Sequence[PageElement]) -> Section:
     return Section(
         name=f"{corpus}-{name}",
-        title=phrase("atlas", f"{name}_title", corpus=label("corpora", corpus)),
-        explanation=phrase("atlas", f"{name}_explanation"),
+        title=title.format(corpus=label(corpus_names(), corpus)),
+        explanation=explanation,
         elements=elements,
-        missing=phrase("atlas", "missing"),
+        missing=_("Nothing was measured here."),
     )
 
 
@@ -154,7 +224,7 @@ def _row_elements(entries: Sequence[AtlasEntry], corpus: str) -> list[PageElemen
         _without_empty_columns(TableElement(title=table.title, columns=columns, rows=rows, texts=2)),
     ]
     if kinds:
-        title = phrase("atlas", "by_kind")
+        title = _("By kind of cue")
         by_kind = TableElement(title=title, columns=columns, rows=kinds, texts=2, folded=True)
         elements.append(_without_empty_columns(by_kind))
     return elements
@@ -181,18 +251,18 @@ def rows_figure(entries: Sequence[AtlasEntry]) -> Figure:
                 of_language.append(Mark(task, None, style.INK, "o"))
     answered = any(mark.form == "o" for row_marks in marks.values() for mark in row_marks)
     return panel_figure(
-        phrase("atlas", "rows_figure"),
+        _("How often the antecedent is the strongest candidate"),
         [(entry.model, False) for entry in entries],
         list(dict.fromkeys(panel for _, panel in marks)),
         marks,
-        phrase("atlas", "rows_axis"),
+        _("% of the items, with 95 % intervals over templates or texts"),
         (0.0, 1.0),
         points=True,
         key=(
-            (phrase("atlas", "key_candidate"), style.ANTECEDENT, "D"),
-            *([(phrase("atlas", "key_task"), style.INK, "o")] if answered else []),
-            (phrase("atlas", "key_chance"), style.MUTED, "tick"),
-            (phrase("atlas", "key_shortcut"), style.DISTRACTOR, "dotted tick"),
+            (_("chosen head"), style.ANTECEDENT, "D"),
+            *([(_("the model's answers"), style.INK, "o")] if answered else []),
+            (pgettext("atlas", "chance"), style.MUTED, "tick"),
+            (_("best shortcut"), style.DISTRACTOR, "dotted tick"),
         ),
     )
 
@@ -206,7 +276,7 @@ def _grid_elements(entries: Sequence[AtlasEntry], corpus: str) -> list[PageEleme
         grids = [
             HeadGrid(
                 entry.model,
-                phrase("atlas", "grid_note", head=entry.head, share=format_percent(_at_head(entry, code))),
+                _("chosen head {head}: {share} %").format(head=entry.head, share=format_percent(_at_head(entry, code))),
                 entry.heads[code],
                 (entry.evidence.head.layer, entry.evidence.head.head),
             )
@@ -217,9 +287,9 @@ def _grid_elements(entries: Sequence[AtlasEntry], corpus: str) -> list[PageEleme
         figure = head_grids_figure(
             grids,
             chance,
-            phrase("atlas", "grid_figure", spoken=name),
-            phrase("atlas", "grid_label"),
-            (phrase("atlas", "layer"), phrase("atlas", "head")),
+            _("{spoken}: candidate accuracy of every head, %").format(spoken=name),
+            _("candidate accuracy, %"),
+            (_("layer"), _("head")),
         )
         alt = "; ".join(f"{grid.name}: {grid.note}" for grid in grids)
         elements.append(FigureElement(name=f"grids-{corpus}-{code}", figure=figure, alt=f"{name}. {alt}"))
@@ -230,26 +300,50 @@ def _causal_elements(entries: Sequence[AtlasEntry]) -> list[PageElement]:
     rows = [[entry.model, *row] for entry in entries for row in causal_rows(entry.evidence)]
     elements: list[PageElement] = []
     if rows:
-        columns = [phrase("atlas", "model"), *causal_columns()]
-        title = phrase("causal_summary", "table")
+        columns = [_("model"), *causal_columns()]
+        title = _("Causal tests: answers right and lost, in %")
         elements.append(TableElement(title=title, columns=columns, rows=rows, texts=2))
     untested = [entry.model for entry in entries if entry.untested]
     if untested:
-        elements.append(NoteElement(text=phrase("atlas", "untested", models=", ".join(untested))))
+        elements.append(
+            NoteElement(text=_("Not tested, for they answer nothing: {models}.").format(models=", ".join(untested)))
+        )
     return elements
 
 
 def _reading_section(entries: Sequence[AtlasEntry]) -> Section:
-    names = ["chosen", "control", "answers", "verdict"]
-    notes = [NoteElement(text=phrase("atlas", f"note_{name}")) for name in names]
+    texts = [
+        _(
+            "Each model has one head chosen, on development sentences of all languages together. Heads of different "
+            "models are not the same heads: only their scores are compared."
+        ),
+        _(
+            "Untrained models have the same shape and random weights, and choose their head in the same way: what they "
+            "reach is luck. A head matters where it is above them, above chance and above every shortcut."
+        ),
+        _(
+            "Masked language models answer at a mask in the pronoun's place, and are not asked where the pronoun is "
+            "the cue; decoders complete a prompt; runs answer by their prediction head. Of models from elsewhere only "
+            "the items of the causal tests are answered. Answers of different kinds are not compared with each other."
+        ),
+        _("A verdict takes the trained controls of a run, which no model from elsewhere has."),
+    ]
+    notes = [NoteElement(text=text) for text in texts]
     decoders = list(dict.fromkeys(entry.model for entry in entries if entry.is_decoder))
     if decoders:
-        notes.append(NoteElement(text=phrase("atlas", "note_decoder", models=", ".join(decoders))))
+        notes.append(
+            NoteElement(
+                text=_(
+                    "In {models} a pronoun sees only what stands before it: what follows is not visible to it."
+                ).format(models=", ".join(decoders))
+            )
+        )
     for entry in entries:
         if entry.unread is not None:
-            text = phrase(
-                "atlas",
-                "unread",
+            text = _(
+                "{model}, {corpus}: of {all} items, {items} have a pronoun or candidate with parts that are not in the "
+                "model's vocabulary ({words}). The model reads its unknown token there, or nothing."
+            ).format(
                 model=entry.model,
                 corpus=entry.corpus,
                 items=entry.unread.items,
@@ -259,8 +353,8 @@ def _reading_section(entries: Sequence[AtlasEntry]) -> Section:
             notes.append(NoteElement(text=text))
     return Section(
         name="reading",
-        title=phrase("atlas", "reading_title"),
-        explanation=phrase("atlas", "reading_explanation"),
+        title=_("How to read this page"),
+        explanation=_("What the numbers can show and what they cannot."),
         elements=notes,
     )
 
@@ -276,7 +370,7 @@ def _numbers(entry: AtlasEntry, code: str, kind: str, cell: Cell) -> list[str]:
         format_percent(cell.chance),
         NOT_MEASURED
         if shortcut is None
-        else f"{format_percent(shortcut.accuracy)} ({label('baselines', shortcut.name)})",
+        else f"{format_percent(shortcut.accuracy)} ({label(baseline_names(), shortcut.name)})",
         format_percent(cell.baselines.get("random_init")),
         format_p_value(_corrected_p(entry.evidence, code, kind)),
         format_percent(task_accuracy(entry.evidence, code, kind)),

@@ -7,6 +7,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
+from anaphora.base.locale.translation import _
 from anaphora.report.antecedents import FORM_COLUMNS, RULES
 from anaphora.report.figures import style
 from anaphora.report.figures.panels import Mark, Marks, panel_figure, row_below
@@ -14,7 +15,7 @@ from anaphora.report.figures.style import figure_style
 from anaphora.report.numbers import NOT_MEASURED, format_count, format_number, format_percent
 from anaphora.report.page.atlas.entry import AtlasEntry, Rows, interval_of, numbered_head, row_of
 from anaphora.report.page.elements import FigureElement, NoteElement, PageElement, TableElement
-from anaphora.report.wording import label, phrase
+from anaphora.report.wording import label, mention_type_names, name_policy_names, selector_names
 
 RULE_POLICIES = ("random", "nearest", "first", "parallel roles")
 _HEAD_POLICIES = ("head", "head with threshold", "untrained", "answers")
@@ -40,7 +41,7 @@ def antecedent_elements(entries: Sequence[AtlasEntry]) -> list[PageElement]:
         first = selected[0].antecedents or ()
         types = [name for name in FORM_COLUMNS if row_of(first, subset="all", column=name)]
         rows = [
-            [phrase("atlas", "rule"), label("selectors", name.replace(" ", "_"))]
+            [_("rule"), label(selector_names(), name.replace(" ", "_"))]
             + [_picked(row_of(first, subset="all", selector=name, column=column)) for column in types]
             for name in RULES
         ]
@@ -51,15 +52,15 @@ def antecedent_elements(entries: Sequence[AtlasEntry]) -> list[PageElement]:
                     for column in types
                 ]
                 if any(cells):
-                    rows.append([entry.model, label("selectors", name), *map(_picked, cells)])
+                    rows.append([entry.model, label(selector_names(), name), *map(_picked, cells)])
         counts = [row_of(first, subset="all", column=column) for column in types]
         columns = [
-            f"{label('mention_types', name)} ({format_count(count['items'])})"
+            f"{label(mention_type_names(), name)} ({format_count(count['items'])})"
             for name, count in zip(types, counts, strict=True)
             if count is not None
         ]
-        names = [phrase("atlas", name) for name in ("model", "selector")]
-        title = phrase("atlas", "antecedents_table")
+        names = [_("model"), _("what picks")]
+        title = _("Antecedents picked rightly, in % [95 % over documents] (layer.head that picks)")
         figure = antecedents_figure(selected, types)
         alt = "; ".join(" ".join(row) for row in rows)
         elements = [
@@ -68,7 +69,13 @@ def antecedent_elements(entries: Sequence[AtlasEntry]) -> list[PageElement]:
         ]
     unselected = [entry.model for entry in entries if entry.unselected]
     if unselected:
-        elements.append(NoteElement(text=phrase("atlas", "unselected", models=", ".join(unselected))))
+        elements.append(
+            NoteElement(
+                text=_("Not asked here, for they read one pronoun of a text apart from the rest: {models}.").format(
+                    models=", ".join(unselected)
+                )
+            )
+        )
     return elements
 
 
@@ -85,7 +92,7 @@ def antecedents_figure(entries: Sequence[AtlasEntry], types: Sequence[str]) -> F
     for entry in entries:
         rows = entry.antecedents or ()
         for column in types:
-            cell = marks.setdefault((entry.model, label("mention_types", column)), [])
+            cell = marks.setdefault((entry.model, label(mention_type_names(), column)), [])
             for selector, (colour, form) in ticks.items():
                 if row := row_of(rows, subset="all", selector=selector, field="mentions", column=column):
                     cell.append(Mark(row["accuracy"], None, colour, form))
@@ -93,14 +100,20 @@ def antecedents_figure(entries: Sequence[AtlasEntry], types: Sequence[str]) -> F
                 if row := row_of(rows, subset="all", selector="best head", field=field, column=column):
                     cell.append(Mark(row["accuracy"], interval_of(row), colour, form))
     return panel_figure(
-        phrase("atlas", "antecedents_figure"),
+        _("How often the word picked is an antecedent’s"),
         [(entry.model, False) for entry in entries],
-        [label("mention_types", column) for column in types],
+        [label(mention_type_names(), column) for column in types],
         marks,
-        phrase("atlas", "antecedents_axis"),
+        _("% of the mentions, with 95 % intervals over documents"),
         (0.0, 1.0),
         points=True,
-        key=(*((phrase("atlas", f"key_{field}"), colour, form) for field, (colour, form) in (forms | ticks).items()),),
+        key=(
+            (_("best head, any word"), *forms["words"]),
+            (_("best head, a mention before it"), *forms["mentions"]),
+            (_("nearest mention"), *ticks["nearest"]),
+            (_("sieve of rules"), *ticks["sieve"]),
+            (_("untrained, a mention before it"), *ticks["untrained"]),
+        ),
     )
 
 
@@ -109,17 +122,23 @@ def name_elements(entries: Sequence[AtlasEntry]) -> list[PageElement]:
     decided = [entry for entry in entries if entry.names]
     if not decided:
         return []
-    lines = [(phrase("atlas", "rule"), row) for row in decided[0].names or () if row["policy"] in RULE_POLICIES]
+    lines = [(_("rule"), row) for row in decided[0].names or () if row["policy"] in RULE_POLICIES]
     lines += [(entry.model, row) for entry in decided for row in entry.names or () if row["policy"] in _HEAD_POLICIES]
-    measures = ("f1", "precision", "recall", "masculine", "feminine", "bias", "weighted_bias")
     columns = [
-        *(phrase("atlas", name) for name in ("model", "policy")),
-        phrase("atlas", "column_items"),
-        *(phrase("atlas", f"column_{name}") for name in measures),
+        _("model"),
+        _("what decides"),
+        _("items"),
+        _("F1 [95 %]"),
+        _("precision"),
+        _("recall"),
+        _("F1 masculine"),
+        _("F1 feminine"),
+        _("feminine / masculine [95 %]"),
+        _("the same, reweighted [95 %]"),
     ]
     rows = [
         [
-            *(model, label("name_policies", row["policy"].replace(" ", "_")), format_count(row["items"])),
+            *(model, label(name_policy_names(), row["policy"].replace(" ", "_")), format_count(row["items"])),
             format_percent(row["f1"], interval_of(row)),
             *(format_percent(row[name]) for name in ("precision", "recall", "masculine", "feminine")),
             *(_ratio(row, name) for name in ("bias", "weighted_bias")),
@@ -130,8 +149,17 @@ def name_elements(entries: Sequence[AtlasEntry]) -> list[PageElement]:
     alt = "; ".join(f"{row[0]} {row[1]}: {row[3]}" for row in rows)
     return [
         FigureElement(name=f"names-{decided[0].corpus}", figure=figure, alt=alt),
-        TableElement(title=phrase("atlas", "names_table"), columns=columns, rows=rows, texts=2),
-        NoteElement(text=phrase("atlas", "names_note")),
+        TableElement(
+            title=_("Name decisions in %, [95 % over texts]; the ratio is feminine / masculine F1, 1 is even"),
+            columns=columns,
+            rows=rows,
+            texts=2,
+        ),
+        NoteElement(
+            text=_(
+                "The last column weights texts so that those with few and with many names count alike for both genders."
+            )
+        ),
     ]
 
 
@@ -143,7 +171,7 @@ def names_figure(lines: Sequence[tuple[str, Mapping[str, Any]]]) -> Figure:
     for model, row in lines:
         if (model, True) not in rows:
             rows.append((model, True))
-        name = row_below(model, label("name_policies", row["policy"].replace(" ", "_")))
+        name = row_below(model, label(name_policy_names(), row["policy"].replace(" ", "_")))
         rows.append((name, False))
         marks[name, ""] = [
             Mark(row["masculine"], None, style.DISTRACTOR, "tick"),
@@ -151,17 +179,17 @@ def names_figure(lines: Sequence[tuple[str, Mapping[str, Any]]]) -> Figure:
             Mark(row["f1"], interval_of(row), style.ANTECEDENT, "D"),
         ]
     return panel_figure(
-        phrase("atlas", "names_figure"),
+        _("F1 of the decisions on both names"),
         rows,
         [""],
         marks,
-        phrase("atlas", "names_axis"),
+        _("F1 in %, with 95 % intervals over texts"),
         (0.0, 1.0),
         points=True,
         key=(
-            (phrase("atlas", "key_f1"), style.ANTECEDENT, "D"),
-            (phrase("atlas", "key_masculine"), style.DISTRACTOR, "tick"),
-            (phrase("atlas", "key_feminine"), style.PRONOUN, "dashed tick"),
+            (_("all items"), style.ANTECEDENT, "D"),
+            (_("masculine pronouns"), style.DISTRACTOR, "tick"),
+            (_("feminine pronouns"), style.PRONOUN, "dashed tick"),
         ),
     )
 

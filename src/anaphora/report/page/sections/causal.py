@@ -8,12 +8,14 @@ from anaphora.analysis.evidence.verdict import NONE_TRAINED
 from anaphora.analysis.results.causal import CausalCell
 from anaphora.analysis.results.evidence import VERDICT_SCOPE, Evidence
 from anaphora.analysis.results.scores import Groups, PerturbedCell, Spread
+from anaphora.base.locale.translation import _
 from anaphora.report.figures import causal, measures
 from anaphora.report.groups import kind_groups
 from anaphora.report.numbers import NOT_MEASURED, format_count, format_number, format_percent, format_range
 from anaphora.report.page.elements import FigureElement, PageElement, Section, TableElement
-from anaphora.report.page.sections.cells import column_names, head_list
-from anaphora.report.wording import clauses, label, labels, phrase, translated
+from anaphora.report.page.sections.cells import head_list
+from anaphora.report.stored import observed_text, stored_sentence
+from anaphora.report.wording import clauses, control_names, edge_names, label, map_names, scope_names
 
 
 def knockout_section(cells: Groups[CausalCell]) -> Section:
@@ -24,15 +26,39 @@ def knockout_section(cells: Groups[CausalCell]) -> Section:
         summary: list[str] = []
         rows: list[list[str]] = []
         for group in kind_groups(cells):
-            for scope in labels("scopes"):
+            for scope in scope_names():
                 summary += _knockout_summary(group.label, group.cell, scope)
                 rows += _knockout_rows(group.label, group.cell, scope)
-        columns = column_names("group", "scope", "edge", "items", "task_lost", "mass_removed")
+        columns = [
+            _("language, cue"),
+            _("where"),
+            _("edge knocked out"),
+            _("items"),
+            _("task accuracy lost, points"),
+            _("mass removed, %"),
+        ]
         elements = [
             FigureElement(name="knockout", figure=figure, alt=clauses(summary)),
-            TableElement(title=phrase("knockout", "table"), columns=columns, rows=rows, texts=3, folded=True),
+            TableElement(
+                title=_("The numbers, with the weight that each knockout removes"),
+                columns=columns,
+                rows=rows,
+                texts=3,
+                folded=True,
+            ),
         ]
-    return _section("knockout", "knockout", elements)
+    return Section(
+        name="knockout",
+        title=_("Does the answer depend on that edge?"),
+        explanation=_(
+            "One edge from the pronoun is knocked out and the model answers again. If it uses the edge to the "
+            "antecedent, knocking out that one costs much and knocking out edges as strong or as near costs little. "
+            "Each loss is over the items that have such an edge: where the pronoun itself is the cue, there is no edge "
+            "to the cue. Points are the losses and lines are 95 % intervals; there is no line where all items with "
+            "such an edge come from one template, or where the interval is a single point."
+        ),
+        elements=elements,
+    )
 
 
 def _knockout_summary(group: str, cell: CausalCell, scope: str) -> list[str]:
@@ -42,11 +68,9 @@ def _knockout_summary(group: str, cell: CausalCell, scope: str) -> list[str]:
     if knockout is None or gold is None or gold.drop is None or scope not in ("head", VERDICT_SCOPE):
         return []
     return [
-        phrase(
-            "knockout",
-            "alt",
+        _("{group}, {scope}: antecedent {points} points, {more} more than the matched edge that hurts most").format(
             group=group,
-            scope=label("scopes", scope),
+            scope=label(scope_names(), scope),
             points=format_percent(gold.drop),
             more=format_percent(knockout.gold_minus_matched.value),
         )
@@ -57,12 +81,12 @@ def _knockout_rows(group: str, cell: CausalCell, scope: str) -> list[list[str]]:
     knockout = cell.knockout.get(scope)
     if knockout is None:
         return []
-    where = label("scopes", scope)
+    where = label(scope_names(), scope)
     rows = [
         [
             group,
             where,
-            label("edges", edge),
+            label(edge_names(), edge),
             format_count(loss.items),
             format_percent(loss.drop, loss.interval),
             format_percent(loss.mass_removed),
@@ -73,7 +97,7 @@ def _knockout_rows(group: str, cell: CausalCell, scope: str) -> list[list[str]]:
     difference = knockout.gold_minus_matched
     if difference.value is not None:
         lost = format_percent(difference.value, difference.interval)
-        rows.append([group, where, label("edges", "gold_minus_matched"), "", lost, ""])
+        rows.append([group, where, label(edge_names(), "gold_minus_matched"), "", lost, ""])
     return rows
 
 
@@ -91,9 +115,11 @@ def ablation_section(cells: Groups[CausalCell]) -> Section:
     groups = list(kind_groups(cells))
     if figure:
         summary = [
-            phrase(
-                "ablation",
-                "alt" if last.random else "alt_alone",
+            (
+                _("{group}: {points} points with {count} heads, random heads {random}")
+                if last.random
+                else _("{group}: {points} points with {count} heads")
+            ).format(
                 group=group.label,
                 points=format_percent(last.drop),
                 count=last.k,
@@ -113,26 +139,42 @@ def ablation_section(cells: Groups[CausalCell]) -> Section:
             for group in groups
             for step in group.cell.head_ablation.cumulative
         ]
-        columns = column_names("group", "heads_ablated", "head", "lost", "random_median", "random_range")
+        columns = [
+            _("language, cue"),
+            _("heads ablated"),
+            _("layer.head"),
+            _("lost, points"),
+            _("random, median"),
+            _("random, lowest to highest"),
+        ]
         elements = [
             FigureElement(name="ablation", figure=figure, alt=clauses(summary)),
-            TableElement(title=phrase("page", "numbers"), columns=columns, rows=rows, folded=True),
+            TableElement(title=_("The numbers"), columns=columns, rows=rows, folded=True),
         ]
     singles = [
         [
             group.label,
             f"{step.layer}.{step.head}",
-            label("ablation_modes", step.mode),
+            label(_ablation_mode_names(), step.mode),
             format_percent(step.drop, step.interval),
         ]
         for group in groups
         for step in group.cell.head_ablation.single
     ]
     if singles:
-        columns = column_names("group", "head", "replaced_by", "task_lost")
-        title = phrase("ablation", "singles")
+        columns = [_("language, cue"), _("layer.head"), _("replaced by"), _("task accuracy lost, points")]
+        title = _("One head at a time")
         elements.append(TableElement(title=title, columns=columns, rows=singles, texts=3, folded=True))
-    return _section("ablation", "ablation", elements)
+    return Section(
+        name="ablation",
+        title=_("Does the model need those heads?"),
+        explanation=_(
+            "Heads are ablated one after the other, the best first. A model may keep spare heads that step in, so the "
+            "curve is read against as many random heads of the same layers. If these layers have no other heads, there "
+            "is nothing to compare with (–)."
+        ),
+        elements=elements,
+    )
 
 
 def patching_section(cells: Groups[CausalCell]) -> Section:
@@ -151,17 +193,28 @@ def patching_section(cells: Groups[CausalCell]) -> Section:
             rows.append([group.label, format_count(patching.pairs_used), format_count(left_out), *flipped])
         summary = clauses(
             [
-                phrase("patching", "alt", group=group, head=head, layer=layer, every=every)
-                for group, _, _, head, layer, every in rows
+                _("{group}: {head} % by the chosen head, {layer} % by its layer, {every} % by all").format(
+                    group=group, head=head, layer=layer, every=every
+                )
+                for group, _used, _left_out, head, layer, every in rows
             ]
         )
-        flipped_by = [phrase("columns", "flipped_by", heads=heads) for heads in labels("patched").values()]
-        columns = [*column_names("group", "patched", "left_out"), *flipped_by]
+        patched_heads = (_("the chosen head"), _("its layer"), _("all heads"))
+        flipped_by = [_("flipped by {heads}, %").format(heads=heads) for heads in patched_heads]
+        columns = [_("language, cue"), _("items patched"), _("left out"), *flipped_by]
         elements = [
             FigureElement(name="pattern_patching", figure=figure, alt=summary),
-            TableElement(title=phrase("page", "numbers"), columns=columns, rows=rows, folded=True),
+            TableElement(title=_("The numbers"), columns=columns, rows=rows, folded=True),
         ]
-    return _section("pattern-patching", "patching", elements)
+    return Section(
+        name="pattern-patching",
+        title=_("Does the pattern alone carry the decision?"),
+        explanation=_(
+            "The pronoun’s weights are replaced by those it has in the other sentence of its minimal pair, where the "
+            "other candidate is right; nothing else is touched. The answer should then become that sentence’s."
+        ),
+        elements=elements,
+    )
 
 
 def dose_response_section(cells: Groups[CausalCell]) -> Section:
@@ -170,19 +223,27 @@ def dose_response_section(cells: Groups[CausalCell]) -> Section:
     elements: list[PageElement] = []
     if figure:
         rows = [
-            [group.label, label("maps", name), format_number(correlation.rho, 2, correlation.interval)]
+            [group.label, label(map_names(), name), format_number(correlation.rho, 2, correlation.interval)]
             for group in kind_groups(cells)
             for name, correlation in group.cell.dose_response.items()
         ]
         summary = clauses(
-            [phrase("dose_response", "alt", group=group, map=name, rho=value) for group, name, value in rows]
+            [_("{group}, {map}: {rho}").format(group=group, map=name, rho=value) for group, name, value in rows]
         )
-        columns = column_names("group", "map", "rho")
+        columns = [_("language, cue"), _("map"), _("Spearman’s rho")]
         elements = [
             FigureElement(name="dose_response", figure=figure, alt=summary),
-            TableElement(title=phrase("page", "numbers"), columns=columns, rows=rows, texts=2, folded=True),
+            TableElement(title=_("The numbers"), columns=columns, rows=rows, texts=2, folded=True),
         ]
-    return _section("dose-response", "dose_response", elements)
+    return Section(
+        name="dose-response",
+        title=_("Is a stronger edge a more important edge?"),
+        explanation=_(
+            "For every edge that was knocked out: does a larger score go with a larger loss? A map that explains the "
+            "model should say yes."
+        ),
+        elements=elements,
+    )
 
 
 def controls_section(evidence: Evidence) -> Section:
@@ -190,31 +251,43 @@ def controls_section(evidence: Evidence) -> Section:
     controls = evidence.controls or {}
     rows = []
     for name in dict.fromkeys([*NONE_TRAINED, *controls]):
-        control, title = controls.get(name), label("controls", name)
+        control, title = controls.get(name), label(control_names(), name)
         if control is None:
-            rows.append([title, phrase("expectations", "not_run"), "", ""])
+            rows.append([title, _("not run yet"), "", ""])
             continue
-        result = {True: phrase("expectations", "yes"), False: phrase("expectations", "no"), None: NOT_MEASURED}
-        expected, observed = (translated("control_statements", text) for text in (control.expected, control.observed))
-        rows.append([title, result[control.as_expected], expected, observed])
+        result = {True: _("as expected"), False: _("not as expected"), None: NOT_MEASURED}
+        rows.append(
+            [title, result[control.as_expected], stored_sentence(control.expected), observed_text(control.observed)]
+        )
     elements: list[PageElement] = []
     figure = measures.controls_figure(evidence)
     if figure:
         summary = clauses(
-            [phrase("joined", "of_group", group=name, text=observed or result) for name, result, _, observed in rows]
+            [
+                _("{group}: {text}").format(group=name, text=observed or result)
+                for name, result, _expected, observed in rows
+            ]
         )
         elements.append(FigureElement(name="controls", figure=figure, alt=summary))
-    columns = column_names("control", "result", "expected", "observed")
-    elements.append(TableElement(title=phrase("controls_section", "table"), columns=columns, rows=rows, texts=4))
+    columns = [_("control"), _("result"), _("what should happen"), _("what happened")]
+    elements.append(TableElement(title=_("Trained controls"), columns=columns, rows=rows, texts=4))
     elements += _perturbation_tables(evidence.perturbations)
-    return _section("controls", "controls_section", elements)
+    return Section(
+        name="controls",
+        title=_("What would a model do that cannot use its attention?"),
+        explanation=_(
+            "Models of the same data, steps and stopping with one thing taken away. Where a control does as well as "
+            "the run, the claim that attention matters rests on the other tests alone."
+        ),
+        elements=elements,
+    )
 
 
 def _perturbation_tables(part: Mapping[str, Groups[PerturbedCell]] | None) -> list[PageElement]:
     """The same trained model on sentences from which something was taken."""
     rows = [
         [
-            label("perturbations", name),
+            label(_perturbation_names(), name),
             group.label,
             format_percent(group.cell.task_accuracy),
             format_percent(group.cell.candidate_accuracy, group.cell.interval),
@@ -223,10 +296,26 @@ def _perturbation_tables(part: Mapping[str, Groups[PerturbedCell]] | None) -> li
         for name, languages in (part or {}).items()
         for group in kind_groups(languages)
     ]
-    columns = column_names("taken_away", "group", "task", "candidate", "chance")
-    title = phrase("controls_section", "perturbed")
+    columns = [_("taken away at test time"), _("language, cue"), _("task, %"), _("candidate, %"), _("chance, %")]
+    title = _("The same model on a sample of the items, without what decides")
     return [TableElement(title=title, columns=columns, rows=rows, texts=2)] if rows else []
 
 
-def _section(name: str, words: str, elements: list[PageElement]) -> Section:
-    return Section(name=name, title=phrase(words, "title"), explanation=phrase(words, "explanation"), elements=elements)
+def _perturbation_names() -> dict[str, str]:
+    """Return what was taken from the sentences, by name."""
+    return {
+        "cue_masked": _("the cue’s words"),
+        "context_removed": _("all but pronoun and candidates"),
+        "names_replaced": _("the candidates’ names, for others"),
+        "no_positions": _("positions"),
+    }
+
+
+def _ablation_mode_names() -> dict[str, str]:
+    """Return what replaces the output of a head, by name."""
+    return {
+        "zero": _("zero"),
+        "mean": _("mean"),
+        "resample": _("resample"),
+        "uniform": _("uniform"),
+    }

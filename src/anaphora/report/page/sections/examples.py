@@ -5,6 +5,7 @@ from __future__ import annotations
 from matplotlib.colors import to_hex
 
 from anaphora.analysis.results.scores import Head
+from anaphora.base.locale.translation import N_, _
 from anaphora.report.figures import style
 from anaphora.report.numbers import NOT_MEASURED
 from anaphora.report.page.elements import (
@@ -17,15 +18,15 @@ from anaphora.report.page.elements import (
     ShadedWord,
 )
 from anaphora.report.page.packing import unpack_map
-from anaphora.report.wording import phrase, value_label
+from anaphora.report.wording import value_label
 
 _SORTS = {
-    "right_pointing": (True, True),
-    "right_elsewhere": (True, False),
-    "wrong_pointing": (False, True),
-    "wrong_elsewhere": (False, False),
-    "silent_pointing": (None, True),
-    "silent_elsewhere": (None, False),
+    N_("Right: the head picks the antecedent and the model answers rightly"): (True, True),
+    N_("The head picks another candidate, the answer is right all the same"): (True, False),
+    N_("The head picks the antecedent, the answer is wrong"): (False, True),
+    N_("Wrong: both the head and the answer"): (False, False),
+    N_("The head picks the antecedent; the model gives no answer"): (None, True),
+    N_("The head picks another candidate; the model gives no answer"): (None, False),
 }
 """Sorts of sentences: whether the answer is right, None without one, and whether the head picks the antecedent."""
 _MOST = 2
@@ -50,13 +51,15 @@ def examples_section(run: ReportRun, explored: bool) -> Section:
         ]
         if chosen:
             shaded = [_shaded_sentence(sentence, run.evidence.head.position, explored) for sentence in chosen]
-            elements.append(SentencesElement(title=phrase("examples", sort), sentences=shaded))
+            elements.append(SentencesElement(title=_(sort), sentences=shaded))
     return Section(
         name="examples",
-        title=phrase("examples", "title"),
-        explanation=phrase("examples", "explanation"),
+        title=_("Right and wrong, sentence by sentence"),
+        explanation=_(
+            "The first sentences of each sort, not the prettiest. Shading is the pronoun’s weight at the chosen head."
+        ),
         elements=elements,
-        missing=phrase("examples", "missing"),
+        missing=_("No sentences were given."),
     )
 
 
@@ -81,4 +84,4 @@ def _shaded_sentence(sentence: SentenceEntry, head: Head, explored: bool) -> Sha
 def _answer_text(answer: str | None) -> str:
     if answer is None:
         return NOT_MEASURED
-    return answer or phrase("explorer", "none_of_them")
+    return answer or _("none of them")

@@ -6,6 +6,8 @@ import numpy as np
 
 from anaphora.analysis.results.evidence import Evidence
 from anaphora.analysis.results.scores import HeadRoles
+from anaphora.base.locale.translation import _
+from anaphora.report import titles
 from anaphora.report.figures import heads, maps, pictures
 from anaphora.report.numbers import format_percent, with_minus
 from anaphora.report.page.elements import (
@@ -16,7 +18,7 @@ from anaphora.report.page.elements import (
     ReportRun,
     Section,
 )
-from anaphora.report.wording import group_label, head_name, heads_listed, label, language_name, phrase
+from anaphora.report.wording import group_label, head_name, head_role_names, heads_listed, label, language_name
 
 
 def heads_section(run: ReportRun) -> Section:
@@ -30,17 +32,26 @@ def heads_section(run: ReportRun) -> Section:
         chance = run.heads_chance[language]
         values = np.asarray(scores, dtype=np.float64)
         name = language_name(language)
-        title = pictures.heads_title(values, chance, threshold, language, evidence)
+        title = titles.heads_title(values, chance, threshold, language, evidence)
         figure = heads.contoured_head_grid(values, chance, threshold, chosen, title, evidence.head.chosen_on)
         share = format_percent(float(values[chosen]))
         if threshold is None:
-            summary = phrase("heads", "alt", texts=name, share=share)
+            summary = _("{texts}: candidate accuracy {share} % at the chosen head.").format(texts=name, share=share)
         else:
             limit = heads.head_threshold(threshold, chance)
             count = int((values > limit).sum())
-            summary = phrase(
-                "heads",
-                "alt_above" if threshold >= chance else "alt_above_chance",
+            text = (
+                _(
+                    "{texts}: candidate accuracy {share} % at the chosen head; {count} of {heads} heads are above "
+                    "{threshold} %, which 95 % of untrained models do not reach."
+                )
+                if threshold >= chance
+                else _(
+                    "{texts}: candidate accuracy {share} % at the chosen head; {count} of {heads} heads are above "
+                    "chance, {threshold} %, and above what 95 % of untrained models stay below."
+                )
+            )
+            summary = text.format(
                 texts=name,
                 share=share,
                 count=count,
@@ -51,11 +62,33 @@ def heads_section(run: ReportRun) -> Section:
     if evidence.heads_on_development and evidence.protocol:
         p, alpha = evidence.heads_on_development.p, evidence.protocol.alpha
         better = [(layer, head) for layer, row in enumerate(p) for head, value in enumerate(row) if value < alpha]
-        name, count = "significant" if better else "none_significant", sum(map(len, p))
-        elements.append(NoteElement(text=phrase("heads", name, alpha=alpha, count=count, heads=heads_listed(better))))
-    explanation = "explanation" if evidence.is_of_held_out_items else "explanation_not_held_out"
+        note = (
+            _(
+                "Better than relabelled antecedents on the development split, p < {alpha:g} after correction for being "
+                "able to pick the best of {count} heads: {heads}."
+            )
+            if better
+            else _(
+                "No head is better than relabelled antecedents on the development split, p < {alpha:g} after "
+                "correction for being able to pick the best of {count}."
+            )
+        )
+        text = note.format(alpha=alpha, count=sum(map(len, p)), heads=heads_listed(better))
+        elements.append(NoteElement(text=text))
+    held_out = evidence.is_of_held_out_items
     return Section(
-        name="heads", title=phrase("heads", "title"), explanation=phrase("heads", explanation), elements=elements
+        name="heads",
+        title=_("Which heads do it?"),
+        explanation=_(
+            "Candidate accuracy of every head. One head is chosen here, on the development split; all other numbers "
+            "come from sentences that had no part in the choice."
+        )
+        if held_out
+        else _(
+            "Candidate accuracy of every head on the development split. The head of this page was not chosen apart "
+            "from the sentences that its other numbers come from, so nothing here is a test of it."
+        ),
+        elements=elements,
     )
 
 
@@ -64,16 +97,19 @@ def quads_section(run: ReportRun) -> Section:
     elements: list[PageElement] = []
     for language, kind, cells in run.quads:
         sentences = " ".join(f"“{' '.join(cell.words)}”" for cell in cells)
-        summary = phrase("joined", "of_group", group=group_label(language, kind), text=sentences)
-        title = pictures.quad_title(cells, language, kind, run.evidence.head.position)
+        summary = _("{group}: {text}").format(group=group_label(language, kind), text=sentences)
+        title = titles.quad_title(cells, language, kind, run.evidence.head.position)
         name = f"quad_{language}_{kind}"
         elements.append(FigureElement(name=name, figure=maps.quad_figure(cells, title), alt=summary))
     return Section(
         name="quads",
-        title=phrase("quads", "title"),
-        explanation=phrase("quads", "explanation"),
+        title=_("The same words, another reading"),
+        explanation=_(
+            "A quad puts the same scene four times: the cue changes who is meant, and the order changes who comes "
+            "first. Attention that follows meaning moves with the cue and stays when only the order changes."
+        ),
         elements=elements,
-        missing=phrase("quads", "missing"),
+        missing=_("No quads were given for this run."),
     )
 
 
@@ -86,9 +122,9 @@ def alignment_section(run: ReportRun) -> Section:
         figure = pictures.alignment_through_training(run.validations, head, run.chance)
         if figure:
             first, last = run.validations[0], run.validations[-1]
-            summary = phrase(
-                "alignment",
-                "alt",
+            summary = _(
+                "Candidate accuracy of {head} goes from {first} % at step {first_step} to {last} % at step {last_step}."
+            ).format(
                 head=head_name(head.layer, head.head),
                 first=format_percent(first.get(name)),
                 first_step=f"{first['step']:,.0f}",
@@ -98,8 +134,8 @@ def alignment_section(run: ReportRun) -> Section:
             elements.append(FigureElement(name="alignment_through_training", figure=figure, alt=summary))
     return Section(
         name="alignment",
-        title=phrase("alignment", "title"),
-        explanation=phrase("alignment", "explanation"),
+        title=_("When does it appear?"),
+        explanation=_("Candidate accuracy of every head during training, beside the accuracy of the model’s answers."),
         elements=elements,
     )
 
@@ -124,7 +160,15 @@ def roles_section(evidence: Evidence) -> Section:
         ]
         elements.append(HeadRolesElement(heads=numbers, rows=rows))
     return Section(
-        name="roles", title=phrase("roles", "title"), explanation=phrase("roles", "explanation"), elements=elements
+        name="roles",
+        title=_("What do the other heads do?"),
+        explanation=_(
+            "Of the pronoun’s rows alone. Positional: in 90 % of them the largest weight lies the same number of "
+            "tokens back or ahead. Special: half of the weight is on marks such as [CLS]. Cue: half of the largest "
+            "weights are on the cue’s words. Antecedent: ten points above the best shortcut. The bar marks the chosen "
+            "head."
+        ),
+        elements=elements,
     )
 
 
@@ -132,12 +176,13 @@ def _role_numbers(roles: HeadRoles) -> str:
     parts = []
     if roles.positional.share is not None:
         offset = roles.positional.offset or 0
-        where = "ahead" if offset > 0 else "back" if offset else "on_itself"
-        parts.append(phrase("roles", where, share=format_percent(roles.positional.share), tokens=abs(offset)))
+        beside = _("{share} % {tokens} ahead") if offset > 0 else _("{share} % {tokens} back")
+        text = beside if offset else _("{share} % on itself")
+        parts.append(text.format(share=format_percent(roles.positional.share), tokens=abs(offset)))
     for name, share in (("special", roles.special), ("cue", roles.cue)):
         if share is not None:
-            parts.append(f"{label('head_roles', name)} {format_percent(share)} %")
+            parts.append(f"{label(head_role_names(), name)} {format_percent(share)} %")
     lead = roles.antecedent.accuracy_over_best_baseline
     if lead is not None:
-        parts.append(phrase("roles", "antecedent_lead", points=with_minus(f"{100 * lead:+.0f}")))
+        parts.append(_("antecedent {points} points").format(points=with_minus(f"{100 * lead:+.0f}")))
     return " · ".join(parts)

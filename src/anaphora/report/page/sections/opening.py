@@ -6,12 +6,22 @@ from collections.abc import Sequence
 
 from anaphora.analysis.results.evidence import Evidence
 from anaphora.analysis.results.several_runs import GroupSpread, RowDivergence
+from anaphora.base.locale.translation import _, pgettext
 from anaphora.report.groups import kind_groups
 from anaphora.report.headline import headline_sentence
 from anaphora.report.numbers import NOT_MEASURED, format_number, format_spread
 from anaphora.report.page.elements import PageElement, ReportRun, Section, TableElement
-from anaphora.report.page.sections.cells import column_names
-from anaphora.report.wording import group_label, head_name, label, labels, language_name, phrase
+from anaphora.report.wording import (
+    drop_reason_names,
+    group_label,
+    head_choice_names,
+    head_name,
+    label,
+    language_name,
+    short_measure_names,
+    split_names,
+    verdict_names,
+)
 
 
 def comparison_section(
@@ -20,17 +30,19 @@ def comparison_section(
     """Several runs: the verdict of each, median and spread of the measures, and how far their rows are apart."""
     elements: list[PageElement] = []
     for title, parts in (
-        ("verdicts", [run.evidence.verdict for run in runs]),
-        ("verdicts_at_head", [run.evidence.verdict_at_head for run in runs]),
+        (_("Verdicts on the layer"), [run.evidence.verdict for run in runs]),
+        (_("Verdicts on the one head"), [run.evidence.verdict_at_head for run in runs]),
     ):
-        verdicts = [{group.label: label("verdicts", group.cell.verdict) for group in kind_groups(one)} for one in parts]
+        verdicts = [
+            {group.label: label(verdict_names(), group.cell.verdict) for group in kind_groups(one)} for one in parts
+        ]
         names = list(dict.fromkeys(name for by_group in verdicts for name in by_group))
         if names:
             rows = [[name, *(by_group.get(name, NOT_MEASURED) for by_group in verdicts)] for name in names]
-            columns = [*column_names("group"), *(run.name for run in runs)]
-            elements.append(TableElement(title=phrase("runs", title), columns=columns, rows=rows, texts=len(runs) + 1))
+            columns = [_("language, cue"), *(run.name for run in runs)]
+            elements.append(TableElement(title=title, columns=columns, rows=rows, texts=len(runs) + 1))
     if spreads:
-        measures = labels("short_measures")
+        measures = short_measure_names()
         rows = [
             [
                 group_label(row.language, row.kind),
@@ -40,7 +52,9 @@ def comparison_section(
         ]
         elements.append(
             TableElement(
-                title=phrase("runs", "spread"), columns=[*column_names("group"), *measures.values()], rows=rows
+                title=_("Median over runs, and in brackets the lowest and the highest, in %"),
+                columns=[_("language, cue"), *measures.values()],
+                rows=rows,
             )
         )
     if divergences:
@@ -52,15 +66,34 @@ def comparison_section(
             ]
             for row in divergences
         ]
-        columns = column_names("runs", "language", "bits")
-        elements.append(TableElement(title=phrase("runs", "divergence"), columns=columns, rows=rows, texts=2))
+        columns = [_("runs"), _("language"), _("bits")]
+        elements.append(
+            TableElement(
+                title=_(
+                    "How far the rows of the chosen heads are apart (Jensen-Shannon): 0 is the same, 1 no word in "
+                    "common"
+                ),
+                columns=columns,
+                rows=rows,
+                texts=2,
+            )
+        )
     recipes = [run.recipe for run in runs]
     is_one = recipes[0] is not None and all(recipe == recipes[0] for recipe in recipes)
-    difference = "same_settings" if is_one else "other_settings"
+    difference = (
+        _("Runs differ in their random start and order of data, and in nothing else.")
+        if is_one
+        else _(
+            "These runs differ in their settings or data, not in their random start alone: a difference between them "
+            "has no single cause, and a median over them is one over different models."
+        )
+    )
     return Section(
         name="runs",
-        title=phrase("runs", "title", count=len(runs)),
-        explanation=phrase("runs", "explanation", difference=phrase("runs", difference)),
+        title=_("{count} runs side by side").format(count=len(runs)),
+        explanation=_(
+            "{difference} Their heads are not aligned, so scores are put together here and head numbers never are."
+        ).format(difference=difference),
         elements=elements,
     )
 
@@ -76,31 +109,33 @@ def run_facts(run: ReportRun) -> list[tuple[str, str]]:
     items = sum(whole.items for whole in evidence.languages.values())
     seconds = evidence.train_seconds
     facts = {
-        "run": run.name,
-        "seed": evidence.seed,
-        "split": label("splits", evidence.split),
-        "items": f"{items:,}" if items else None,
-        "left_out": _left_out(evidence),
-        "equal_scores": phrase("facts", "undecided", items=f"{evidence.undecided:,}") if evidence.undecided else None,
-        "head": phrase(
-            "facts",
-            "chosen_head",
+        _("run"): run.name,
+        _("seed"): evidence.seed,
+        _("split"): label(split_names(), evidence.split),
+        _("items"): f"{items:,}" if items else None,
+        pgettext("fact", "left out"): _left_out(evidence),
+        _("equal scores"): _("{items} items; of k equal answers each counts 1/k").format(
+            items=f"{evidence.undecided:,}"
+        )
+        if evidence.undecided
+        else None,
+        _("head"): _("{head}, {choice}").format(
             head=head_name(evidence.head.layer, evidence.head.head),
-            choice=label("head_choices", evidence.head.chosen_on),
+            choice=label(head_choice_names(), evidence.head.chosen_on),
         ),
-        "untrained_models": evidence.untrained_models,
-        "training": phrase("facts", "minutes", minutes=f"{seconds / 60:.{0 if seconds >= 600 else 1}f}")
+        pgettext("number of", "untrained models"): evidence.untrained_models,
+        _("training"): _("{minutes} min").format(minutes=f"{seconds / 60:.{0 if seconds >= 600 else 1}f}")
         if seconds
         else None,
     }
-    return [(phrase("facts", name), str(value)) for name, value in facts.items() if value is not None]
+    return [(name, str(value)) for name, value in facts.items() if value is not None]
 
 
 def _left_out(evidence: Evidence) -> str | None:
     """How many items are left out of the scores, and why; None where none are."""
     counts = [
-        phrase("facts", "reason", items=f"{count:,}", reason=label("drop_reasons", reason))
+        _("{items} ({reason})").format(items=f"{count:,}", reason=label(drop_reason_names(), reason))
         for reason, count in evidence.dropped.items()
         if count
     ]
-    return phrase("joined", "comma").join(counts) or None
+    return pgettext("list", ", ").join(counts) or None

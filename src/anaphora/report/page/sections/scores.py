@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from anaphora.analysis.results.evidence import Evidence, in_group
 from anaphora.analysis.results.scores import AccuracyCell, Cell, Effect, Effects, FactorValue, Groups
 from anaphora.analysis.results.typed_json import Interval
+from anaphora.base.locale.translation import _, pgettext
 from anaphora.report.figures import measures, pictures
 from anaphora.report.groups import all_groups, kind_groups
 from anaphora.report.numbers import (
@@ -17,8 +18,17 @@ from anaphora.report.numbers import (
     format_percent,
 )
 from anaphora.report.page.elements import FigureElement, PageElement, Section, TableElement
-from anaphora.report.page.sections.cells import column_names
-from anaphora.report.wording import clauses, head_name, label, labels, language_name, phrase, value_label
+from anaphora.report.wording import (
+    baseline_names,
+    clauses,
+    effect_names,
+    factor_names,
+    head_name,
+    label,
+    language_name,
+    map_names,
+    value_label,
+)
 
 _WORST_TEMPLATES = 5
 """Templates of each language that are listed."""
@@ -31,9 +41,7 @@ def scoreboard_section(evidence: Evidence) -> Section:
     if groups:
         summary = clauses(
             [
-                phrase(
-                    "scoreboard",
-                    "alt",
+                _("{group}: task accuracy {task} %, candidate accuracy {candidate} %, chance {chance} %").format(
                     group=group.label,
                     task=format_percent(group.cell.task_accuracy),
                     candidate=format_percent(group.cell.candidate_accuracy),
@@ -45,23 +53,44 @@ def scoreboard_section(evidence: Evidence) -> Section:
         elements.append(FigureElement(name="scoreboard", figure=pictures.scores_figure(evidence), alt=summary))
         scores = [[group.label, *_score_row(group.cell)] for group in groups]
         further = [[group.label, *_further_row(evidence, group.language, group.kind)] for group in groups]
-        columns = list(labels("score_columns").values())
+        columns = _score_columns()
         split = len(scores[0]) - 1
         elements += [
-            TableElement(
-                title=phrase("scoreboard", name), columns=[*column_names("group"), *of_table], rows=rows, folded=True
-            )
-            for name, of_table, rows in (
-                ("table", columns[:split], scores),
-                ("further_table", columns[split:], further),
+            TableElement(title=title, columns=[_("language, cue"), *of_table], rows=rows, folded=True)
+            for title, of_table, rows in (
+                (_("Main scores, 95 % intervals in brackets"), columns[:split], scores),
+                (_("Further scores"), columns[split:], further),
             )
         ]
     return Section(
         name="scoreboard",
-        title=phrase("scoreboard", "title"),
-        explanation=phrase("scoreboard", "explanation"),
+        title=_("What does the pronoun attend to?"),
+        explanation=_(
+            "Task accuracy is how often the model names the antecedent; candidate accuracy is how often the chosen "
+            "head gives the antecedent more weight than every other candidate. Ticks mark what luck, the best shortcut "
+            "and untrained models reach."
+        ),
         elements=elements,
     )
+
+
+def _score_columns() -> list[str]:
+    """Return the heads of the columns of `_score_row` and then of `_further_row`."""
+    return [
+        _("items"),
+        _("task, %"),
+        _("candidate, %"),
+        _("quad, %"),
+        _("among all words, %"),
+        _("mass, %"),
+        _("lift, times"),
+        _("mass per token, %"),
+        _("reciprocal rank"),
+        _("MAS"),
+        _("kappa"),
+        _("candidate to pronoun, %"),
+        _("p, corrected"),
+    ]
 
 
 def _score_row(cell: Cell) -> list[str]:
@@ -90,13 +119,11 @@ def effects_section(part: Groups[Effects] | None) -> Section:
     figure = measures.effects_figure(part)
     elements: list[PageElement] = []
     if figure:
-        names = labels("effects")
+        names = effect_names()
         summary = [
-            phrase(
-                "joined",
-                "of_group",
+            _("{group}: {text}").format(
                 group=group.label,
-                text=phrase("joined", "comma").join(
+                text=pgettext("list", ", ").join(
                     f"{name} {format_number(getattr(group.cell, key).value, 2)}" for key, name in names.items()
                 ),
             )
@@ -110,21 +137,25 @@ def effects_section(part: Groups[Effects] | None) -> Section:
             ]
             for group in all_groups(part)
         ]
-        columns = [*column_names("group"), *names.values(), phrase("effects_section", "quads")]
+        columns = [_("language, cue"), *names.values(), _("quads")]
         elements = [
             FigureElement(name="effects", figure=figure, alt=clauses(summary)),
-            TableElement(title=phrase("page", "numbers"), columns=columns, rows=rows, folded=True),
+            TableElement(title=_("The numbers"), columns=columns, rows=rows, folded=True),
         ]
     return Section(
         name="effects",
-        title=phrase("effects_section", "title"),
-        explanation=phrase("effects_section", "explanation"),
+        title=_("Meaning, position or a favourite word?"),
+        explanation=_(
+            "The weight on one candidate less that on the other, taken apart: how far it follows the right answer "
+            "(meaning), whoever stands first (position), or always the same candidate (entity). 1 is the most there "
+            "can be, 0 is none."
+        ),
         elements=elements,
     )
 
 
 def _effects(cell: Effects) -> list[Effect]:
-    return [getattr(cell, name) for name in labels("effects")]
+    return [getattr(cell, name) for name in effect_names()]
 
 
 def baselines_section(evidence: Evidence) -> Section:
@@ -134,17 +165,22 @@ def baselines_section(evidence: Evidence) -> Section:
     names = list(dict.fromkeys(name for group in groups for name in group.cell.baselines))
     if names:
         ours = [format_percent(group.cell.candidate_accuracy) for group in groups]
-        rows = [[phrase("baselines_section", "head"), *ours]]
+        rows = [[_("candidate accuracy of the head"), *ours]]
         rows += [
-            [label("baselines", name), *(format_percent(group.cell.baselines.get(name)) for group in groups)]
+            [label(baseline_names(), name), *(format_percent(group.cell.baselines.get(name)) for group in groups)]
             for name in names
         ]
-        columns = [*column_names("candidate_accuracy"), *(group.label for group in groups)]
-        elements.append(TableElement(title=phrase("baselines_section", "table"), columns=columns, rows=rows))
+        columns = [_("candidate accuracy, %"), *(group.label for group in groups)]
+        elements.append(TableElement(title=_("Baselines"), columns=columns, rows=rows))
     return Section(
         name="baselines",
-        title=phrase("baselines_section", "title"),
-        explanation=phrase("baselines_section", "explanation"),
+        title=_("What do luck and shortcuts reach?"),
+        explanation=_(
+            "Rules that look at no attention: the nearest candidate, the first, the subject, the words as a bag, and "
+            "so on. In a balanced corpus position and favourite words get no further than chance. Where a cue picks "
+            "between two of several candidates, these rules choose between the two, so their chance is higher than the "
+            "head’s."
+        ),
         elements=elements,
     )
 
@@ -156,12 +192,12 @@ def maps_section(evidence: Evidence) -> Section:
     if figure:
         rows = []
         for name, scores in (evidence.maps or {}).items():
-            unit = phrase("maps_section", "whole_model")
+            unit = _("whole model")
             if scores.head is not None:
                 unit = head_name(scores.head.layer, scores.head.head)
             rows += [
                 [
-                    label("maps", name),
+                    label(map_names(), name),
                     unit,
                     group.label,
                     format_percent(group.cell.candidate_accuracy, group.cell.interval),
@@ -170,17 +206,25 @@ def maps_section(evidence: Evidence) -> Section:
                 for group in kind_groups(scores.languages)
             ]
         summary = clauses(
-            [phrase("maps_section", "alt", map=name, group=group, candidate=value) for name, _, group, value, _ in rows]
+            [
+                _("{map}, {group}: candidate accuracy {candidate} %").format(map=name, group=group, candidate=value)
+                for name, _unit, group, value, _mass in rows
+            ]
         )
-        columns = column_names("map", "unit", "group", "candidate_accuracy", "mass")
+        columns = [_("map"), _("unit"), _("language, cue"), _("candidate accuracy, %"), _("mass, %")]
         elements = [
             FigureElement(name="maps", figure=figure, alt=summary),
-            TableElement(title=phrase("page", "numbers"), columns=columns, rows=rows, texts=3, folded=True),
+            TableElement(title=_("The numbers"), columns=columns, rows=rows, texts=3, folded=True),
         ]
     return Section(
         name="maps",
-        title=phrase("maps_section", "title"),
-        explanation=phrase("maps_section", "explanation"),
+        title=_("Do other kinds of map agree?"),
+        explanation=_(
+            "Raw weights are the headline, fixed beforehand. The others ask the same of what is really sent, of all "
+            "layers together, or of what the answer reacts to; each at the unit that did best in development, raw "
+            "weights at the head of the headline. Measured on a sample of the items, so the numbers differ a little "
+            "from the headline."
+        ),
         elements=elements,
     )
 
@@ -195,23 +239,40 @@ def factors_section(evidence: Evidence) -> Section:
         if figure:
             summary = clauses(
                 [
-                    phrase("strata", "alt", factor=factor, spoken=spoken, value=value, candidate=candidate)
-                    for factor, spoken, value, _, _, candidate, *_ in rows
+                    _("{factor}, {spoken}, {value}: candidate accuracy {candidate} %").format(
+                        factor=factor, spoken=spoken, value=value, candidate=candidate
+                    )
+                    for factor, spoken, value, _items, _task, candidate, *_others in rows
                 ]
             )
-            columns = column_names("factor", "language", "value", "items", "task", "candidate", "mass", "chance")
+            columns = [
+                _("factor"),
+                _("language"),
+                _("value"),
+                _("items"),
+                _("task, %"),
+                _("candidate, %"),
+                _("mass, %"),
+                _("chance, %"),
+            ]
             elements += [
                 FigureElement(name=name, figure=figure, alt=summary),
-                TableElement(title=phrase("page", "numbers"), columns=columns, rows=rows, texts=3, folded=True),
+                TableElement(title=_("The numbers"), columns=columns, rows=rows, texts=3, folded=True),
             ]
     worst = [row for language in evidence.languages for row in _worst_templates(evidence, language)]
     if worst:
-        columns = column_names("template", "language", "items", "task", "candidate")
-        elements.append(TableElement(title=phrase("strata", "worst"), columns=columns, rows=worst, texts=2))
+        columns = [_("template"), _("language"), _("items"), _("task, %"), _("candidate, %")]
+        elements.append(
+            TableElement(title=_("The templates where the head does worst"), columns=columns, rows=worst, texts=2)
+        )
     return Section(
         name="strata",
-        title=phrase("strata", "title"),
-        explanation=phrase("strata", "explanation"),
+        title=_("Where does it work, and where not?"),
+        explanation=_(
+            "The same two accuracies by type of cue, gender, number, distance and number of candidates, and for items "
+            "that the headline leaves out, such as the pronoun first, invented names, or combinations not seen in both "
+            "voices."
+        ),
         elements=elements,
     )
 
@@ -219,7 +280,7 @@ def factors_section(evidence: Evidence) -> Section:
 def _stratum_rows(evidence: Evidence) -> Iterator[list[str]]:
     for language, cells in evidence.strata.items():
         for name, cell in cells.items():
-            where = [label("factors", "stratum"), language_name(language), value_label(name)]
+            where = [label(factor_names(), "stratum"), language_name(language), value_label(name)]
             yield [*where, *_accuracies(cell, cell.intervals.candidate_accuracy)]
 
 
@@ -227,7 +288,7 @@ def _factor_rows(evidence: Evidence) -> Iterator[list[str]]:
     for factor, languages in (evidence.factors or {}).items():
         for language, cells in languages.items():
             for cell in cells if factor != "template" else ():
-                where = [label("factors", factor), language_name(language), value_label(cell.value)]
+                where = [label(factor_names(), factor), language_name(language), value_label(cell.value)]
                 yield [*where, *_accuracies(cell, cell.interval)]
 
 

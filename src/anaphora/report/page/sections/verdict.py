@@ -8,46 +8,50 @@ from anaphora.analysis.evidence.verdict import UNITS
 from anaphora.analysis.results.causal import CausalCell
 from anaphora.analysis.results.evidence import VERDICT_SCOPE, Evidence, Verdict, in_group
 from anaphora.analysis.results.scores import Cell, Groups
+from anaphora.base.locale.translation import _
 from anaphora.report.groups import kind_groups
 from anaphora.report.numbers import NOT_MEASURED, format_in_unit, format_percent, format_points
 from anaphora.report.page.elements import GroupVerdict, NoteElement, PageElement, RuleResult, Section, VerdictElement
-from anaphora.report.wording import label, phrase, translated
+from anaphora.report.stored import stored_sentence
+from anaphora.report.wording import label, map_names, measure_names, split_names, verdict_names
 
-_COLUMNS = ("candidate", "chance", "knockout", "flipped")
 _SIGNS = {"supported": "yes", "not supported": "no", "not yet controlled": "open"}
-_HEAD_COLUMNS = ("candidate", "chance", "antecedent_edge", "flipped_by_head")
 
 
 def verdict_section(evidence: Evidence) -> Section:
     """The verdict of every language and kind of cue, at the head's layer and at the head, with every rule applied."""
+    columns = [_("candidate accuracy, %"), _("chance, %")]
+    of_layer = [*columns, _("antecedent − matched edge knocked out, points"), _("answers flipped, %")]
+    of_head = [*columns, _("its edge to the antecedent value-zeroed, points"), _("answers flipped by its row, %")]
+    layer_rows = _group_verdicts(evidence, evidence.verdict, _("layer"), _layer_numbers)
+    head_rows = _group_verdicts(evidence, evidence.verdict_at_head, _("one head"), _head_numbers)
     elements: list[PageElement] = [
-        VerdictElement(columns=[phrase("verdict", name) for name in columns], rows=rows)
-        for columns, rows in (
-            (_COLUMNS, _group_verdicts(evidence, evidence.verdict, phrase("verdict", "at_layer"), _layer_numbers)),
-            (
-                _HEAD_COLUMNS,
-                _group_verdicts(evidence, evidence.verdict_at_head, phrase("verdict", "at_head"), _head_numbers),
-            ),
-        )
+        VerdictElement(columns=names, rows=rows)
+        for names, rows in ((of_layer, layer_rows), (of_head, head_rows))
         if rows
     ]
     if evidence.protocol:
         protocol = evidence.protocol
-        text = phrase(
-            "verdict",
-            "protocol",
-            metric=label("measures", protocol.metric),
-            map=label("maps", protocol.map),
-            direction=label("directions", protocol.direction),
-            split=label("splits", protocol.split),
+        text = _(
+            "Protocol: {metric}, {map}, {direction}, {split} split, significance level {alpha:g}. Its hash, with the "
+            "run’s settings: {hash}."
+        ).format(
+            metric=label(measure_names(), protocol.metric),
+            map=label(map_names(), protocol.map),
+            direction=label(_direction_names(), protocol.direction),
+            split=label(split_names(), protocol.split),
             alpha=protocol.alpha,
             hash=protocol.hash,
         )
         elements.append(NoteElement(text=text))
     return Section(
         name="verdict",
-        title=phrase("verdict", "title"),
-        explanation=phrase("verdict", "explanation"),
+        title=_("The answer"),
+        explanation=_(
+            "Do pronouns attend to their antecedents, and does the model’s answer depend on it? “Supported” needs "
+            "every rule to hold; open a line to see them all, failed ones too. The question is put twice: of the layer "
+            "that the chosen head is in, and of that head alone."
+        ),
         elements=elements,
     )
 
@@ -60,8 +64,8 @@ def _group_verdicts(
 ) -> list[GroupVerdict]:
     return [
         GroupVerdict(
-            phrase("joined", "of_group", group=group.label, text=scope),
-            label("verdicts", group.cell.verdict),
+            _("{group}: {text}").format(group=group.label, text=scope),
+            label(verdict_names(), group.cell.verdict),
             _SIGNS[group.cell.verdict],
             [
                 *_score_numbers(in_group(evidence.scores, group.language, group.kind)),
@@ -69,10 +73,10 @@ def _group_verdicts(
             ],
             [
                 RuleResult(
-                    translated("verdict_rules", row.rule),
-                    translated("verdict_questions", row.question),
+                    _(row.rule),
+                    _(row.question),
                     format_in_unit(row.value, row.interval, UNITS[row.rule]),
-                    translated("verdict_needed", row.needed),
+                    stored_sentence(row.needed),
                     row.passed,
                 )
                 for row in group.cell.rows
@@ -104,3 +108,10 @@ def _head_numbers(cell: CausalCell | None) -> tuple[str, str]:
         format_points(alone.antecedent_points, alone.antecedent_interval),
         format_percent(alone.patch_flips, alone.patch_interval),
     )
+
+
+def _direction_names() -> dict[str, str]:
+    """Return what directions of attention are called, by name."""
+    return {
+        "pronoun_to_candidate": _("pronoun to candidate"),
+    }

@@ -357,15 +357,16 @@
       one.classList.toggle("chosen", place === chosen);
     }
   }
-  function titled(line, before, place, after) {
+  function titled(line, title, place) {
+    const [before, after] = data.phrases[title].split("{word}");
     const name = element("b", "", `“${shown.sentence.words[place]}”`);
     name.lang = shown.sentence.language;
     line.replaceChildren(before, name, after);
   }
   function draw() {
     const { sentence } = shown, chosen = selected(), line = drawn.rows.get(chosen);
-    titled(at("row-title"), say("row_before"), chosen, say("row_after"));
-    titled(at("column-title"), say("column_before"), chosen, "");
+    titled(at("row-title"), "row", chosen);
+    titled(at("column-title"), "column", chosen);
     fill(rowWords, (place) => line[place], chosen);
     fill(columnWords, (place) => drawn.rows.get(place)[chosen], chosen);
     const named = [...sentence.antecedents.map((entry) => [say("antecedent"), entry]), ...sentence.distractors.map((entry) => [otherName(sentence), entry])];

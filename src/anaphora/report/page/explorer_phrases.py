@@ -1,0 +1,73 @@
+"""What the explorer of the page says."""
+
+from __future__ import annotations
+
+from anaphora.base.locale.translation import _
+
+
+def explorer_phrases() -> dict[str, str]:
+    """Return what the explorer says, by the names that its script has for it."""
+    return {
+        "no_script": _("The explorer needs JavaScript, which this browser has switched off."),
+        "choose_sentence": _("Choose a sentence"),
+        "search": _("Search words"),
+        "search_label": _("Search words in the sentences"),
+        "language": _("Language"),
+        "all_languages": _("all languages"),
+        "cue_tag": _("{kind} cue"),
+        "answer_tag": _("answer "),
+        "head_tag": _("head "),
+        "cue": _("Kind of cue"),
+        "result": _("Right or wrong"),
+        "right_or_wrong": _("right or wrong"),
+        "answer_right": _("answer right"),
+        "answer_wrong": _("answer wrong"),
+        "head_right": _("head right"),
+        "head_wrong": _("head wrong"),
+        "count": _("{count} of {all} sentences"),
+        "map": _("Map"),
+        "layer_label": _("Layer"),
+        "head_label": _("Head"),
+        "keep_special": _("keep special tokens"),
+        "colours": _("Colours"),
+        "fitted": _("up to the map’s greatest weight"),
+        "whole": _("from 0 to 1 in every map"),
+        "log": _("logarithmic"),
+        "log_low": _("0.004 or less"),
+        "log_high": _("{top}, logarithmic"),
+        "link": _("link to this view"),
+        "all_heads": _("Every head as a picture"),
+        "whole_map": _("The whole map"),
+        "how_to": _(
+            "A row is the word that attends, a column the word attended to. Arrow keys move through it; a click or "
+            "Enter chooses an edge."
+        ),
+        "map_label": _("Attention map"),
+        "pronoun": _("pronoun"),
+        "antecedent": _("antecedent"),
+        "other": _("other candidate"),
+        "candidate": _("candidate"),
+        "steps": _("Weights are stored in steps of 1/255."),
+        "special_dropped": _(
+            "Special tokens are dropped; what is left of each row is scaled up so that it sums to as much as before."
+        ),
+        "old_browser": _("This browser cannot unpack the maps. Any browser of 2023 or later can."),
+        "answers": _("The model answers "),
+        "none_of_them": _("none of them"),
+        "right": _(" right"),
+        "wrong": _(" wrong"),
+        "points": _("; the chosen head points "),
+        "points_right": _(" at the antecedent."),
+        "points_wrong": _(" elsewhere."),
+        "choose_edge": _("A click into the map below chooses an edge; the heads are then shaded by its weight."),
+        "shaded_by_edge": _("Heads are shaded by the weight from {from} to {to}."),
+        "shaded_by_antecedent": _("Heads are shaded by the pronoun’s weight on the antecedent."),
+        "layer": _("layer {layer}"),
+        "layer_head": _("layer {layer} head {head}"),
+        "weight": _("{place}, weight {share}"),
+        "on_antecedent": _("{place}, {share} on the antecedent"),
+        "most": _("Most: "),
+        "row": _("What {word} attends to"),
+        "column": _("What attends to {word}"),
+        "attends": _("“{from}” attends to “{to}”: {share}"),
+    }

@@ -1,0 +1,296 @@
+"""What the titles of figures say.
+
+Where a title would else name a thing, it says what is seen, in one sentence computed from the data. A head is not
+praised for what chance, untrained models or shortcuts reach too, and of one sentence only that sentence is spoken of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anaphora.analysis.results.evidence import Evidence
+from anaphora.analysis.results.scores import Cell, Head
+from anaphora.base.locale.translation import _
+from anaphora.report.figures import style
+from anaphora.report.figures.fonts import drawable_text, is_chinese
+from anaphora.report.figures.maps import QuadCell
+from anaphora.report.figures.sheet import CandidateWords, WordRoles, text_width
+from anaphora.report.groups import Group
+from anaphora.report.headline import bar_text, bars_not_beaten, group_name, groups_by_case, share_text
+from anaphora.report.numbers import format_short_percent
+from anaphora.report.wording import group_label, head_name, label, language_name, listed, split_names
+
+_WIDEST_MENTION = 1.6
+"""Inches that a mention may take in a title."""
+
+
+def alignment_title(accuracies: NDArray[np.float64], head: Head, chance: float) -> str:
+    """What the chosen head ends at, beside the best of the others; accuracies are (L, H), of the last validation."""
+    chosen = accuracies[head.layer, head.head]
+    values = {"accuracy": format_short_percent(chosen), "chance": format_short_percent(chance)}
+    values["head"] = head_name(head.layer, head.head)
+    others = np.delete(accuracies.ravel(), head.layer * accuracies.shape[1] + head.head)
+    if not others.size:
+        return _(
+            "At the end of training, {head} has a candidate accuracy of {accuracy} %\n(development split, chance "
+            "{chance} %)"
+        ).format(**values)
+    return _(
+        "At the end of training, {head} has a candidate accuracy of {accuracy} %,\nthe best other head {other} % "
+        "(development split, chance {chance} %)"
+    ).format(other=format_short_percent(others.max()), **values)
+
+
+def scoreboard_title(evidence: Evidence) -> str:
+    """How often the chosen head gives the antecedent most, a line for all groups of which the same can be said.
+
+    Groups and cases are those of `headline_sentence`.
+    """
+    cases = groups_by_case(evidence)
+    above = [*cases["points"], *cases["unmeasured"]]
+    answered = [group for group in cases["unsolved"] if group.cell.task_accuracy is not None]
+    unanswered = [group for group in cases["unsolved"] if group.cell.task_accuracy is None]
+    lines = (
+        [
+            _groups_line(
+                _(
+                    "In {groups}, {head} gives the antecedent more weight than every other candidate in {shares} of "
+                    "{split} items; chance {chance}"
+                ),
+                above,
+                evidence,
+            )
+        ]
+        if above
+        else []
+    )
+    for group in cases["ordinary"]:
+        bars = bars_not_beaten(group.cell)
+        highest = max(bars, key=bars.__getitem__)
+        lines.append(
+            _groups_line(
+                _(
+                    "In {groups}, {head} gives the antecedent more weight than every other candidate in {shares} of "
+                    "{split} items, not clearly above {bar}"
+                ),
+                [group],
+                evidence,
+                bar=bar_text(highest, bars[highest]),
+            )
+        )
+    if answered:
+        shares = _listed_shares([group.cell.task_accuracy for group in answered])
+        lines.append(
+            _groups_line(
+                _(
+                    "In {groups}, the model answers {shares} of {split} items correctly (chance {chance}): the task is "
+                    "not solved"
+                ),
+                answered,
+                evidence,
+                shares=shares,
+            )
+        )
+    if unanswered:
+        lines.append(
+            _groups_line(
+                _(
+                    "In {groups}, {head} gives the antecedent more weight than every other candidate in {shares} of "
+                    "{split} items (chance {chance}); the model’s answers are not measured"
+                ),
+                unanswered,
+                evidence,
+            )
+        )
+    return "\n".join(lines)
+
+
+def heads_title(
+    scores: NDArray[np.float64], chance: float, untrained: float | None, language: str, evidence: Evidence
+) -> str:
+    """How often the chosen head gives the antecedent most in one language on the development split.
+
+    Args:
+        scores: (L, H) candidate accuracy of every head there.
+        chance: of these items.
+        untrained: what 95 % of untrained models stay below, where it was measured.
+        language: of the items.
+        evidence: for the chosen head and its p on that split.
+    """
+    layer, head = evidence.head.layer, evidence.head.head
+    share = float(scores[layer, head])
+    bars = {"all_candidates": chance}
+    if untrained is not None:
+        bars["random_init_95"] = untrained
+    highest = max(bars, key=bars.__getitem__)
+    may_be_chance = (
+        evidence.heads_on_development is not None
+        and evidence.protocol is not None
+        and evidence.heads_on_development.p[layer][head] >= evidence.protocol.alpha
+    )
+    values = {"head": head_name(layer, head), "share": share_text(share), "spoken": language_name(language)}
+    if may_be_chance or share <= bars[highest]:
+        lines = [
+            _(
+                "In {head}, the antecedent gets more weight than every other candidate in {share} of {spoken} "
+                "development items, not clearly above {bar}"
+            ).format(**values, bar=bar_text(highest, bars[highest]))
+        ]
+    else:
+        lines = [
+            _(
+                "In {head}, the antecedent gets more weight than every other candidate in {share} of {spoken} "
+                "development items; chance {chance}"
+            ).format(**values, chance=share_text(chance))
+        ]
+    best_layer, best_head = (int(place) for place in np.unravel_index(np.argmax(scores), scores.shape))
+    best = float(scores[best_layer, best_head])
+    if best > share:
+        lines.append(
+            _("Higher on these items: {head}, {share}").format(
+                head=head_name(best_layer, best_head), share=share_text(best)
+            )
+        )
+    return "\n".join(lines)
+
+
+def quad_title(cells: Sequence[QuadCell], language: str, kind: str, head: Head) -> str:
+    """In how many sentences of a quad the head gives the antecedent more weight than every other candidate."""
+    right = sum(cell.antecedent_is_strongest() for cell in cells)
+    text = (
+        _(
+            "{group}: in {right} of the {count} sentences of this quad, {head} gives the antecedent more weight than "
+            "every other candidate"
+        )
+        if right
+        else _(
+            "{group}: in none of the {count} sentences of this quad does {head} give the antecedent more weight than "
+            "every other candidate"
+        )
+    )
+    if right == len(cells):
+        text = _(
+            "{group}: in all {count} sentences of this quad, {head} gives the antecedent more weight than every other "
+            "candidate"
+        )
+    group, named = group_label(language, kind), head_name(head.layer, head.head)
+    return text.format(group=group, head=named, count=len(cells), right=right)
+
+
+def attention_title(
+    words: Sequence[str],
+    weights: NDArray[np.floating],
+    attending: Sequence[int],
+    antecedents: CandidateWords,
+    distractors: CandidateWords,
+    head: Head,
+) -> str:
+    """Which word or candidate gets most of a row, with its share; where none gets half, that the row is spread.
+
+    Args:
+        words: W words.
+        weights: (W,), the row.
+        attending: the words whose row it is.
+        antecedents: the candidates that are right.
+        distractors: the other candidates.
+        head: whose row it is.
+    """
+    roles = WordRoles(len(words), attending, antecedents, distractors)
+    units = list(_attended_units(words, weights, roles, attending))
+    heaviest = max(units, key=lambda unit: unit.weight)
+    antecedent = max((unit for unit in units if unit.role == "antecedent"), key=lambda unit: unit.weight, default=None)
+    values = {
+        "word": _mention(words, attending),
+        "head": head_name(head.layer, head.head),
+        "attended": heaviest.name,
+        "share": share_text(heaviest.weight),
+    }
+    spread = heaviest.weight < 0.5
+    if antecedent is not None and heaviest.weight > antecedent.weight:
+        text = (
+            _(
+                "In this sentence, “{word}” spreads its weight in {head}: “{attended}” gets most ({share}), and its "
+                "antecedent “{antecedent}” gets {antecedent_share}"
+            )
+            if spread
+            else _(
+                "In this sentence, “{word}” gives {share} of its weight in {head} to “{attended}” and "
+                "{antecedent_share} to its antecedent “{antecedent}”"
+            )
+        )
+        values |= {"antecedent": antecedent.name, "antecedent_share": share_text(antecedent.weight)}
+    elif spread:
+        text = _(
+            "In this sentence, “{word}” spreads its weight in {head}: nothing gets half of it, and “{attended}” gets "
+            "most ({share})"
+        )
+    else:
+        of_role = {
+            "antecedent": _(
+                "In this sentence, “{word}” gives {share} of its weight in {head} to its antecedent “{attended}”"
+            ),
+            "attending": _("In this sentence, “{word}” gives {share} of its weight in {head} to itself"),
+        }
+        text = of_role.get(
+            heaviest.role, _("In this sentence, “{word}” gives {share} of its weight in {head} to “{attended}”")
+        )
+    return text.format(**values)
+
+
+@dataclass(frozen=True)
+class _AttendedUnit:
+    """A candidate, or a word of none, with its share of a row."""
+
+    name: str
+    role: str
+    weight: float
+
+
+def _attended_units(
+    words: Sequence[str], weights: NDArray[np.floating], roles: WordRoles, attending: Sequence[int]
+) -> Iterator[_AttendedUnit]:
+    for role, candidates in (("antecedent", roles.antecedents), ("distractor", roles.distractors)):
+        for places in candidates:
+            yield _AttendedUnit(_mention(words, places), role, float(weights[places].sum()))
+    in_candidates = {place for places in (*roles.antecedents, *roles.distractors) for place in places}
+    yield _AttendedUnit(_mention(words, attending), "attending", float(weights[list(attending)].sum()))
+    for place in range(len(words)):
+        if place not in in_candidates and place not in attending:
+            yield _AttendedUnit(_mention(words, [place]), "word", float(weights[place]))
+
+
+def _mention(words: Sequence[str], places: Sequence[int]) -> str:
+    """The words of a mention where it stands first, shortened to what a title has room for."""
+    first = [place for number, place in enumerate(places) if place == places[0] + number]
+    text = ("" if is_chinese(words[first[0]]) else " ").join(words[place] for place in first)
+    if _is_too_wide(text):
+        while _is_too_wide(f"{text}…"):
+            text = text[:-1].rstrip()
+        text = f"{text}…"
+    return text
+
+
+def _is_too_wide(text: str) -> bool:
+    return text_width(drawable_text(text), style.TEXT + 1, bold=True) > _WIDEST_MENTION
+
+
+def _groups_line(text: str, groups: Sequence[Group[Cell]], evidence: Evidence, **values: str) -> str:
+    """A line on some groups; the shares are the head's unless others are given."""
+    of_cells = {
+        "groups": listed([group_name(group) for group in groups]),
+        "head": head_name(evidence.head.layer, evidence.head.head),
+        "shares": _listed_shares([group.cell.candidate_accuracy for group in groups]),
+        "chance": _listed_shares([group.cell.chance for group in groups]),
+        "split": label(split_names(), evidence.split),
+    }
+    return text.format(**(of_cells | values))
+
+
+def _listed_shares(shares: Sequence[float | None]) -> str:
+    """Shares in the order of their groups; one that all groups have, once."""
+    texts = [share_text(share) for share in shares]
+    return texts[0] if len(set(texts)) == 1 else listed(texts)

@@ -1,0 +1,124 @@
+"""What a study says in sentences: its answer, and what its numbers allow one to say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TypeGuard
+
+from anaphora.analysis.results.typed_json import Interval
+from anaphora.base.locale.translation import _, pgettext
+from anaphora.report.numbers import format_number, format_spread
+from anaphora.report.wording import clauses, language_name
+from anaphora.studies.page.figures import (
+    PANEL_MEASURES,
+    cue_groups,
+)
+from anaphora.studies.page.words import (
+    cell_label,
+    items_label,
+    measure_label,
+    names_of,
+)
+from anaphora.studies.schema import GroupSummary, Study
+
+
+def answer_sentence(study: Study) -> str:
+    """The answer in one sentence."""
+    rows = study.verdict.rules
+    results = [row.passed for row in rows]
+    held, failed, unchecked = (results.count(result) for result in (True, False, None))
+    verdict = study.verdict.verdict
+    text = {
+        "holds": _("It holds: {held} of {conditions} conditions hold that were written down before anything ran."),
+        "not so": _(
+            "Not so: {failed} of {conditions} conditions that were written down before anything ran did not hold, and "
+            "{unchecked} could not be checked."
+        )
+        if unchecked
+        else _("Not so: {failed} of {conditions} conditions that were written down before anything ran did not hold."),
+        "open": _(
+            "Open: not everything is measured, or runs do not solve the task, so that alignment cannot be compared."
+        ),
+    }[verdict]
+    return text.format(held=held, failed=failed, unchecked=unchecked, conditions=len(rows))
+
+
+def conclusions(study: Study) -> list[str]:
+    """What a study's numbers allow one to say, a sentence or two for each language and kind of cue."""
+    sentences: list[str] = []
+    cells = study.cells
+    for language in study.measured_languages:
+        kinds = dict.fromkeys(kind for cell in cells for kind in cue_groups(cell.groups.get(language, {})))
+        for kind in kinds:
+            by_cell = {
+                cell.name: cell.groups[language][kind] for cell in cells if kind in cell.groups.get(language, {})
+            }
+            title = _("{spoken}, {kind}").format(spoken=language_name(language), kind=items_label(kind))
+            sentences += _group_conclusions(title, by_cell, study.solved, names_of(study))
+    return sentences
+
+
+def _group_conclusions(
+    group: str, by_cell: Mapping[str, GroupSummary], threshold: float, names: Mapping[str, str]
+) -> Iterator[str]:
+    measured = {name: summary for name, summary in by_cell.items() if summary.is_solved is not None}
+    solved = [name for name, summary in measured.items() if summary.is_solved]
+    if not measured:
+        return
+    limit = f"{100 * threshold:g}"
+    if not solved:
+        yield _(
+            "{group}: no cell solves the task (median task accuracy from {limit} % on), so alignment is not compared."
+        ).format(group=group, limit=limit)
+        return
+    unsolved = [cell_label(name, names) for name in measured if name not in solved]
+    counts = {"group": group, "solved": str(len(solved)), "cells": str(len(measured)), "limit": limit}
+    comma = pgettext("list", ", ")
+    yield (
+        _("{group}: {solved} of {cells} cells solve the task (median from {limit} % on); not {unsolved}.")
+        if unsolved
+        else _("{group}: {solved} of {cells} cells solve the task (median from {limit} % on).")
+    ).format(**counts, unsolved=comma.join(unsolved))
+    accuracies = {
+        name: measured[name].measures["candidate_accuracy"]
+        for name in solved
+        if "candidate_accuracy" in measured[name].measures
+    }
+    if accuracies:
+        lowest = min(accuracies, key=lambda name: accuracies[name].median)
+        highest = max(accuracies, key=lambda name: accuracies[name].median)
+        text = (
+            _("{group}: among them the chosen head's candidate accuracy is highest with {highest}, {share} %.")
+            if lowest == highest
+            else _(
+                "{group}: among them the chosen head's candidate accuracy is highest with {highest}, {share} %, and "
+                "lowest with {lowest}, {lowest_share} %."
+            )
+        )
+        yield text.format(
+            group=group,
+            highest=cell_label(highest, names),
+            share=format_spread(accuracies[highest]),
+            lowest=cell_label(lowest, names),
+            lowest_share=format_spread(accuracies[lowest]),
+        )
+    for measure in PANEL_MEASURES:
+        differences = [
+            _difference_text(cell_label(name, names), difference.median, difference.interval)
+            for name, summary in measured.items()
+            if (difference := summary.against_base.get(measure)) and _excludes_zero(difference.interval)
+        ]
+        if differences:
+            values = {"measure": measure_label(measure), "differences": clauses(differences)}
+            yield _("{group}: {measure} differs from the base's, in points: {differences}.").format(
+                group=group, **values
+            )
+
+
+def _excludes_zero(interval: Interval | None) -> TypeGuard[Interval]:
+    return interval is not None and (interval.low > 0 or interval.high < 0)
+
+
+def _difference_text(cell: str, middle: float, interval: Interval) -> str:
+    median, low, high = (format_number(100 * value, 1) for value in (middle, *interval))
+    return _("{cell} by {median} [{low}, {high}]").format(cell=cell, median=median, low=low, high=high)
