@@ -204,7 +204,7 @@ def print_reading(counted: str, count: int, report: ReadingReport, seconds: floa
     """Print where a corpus comes from, on what terms, how much of it was read in what time, and what was dropped.
 
     Args:
-        counted: the phrase that counts what was read.
+        counted: the message that counts what was read, marked by `N_`.
         count: of it.
         report: on the reading.
         seconds: that it took.
@@ -228,7 +228,7 @@ def print_table_of(title: str, rows: Sequence[Mapping[str, Any]], shortcuts: Col
     """Print rows without the columns that are empty; a heading has a word a line.
 
     Args:
-        title: the phrase above the table.
+        title: above the table.
         rows: as the files have them.
         shortcuts: the columns that are named after one.
     """

@@ -46,8 +46,7 @@ def print_answers(rows: Sequence[Mapping[str, Any]], title: str) -> None:
 
     Args:
         rows: of the table.
-        title: the phrase above it.
-        **values: of that phrase.
+        title: above it.
     """
     several = any(row["lowest"] is not None for row in rows)
     undecided = any(row["policy"] == NONE_OF_THEM for row in rows)
