@@ -1,22 +1,18 @@
 """The Chinese catalogue: `python tests/catalogue.py` brings it up to date with the sentences of the code.
 
 A new sentence gets an empty translation in zh.po, which is then written by hand; a sentence that is gone is removed.
-Run it again afterwards: it also compiles zh.po to zh.mo, which the package reads.
 """
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
 
 from babel.messages import Catalog
 from babel.messages.extract import DEFAULT_KEYWORDS, extract_from_dir
-from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
 
 PACKAGE = Path(__file__).parent.parent / "src" / "anaphora"
 SENTENCES = PACKAGE / "base" / "locale" / "zh.po"
-COMPILED = SENTENCES.with_suffix(".mo")
 
 
 def extracted() -> Catalog:
@@ -34,22 +30,14 @@ def translated() -> Catalog:
         return read_po(file, locale="zh")
 
 
-def compiled(catalogue: Catalog) -> bytes:
-    """Return the content of zh.mo."""
-    content = io.BytesIO()
-    write_mo(content, catalogue)
-    return content.getvalue()
-
-
 def update() -> None:
-    """Write both files anew from the code and the Chinese that there is."""
+    """Write zh.po anew from the code and the Chinese that there is."""
     catalogue, template = translated(), extracted()
     template.creation_date = catalogue.creation_date  # a date of its own would change the files at every call
     catalogue.update(template, no_fuzzy_matching=True, update_creation_date=False)
     catalogue.obsolete.clear()
     with SENTENCES.open("wb") as file:
         write_po(file, catalogue, width=120, no_location=True)
-    COMPILED.write_bytes(compiled(translated()))
 
 
 if __name__ == "__main__":

@@ -5,24 +5,24 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from anaphora.base.language import LANGUAGES
 
-if TYPE_CHECKING:
-    from gettext import GNUTranslations
-
 VARIABLE = "ANAPHORA_LANGUAGE"
 """The environment variable that names the language of the interface."""
-CATALOGUE = Path(__file__).with_name("zh.mo")
-"""The compiled Chinese sentences."""
+CATALOGUE = Path(__file__).with_name("zh.po")
+"""The Chinese sentences."""
+_LINE = re.compile(r'"(.*)"\n')
+_ENTRY = re.compile(r'(?:msgctxt ((?:".*"\n)+))?msgid ((?:".*"\n)+)msgstr ((?:".*"\n)+)')
 _SETTING = "interface_language="
 _SPOKEN: ContextVar[str | None] = ContextVar("spoken", default=None)
 
@@ -77,7 +77,7 @@ def pgettext(context: str, message: str) -> str:
         context: where it is shown, as the catalogue names it.
         message: as in `_`.
     """
-    return _chinese().pgettext(context, message) if spoken_language() == "zh" else message
+    return _chinese().get((context, message), message) if spoken_language() == "zh" else message
 
 
 def N_(message: str) -> str:  # noqa: N802  (the name that gettext's tools know)
@@ -87,12 +87,12 @@ def N_(message: str) -> str:  # noqa: N802  (the name that gettext's tools know)
 
 def in_language(message: str, language: str) -> str:
     """Return a message in a language, in English if the catalogue does not have it."""
-    return _chinese().gettext(message) if language == "zh" else message
+    return _chinese().get(("", message), message) if language == "zh" else message
 
 
 @cache
-def _chinese() -> GNUTranslations:
-    from gettext import GNUTranslations  # most commands show no Chinese
-
-    with CATALOGUE.open("rb") as file:
-        return GNUTranslations(file)
+def _chinese() -> dict[tuple[str, str], str]:
+    """Return the Chinese by context, "" for none, and message."""
+    entries = _ENTRY.findall(CATALOGUE.read_text(encoding="utf-8"))
+    texts = ([json.loads(f'"{"".join(_LINE.findall(part))}"') for part in entry] for entry in entries)
+    return {(context, message): chinese for context, message, chinese in texts if message and chinese}
