@@ -16,7 +16,7 @@ from anaphora.api.maps import HeadWeight
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "python.md"
 FUNCTIONS = ("load", "attention", "score", "register", "main")
-CLASSES = (api.OpenRun, api.Attention, api.Row, HeadWeight, api.AttentionPage, WordAttribution, api.Scores)
+CLASSES = (api.OpenRun, api.SentenceAttention, api.Row, HeadWeight, api.AttentionPage, WordAttribution, api.Scores)
 INTRODUCTION = """\
 # Python interface
 

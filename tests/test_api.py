@@ -19,7 +19,7 @@ from matplotlib.text import Text
 
 import anaphora
 from anaphora.analysis.results.scores import Head
-from anaphora.api import Attention, OpenRun
+from anaphora.api import OpenRun, SentenceAttention
 from anaphora.api.row import positions_of
 from anaphora.base.errors import UserError
 from anaphora.report.figures.sheet import NotebookFigure
@@ -340,7 +340,7 @@ def test_every_notebook_runs_and_is_stored_without_output(
     for cell in codes:
         exec("".join(cell["source"]), names)
     assert opened == ["outputs/demo"]
-    assert isinstance(names["attention"], Attention)
+    assert isinstance(names["attention"], SentenceAttention)
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

@@ -304,6 +304,17 @@ def test_every_module_and_public_class_and_function_says_what_it_is() -> None:
     assert silent == []
 
 
+def test_a_public_class_has_its_name_to_itself_but_for_the_settings_of_a_module() -> None:
+    files: dict[str, list[str]] = {}
+    for path in SOURCES:
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                files.setdefault(node.name, []).append(name_of(path))
+    settings = {name_of(path) for path in inside("settings")}
+    twice = {name: where for name, where in files.items() if len(where) > 1}
+    assert {name: where for name, where in twice.items() if len(where) > 2 or len(settings & set(where)) != 1} == {}
+
+
 def test_no_file_is_too_long_to_read() -> None:
     long = {
         name_of(path): len(path.read_text(encoding="utf-8").splitlines()) for path in [*SOURCES, *SCRIPTS, *PROGRAMS]

@@ -16,7 +16,7 @@ from pyarrow import parquet
 from anaphora.base.errors import UserError
 from anaphora.base.files import write_json
 from anaphora.settings.commands.study import StudyPlan
-from anaphora.studies.grid import Cell
+from anaphora.studies.grid import StudyCell
 from anaphora.studies.records import RunRecord
 from anaphora.studies.summary import summarise
 from experiments.sample_size.settings import SampleSize
@@ -77,7 +77,7 @@ def test_several_runs_tell_of_seeds_and_of_pairs_of_items(scored: Path, tmp_path
 def study(path: Path, **values: list[float | None]) -> Path:
     factors = {"part": {name: [f"{name}=1"] for name in values if name != "base"}}
     plan = StudyPlan(name="study", question="?", prediction="!", factors=factors, seeds=[0, 1, 2, 3])
-    cells = [Cell(name, "part", (name,), (), None) for name in values]  # type: ignore[arg-type]
+    cells = [StudyCell(name, "part", (name,), (), None) for name in values]  # type: ignore[arg-type]
     records = [
         RunRecord(
             cell=name,

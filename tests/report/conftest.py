@@ -25,7 +25,7 @@ from anaphora.analysis.results.causal import (
     RemovedMass,
     SingleAblation,
 )
-from anaphora.analysis.results.evidence import ChosenHead, Control, Evidence, Protocol, Verdict, VerdictRow
+from anaphora.analysis.results.evidence import ChosenHead, Control, Evidence, FixedProtocol, Verdict, VerdictRow
 from anaphora.analysis.results.scores import (
     AccuracyCell,
     Agreement,
@@ -235,7 +235,7 @@ def invented_evidence(seed: int = 0) -> Evidence:
         dropped={},
         untrained_models=20,
         train_seconds=469.9,
-        protocol=Protocol(
+        protocol=FixedProtocol(
             metric="candidate_accuracy", map="raw", direction="pronoun_to_candidate", split="test", alpha=0.05,
             hash="0123456789abcdef",
         ),

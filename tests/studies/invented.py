@@ -6,7 +6,7 @@ from typing import Any
 
 from anaphora.settings.commands.study import StudyPlan, VerdictRule
 from anaphora.settings.run import Config
-from anaphora.studies.grid import Cell
+from anaphora.studies.grid import StudyCell
 from anaphora.studies.records import RunRecord
 from anaphora.studies.schema import Study
 from anaphora.studies.summary import summarise
@@ -28,11 +28,11 @@ def plan(**changes: Any) -> StudyPlan:
     return StudyPlan(**(chosen | changes))
 
 
-def cells(config: Config | None = None) -> list[Cell]:
+def cells(config: Config | None = None) -> list[StudyCell]:
     """The cells of `plan`; what is put together asks for no settings."""
     named = [("base", "", ()), ("bilinear", "prediction head", ("bilinear",)), ("one", "heads", ("one",))]
     named.append(("bilinear+one", "pairs", ("bilinear", "one")))
-    return [Cell(name, factor, parts, (f"{name}=1",), config) for name, factor, parts in named]  # type: ignore[arg-type]
+    return [StudyCell(name, factor, parts, (f"{name}=1",), config) for name, factor, parts in named]  # type: ignore[arg-type]
 
 
 def record(cell: str, seed: int, task: float, candidate: float, group: str = "set", language: str = "en") -> RunRecord:

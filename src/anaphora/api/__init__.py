@@ -11,10 +11,10 @@ run.attention("Anna was rescued by Emma because she was weak.").row("she").top(3
 from __future__ import annotations
 
 from anaphora.api.html import AttentionPage
-from anaphora.api.maps import Attention
+from anaphora.api.maps import SentenceAttention
 from anaphora.api.models import attention
 from anaphora.api.row import Row
 from anaphora.api.runs import OpenRun, load
 from anaphora.api.scoring import Scores, score
 
-__all__ = ["Attention", "AttentionPage", "OpenRun", "Row", "Scores", "attention", "load", "score"]
+__all__ = ["AttentionPage", "OpenRun", "Row", "Scores", "SentenceAttention", "attention", "load", "score"]

@@ -39,7 +39,7 @@ MOST_PLOTTED_WORDS = 100
 
 
 class HeadWeight(NamedTuple):
-    """One entry of `Attention.rank`: a `layer` and a `head`, both counted from 0, and the `weight` in this head."""
+    """One entry of `SentenceAttention.rank`: a `layer` and a `head`, both counted from 0, and its `weight`."""
 
     layer: int
     head: int
@@ -47,7 +47,7 @@ class HeadWeight(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Attention:
+class SentenceAttention:
     """The attention of a model in one text, with labelled axes.
 
     Attributes:
@@ -122,7 +122,7 @@ class Attention:
         Heads with equal weights keep their order.
 
         Args:
-            attending: the mention that attends, given as in `Attention.row`; the rows of several words are averaged.
+            attending: the mention that attends, given as in `row`; the rows of several words are averaged.
             attended: the mention that is attended to, given in the same way; the weights on several words are summed.
 
         Raises:
@@ -138,7 +138,7 @@ class Attention:
         order = order[np.isin(order // heads, self._attending_layers())]
         return [HeadWeight(int(place) // heads, int(place) % heads, float(mass.flat[place])) for place in order]
 
-    def without_special(self) -> Attention:
+    def without_special(self) -> SentenceAttention:
         """The same maps without special tokens; the rest of each row is scaled up, so that the row keeps its sum."""
         kept = [place for place, (start, end) in enumerate(self.spans) if start < end]
         rest = self.weights[:, :, kept][..., kept]
@@ -148,13 +148,13 @@ class Attention:
         words, spans = tuple(self.words[place] for place in kept), tuple(self.spans[place] for place in kept)
         return replace(self, words=words, spans=spans, weights=scaled)
 
-    def window(self, mention: str | int, around: int = 20) -> Attention:
+    def window(self, mention: str | int, around: int = 20) -> SentenceAttention:
         """The part of the maps around a mention, for instance for a picture of a long text.
 
         The weights stay as they are, so that rows can sum to less than 1.
 
         Args:
-            mention: the word or mention, given as in `Attention.row`.
+            mention: the word or mention, given as in `SentenceAttention.row`.
             around: how many words to keep before and after the mention.
 
         Raises:
@@ -261,7 +261,7 @@ class Attention:
         Args:
             layer: the number of the layer, from 0; by default that of the chosen head.
             head: the number of the head in its layer, from 0; by default that of the chosen head.
-            row: the mention whose row is framed (or whose rows, if it has several words), given as in `Attention.row`;
+            row: the mention whose row is framed (or whose rows, if it has several words), given as in `row`;
                 by default the pronoun, if it was given.
 
         Raises:
@@ -326,7 +326,7 @@ def labelled_attention(
     chosen: Head | None = None,
     is_decoder: bool = False,
     example: Example | None = None,
-) -> Attention:
+) -> SentenceAttention:
     """The maps of a text, (L, H, T, T), by word or by token.
 
     Raises:
@@ -336,7 +336,7 @@ def labelled_attention(
     if by == "word":
         maps = word_map(maps, tokens.words)
     unread = tuple(dict.fromkeys(text[start:end] for start, end in tokens.unread))
-    return Attention(text, words, spans, maps, chosen, model, is_decoder, example, unread)
+    return SentenceAttention(text, words, spans, maps, chosen, model, is_decoder, example, unread)
 
 
 def requested_head(

@@ -8,7 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from anaphora.api.maps import Attention, labelled_attention
+from anaphora.api.maps import SentenceAttention, labelled_attention
 from anaphora.api.runs import OpenRun
 from anaphora.base.checks import one_text
 from anaphora.base.device import Device, torch_device
@@ -32,7 +32,7 @@ def attention(
     antecedent: str | None = None,
     by: str = "word",
     tokenizer: PreTrainedTokenizerBase | None = None,
-) -> Attention:
+) -> SentenceAttention:
     """The attention of every layer and head when a model reads one text.
 
     Args:

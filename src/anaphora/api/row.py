@@ -55,7 +55,7 @@ class Row:
         """The weight on a word, or the sum of the weights on a mention of several words.
 
         Args:
-            mention: the word or mention, given as in `Attention.row`.
+            mention: the word or mention, given as in `SentenceAttention.row`.
 
         Raises:
             UserError: the mention is not in the text.

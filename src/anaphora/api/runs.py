@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from anaphora.analysis.maps.capture import text_maps, whole_maps
 from anaphora.analysis.results.scores import Head
-from anaphora.api.maps import Attention, labelled_attention, requested_head
+from anaphora.api.maps import SentenceAttention, labelled_attention, requested_head
 from anaphora.base.checks import file_name, one_of, one_text
 from anaphora.base.device import Device
 from anaphora.base.errors import UserError
@@ -78,7 +78,7 @@ class OpenRun:
         *,
         antecedent: str | None = None,
         by: str = "word",
-    ) -> Attention:
+    ) -> SentenceAttention:
         """The attention of every layer and head when the run reads one text.
 
         Args:

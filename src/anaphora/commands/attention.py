@@ -6,7 +6,7 @@ from pathlib import Path
 
 from rich.table import Table
 
-from anaphora.api import Attention, attention
+from anaphora.api import SentenceAttention, attention
 from anaphora.base.console import console, print_table, say
 from anaphora.base.files import check_writable
 from anaphora.base.language import split_names
@@ -51,7 +51,7 @@ def show_attention(settings: AttentionQuery) -> None:
 
 
 @in_language_of_messages
-def print_ranking(maps: Attention, pronoun: str, candidates: list[str]) -> None:
+def print_ranking(maps: SentenceAttention, pronoun: str, candidates: list[str]) -> None:
     """Print the heads in which the pronoun attends to each candidate most."""
     print_phrase(N_("The heads with most weight, as layer.head:"))
     table = Table()

@@ -35,7 +35,7 @@ from anaphora.hf.tokens import TextReader
 from anaphora.hf.verification.checks import check_rows, row_tolerance
 from anaphora.hf.verification.forward import eager_maps, padded_inputs, reading_mode, run_model
 from anaphora.hf.verification.placing import placed, tokens_with_sink
-from anaphora.hf.verification.probe import Probe, Reading
+from anaphora.hf.verification.probe import MapReading, Probe
 from anaphora.model.attention import Queries
 from anaphora.model.mixer import Edit
 from anaphora.model.prediction import group_mean
@@ -66,7 +66,7 @@ class TransformersModel:
     model: PreTrainedModel
     tokenizer: PreTrainedTokenizerBase
     family: str
-    reading: Reading
+    reading: MapReading
     language_model: PreTrainedModel | None = None
 
     @property

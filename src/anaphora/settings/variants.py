@@ -28,7 +28,7 @@ from anaphora.settings.model import prediction as prediction_settings
 
 
 @dataclass(frozen=True)
-class Slot:
+class RecipeSlot:
     """A replaceable part of a recipe.
 
     Attributes:
@@ -47,15 +47,15 @@ class Slot:
         return ("settings", *list(inspect.signature(self.settings.build).parameters)[1:])
 
 
-SLOTS: dict[str, Slot] = {
-    "data": Slot(data_settings.Data, "builtins:tuple"),
-    "vocabulary": Slot(vocabulary_settings.Vocabulary, "anaphora.data.tokens.tokenizer:Tokenizer"),
-    "model/position": Slot(position_settings.Position, "anaphora.model.position:Position"),
-    "model/attention": Slot(attention_settings.Attention, "anaphora.model.mixer:Mixer", ("project", "mix")),
-    "model/feed_forward": Slot(model_settings.FeedForward, "torch.nn:Module", ("inside",)),
-    "model/norm": Slot(model_settings.Norm, "torch.nn:Module"),
-    "model/initialisation": Slot(model_settings.Initialisation, ""),
-    "task/prediction": Slot(prediction_settings.Prediction, "anaphora.model.prediction:PredictionHead"),
+SLOTS: dict[str, RecipeSlot] = {
+    "data": RecipeSlot(data_settings.Data, "builtins:tuple"),
+    "vocabulary": RecipeSlot(vocabulary_settings.Vocabulary, "anaphora.data.tokens.tokenizer:Tokenizer"),
+    "model/position": RecipeSlot(position_settings.Position, "anaphora.model.position:Position"),
+    "model/attention": RecipeSlot(attention_settings.Attention, "anaphora.model.mixer:Mixer", ("project", "mix")),
+    "model/feed_forward": RecipeSlot(model_settings.FeedForward, "torch.nn:Module", ("inside",)),
+    "model/norm": RecipeSlot(model_settings.Norm, "torch.nn:Module"),
+    "model/initialisation": RecipeSlot(model_settings.Initialisation, ""),
+    "task/prediction": RecipeSlot(prediction_settings.Prediction, "anaphora.model.prediction:PredictionHead"),
 }
 """Every slot by its group in configurations."""
 
@@ -151,7 +151,7 @@ def _qualified_name(settings: type[Any]) -> tuple[str, str]:
     return settings.__module__, settings.__qualname__
 
 
-def _checked(build: Callable[..., Any], option: str, slot: Slot) -> Callable[..., Any]:
+def _checked(build: Callable[..., Any], option: str, slot: RecipeSlot) -> Callable[..., Any]:
     """Wrap a builder from outside so that a result of another class is an error that names the option."""
 
     @functools.wraps(build)

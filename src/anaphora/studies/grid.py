@@ -17,7 +17,7 @@ _STUDY_SETTINGS = ("name", "output", "seed", "resume")
 
 
 @dataclass(frozen=True)
-class Cell:
+class StudyCell:
     """One recipe of a study.
 
     Attributes:
@@ -45,7 +45,7 @@ class Job:
     directory: Path
 
 
-def cells_of(plan: StudyPlan, folder: Path) -> list[Cell]:
+def cells_of(plan: StudyPlan, folder: Path) -> list[StudyCell]:
     """The cells of a study, the base first, every one composed and checked.
 
     Args:
@@ -68,7 +68,7 @@ def cells_of(plan: StudyPlan, folder: Path) -> list[Cell]:
                 tuple(override for name in pair for override in single[name]),
             )
         )
-    composed: list[Cell] = []
+    composed: list[StudyCell] = []
     for name, factor, parts, overrides in named:
         title = f"study {plan.name}, cell {name}"
         device = [f"trainer.device={plan.trainer.device}"] if plan.trainer.device else []
@@ -79,11 +79,11 @@ def cells_of(plan: StudyPlan, folder: Path) -> list[Cell]:
         for other in composed:
             if other.config == config:
                 raise UserError(f"{title}: its settings are those of cell {other.name}; it would change nothing")
-        composed.append(Cell(name, factor, parts, overrides, config))
+        composed.append(StudyCell(name, factor, parts, overrides, config))
     return composed
 
 
-def jobs_of(plan: StudyPlan, cells: Sequence[Cell]) -> list[Job]:
+def jobs_of(plan: StudyPlan, cells: Sequence[StudyCell]) -> list[Job]:
     """The runs of a study, seed by seed, so that a study stopped early has every cell.
 
     Raises:

@@ -23,7 +23,7 @@ class SeedValues(Spread):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Difference(Spread):
+class SeedDifference(Spread):
     """Differences of a measure seed by seed, how many there are, and the 95 % interval of their mean."""
 
     pairs: int
@@ -47,7 +47,7 @@ class GroupSummary:
     solved: int | None
     is_solved: bool | None
     measures: dict[str, SeedValues]
-    against_base: dict[str, Difference] = field(default_factory=dict)
+    against_base: dict[str, SeedDifference] = field(default_factory=dict)
 
 
 Groups = dict[str, dict[str, GroupSummary]]
@@ -97,7 +97,7 @@ class PoolSummary:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Interaction(Difference):
+class Interaction(SeedDifference):
     """What two changes do together beyond the sum of what each does."""
 
     cell: str

@@ -24,18 +24,18 @@ from anaphora.settings.commands.study import (
     VerdictRule,
     is_share,
 )
-from anaphora.studies.grid import Cell
+from anaphora.studies.grid import StudyCell
 from anaphora.studies.records import RunRecord
 from anaphora.studies.schema import (
     CellRun,
     CellSummary,
-    Difference,
     Groups,
     GroupSummary,
     Interaction,
     PoolRun,
     PoolSummary,
     RuleOutcome,
+    SeedDifference,
     SeedValues,
     Study,
     StudyVerdict,
@@ -44,7 +44,7 @@ from anaphora.studies.schema import (
 Values = Sequence[float | None]
 
 
-def summarise(plan: StudyPlan, cells: Sequence[Cell], records: Sequence[RunRecord]) -> Study:
+def summarise(plan: StudyPlan, cells: Sequence[StudyCell], records: Sequence[RunRecord]) -> Study:
     """A study from its records.
 
     Differences are taken seed by seed; those of alignment only between runs that both solve the task.
@@ -223,7 +223,7 @@ def _with_differences(plan: StudyPlan, groups: Groups, base: Groups) -> Groups:
     }
 
 
-def _differences_to_base(plan: StudyPlan, group: GroupSummary, base: GroupSummary) -> dict[str, Difference]:
+def _differences_to_base(plan: StudyPlan, group: GroupSummary, base: GroupSummary) -> dict[str, SeedDifference]:
     differences = {
         name: _difference_summary(
             _difference(_values_where_solved(plan, group, name), _values_where_solved(plan, base, name)),
@@ -235,7 +235,7 @@ def _differences_to_base(plan: StudyPlan, group: GroupSummary, base: GroupSummar
     return {name: summary for name, summary in differences.items() if summary}
 
 
-def _difference_summary(differences: Values, bounds: tuple[float, float]) -> Difference | None:
+def _difference_summary(differences: Values, bounds: tuple[float, float]) -> SeedDifference | None:
     """Differences over seeds, which cannot leave some bounds; None where there are none."""
     spread = _spread(differences)
     if spread is None:
@@ -243,7 +243,7 @@ def _difference_summary(differences: Values, bounds: tuple[float, float]) -> Dif
     known = [value for value in differences if value is not None]
     ends = cluster_interval(known, list(range(len(known))), bounds=bounds)
     interval = Interval(round(ends[0], 6), round(ends[1], 6)) if ends else None
-    return Difference(**vars(spread), pairs=len(known), interval=interval)
+    return SeedDifference(**vars(spread), pairs=len(known), interval=interval)
 
 
 def _values_where_solved(plan: StudyPlan, group: GroupSummary, measure: str) -> list[float | None]:

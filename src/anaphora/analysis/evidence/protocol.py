@@ -8,7 +8,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from anaphora.analysis.evidence.verdict import FIXED
-from anaphora.analysis.results.evidence import Protocol
+from anaphora.analysis.results.evidence import FixedProtocol
 from anaphora.analysis.results.scores import Groups, Head, Significance
 from anaphora.analysis.scores.cells import by_language_and_kind, claim_cells, rounded
 from anaphora.analysis.scores.heads import HeadScores
@@ -24,7 +24,7 @@ DIRECTION = "pronoun_to_candidate"
 """In the pronoun's row; the other direction stands beside it."""
 
 
-def protocol(fixed: settings.Protocol, split: str, config: Config | str) -> Protocol:
+def protocol(fixed: settings.Protocol, split: str, config: Config | str) -> FixedProtocol:
     """The protocol of a report: metric, map and direction never vary.
 
     Args:
@@ -42,7 +42,7 @@ def protocol(fixed: settings.Protocol, split: str, config: Config | str) -> Prot
     written = json.dumps(
         {"protocol": parts, "rule": FIXED, "settings": run_settings}, sort_keys=True, ensure_ascii=False
     )
-    return Protocol(**parts, hash=hashlib.sha256(written.encode()).hexdigest()[:16])
+    return FixedProtocol(**parts, hash=hashlib.sha256(written.encode()).hexdigest()[:16])
 
 
 def significance(scores: HeadScores, head: Head, draws: int = 2000, seed: int = 0) -> Groups[Significance]:

@@ -70,7 +70,7 @@ class ChosenHead:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Protocol:
+class FixedProtocol:
     """The headline that was fixed beforehand; the hash covers it, the verdict's rules and the run's settings."""
 
     metric: str
@@ -166,7 +166,7 @@ class Evidence:
     untrained_models: int
     train_seconds: float | None = None
     reads_candidates: bool | None = None
-    protocol: Protocol | None = None
+    protocol: FixedProtocol | None = None
     significance: Groups[Significance] | None = None
     heads_on_development: HeadsOnDevelopment | None = None
     effects: Groups[Effects] | None = None

@@ -52,7 +52,7 @@ class AgreementFeatures(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Mention:
+class CandidateMention:
     """A mention in its text: head word and whole, in characters, and the candidate that it belongs to."""
 
     head: Span
@@ -60,18 +60,18 @@ class Mention:
     candidate: int
 
 
-def nearest(_mention: Mention, earlier: list[Mention], _text: str) -> Mention:
+def nearest(_mention: CandidateMention, earlier: list[CandidateMention], _text: str) -> CandidateMention:
     """The mention whose head word is the last one before."""
     return earlier[-1]
 
 
-def head_match(mention: Mention, earlier: list[Mention], text: str) -> Mention:
+def head_match(mention: CandidateMention, earlier: list[CandidateMention], text: str) -> CandidateMention:
     """The nearest mention with the same head word in any case; where there is none, the nearest."""
     wanted = _casefolded(text, mention.head)
     return next((one for one in reversed(earlier) if _casefolded(text, one.head) == wanted), earlier[-1])
 
 
-def sieve(mention: Mention, earlier: list[Mention], text: str) -> Mention:
+def sieve(mention: CandidateMention, earlier: list[CandidateMention], text: str) -> CandidateMention:
     """The nearest mention of the first of four sieves that lets one through.
 
     1. the same whole mention, word for word in any case; 2. the same head word; 3. person, number and gender agree
@@ -82,7 +82,7 @@ def sieve(mention: Mention, earlier: list[Mention], text: str) -> Mention:
         _casefolded(text, mention.head),
         agreement_features(text, mention.head, mention.whole),
     )
-    tests: tuple[Callable[[Mention], bool], ...] = (
+    tests: tuple[Callable[[CandidateMention], bool], ...] = (
         lambda each: _casefolded(text, each.whole) == whole,
         lambda each: _casefolded(text, each.head) == head,
         lambda each: agree(own, agreement_features(text, each.head, each.whole)),
@@ -94,7 +94,7 @@ def sieve(mention: Mention, earlier: list[Mention], text: str) -> Mention:
     return earlier[-1]
 
 
-RULES: dict[str, Callable[[Mention, list[Mention], str], Mention]] = {
+RULES: dict[str, Callable[[CandidateMention, list[CandidateMention], str], CandidateMention]] = {
     "nearest": nearest,
     "head match": head_match,
     "sieve": sieve,
@@ -109,14 +109,14 @@ def rule_hits(example: Example) -> dict[str, bool]:
     """
     own, entities = extents_of(example)
     mentions = [
-        Mention(head, whole, candidate)
+        CandidateMention(head, whole, candidate)
         for candidate, (heads, wholes) in enumerate(zip(example.candidates, entities, strict=True))
         for head, whole in zip(heads, wholes, strict=True)
     ]
     earlier = sorted((each for each in mentions if each.head < example.pronoun), key=lambda each: each.head)
     if not earlier:
         raise ValueError("no candidate stands before the mention: there is nothing to choose from")
-    mention = Mention(example.pronoun, own, -1)
+    mention = CandidateMention(example.pronoun, own, -1)
     return {name: rule(mention, earlier, example.text).candidate in example.antecedents for name, rule in RULES.items()}
 
 

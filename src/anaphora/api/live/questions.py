@@ -47,7 +47,7 @@ class EdgeCut:
 
 
 @dataclass(frozen=True)
-class Question:
+class LiveQuestion:
     """A sentence, and what of the model is changed.
 
     Attributes:
@@ -63,7 +63,7 @@ class Question:
     off: tuple[Head, ...] = ()
 
 
-def parse(message: Any) -> Question:
+def parse(message: Any) -> LiveQuestion:
     """A question as the page sends it: text, pronoun, candidates, cuts of four numbers each, heads off of two.
 
     Raises:
@@ -82,7 +82,7 @@ def parse(message: Any) -> Question:
     if not isinstance(candidates, list) or not all(isinstance(one, str) for one in candidates):
         raise UserError(N_("candidates ({candidates!r}) must be a list of texts"), candidates=candidates)
     example = None if not pronoun else example_from_query(text, pronoun, candidates)
-    return Question(
+    return LiveQuestion(
         text,
         example,
         tuple(EdgeCut(*numbers) for numbers in _numbers(message, "cuts", 4)),
@@ -90,7 +90,7 @@ def parse(message: Any) -> Question:
     )
 
 
-def reply(model: OpenRun | TransformersModel, question: Question) -> dict[str, Any]:
+def reply(model: OpenRun | TransformersModel, question: LiveQuestion) -> dict[str, Any]:
     """Maps as the explorer reads them, and the shares of the candidates where the model answers.
 
     Raises:
@@ -117,7 +117,7 @@ def reply(model: OpenRun | TransformersModel, question: Question) -> dict[str, A
 
 
 def _run_reply(
-    model: OpenRun, question: Question, interventions: Sequence[Intervention]
+    model: OpenRun, question: LiveQuestion, interventions: Sequence[Intervention]
 ) -> tuple[NDArray[np.float32], list[dict[str, Any]] | None]:
     run, example = model.run, question.example
     prediction = run.config.task.prediction
@@ -144,7 +144,9 @@ def _tokens(model: OpenRun | TransformersModel, text: str) -> TokenizedText:
     return tokens
 
 
-def _interventions(question: Question, parts: Sequence[Sequence[int]], shape: tuple[int, int]) -> list[Intervention]:
+def _interventions(
+    question: LiveQuestion, parts: Sequence[Sequence[int]], shape: tuple[int, int]
+) -> list[Intervention]:
     """The edits of a question; an edge between words is every edge between their tokens, `parts` of each word."""
     for layer, head in [(cut.layer, cut.head) for cut in question.cuts] + [
         (one.layer, one.head) for one in question.off

@@ -20,7 +20,7 @@ from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
 from werkzeug.wrappers import Request, Response
 
 from anaphora.api.live.phrases import phrases
-from anaphora.api.live.questions import MOST_CHARACTERS, Question, parse, reply
+from anaphora.api.live.questions import MOST_CHARACTERS, LiveQuestion, parse, reply
 from anaphora.api.runs import OpenRun
 from anaphora.base.errors import UserError
 from anaphora.base.language import LANGUAGES
@@ -137,7 +137,7 @@ class LiveApplication:
         text, pronoun, candidates = FIRST_SENTENCES[language]
         first = next(iter(self.models.values()))
         with self._asking:
-            opening = reply(first, Question(text, example_from_query(text, pronoun, candidates)))
+            opening = reply(first, LiveQuestion(text, example_from_query(text, pronoun, candidates)))
         words = phrases()
         data = {
             "models": [

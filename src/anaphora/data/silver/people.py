@@ -54,7 +54,7 @@ class PersonMention:
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class PageSubject:
     """Whom a page is about."""
 
     name: str
@@ -97,16 +97,16 @@ class NameLexicon:
         """The given names of one gender, in the order of the pages."""
         return self._of[gender]
 
-    def subject(self, document: Text) -> Subject | None:
+    def subject(self, document: Text) -> PageSubject | None:
         """Whom a page is about; None where its title is no person's name."""
         page = _person_page(document)
         if page is None:
             return None
         given, family = page
         gender = gender_of(document.text) or self.genders.get(given)
-        return Subject(document.title.split(" (")[0], given, family, gender)
+        return PageSubject(document.title.split(" (")[0], given, family, gender)
 
-    def mentions(self, passage: str, subject: Subject | None) -> list[PersonMention]:
+    def mentions(self, passage: str, subject: PageSubject | None) -> list[PersonMention]:
         """Where a passage names people, in its order.
 
         A title or a known given name with another name makes a person; later its parts alone are the same one. A given

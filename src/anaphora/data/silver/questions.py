@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from anaphora.data.corpora.reading import example_of
 from anaphora.data.example import Example, Span
 from anaphora.data.names import replace_spans
-from anaphora.data.silver.people import FEMALE, MALE, TITLES, NameLexicon, PersonMention, Subject
+from anaphora.data.silver.people import FEMALE, MALE, TITLES, NameLexicon, PageSubject, PersonMention
 from anaphora.data.text import Text
 
 CORPUS = "silver"
@@ -112,7 +112,7 @@ class _Passage:
     group: str
 
 
-def _by_gender(source: _Passage, names: NameLexicon, subject: Subject | None, draw: random.Random) -> list[Example]:
+def _by_gender(source: _Passage, names: NameLexicon, subject: PageSubject | None, draw: random.Random) -> list[Example]:
     """Up to two items: one whose antecedent is not the person named first, where there is one, and another."""
     text, people = source.text, source.people
     forms = list(_PRONOUN.finditer(text))

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from anaphora.data.tokens.tokenizer import TokenizedText
-from anaphora.hf.verification.probe import Reading
+from anaphora.hf.verification.probe import MapReading
 
 SINK = "[sink]"
 """The name of the sink among the tokens of a text; it stands before them."""
@@ -26,7 +26,7 @@ def tokens_with_sink(tokens: TokenizedText) -> TokenizedText:
     )
 
 
-def placed(weights: Tensor, reading: Reading) -> Tensor:
+def placed(weights: Tensor, reading: MapReading) -> Tensor:
     """Return weights of every layer, also of those that do not attend, whose weights are 0.
 
     Args:

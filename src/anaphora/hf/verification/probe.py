@@ -39,7 +39,7 @@ _NOTHING = 1e-6
 
 
 @dataclass(frozen=True)
-class Reading:
+class MapReading:
     """How the maps of a model are read.
 
     Attributes:
@@ -99,7 +99,7 @@ class Probe:
         padded = torch.where(real.bool(), text, padding)
         self.batch = {"input_ids": torch.cat((padded, text)), "attention_mask": torch.cat((real, real))}
 
-    def reading(self) -> Reading:
+    def reading(self) -> MapReading:
         """The first way of reading whose maps are the weights that the model uses.
 
         Raises:
@@ -146,7 +146,7 @@ class Probe:
             raise UserError(f"a text changes the model itself ({altered})")
         return observation.mixings, states
 
-    def _reading(self, implementation: str | None, own: Sequence[Mixing]) -> Reading:
+    def _reading(self, implementation: str | None, own: Sequence[Mixing]) -> MapReading:
         maps = self._maps(self.alone, implementation)
         self._compare(maps, own)
         heads = {one.shape[1] for one in maps}
@@ -154,7 +154,7 @@ class Probe:
             raise _UnreadableError(f"its layers have different numbers of heads ({', '.join(map(str, sorted(heads)))})")
         alone = not self._same_when_padded(maps, implementation)
         later = max(float(one.float().triu(1).max()) for one in maps)
-        return Reading(
+        return MapReading(
             implementation=implementation,
             layers=self._layers(own),
             heads=heads.pop(),
