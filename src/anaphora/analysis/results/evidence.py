@@ -1,7 +1,6 @@
 """The evidence on a run, as analysis writes it into metrics.json and as the report reads it.
 
-The same file as a JSON Schema is metrics.schema.json, which a test holds to these classes. A part of `Evidence` that is
-None was not measured.
+docs/make_schema.py makes a JSON Schema of these classes. A part of `Evidence` that is None was not measured.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from anaphora.analysis.results.scores import (
     Significance,
     Specificity,
 )
-from anaphora.analysis.results.typed_json import Interval, from_json, json_schema, to_json
+from anaphora.analysis.results.typed_json import Interval, from_json, to_json
 from anaphora.base.errors import UserError
 
 T = TypeVar("T")
@@ -211,14 +210,6 @@ class Evidence:
     def to_json(self) -> dict[str, Any]:
         """What metrics.json holds; parts that were not measured are left out."""
         return {"version": self.version, **to_json(self)}
-
-
-def metrics_schema() -> dict[str, Any]:
-    """The JSON Schema of metrics.json; metrics.schema.json holds it."""
-    schema = json_schema(Evidence, f"metrics.json of anaphora, version {VERSION}: the evidence on one run")
-    schema["properties"]["version"] = {"const": VERSION}
-    schema["required"].insert(0, "version")
-    return schema
 
 
 def in_group(part: Groups[T] | None, language: str, kind: str) -> T | None:

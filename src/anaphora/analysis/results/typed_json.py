@@ -1,4 +1,4 @@
-"""Frozen dataclasses as JSON and back, and the JSON Schema that follows from their types.
+"""Frozen dataclasses as JSON and back.
 
 Fields may be numbers, texts, truth values, intervals, other dataclasses, tuples and dictionaries of these, or None.
 A field that holds its default is left out of the JSON. Numbers keep their digits.
@@ -35,14 +35,14 @@ def from_json(kind: type[T], content: Any, path: str = "") -> T:
     """
     if not isinstance(content, Mapping):
         raise _wrong(path, content, "an object")
-    fields, rest = _fields_of(kind)
-    hints = _hints_of(kind)
+    fields, rest = fields_of(kind)
+    hints = hints_of(kind)
     unknown = [name for name in content if name not in fields]
     values: dict[str, Any] = {}
     for name, field in fields.items():
         if name in content:
             values[name] = _read(hints[name], content[name], _joined(path, name))
-        elif not _has_default(field):
+        elif not has_default(field):
             raise UserError(f"{_joined(path, name)}: the key is missing")
     if rest is not None:
         values[rest] = _read(hints[rest], {name: content[name] for name in unknown}, path)
@@ -54,11 +54,11 @@ def from_json(kind: type[T], content: Any, path: str = "") -> T:
 def to_json(value: Any) -> Any:
     """Plain dictionaries, lists, numbers and texts."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields, rest = _fields_of(type(value))
+        fields, rest = fields_of(type(value))
         plain = {
             name: to_json(getattr(value, name))
             for name, field in fields.items()
-            if not (_has_default(field) and getattr(value, name) == _default(field))
+            if not (has_default(field) and getattr(value, name) == _default(field))
         }
         return plain | (to_json(getattr(value, rest)) if rest else {})
     if isinstance(value, Mapping):
@@ -68,20 +68,8 @@ def to_json(value: Any) -> Any:
     return value
 
 
-def json_schema(kind: type[Any], title: str) -> dict[str, Any]:
-    """The JSON Schema (draft 2020-12) of what `from_json` accepts."""
-    definitions: dict[str, Any] = {}
-    whole = _definition(kind, definitions)
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": title,
-        **whole,
-        "$defs": dict(sorted(definitions.items())),
-    }
-
-
 def _read(hint: Any, value: Any, path: str) -> Any:
-    options = _options(hint)
+    options = options_of(hint)
     if value is None:
         if type(None) in options:
             return None
@@ -112,64 +100,28 @@ def _read(hint: Any, value: Any, path: str) -> Any:
     return value
 
 
-_PLAIN = {int: "integer", float: "number", str: "string", bool: "boolean"}
+PLAIN_TYPES = {int: "integer", float: "number", str: "string", bool: "boolean"}
 
 
-def _schema(hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
-    options = _options(hint)
-    if type(None) in options:
-        known = [_schema(option, definitions) for option in options if option is not type(None)]
-        return {"anyOf": [*known, {"type": "null"}]}
-    origin, inner = get_origin(hint), get_args(hint)
-    if dataclasses.is_dataclass(hint):
-        assert isinstance(hint, type)
-        if hint.__name__ not in definitions:
-            definitions[hint.__name__] = {}
-            definitions[hint.__name__] = _definition(hint, definitions)
-        return {"$ref": f"#/$defs/{hint.__name__}"}
-    if hint is Interval:
-        return {"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2}
-    if origin is dict:
-        return {"type": "object", "additionalProperties": _schema(inner[1], definitions)}
-    if origin is tuple and inner[-1] is Ellipsis:
-        return {"type": "array", "items": _schema(inner[0], definitions)}
-    if origin is tuple:
-        many = {"minItems": len(inner), "maxItems": len(inner)}
-        return {"type": "array", "prefixItems": [_schema(one, definitions) for one in inner], **many}
-    return {"type": _PLAIN[hint]}
+_HINTS: dict[type[Any], Mapping[str, Any]] = {}
 
 
-def _definition(kind: type[Any], definitions: dict[str, Any]) -> dict[str, Any]:
-    fields, rest = _fields_of(kind)
-    hints = _hints_of(kind)
-    others = False if rest is None else _schema(get_args(hints[rest])[1], definitions)
-    return {
-        "description": (kind.__doc__ or "").strip().splitlines()[0],
-        "type": "object",
-        "properties": {name: _schema(hints[name], definitions) for name in fields},
-        "required": [name for name, field in fields.items() if not _has_default(field)],
-        "additionalProperties": others,
-    }
-
-
-_HINTS: dict[type[Any], dict[str, Any]] = {}
-
-
-def _hints_of(kind: type[Any]) -> dict[str, Any]:
-    """The types of the fields; to read them takes long, so that it is done once for each class."""
+def hints_of(kind: type[Any]) -> Mapping[str, Any]:
+    """Return the types of the fields, which takes long, so that it is done once for each class."""
     if kind not in _HINTS:
         _HINTS[kind] = get_type_hints(kind)
     return _HINTS[kind]
 
 
-def _fields_of(kind: type[Any]) -> tuple[dict[str, dataclasses.Field[Any]], str | None]:
-    """The fields with a key of their own, and the name of the one for all other keys."""
+def fields_of(kind: type[Any]) -> tuple[dict[str, dataclasses.Field[Any]], str | None]:
+    """Return the fields with a key of their own, and the name of the one for all other keys."""
     every = dataclasses.fields(kind)
     rest = next((field.name for field in every if field.metadata == OTHER_KEYS), None)
     return {field.name: field for field in every if field.name != rest}, rest
 
 
-def _has_default(field: dataclasses.Field[Any]) -> bool:
+def has_default(field: dataclasses.Field[Any]) -> bool:
+    """Check whether a field may be left out."""
     return field.default is not dataclasses.MISSING or field.default_factory is not dataclasses.MISSING
 
 
@@ -177,12 +129,13 @@ def _default(field: dataclasses.Field[Any]) -> Any:
     return field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
 
 
-def _options(hint: Any) -> tuple[Any, ...]:
+def options_of(hint: Any) -> tuple[Any, ...]:
+    """Return the types that a hint allows, as the two of `int | None`."""
     return get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
 
 
 def _name(hint: Any) -> str:
-    return _PLAIN.get(hint) or str(getattr(hint, "__name__", hint))
+    return PLAIN_TYPES.get(hint) or str(getattr(hint, "__name__", hint))
 
 
 def _joined(path: str, name: str) -> str:
