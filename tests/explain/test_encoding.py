@@ -14,12 +14,12 @@ import tokenizers
 import torch
 
 from anaphora.base.errors import UserError
+from anaphora.base.locale.translation import _, spoken_in
 from anaphora.base.special_tokens import CLS
 from anaphora.data.batches.batching import encode_plain_text, single_batch
 from anaphora.data.own_sentence import example_from_query
 from anaphora.data.tokens.tokenizer import Tokenizer
 from anaphora.explain.encoding import SentenceQuery, walk_through_run
-from anaphora.explain.phrases import Phrases
 from anaphora.explain.walk import Walkthrough
 from anaphora.runs.directory import Run, load, randomly_initialised
 from anaphora.settings.data import ControlledCorpus
@@ -57,7 +57,8 @@ def query_of(text: str = TEXT, pronoun: str = "she", candidates: tuple[str, ...]
 
 
 def walk_of(run: Run, sentence: SentenceQuery, layer: int = 0, head: int = 0, language: str = "en") -> Walkthrough:
-    return walk_through_run(run, sentence, layer, head, None, Phrases(language))
+    with spoken_in(language):
+        return walk_through_run(run, sentence, layer, head, None)
 
 
 def own_output(run: Run, sentence: SentenceQuery) -> Any:
@@ -119,7 +120,9 @@ def test_the_norm_of_the_embedding_is_a_step_of_its_own_and_not_part_of_the_posi
     # Rotary positions add nothing, so that no vector of a position may be shown.
     shown = walk_of(turned, SentenceQuery(TEXT), language=language)
     assert len(shown.step("embedding").parts) == 1
-    assert Phrases(language)("embedding", "added") not in shown.step("embedding").text
+    with spoken_in(language):
+        added = _("A vector of its position is added, so that the order of the words is not lost.")
+    assert added not in shown.step("embedding").text
 
 
 @pytest.mark.parametrize("prediction", PREDICTION_HEADS, ids=lambda prediction: type(prediction).__name__)
@@ -190,15 +193,15 @@ def test_the_current_row_is_the_pronouns_the_last_words_or_the_named_one(run: Ru
     last = walk_of(run, SentenceQuery("Tom met Anna."))
     assert last.queries == ("[CLS]", "Tom", "met", "Anna", ".")
     assert last.queries[last.row] == "Anna"
-    assert walk_through_run(run, SentenceQuery("Tom met Anna."), 0, 0, "tom", Phrases("en")).row == 1
-    assert walk_through_run(run, SentenceQuery("Tom met Anna."), 0, 0, "2", Phrases("en")).row == 2
-    split = walk_through_run(run, SentenceQuery("Tom met Mariam."), 0, 0, "Mariam", Phrases("en"))
+    assert walk_through_run(run, SentenceQuery("Tom met Anna."), 0, 0, "tom").row == 1
+    assert walk_through_run(run, SentenceQuery("Tom met Anna."), 0, 0, "2").row == 2
+    split = walk_through_run(run, SentenceQuery("Tom met Mariam."), 0, 0, "Mariam")
     assert split.row == 3 and split.queries[3] != "Mariam"
     for row, message in (("dinner", "is not in the text"), ("5", r"must be one of \[CLS\], Tom, met, Anna, \.")):
         with pytest.raises(UserError, match=rf"row \('{row}'\) {message}"):
-            walk_through_run(run, SentenceQuery("Tom met Anna."), 0, 0, row, Phrases("en"))
+            walk_through_run(run, SentenceQuery("Tom met Anna."), 0, 0, row)
     with pytest.raises(UserError, match=r"row \('met Anna'\) has several words; .* name one word"):
-        walk_through_run(run, SentenceQuery("Tom met Anna."), 0, 0, "met Anna", Phrases("en"))
+        walk_through_run(run, SentenceQuery("Tom met Anna."), 0, 0, "met Anna")
 
 
 def test_a_special_token_is_never_taken_for_the_last_word(run: Run) -> None:
@@ -226,8 +229,8 @@ def test_a_prediction_head_that_compares_the_candidates_states_is_named(
     from anaphora.training.run import train
 
     pairs = load(train(tiny(tmp_path, "task/prediction=bilinear", "trainer.limit_steps=2")).directory)
-    assert walk_of(pairs, query_of()).notes == (Phrases("en")("run", "compared"),)
-    assert walk_of(pairs, query_of(), language="zh").notes == (Phrases("zh")("run", "compared"),)
+    assert walk_of(pairs, query_of()).notes[0].startswith("The prediction head compares the candidates' own states")
+    assert "候选自身的状态" in walk_of(pairs, query_of(), language="zh").notes[0]
 
 
 @pytest.mark.parametrize(

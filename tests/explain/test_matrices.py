@@ -9,7 +9,6 @@ import pytest
 from anaphora.base.errors import UserError
 from anaphora.explain.calculation import walk_through_calculation
 from anaphora.explain.matrices import MAX_TOKENS, load_calculation
-from anaphora.explain.phrases import Phrases
 
 TWO = "X: [[1, 0], [0, 1]]\n"
 
@@ -75,7 +74,7 @@ def test_a_file_that_is_not_there_is_reported(mine: Path) -> None:
 def test_a_slip_at_a_step_that_does_not_happen_is_reported(mine: Path) -> None:
     mine.write_text(TWO + "scale: false\nslips: [{step: scale, published: a, right: b}]", encoding="utf-8")
     with pytest.raises(UserError, match="step 'scale' must be one of inputs, queries"):
-        walk_through_calculation(load_calculation(mine, "en"), Phrases("en"))
+        walk_through_calculation(load_calculation(mine, "en"))
 
 
 def test_words_may_be_given_once_or_by_language(mine: Path) -> None:
@@ -98,7 +97,7 @@ def test_heads_split_the_features_and_an_output_projection_mixes_them(mine: Path
         encoding="utf-8",
     )
     calculation = load_calculation(mine, "en")
-    first, second = (walk_through_calculation(calculation, Phrases("en"), head) for head in (0, 1))
+    first, second = (walk_through_calculation(calculation, head) for head in (0, 1))
     assert first.row == 1
     for number, walk in enumerate((first, second)):
         maps = [part.values for part in walk.step("heads").parts if not isinstance(part, str)]
@@ -108,7 +107,7 @@ def test_heads_split_the_features_and_an_output_projection_mixes_them(mine: Path
         np.testing.assert_array_equal(together[:, columns], walk.step("output").result.values)
         np.testing.assert_allclose(walk.step("projected").result.values, together @ [[1], [2], [3], [4]])
     with pytest.raises(UserError, match=r"head \(2\) must be below heads \(2\)"):
-        walk_through_calculation(calculation, Phrases("en"), 2)
+        walk_through_calculation(calculation, 2)
 
 
 @pytest.mark.parametrize("given", ["Q: {x}\nK: {x}\nV: {x}\n", "X: {x}\nW_V: {eye}\n", "X: {x}\n"])
@@ -119,7 +118,7 @@ def test_the_values_of_every_head_stand_below_the_names_of_its_own_features(give
     mine.write_text(f"{matrices}heads: 2\n{names}: [a, b, c, d]\n", encoding="utf-8")
     calculation = load_calculation(mine, "en")
     for head, columns in enumerate((("a", "b"), ("c", "d"))):
-        walk = walk_through_calculation(calculation, Phrases("en"), head)
+        walk = walk_through_calculation(calculation, head)
         assert walk.step("weighted").matrix("V").columns == columns
         assert walk.step("output").result.columns == columns
 
@@ -128,6 +127,6 @@ def test_the_matrices_of_the_docs_are_explained(mine: Path) -> None:
     page = Path(__file__).parents[2] / "docs" / "explain.md"
     (block,) = re.findall(r"```yaml\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
     mine.write_text(block, encoding="utf-8")
-    walk = walk_through_calculation(load_calculation(mine, "en"), Phrases("en"))
+    walk = walk_through_calculation(load_calculation(mine, "en"))
     assert walk.queries[walk.row] == "cold"
     assert 15 < walk.step("output").result.values[1, 0] < 20

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from fontTools.ttLib import TTFont
 
+from anaphora.base.locale.translation import spoken_in
 from anaphora.explain.calculation import walk_through_calculation
 from anaphora.explain.matrices import load_example
 from anaphora.explain.page import write_walkthrough_page
-from anaphora.explain.phrases import Phrases
 from anaphora.explain.walk import Erratum, Matrix, Step, Walkthrough
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
@@ -27,8 +27,13 @@ def written(folder: Path, walk: Walkthrough, digits: int = 4) -> str:
     return (folder / "walk.html").read_text(encoding="utf-8")
 
 
+def walk(name: str, language: str) -> Walkthrough:
+    with spoken_in(language):
+        return walk_through_calculation(load_example(name, language))
+
+
 def by_hand(language: str = "en") -> Walkthrough:
-    return walk_through_calculation(load_example("by_hand", language), Phrases(language))
+    return walk("by_hand", language)
 
 
 def hostile() -> Walkthrough:
@@ -77,7 +82,7 @@ def test_the_page_holds_every_step_in_the_numbers_of_the_walk(tmp_path: Path) ->
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_every_letter_and_digit_has_a_glyph_inside_the_page(language: str, tmp_path: Path) -> None:
-    html = written(tmp_path, walk_through_calculation(load_example("starving_kitten", language), Phrases(language)))
+    html = written(tmp_path, walk("starving_kitten", language))
     faces = re.findall(r"font-weight:(\d+);src:url\(data:font/woff;base64,([^)]*)\)", html)
     assert [weight for weight, _ in faces] == ["400", "700"]
     chinese = {ord(character) for character in html if "\u4e00" <= character <= "\u9fff"}

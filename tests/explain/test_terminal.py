@@ -10,13 +10,14 @@ import pytest
 from rich.console import Console
 
 import anaphora
+from anaphora.base.locale.translation import in_language, spoken_in
 from anaphora.explain.calculation import walk_through_calculation
 from anaphora.explain.matrices import load_example
-from anaphora.explain.phrases import Phrases
 from anaphora.explain.terminal import calculated_number, decimals_needed, print_walkthrough
 from anaphora.settings.commands.explanation import EXAMPLES
 
 Script = Callable[..., tuple[int, str, str]]
+POINTS = "The weights show what this head attends to, not that the answer comes from there."
 FOLDER = Path(__file__).parents[2] / "src" / "anaphora" / "explain" / "examples"
 
 
@@ -49,7 +50,7 @@ def test_json_holds_every_digit(tmp_path: Path, script: Script) -> None:
     assert status == 0 and str(path) in out
     plain = json.loads(path.read_text(encoding="utf-8"))
     stored = next(step for step in plain["steps"] if step["name"] == "output")["parts"][-1]["values"]
-    known = walk_through_calculation(load_example("one_query", "en"), Phrases("en"))
+    known = walk_through_calculation(load_example("one_query", "en"))
     np.testing.assert_array_equal(stored, known.step("output").result.values)
 
 
@@ -75,7 +76,7 @@ def test_the_variable_names_the_language_of_an_explanation_unless_the_setting_do
     arguments = ("text='Anna met Tom before she left.'", "pronoun=she", f"run={finished}", "layer=1", "head=0")
     for setting, language in (((), "zh"), (("interface_language=en",), "en")):
         status, out, err = script("explain", *arguments, *setting)
-        assert status == 0 and Phrases(language)("words", "attends", word="she") in out, err
+        assert status == 0 and in_language("What “{word}” attends to", language).format(word="she") in out, err
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
@@ -87,25 +88,23 @@ def test_a_sentence_is_answered_in_short_with_the_heaviest_weights_of_the_pronou
     status, out, err = script("explain", *arguments, "pronoun=she", "candidates=[Anna,Tom]")
     assert status == 0, err
     assert len(out.splitlines()) < 25
-    words = Phrases(language)
     walk = anaphora.load(finished).explain(text, "she", ["Anna", "Tom"], layer=1, head=0, language=language)
     answer, weights = (walk.step("answer").result, walk.step("weights").result)
     shares = {label: float(weights.values[walk.row, list(columns)].sum()) for label, columns in walk.units}
     for title, weighed in (
-        (words("answer", "title"), dict(zip(answer.columns, answer.values[0], strict=True))),
-        (words("words", "attends", word="she"), shares),
+        (in_language("The model's answer", language), dict(zip(answer.columns, answer.values[0], strict=True))),
+        (in_language("What “{word}” attends to", language).format(word="she"), shares),
     ):
         best = max(weighed, key=weighed.__getitem__)
         line = out.split(f"{title}\n")[1].splitlines()[0]
         assert line.split()[:2] == [best, f"{weighed[best]:.4f}"]
-    assert words("words", "points") in out
+    assert in_language(POINTS, language) in out
 
 
 def test_a_sentence_without_candidates_shows_the_weights_alone(finished: Path, script: Script) -> None:
     status, out, _ = script("explain", "text='Anna met Tom.'", f"run={finished}", "layer=0", "head=0")
-    words = Phrases("en")
-    assert status == 0 and words("words", "attends", word="Tom") in out
-    assert words("answer", "title") not in out and words("words", "points") not in out
+    assert status == 0 and "What “Tom” attends to" in out
+    assert "The model's answer" not in out and POINTS not in out
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
@@ -117,7 +116,8 @@ def test_the_sentence_of_an_example_may_be_walked_through_in_a_run(
     path = tmp_path / "walk.json"
     status, _, err = script("explain", *arguments, "form=json", f"output={path}")
     assert status == 0, err
-    title = Phrases(language)("run", "title", layer=0, head=0, text=load_example(name, language).sentence["text"])
+    text = load_example(name, language).sentence["text"]
+    title = in_language("Layer {layer}, head {head}: {text}", language).format(layer=0, head=0, text=text)
     assert json.loads(path.read_text(encoding="utf-8"))["title"] == title
     if name == "apple_to_eat":  # printing all of the steps takes longest
         status, out, err = script("explain", *arguments)
@@ -189,9 +189,10 @@ def test_a_matrix_has_as_many_digits_everywhere_as_its_longest_number_needs() ->
 
 @pytest.mark.parametrize("width", [40, 80, 200])
 def test_every_width_of_terminal_shows_every_step(width: int) -> None:
-    walk = walk_through_calculation(load_example("starving_kitten", "zh"), Phrases("zh"))
     console = Console(width=width, file=io.StringIO())
-    print_walkthrough(console, walk, 4)
+    with spoken_in("zh"):
+        walk = walk_through_calculation(load_example("starving_kitten", "zh"))
+        print_walkthrough(console, walk, 4)
     assert isinstance(console.file, io.StringIO)
     printed = console.file.getvalue()
     assert all(step.title[:6] in printed for step in walk.steps)

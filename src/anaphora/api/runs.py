@@ -178,15 +178,15 @@ class OpenRun:
                 given.
         """
         from anaphora.base.language import LANGUAGES, language_of
+        from anaphora.base.locale.translation import spoken_in
         from anaphora.explain.encoding import SentenceQuery, walk_through_run
-        from anaphora.explain.phrases import Phrases
 
         if language is not None:
             one_of("language", language, LANGUAGES)
         requested = requested_head(layer, head, self.chosen_head, self.layers, self.heads, self.name)
         query = SentenceQuery(text, self._example(text, pronoun, candidates))
-        words = Phrases(language or language_of(text))
-        return walk_through_run(self.run, query, requested.layer, requested.head, None, words)
+        with spoken_in(language or language_of(text)):
+            return walk_through_run(self.run, query, requested.layer, requested.head, None)
 
     def _example(
         self, text: str, pronoun: str | None, candidates: Sequence[str], antecedent: str | None = None

@@ -12,11 +12,10 @@ from rich.table import Table
 from anaphora.base.errors import UserError
 from anaphora.base.files import check_writable, write_json
 from anaphora.base.language import language_of
-from anaphora.base.locale.translation import environment_language
+from anaphora.base.locale.translation import _, environment_language, spoken_in
 from anaphora.data.example import Example
 from anaphora.data.own_sentence import example_from_query, name_of_sentence
 from anaphora.explain.matrices import Calculation, load_calculation, load_example
-from anaphora.explain.phrases import Phrases
 from anaphora.settings.commands.explanation import EXAMPLES, Explanation
 
 if TYPE_CHECKING:
@@ -39,7 +38,8 @@ def explain(settings: Explanation) -> None:
     if form in ("short", "terminal"):
         from anaphora.explain.terminal import print_summary, print_walkthrough
 
-        (print_summary if form == "short" else print_walkthrough)(console, walk, settings.digits)
+        with spoken_in(walk.language):
+            (print_summary if form == "short" else print_walkthrough)(console, walk, settings.digits)
         return
     ending = {"page": "html", "json": "json"}[form]
     path = Path(settings.output or f"{_DEFAULT_OUTPUT}/{_name(settings, walk)}_{walk.language}.{ending}")
@@ -66,19 +66,24 @@ def build_walkthrough(settings: Explanation) -> Walkthrough:
     Raises:
         UserError: a file, a run, a head or a word is not there, or does not fit.
     """
+    otherwise = language_of(settings.text) if settings.text is not None else "en"
+    language = settings.interface_language or environment_language(otherwise)
+    with spoken_in(language):
+        return _walk_through(settings, language)
+
+
+def _walk_through(settings: Explanation, language: str) -> Walkthrough:
     if settings.text is not None:
         query = example_from_query(settings.text, settings.pronoun, settings.candidates) if settings.pronoun else None
-        words = Phrases(settings.interface_language or environment_language(language_of(settings.text)))
-        return _walk_through_sentence(settings, settings.text, query, settings.row, words)
-    words = Phrases(settings.interface_language or environment_language())
+        return _walk_through_sentence(settings, settings.text, query, settings.row)
     if settings.example is None:
         assert settings.matrices is not None
-        return _walk_through_matrices(settings, load_calculation(Path(settings.matrices), words.language), words)
-    calculation = load_example(settings.example, words.language)
+        return _walk_through_matrices(settings, load_calculation(Path(settings.matrices), language))
+    calculation = load_example(settings.example, language)
     if settings.run is None:
-        return _walk_through_matrices(settings, calculation, words)
+        return _walk_through_matrices(settings, calculation)
     if not calculation.sentence:
-        with_sentence = [name for name in EXAMPLES if load_example(name, words.language).sentence]
+        with_sentence = [name for name in EXAMPLES if load_example(name, language).sentence]
         raise UserError(
             f"run needs an example that has a sentence: {', '.join(with_sentence)}; {settings.example} has none"
         )
@@ -86,18 +91,16 @@ def build_walkthrough(settings: Explanation) -> Walkthrough:
     query = None
     if "pronoun" in sentence:
         query = example_from_query(sentence["text"], sentence["pronoun"], list(sentence["candidates"]))
-    return _walk_through_sentence(settings, sentence["text"], query, settings.row or sentence.get("word"), words)
+    return _walk_through_sentence(settings, sentence["text"], query, settings.row or sentence.get("word"))
 
 
-def _walk_through_matrices(settings: Explanation, calculation: Calculation, words: Phrases) -> Walkthrough:
+def _walk_through_matrices(settings: Explanation, calculation: Calculation) -> Walkthrough:
     from anaphora.explain.calculation import walk_through_calculation
 
-    return walk_through_calculation(calculation, words, settings.head or 0, settings.row)
+    return walk_through_calculation(calculation, settings.head or 0, settings.row)
 
 
-def _walk_through_sentence(
-    settings: Explanation, text: str, query: Example | None, row: str | None, words: Phrases
-) -> Walkthrough:
+def _walk_through_sentence(settings: Explanation, text: str, query: Example | None, row: str | None) -> Walkthrough:
     from anaphora.analysis.evidence.storage import stored_head
     from anaphora.explain.encoding import SentenceQuery, walk_through_run
     from anaphora.runs.directory import load
@@ -108,13 +111,14 @@ def _walk_through_sentence(
     if layer is None or head is None:
         chosen = stored_head(run)
         layer, head = chosen.layer if layer is None else layer, chosen.head if head is None else head
-    return walk_through_run(run, SentenceQuery(text, query), layer, head, row, words)
+    return walk_through_run(run, SentenceQuery(text, query), layer, head, row)
 
 
 def example_table(language: str) -> Table:
     """The built-in examples with what they show."""
-    words = Phrases(language)
-    table = Table(title=words("words", "examples"), title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    with spoken_in(language):
+        title = _("Examples")
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("example=", no_wrap=True)
     table.add_column("")
     for name in EXAMPLES:

@@ -8,36 +8,30 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import cast
 
 import torch
 from torch import Tensor, nn
 
 from anaphora.base.batch import Batch, EncoderInput
 from anaphora.base.errors import UserError
+from anaphora.base.locale.translation import _, spoken_language
 from anaphora.base.special_tokens import UNKNOWN
 from anaphora.data.batches.batching import encode_plain_text, single_batch
 from anaphora.data.example import Example
 from anaphora.data.own_sentence import find_span
 from anaphora.data.tokens.tokenizer import TokenizedText, Tokenizer
-from anaphora.explain.calculation import (
-    MatrixLabels,
-    all_heads_steps,
-    attention_steps,
-    labelled_matrix,
-    output_projection_step,
-    projection_step,
-)
+from anaphora.explain.block import BlockSteps, token_matrix
 from anaphora.explain.matrices import MAX_TOKENS, row_index
-from anaphora.explain.phrases import Phrases
+from anaphora.explain.steps import (
+    labelled_matrix,
+)
 from anaphora.explain.walk import Matrix, Step, Walkthrough
-from anaphora.model.attention import Attention, attend, masked_softmax
+from anaphora.model.attention import masked_softmax
 from anaphora.model.block import Block
 from anaphora.model.encoder import Encoder
 from anaphora.model.layers import LayerPass
-from anaphora.model.mixer import AttentionContext
 from anaphora.model.pronoun_model import PronounModel
-from anaphora.model.recurrent import NO_MAPS
+from anaphora.report.wording import joined_sentences
 from anaphora.runs.directory import Run
 from anaphora.settings.data import ControlledCorpus
 from anaphora.settings.model.encoder import check_length
@@ -62,10 +56,8 @@ class _EncodedSentence:
     tokens: TokenizedText
 
 
-def walk_through_run(
-    run: Run, query: SentenceQuery, layer: int, head: int, row: str | None, words: Phrases
-) -> Walkthrough:
-    """The walk-through of one head of a trained run.
+def walk_through_run(run: Run, query: SentenceQuery, layer: int, head: int, row: str | None) -> Walkthrough:
+    """The walk-through of one head of a trained run, in the language of the enclosing `spoken_in`.
 
     Args:
         row: the token that is followed, a word or a number; by default the pronoun, else the last word.
@@ -87,19 +79,27 @@ def walk_through_run(
         labels = token_labels(query.text, sentence.tokens, run.tokenizer)
         position = _followed_position(row, query, sentence.tokens, labels)
         answers = not isinstance(run.config.task.prediction, NoPrediction)
-        steps, answer = _steps(model, blocks, sentence, query, labels, layer, head, answers, words)
-    about = words("run", "about", run=run.name, layers=len(blocks), heads=heads, width=run.config.model.width)
+        steps, answer = _steps(model, blocks, sentence, query, labels, layer, head, answers)
+    about = _(
+        "Run {run}: {layers} layers, heads in each: {heads}, features a token: {width}. All numbers are the encoder's "
+        "own, in 64-bit arithmetic."
+    ).format(run=run.name, layers=len(blocks), heads=heads, width=run.config.model.width)
     if answer is not None:
-        about = words.joined(about, words("run", "answer", answer=answer))
-    notes = _unknown_word_notes(sentence.tokens, labels, words)
+        about = joined_sentences([about, _("The model answers: {answer}.").format(answer=answer)])
+    notes = _unknown_word_notes(sentence.tokens, labels)
     whole_words = isinstance(run.config.data, ControlledCorpus) and isinstance(run.config.vocabulary, WordVocabulary)
     if query.example is not None and whole_words:
-        notes += _character_notes(sentence.tokens, labels, query.example, words)
+        notes += _character_notes(sentence.tokens, labels, query.example)
     if reads_candidates(run.config.task.prediction):
-        notes += (words("run", "compared"),)
-    title = words("run", "title", layer=layer, head=head, text=query.text)
+        notes += (
+            _(
+                "The prediction head compares the candidates' own states with the pronoun's: its answer needs no "
+                "attention between them."
+            ),
+        )
+    title = _("Layer {layer}, head {head}: {text}").format(layer=layer, head=head, text=query.text)
     units = _units(query, sentence.tokens, labels)
-    return Walkthrough("sentence", title, about, words.language, labels, position, tuple(steps), notes, units)
+    return Walkthrough("sentence", title, about, spoken_language(), labels, position, tuple(steps), notes, units)
 
 
 def _units(
@@ -125,7 +125,7 @@ def _units(
     )
 
 
-def _unknown_word_notes(tokens: TokenizedText, labels: tuple[str, ...], words: Phrases) -> tuple[str, ...]:
+def _unknown_word_notes(tokens: TokenizedText, labels: tuple[str, ...]) -> tuple[str, ...]:
     """A note on the words that the model's vocabulary does not have, and one on those that it splits."""
     unknown = [labels[position] for position, token in enumerate(tokens.ids) if token == UNKNOWN]
     subwords: dict[int, list[str]] = {}
@@ -133,13 +133,14 @@ def _unknown_word_notes(tokens: TokenizedText, labels: tuple[str, ...], words: P
         if number >= 0:
             subwords.setdefault(number, []).append(label)
     split = ["·".join(parts) for parts in subwords.values() if len(parts) > 1]
-    lists = (("unknown", unknown), ("subwords", split))
-    return tuple(words("run", name, words=", ".join(dict.fromkeys(listed))) for name, listed in lists if listed)
+    notes = (
+        (_("Not in this model's vocabulary: {words}. What the model does there means little."), unknown),
+        (_("Split into subwords that the model knows: {words}. What it does there means little."), split),
+    )
+    return tuple(note.format(words=", ".join(dict.fromkeys(listed))) for note, listed in notes if listed)
 
 
-def _character_notes(
-    tokens: TokenizedText, labels: tuple[str, ...], example: Example, words: Phrases
-) -> tuple[str, ...]:
+def _character_notes(tokens: TokenizedText, labels: tuple[str, ...], example: Example) -> tuple[str, ...]:
     """A note on the candidates that a model reads one character at a time, although it learned names as whole words.
 
     Every Chinese token counts as a word, so in a text without blanks only the candidates tell what belongs together.
@@ -147,7 +148,16 @@ def _character_notes(
     mentions = [mention for candidate in example.candidates for mention in candidate]
     names = [[labels[position] for position in tokens.covering(mention)] for mention in mentions]
     split = ["·".join(parts) for parts in names if len(parts) > 1 and all(len(part) == 1 for part in parts)]
-    return (words("run", "characters", words=", ".join(dict.fromkeys(split))),) if split else ()
+    return (
+        (
+            _(
+                "Candidates that are no words of the vocabulary, read one character at a time: {words}. What the model "
+                "does there means little."
+            ).format(words=", ".join(dict.fromkeys(split))),
+        )
+        if split
+        else ()
+    )
 
 
 def token_labels(text: str, tokens: TokenizedText, tokenizer: Tokenizer) -> tuple[str, ...]:
@@ -199,19 +209,28 @@ def _steps(
     layer: int,
     head: int,
     answers: bool,
-    words: Phrases,
 ) -> tuple[list[Step], str | None]:
     """All steps in order, and the model's answer, or None where the query names no candidates."""
     encoder = model.encoder
     context = encoder.make_context(sentence.row)
-    steps = _embedding_steps(encoder, sentence.row, context.embeddings, labels, words)
+    steps = _embedding_steps(encoder, sentence.row, context.embeddings, labels)
     hidden = context.embeddings
     for lower in blocks[:layer]:
         hidden = LayerPass(lower, context, hidden).output()
     if layer:
-        parts = (steps[-1].result, words("signs", "layers"), "=", _token_matrix("X", hidden, labels))
-        steps.append(Step("before", words("before", "title"), words("before", "text", layer=layer), parts))
-    of_block = _BlockSteps(blocks[layer], labels, words)
+        parts = (steps[-1].result, _("layers"), "=", token_matrix("X", hidden, labels))
+        steps.append(
+            Step(
+                "before",
+                _("Through the layers before"),
+                _(
+                    "Layers are counted from 0. Before layer {layer} the vectors have passed {layer} of them, each of "
+                    "which did what the next steps show."
+                ).format(layer=layer),
+                parts,
+            )
+        )
+    of_block = BlockSteps(blocks[layer], labels)
     summed, mixed = of_block.add_attention(hidden, context, head)
     hidden = of_block.add_feed_forward(hidden, mixed, summed, layer)
     steps += of_block.steps
@@ -221,179 +240,77 @@ def _steps(
     final = encoder.norm(hidden)
     layers_left = len(blocks) - layer - 1
     normed = not isinstance(encoder.norm, nn.Identity)
-    text = words("after", "text", layers=layers_left)
+    text = _("The vectors pass the layers that are left ({layers} here).").format(layers=layers_left)
     if layers_left or normed:
         if normed:
-            text = words.joined(text, words("after", "normed")) if layers_left else words("after", "normed")
-        signs = [words("signs", "layers")] * bool(layers_left) + [words("signs", "norm")] * normed
+            text = joined_sentences(
+                [text, _("A last normalisation ends the encoder.")]
+                if layers_left
+                else [_("A last normalisation ends the encoder.")]
+            )
+        signs = [_("layers")] * bool(layers_left) + [_("norm")] * normed
         steps.append(
-            Step("after", words("after", "title"), text, (current, *signs, "=", _token_matrix("H", final, labels)))
+            Step("after", _("The encoder's output"), text, (current, *signs, "=", token_matrix("H", final, labels)))
         )
     if not answers or query.example is None or not query.example.candidates:
         return steps, None
     assert sentence.batch is not None
-    step = _answer(model, sentence.batch, query.example, words)
+    step = _answer(model, sentence.batch, query.example)
     best = int(step.result.values[0].argmax())
     return [*steps, step], step.result.columns[best]
 
 
-def _token_matrix(name: str, values: Tensor, labels: tuple[str, ...]) -> Matrix:
-    """(1, T, W) as a matrix whose rows are the tokens."""
-    return labelled_matrix(name, values[0], labels)
-
-
-def _embedding_steps(
-    encoder: Encoder, tokens: EncoderInput, embedded: Tensor, labels: tuple[str, ...], words: Phrases
-) -> list[Step]:
+def _embedding_steps(encoder: Encoder, tokens: EncoderInput, embedded: Tensor, labels: tuple[str, ...]) -> list[Step]:
     """From tokens to what the first block reads, `embedded` (1, T, W), with the norm where the encoder has one here."""
-    text, vectors = words("embedding", "text", features=embedded.shape[-1]), encoder.token_embeddings(tokens.ids)
+    texts, vectors = (
+        [_("Each token has a trained vector of {features} numbers.").format(features=embedded.shape[-1])],
+        encoder.token_embeddings(tokens.ids),
+    )
     if encoder.position.scale != 1:
-        text = words.joined(text, words("embedding", "scaled", scale=f"{encoder.position.scale:.4g}"))
+        texts.append(
+            _("It is multiplied by the square root of the width, {scale}.").format(
+                scale=f"{encoder.position.scale:.4g}"
+            )
+        )
     if tokens.marks is not None:
-        text, vectors = words.joined(text, words("embedding", "marked")), vectors + tokens.marks
+        texts.append(_("Candidates carry a mark of their number besides."))
+        vectors = vectors + tokens.marks
     summed = encoder.position.embed(vectors, tokens.positions)
     normed = not isinstance(encoder.embedding_norm, nn.Identity)
-    parts: tuple[Matrix | str, ...] = (_token_matrix("X′" if normed else "X", summed, labels),)
+    parts: tuple[Matrix | str, ...] = (token_matrix("X′" if normed else "X", summed, labels),)
     if bool((summed - vectors).any()):
-        positions = _token_matrix("P", summed - vectors, labels)
-        text, parts = (
-            words.joined(text, words("embedding", "added")),
-            (_token_matrix("E", vectors, labels), "+", positions, "=", *parts),
-        )
-    steps = [Step("embedding", words("embedding", "title"), text, parts)]
+        positions = token_matrix("P", summed - vectors, labels)
+        texts.append(_("A vector of its position is added, so that the order of the words is not lost."))
+        parts = (token_matrix("E", vectors, labels), "+", positions, "=", *parts)
+    steps = [Step("embedding", _("From words to vectors"), joined_sentences(texts), parts)]
     if normed:
-        parts = (steps[0].result, words("signs", "norm"), "=", _token_matrix("X", embedded, labels))
-        steps.append(Step("embedding_norm", words("embedding_norm", "title"), words("embedding_norm", "text"), parts))
+        parts = (steps[0].result, _("norm"), "=", token_matrix("X", embedded, labels))
+        steps.append(
+            Step(
+                "embedding_norm",
+                _("Normalise the embeddings"),
+                _("Every token's numbers are brought to one scale before the first layer reads them."),
+                parts,
+            )
+        )
     return steps
 
 
-class _BlockSteps:
-    """The steps of one block, in the order in which they are added: its attention, then its feed-forward network."""
-
-    def __init__(self, block: Block, labels: tuple[str, ...], words: Phrases) -> None:
-        self.block, self.labels, self.words = block, labels, words
-        self.steps: list[Step] = []
-
-    def _add(self, name: str, *parts: Matrix | str, **values: object) -> Matrix:
-        title_values = values if name in ("second_residual", "last_norm") else {}
-        title = self.words(name, "title", **title_values)
-        self.steps.append(Step(name, title, self.words(name, "text", **values), parts))
-        return self.steps[-1].result
-
-    def _tokens(self, name: str, values: Tensor) -> Matrix:
-        return _token_matrix(name, values, self.labels)
-
-    def add_attention(self, hidden: Tensor, context: AttentionContext, head: int) -> tuple[Matrix, Tensor]:
-        """The steps from the block's input to the sum with what attention gives.
-
-        Returns:
-            The sum, and what the heads mix, side by side: (1, T, W).
-
-        Raises:
-            UserError: the block has no attention.
-        """
-        block, words, labels = self.block, self.words, self.labels
-        attention = block.attention
-        if not isinstance(attention, Attention):
-            raise UserError(NO_MAPS)
-        start = self._tokens("X", hidden)
-        norm = words("signs", "norm")
-        read, content = block.attention_inputs(hidden, context)
-        normed = self._add("norm", start, norm, "=", self._tokens("N", read)) if block.is_pre_norm else start
-        value_source = normed
-        if block.value_norm is not None:
-            value_source = self._add(
-                "content", self._tokens("E", context.embeddings), norm, "=", self._tokens("C", content)
-            )
-        unrotated = attention.unrotated(read, content)
-        query, key, value = attention.project(read, content, context)
-        sources = (normed, normed, value_source)
-        for name, letter, source, vectors in zip(
-            ("queries", "keys", "values"), ("Q", "K", "V"), sources, unrotated, strict=True
-        ):
-            weight, projection_bias = _head_weights(attention, {"Q": "query", "K": "key", "V": "value"}[letter], head)
-            self.steps.append(projection_step(words, name, letter, source, weight, projection_bias, vectors[0, head]))
-        if not torch.equal(query, unrotated[0]):
-            sign = words("signs", "turn")
-            before, after = ([self._tokens(n, t[:, head]) for n, t in zip("QK", ts, strict=True)]
-                             for ts in ((unrotated[0], unrotated[1]), (query, key)))  # fmt: skip
-            self._add("turn", before[0], sign, "=", after[0], before[1], sign, "=", after[1])
-        bias = attention.score_bias(context)
-        matrix_labels = MatrixLabels(labels, labels)
-        self.steps += attention_steps(words, matrix_labels, query, key, value, bias, head, attention.scale is None)
-        mixed = attention.mix(query, key, value, context)
-        if attention.heads > 1:
-            weights = attention.maps(query, key, context)
-            outputs = attend(query, key, value, bias, scale=attention.scale)
-            self.steps += all_heads_steps(words, matrix_labels, weights, outputs, head)
-        update = attention.finish(mixed)
-        update_matrix = labelled_matrix("M", mixed[0], labels)
-        output = cast("nn.Linear | None", getattr(attention, "output", None))
-        if output is not None:
-            self.steps.append(
-                output_projection_step(words, matrix_labels, mixed[0], output.weight.T, output.bias, update[0])
-            )
-            update_matrix = self.steps[-1].result
-        return self._add("residual", start, "+", update_matrix, "=", self._tokens("Z", hidden + update)), mixed
-
-    def add_feed_forward(self, hidden: Tensor, mixed: Tensor, summed: Matrix, layer: int) -> Tensor:
-        """The steps from the sum after attention to the block's output, which is given back: (1, T, W).
-
-        Args:
-            hidden: (1, T, W) the block's input.
-            mixed, summed: as `add_attention` gave them.
-            layer: the block's number.
-        """
-        block = self.block
-        norm = self.words("signs", "norm")
-        half = block.add_attention(hidden, mixed)
-        if block.is_pre_norm:
-            ff_input = block.feed_forward_norm(half)
-            ff_input_matrix = self._add("second_norm", summed, norm, "=", self._tokens("N", ff_input))
-        else:
-            ff_input = half
-            ff_input_matrix = summed = self._add("first_norm", summed, norm, "=", self._tokens("N", half))
-        inside = block.feed_forward.inside(ff_input)
-        ff_output = block.feed_forward(ff_input)
-        widen, narrow = (self.words("signs", name) for name in ("widen", "narrow"))
-        parts = (ff_input_matrix, widen, "=", self._tokens("F", inside), narrow, "=")
-        ff_output_matrix = self._add(
-            "feed_forward",
-            *parts,
-            self._tokens("G", ff_output),
-            inside=inside.shape[-1],
-            features=ff_output.shape[-1],
-        )
-        output_states = block.complete(hidden, mixed)
-        layer_output = self._tokens("X′", output_states)
-        if block.is_pre_norm:
-            self._add("second_residual", summed, "+", ff_output_matrix, "=", layer_output, layer=layer)
-        else:
-            second_sum = self._tokens("Z′", half + ff_output)
-            second_sum = self._add("second_residual", summed, "+", ff_output_matrix, "=", second_sum, layer=layer)
-            self._add("last_norm", second_sum, norm, "=", layer_output, layer=layer)
-        return output_states
-
-
-def _head_weights(attention: Attention, name: str, head: int) -> tuple[Tensor | None, Tensor | None]:
-    """A projection's share of one head: (W, D) and (D,), or None for what this kind of attention does not have."""
-    linear = getattr(attention, name, None)
-    if not isinstance(linear, nn.Linear):
-        return None, None
-    size = linear.out_features // attention.heads
-    rows = slice(head * size, (head + 1) * size)
-    return linear.weight[rows].T, None if linear.bias is None else linear.bias[rows]
-
-
-def _answer(model: PronounModel, batch: Batch, example: Example, words: Phrases) -> Step:
+def _answer(model: PronounModel, batch: Batch, example: Example) -> Step:
     scores = model.prediction_head.scores(model(batch), batch)
     names = [example.words(index) for index in range(len(example.candidates))]
     answers = scores[:, : len(names)]
     if bool(scores[0, -1].isfinite()):
         answers = torch.cat((answers, scores[:, -1:]), dim=1)
-        names.append(words("labels", "none_of_them"))
-    row = labelled_matrix(words("labels", "score"), answers, ("",), names, ("one", "tokens"), followed=False)
-    share = labelled_matrix(
-        words("labels", "share"), masked_softmax(answers), ("",), names, ("one", "tokens"), False, True
+        names.append(_("none of them"))
+    row = labelled_matrix(_("score"), answers, ("",), names, ("one", "tokens"), followed=False)
+    share = labelled_matrix(_("share"), masked_softmax(answers), ("",), names, ("one", "tokens"), False, True)
+    return Step(
+        "answer",
+        _("The model's answer"),
+        _(
+            "The prediction head reads the pronoun's vector and gives each candidate a score; the softmax of the "
+            "scores is the share of each."
+        ),
+        (row, "softmax", "=", share),
     )
-    return Step("answer", words("answer", "title"), words("answer", "text"), (row, "softmax", "=", share))

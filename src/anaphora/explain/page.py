@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from anaphora.base.files import write_text
-from anaphora.explain.phrases import Phrases
+from anaphora.base.locale.translation import _, spoken_in
 from anaphora.explain.walk import Matrix, Walkthrough
 from anaphora.report.page.offline import (
     diverging_colours,
@@ -25,7 +25,8 @@ _TEMPLATES = Path(__file__).with_name("templates")
 
 def write_walkthrough_page(path: Path, walk: Walkthrough, digits: int) -> None:
     """Write a walk-through as one HTML file that needs nothing else."""
-    words = Phrases(walk.language).section("words")
+    with spoken_in(walk.language):
+        words = _page_words()
     plain = walk.plain()
     for step, plain_step in zip(walk.steps, plain["steps"], strict=True):
         parts = zip(step.parts, plain_step["parts"], strict=True)
@@ -43,6 +44,33 @@ def write_walkthrough_page(path: Path, walk: Walkthrough, digits: int) -> None:
         font_mark=font_placeholder(),
     )  # fmt: skip
     write_text(path, with_fonts(html, html, (400, 700)))
+
+
+def _page_words() -> dict[str, str]:
+    """Return what the page and its script say, by the names that they have for it."""
+    return {
+        "colon": _(": "),
+        "comma": _(", "),
+        "back": _("Back"),
+        "next": _("Next"),
+        "steps": _("Steps"),
+        "followed": _("Current row"),
+        "keys": _(
+            "Arrow keys: left and right go through the steps, up and down choose the current row. Click or touch a "
+            "cell to see how it is computed, or go to a matrix with Tab and move in it with the arrow keys; Enter "
+            "makes its row the current one."
+        ),
+        "slip": _("A slip in the published calculation"),
+        "published": _("Published"),
+        "right": _("Right"),
+        "script": _("The steps need JavaScript, which is off in this browser."),
+        "highest": _("Largest of the current row"),
+        "negative": _("below zero"),
+        "positive": _("above zero"),
+        "scaled": _("to the largest number, below the matrix's name"),
+        "scaled_each": _("each matrix to its own largest number, below its name"),
+        "share": _("share of the row"),
+    }
 
 
 def _script_matrix(part: Matrix, entry: dict[str, Any], digits: int) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from anaphora.explain.phrases import Phrases
+from anaphora.base.locale.translation import _
 from anaphora.explain.walk import Erratum, Matrix, Step, Walkthrough
 
 _FOLLOWED_STYLE = "bold cyan"
@@ -33,21 +33,22 @@ _BAR_WIDTH = 30
 
 def print_summary(console: Console, walk: Walkthrough, digits: int) -> None:
     """Print the model's answer, where there is one, and the words and candidates to which the row gives most."""
-    words = Phrases(walk.language)
     _print_heading(console, walk)
     answers = [step for step in walk.steps if step.name == "answer"]
     for step in answers:
         _print_bars(console, step.title, step.result.columns, step.result.of(0)[0], digits)
     weights = walk.step("weights").result
-    title = words("words", "attends", word=walk.queries[walk.row])
+    title = _("What “{word}” attends to").format(word=walk.queries[walk.row])
     row = weights.of(walk.row)[walk.row]
     # The attended subwords are summed, so that what is read is the weight of a word or candidate.
     units = walk.units or tuple((name, (column,)) for column, name in enumerate(weights.columns))
     sums = np.array([row[list(columns)].sum() for _, columns in units])
     _print_bars(console, title, [name for name, _ in units], sums, digits)
     console.print()
-    for name in (*["points"] * len(answers), "more"):
-        console.print(Text(words("words", name), style=_MUTED_STYLE))
+    if answers:
+        points = _("The weights show what this head attends to, not that the answer comes from there.")
+        console.print(Text(points, style=_MUTED_STYLE))
+    console.print(Text(_("All steps: form=terminal, or form=page to step through them."), style=_MUTED_STYLE))
 
 
 def _print_bars(console: Console, title: str, names: Sequence[str], shares: NDArray[np.float64], digits: int) -> None:
@@ -64,9 +65,8 @@ def _print_bars(console: Console, title: str, names: Sequence[str], shares: NDAr
 
 def print_walkthrough(console: Console, walk: Walkthrough, digits: int) -> None:
     """Print all steps, one below the other."""
-    words = Phrases(walk.language)
     _print_heading(console, walk)
-    current_row = Text(words("words", "followed") + words("words", "colon"), style=_MUTED_STYLE)
+    current_row = Text(_("Current row") + _(": "), style=_MUTED_STYLE)
     console.print(current_row.append(walk.queries[walk.row], style=_FOLLOWED_STYLE))
     for number, step in enumerate(walk.steps, start=1):
         console.print()
@@ -74,7 +74,7 @@ def print_walkthrough(console: Console, walk: Walkthrough, digits: int) -> None:
         console.print(Text(step.text))
         console.print(*_step_lines(step, walk.row, digits, console.width), sep="\n")
         for slip in step.slips:
-            console.print(_erratum_panel(slip, words))
+            console.print(_erratum_panel(slip))
 
 
 def _print_heading(console: Console, walk: Walkthrough) -> None:
@@ -134,7 +134,7 @@ def _table_width(table: RenderableType, width: int) -> int:
 
 def _side_by_side(cells: Sequence[RenderableType]) -> Table:
     grid = Table.grid(padding=(0, 3, 0, 0))
-    for _ in cells:
+    for _cell in cells:
         grid.add_column(vertical="middle", no_wrap=True)
     grid.add_row(*cells)
     return grid
@@ -175,7 +175,13 @@ def _visible_indices(count: int, most: int) -> list[int | None]:
     return [*range(max(1, most - 2)), None, count - 1]
 
 
-def _erratum_panel(slip: Erratum, words: Phrases) -> Panel:
-    published, right, colon = (words("words", name) for name in ("published", "right", "colon"))
-    correction = Text(f"{published}{colon}{slip.published}\n{right}{colon}{slip.right}")
-    return Panel(correction, title=words("words", "slip"), title_align="left", border_style="yellow", expand=False)
+def _erratum_panel(slip: Erratum) -> Panel:
+    colon = _(": ")
+    correction = Text(f"{_('Published')}{colon}{slip.published}\n{_('Right')}{colon}{slip.right}")
+    return Panel(
+        correction,
+        title=_("A slip in the published calculation"),
+        title_align="left",
+        border_style="yellow",
+        expand=False,
+    )

@@ -1,0 +1,211 @@
+"""The steps of one block: its attention, then its feed-forward network. T tokens, W width, D features a head."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import torch
+from torch import Tensor, nn
+
+from anaphora.base.errors import UserError
+from anaphora.base.locale.translation import _
+from anaphora.explain.steps import (
+    MatrixLabels,
+    all_heads_steps,
+    attention_steps,
+    labelled_matrix,
+    output_projection_step,
+    projection_step,
+)
+from anaphora.explain.walk import Matrix, Step
+from anaphora.model.attention import Attention, attend
+from anaphora.model.block import Block
+from anaphora.model.mixer import AttentionContext
+from anaphora.model.recurrent import NO_MAPS
+
+
+def token_matrix(name: str, values: Tensor, labels: tuple[str, ...]) -> Matrix:
+    """(1, T, W) as a matrix whose rows are the tokens."""
+    return labelled_matrix(name, values[0], labels)
+
+
+class BlockSteps:
+    """The steps of one block, in the order in which they are added: its attention, then its feed-forward network."""
+
+    def __init__(self, block: Block, labels: tuple[str, ...]) -> None:
+        self.block, self.labels = block, labels
+        self.steps: list[Step] = []
+
+    def _add(self, name: str, title: str, text: str, *parts: Matrix | str) -> Matrix:
+        self.steps.append(Step(name, title, text, parts))
+        return self.steps[-1].result
+
+    def _tokens(self, name: str, values: Tensor) -> Matrix:
+        return token_matrix(name, values, self.labels)
+
+    def add_attention(self, hidden: Tensor, context: AttentionContext, head: int) -> tuple[Matrix, Tensor]:
+        """The steps from the block's input to the sum with what attention gives.
+
+        Returns:
+            The sum, and what the heads mix, side by side: (1, T, W).
+
+        Raises:
+            UserError: the block has no attention.
+        """
+        block, labels = self.block, self.labels
+        attention = block.attention
+        if not isinstance(attention, Attention):
+            raise UserError(NO_MAPS)
+        start = self._tokens("X", hidden)
+        norm = _("norm")
+        read, content = block.attention_inputs(hidden, context)
+        normed = (
+            self._add(
+                "norm",
+                _("Normalise each row"),
+                _("Every token's numbers are brought to one scale before attention reads them. Rows do not mix here."),
+                start,
+                norm,
+                "=",
+                self._tokens("N", read),
+            )
+            if block.is_pre_norm
+            else start
+        )
+        value_source = normed
+        if block.value_norm is not None:
+            value_source = self._add(
+                "content",
+                _("What the values are made of"),
+                _(
+                    "In this run, values are made of the tokens' own vectors in every layer and not of the hidden "
+                    "states, so that a weight on a token is a weight on that word."
+                ),
+                self._tokens("E", context.embeddings),
+                norm,
+                "=",
+                self._tokens("C", content),
+            )
+        unrotated = attention.unrotated(read, content)
+        query, key, value = attention.project(read, content, context)
+        sources = (normed, normed, value_source)
+        for letter, source, vectors in zip(("Q", "K", "V"), sources, unrotated, strict=True):
+            weight, projection_bias = _head_weights(attention, {"Q": "query", "K": "key", "V": "value"}[letter], head)
+            self.steps.append(projection_step(letter, source, weight, projection_bias, vectors[0, head]))
+        if not torch.equal(query, unrotated[0]):
+            sign = _("turn")
+            before, after = ([self._tokens(n, t[:, head]) for n, t in zip("QK", ts, strict=True)]
+                             for ts in ((unrotated[0], unrotated[1]), (query, key)))  # fmt: skip
+            self._add(
+                "turn",
+                _("Positions turn queries and keys"),
+                _(
+                    "Rotary encoding: pairs of numbers are turned by an angle that grows with the token's position. "
+                    "What two tokens then have in common depends on how far apart they stand."
+                ),
+                before[0],
+                sign,
+                "=",
+                after[0],
+                before[1],
+                sign,
+                "=",
+                after[1],
+            )
+        bias = attention.score_bias(context)
+        matrix_labels = MatrixLabels(labels, labels)
+        self.steps += attention_steps(matrix_labels, query, key, value, bias, head, attention.scale is None)
+        mixed = attention.mix(query, key, value, context)
+        if attention.heads > 1:
+            weights = attention.maps(query, key, context)
+            outputs = attend(query, key, value, bias, scale=attention.scale)
+            self.steps += all_heads_steps(matrix_labels, weights, outputs, head)
+        update = attention.finish(mixed)
+        update_matrix = labelled_matrix("M", mixed[0], labels)
+        output = cast("nn.Linear | None", getattr(attention, "output", None))
+        if output is not None:
+            self.steps.append(output_projection_step(matrix_labels, mixed[0], output.weight.T, output.bias, update[0]))
+            update_matrix = self.steps[-1].result
+        return self._add(
+            "residual",
+            _("Add it to what was there"),
+            _("The residual connection: attention adds to a token's vector and does not replace it."),
+            start,
+            "+",
+            update_matrix,
+            "=",
+            self._tokens("Z", hidden + update),
+        ), mixed
+
+    def add_feed_forward(self, hidden: Tensor, mixed: Tensor, summed: Matrix, layer: int) -> Tensor:
+        """The steps from the sum after attention to the block's output, which is given back: (1, T, W).
+
+        Args:
+            hidden: (1, T, W) the block's input.
+            mixed, summed: as `add_attention` gave them.
+            layer: the block's number.
+        """
+        block = self.block
+        norm = _("norm")
+        half = block.add_attention(hidden, mixed)
+        if block.is_pre_norm:
+            ff_input = block.feed_forward_norm(half)
+            ff_input_matrix = self._add(
+                "second_norm",
+                _("Normalise each row again"),
+                _("Every token's numbers are brought to one scale before the feed-forward network reads them."),
+                summed,
+                norm,
+                "=",
+                self._tokens("N", ff_input),
+            )
+        else:
+            ff_input = half
+            ff_input_matrix = summed = self._add(
+                "first_norm",
+                _("Normalise each row"),
+                _("Every token's numbers are brought to one scale after the sum."),
+                summed,
+                norm,
+                "=",
+                self._tokens("N", half),
+            )
+        inside = block.feed_forward.inside(ff_input)
+        ff_output = block.feed_forward(ff_input)
+        parts = (ff_input_matrix, _("widen, activate"), "=", self._tokens("F", inside), _("narrow"), "=")
+        text = _(
+            "Each token alone is widened to {inside} numbers, of which an activation lets some pass, and narrowed "
+            "again to {features}."
+        ).format(inside=inside.shape[-1], features=ff_output.shape[-1])
+        ff_output_matrix = self._add(
+            "feed_forward", _("The feed-forward network"), text, *parts, self._tokens("G", ff_output)
+        )
+        output_states = block.complete(hidden, mixed)
+        layer_output = self._tokens("X′", output_states)
+        sum_title, sum_text = (
+            _("Add it again: the output of layer {layer}").format(layer=layer),
+            _("The second residual connection ends the block."),
+        )
+        if block.is_pre_norm:
+            self._add("second_residual", sum_title, sum_text, summed, "+", ff_output_matrix, "=", layer_output)
+        else:
+            second_sum = self._tokens("Z′", half + ff_output)
+            second_sum = self._add(
+                "second_residual", sum_title, sum_text, summed, "+", ff_output_matrix, "=", second_sum
+            )
+            title, text = (
+                _("Normalise: the output of layer {layer}").format(layer=layer),
+                _("The block ends with a normalisation after its second sum."),
+            )
+            self._add("last_norm", title, text, second_sum, norm, "=", layer_output)
+        return output_states
+
+
+def _head_weights(attention: Attention, name: str, head: int) -> tuple[Tensor | None, Tensor | None]:
+    """A projection's share of one head: (W, D) and (D,), or None for what this kind of attention does not have."""
+    linear = getattr(attention, name, None)
+    if not isinstance(linear, nn.Linear):
+        return None, None
+    size = linear.out_features // attention.heads
+    rows = slice(head * size, (head + 1) * size)
+    return linear.weight[rows].T, None if linear.bias is None else linear.bias[rows]

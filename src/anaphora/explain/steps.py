@@ -1,0 +1,316 @@
+"""The steps of attention, from the encoder's own functions: B = 1, H heads, Q queries, T tokens, D features."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+from anaphora.base.locale.translation import _
+from anaphora.explain.walk import Matrix, Step
+from anaphora.model.attention import (
+    attend,
+    attention_scores,
+    dot_products,
+    masked_softmax,
+    merge_heads,
+    score_divisor,
+)
+from anaphora.report.wording import joined_sentences
+
+_LARGE_SCORE = 100.0
+"""From this score on, the text of the softmax's shift names the score itself."""
+
+
+@dataclass(frozen=True)
+class MatrixLabels:
+    """What rows and columns are called.
+
+    Attributes:
+        queries, tokens: the rows that attend and those attended to.
+        values: features of the values that are shown, empty for numbers.
+    """
+
+    queries: tuple[str, ...]
+    tokens: tuple[str, ...]
+    values: tuple[str, ...] = ()
+
+
+def labelled_matrix(
+    name: str,
+    values: Tensor,
+    rows: Sequence[str],
+    columns: Sequence[str] = (),
+    axes: tuple[str, str] = ("tokens", "features"),
+    followed: bool = True,
+    weights: bool = False,
+) -> Matrix:
+    """A tensor (R, C) or (Q, R, C) with its labels; columns without labels are numbered from 1."""
+    array: NDArray[np.float64] = values.detach().double().numpy()
+    labels = tuple(columns) or numbered_labels(array.shape[-1])
+    return Matrix(name, array, tuple(rows), labels, axes, followed, weights)
+
+
+def numbered_labels(count: int) -> tuple[str, ...]:
+    """Labels from 1."""
+    return tuple(str(number + 1) for number in range(count))
+
+
+def projection_step(
+    letter: str,
+    read: Matrix,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    projected: Tensor,
+    columns: tuple[str, ...] = (),
+) -> Step:
+    """Queries, keys or values of one head: what was read, times a matrix (W, D), plus a bias (D,), is (T, D)."""
+    result = labelled_matrix(letter, projected, read.rows, columns, followed=read.followed)
+    name, title, text, without = {
+        "Q": (
+            "queries",
+            _("Queries: what each token asks for"),
+            _("Each row times W_Q gives that token's query."),
+            _("There is no W_Q here: the vectors themselves are the queries."),
+        ),
+        "K": (
+            "keys",
+            _("Keys: what each token offers"),
+            _("Each row times W_K gives that token's key. Keys are compared with queries."),
+            _("There is no W_K here: the queries serve as keys too."),
+        ),
+        "V": (
+            "values",
+            _("Values: what each token hands over"),
+            _("Each row times W_V gives that token's value. Weights decide how much of it is taken."),
+            _("There is no W_V here: the vectors themselves are the values."),
+        ),
+    }[letter]
+    if weight is None:
+        if letter != "V" and not bool(projected.any()):
+            without = (
+                _("This attention is uniform: it asks for nothing, and every query is zero.")
+                if letter == "Q"
+                else _("This attention is uniform: every key is zero.")
+            )
+        return Step(name, title, without, (result,))
+    parts: list[Matrix | str] = [
+        read,
+        "×",
+        labelled_matrix(f"W_{letter}", weight, read.columns, result.columns, ("features", "features"), followed=False),
+    ]
+    if bias is not None:
+        parts += [
+            "+",
+            labelled_matrix(f"b_{letter}", bias.unsqueeze(0), ("",), result.columns, ("one", "features"), False),
+        ]
+    return Step(name, title, text, (*parts, "=", result))
+
+
+def head_scores(query: Tensor, key: Tensor, bias: Tensor | None, scaled: bool) -> Tensor:
+    """Return the scores (1, H, Q, T) before the softmax."""
+    return attention_scores(query, key, query.new_zeros(()) if bias is None else bias, scale_of(scaled))
+
+
+def scale_of(scaled: bool) -> float | None:
+    """Return the divisor of products as `attend` takes it: None for the square root of D, 1 for none."""
+    return None if scaled else 1.0
+
+
+def attention_steps(
+    labels: MatrixLabels,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    bias: Tensor | None,
+    head: int,
+    scaled: bool = True,
+) -> list[Step]:
+    """From queries, keys and values to the output of one head.
+
+    Args:
+        query: (1, H, Q, D); key, value: (1, H, T, D).
+        bias: broadcastable to (1, H, Q, T), or None.
+        head: whose steps these are.
+        scaled: whether products are divided by the square root of D.
+    """
+    across = ("tokens", "tokens")
+
+    def cells(name: str, whole: Tensor, weights: bool = False) -> Matrix:
+        return labelled_matrix(name, whole[0, head], labels.queries, labels.tokens, across, weights=weights)
+
+    def column(name: str, values: Tensor) -> Matrix:
+        return labelled_matrix(name, values, labels.queries, ("",), ("tokens", "one"))
+
+    size, root = query.shape[-1], score_divisor(query)
+    queries = labelled_matrix("Q", query[0, head], labels.queries)
+    transposed = labelled_matrix(
+        "K^T", key[0, head].T, numbered_labels(size), labels.tokens, ("features", "tokens"), followed=False
+    )
+    current = cells("S", dot_products(query, key))
+    steps = [
+        Step(
+            "products",
+            _("Compare every query with every key"),
+            _(
+                "Q times K turned on its side: each cell is the inner product of one query and one key, large where "
+                "they point the same way. A row belongs to the token that attends, a column to the token attended to."
+            ),
+            (queries, "×", transposed, "=", current),
+        )
+    ]
+    if scaled:
+        divisor = f"{root:.4f}".rstrip("0").rstrip(".")
+        whole = head_scores(query, key, None, scaled)
+        text = _(
+            "With d_k = {size} numbers in a key, products are divided by √{size} = {root}. Otherwise they would grow "
+            "with d_k, and the softmax would put nearly all weight on one token."
+        ).format(size=size, root=divisor)
+        steps.append(
+            Step(
+                "scale", _("Divide by the square root of d_k"), text, (current, f"÷ {divisor}", "=", cells("S′", whole))
+            )
+        )
+        current = steps[-1].result
+    scores = head_scores(query, key, bias, scaled)
+    if bias is not None and bool(bias.expand_as(scores)[0, head].any()):
+        parts = (current, "+", cells("B", bias.expand_as(scores)), "=", cells("S″", scores))
+        steps.append(
+            Step(
+                "bias",
+                _("Add what the distance is worth"),
+                _(
+                    "The position encoding adds a number to each score that depends only on how far apart the two "
+                    "tokens stand."
+                ),
+                parts,
+            )
+        )
+        current = steps[-1].result
+    largest = scores.amax(dim=-1, keepdim=True)
+    shifted = scores - largest
+    top = float(largest[0, head].max())
+    text = _(
+        "The largest score of each row is subtracted. The weights stay the same, since a common factor cancels out, "
+        "and no exponential is too large to be computed."
+    )
+    if top >= _LARGE_SCORE:
+        text = joined_sentences(
+            [
+                text,
+                _(
+                    "Here the largest score is {top}: e to that power has {figures} figures before the point, and for "
+                    "scores above 709 it no longer fits a 64-bit number at all."
+                ).format(top=f"{top:.2f}", figures=int(top / math.log(10)) + 1),
+            ]
+        )
+    subtraction = (current, "−", column("max", largest[0, head]), "=", cells("D", shifted))
+    steps.append(Step("shift", _("Softmax, first: shift each row"), text, subtraction))
+    exponentials = shifted.exp()
+    total = column("z", exponentials[0, head].sum(dim=-1, keepdim=True))
+    summed = ("exp", cells("D", shifted), "=", cells("E", exponentials), _("sum"), total)
+    steps.append(
+        Step(
+            "exponential",
+            _("Softmax, second: exponentials and their sum"),
+            _("e to the power of each shifted score is positive, and 1 for the largest. z is the sum of the row."),
+            summed,
+        )
+    )
+    weights = masked_softmax(scores)
+    head_map = cells("A", weights, weights=True)
+    steps.append(
+        Step(
+            "weights",
+            _("Softmax, third: weights that sum to 1"),
+            _(
+                "Each exponential divided by its row's sum. This is the attention map: how much each token takes from "
+                "every token, itself included."
+            ),
+            (cells("E", exponentials), "÷", total, "=", head_map),
+        )
+    )
+    values = labelled_matrix("V", value[0, head], labels.tokens, labels.values, followed=False)
+    share = weights[0, head].unsqueeze(-1)  # (Q, T, 1)
+    weighted_values = share * value[0, head]  # (Q, T, D)
+    row = labelled_matrix("a", share, labels.tokens, ("",), ("tokens", "one"), followed=False, weights=True)
+    weighted = labelled_matrix("a · V", weighted_values, labels.tokens, values.columns, followed=False)
+    steps.append(
+        Step(
+            "weighted",
+            _("Weigh the values of the current row"),
+            _(
+                "Each token's value times the weight that the current row gives it. Tokens with little weight nearly "
+                "vanish."
+            ),
+            (row, "·", values, "=", weighted),
+        )
+    )
+    mixed = attend(query, key, value, bias, scale=scale_of(scaled))
+    output = labelled_matrix("O", mixed[0, head], labels.queries, values.columns)
+    steps.append(
+        Step(
+            "output",
+            _("Add them up: the output"),
+            _(
+                "The weighted values of a row added up, which is the product of A and V: each token's new vector is a "
+                "mixture of all values."
+            ),
+            (head_map, "×", values, "=", output),
+        )
+    )
+    return steps
+
+
+def all_heads_steps(labels: MatrixLabels, weights: Tensor, mixed: Tensor, head: int) -> list[Step]:
+    """Every head's map (1, H, Q, T), and their outputs (1, H, Q, D) put side by side."""
+    count = weights.shape[1]
+    across = ("tokens", "tokens")
+    maps = [
+        labelled_matrix(f"A_{number}", head_map, labels.queries, labels.tokens, across, weights=True)
+        for number, head_map in enumerate(weights[0])
+    ]
+    text = _(
+        "The features are split into {heads} heads, which do the same steps with numbers of their own. Each has its "
+        "own map; the steps before showed head {head}."
+    ).format(heads=count, head=head)
+    outputs: list[Matrix | str] = []
+    for number, output in enumerate(mixed[0]):
+        outputs += [labelled_matrix(f"O_{number}", output, labels.queries), "|"]
+    together = merge_heads(mixed)[0]
+    together_text = _(
+        "What the {heads} heads took is put side by side, so that each token again has one row of {features} numbers."
+    ).format(heads=count, features=together.shape[-1])
+    return [
+        Step("heads", _("The heads side by side"), text, tuple(maps)),
+        Step(
+            "together",
+            _("Put the heads' outputs side by side"),
+            together_text,
+            (*outputs[:-1], "=", labelled_matrix("M", together, labels.queries)),
+        ),
+    ]
+
+
+def output_projection_step(
+    labels: MatrixLabels, mixed: Tensor, weight: Tensor, bias: Tensor | None, projected: Tensor
+) -> Step:
+    """The output projection: (Q, W) times a matrix (W, any), plus a bias."""
+    parts: list[Matrix | str] = [
+        labelled_matrix("M", mixed, labels.queries),
+        "×",
+        labelled_matrix("W_O", weight, numbered_labels(len(weight)), axes=("features", "features"), followed=False),
+    ]
+    if bias is not None:
+        parts += ["+", labelled_matrix("b_O", bias.unsqueeze(0), ("",), axes=("one", "features"), followed=False)]
+    result = labelled_matrix("Y", projected, labels.queries)
+    return Step(
+        "projected",
+        _("Mix the heads: W_O"),
+        _("The output projection combines what the heads have read."),
+        (*parts, "=", result),
+    )
