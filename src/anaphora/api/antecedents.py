@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from anaphora.analysis.evidence.headline import Progress, no_progress
+from anaphora.analysis.results.rows import table_row
 from anaphora.analysis.tasks.antecedent_selection import (
     Selections,
     collect_selections,
@@ -35,7 +36,7 @@ class AntecedentSelections:
 
     Attributes:
         development, measured: the picks where heads are chosen, and where they are reported.
-        rows: see `selection_table`.
+        rows: of a table of `SelectorAccuracy`.
     """
 
     development: Selections
@@ -96,7 +97,7 @@ def select_antecedents(
         progress(stage.format(model=model.name, number=seed, all=untrained))
         controls.append(selections(untrained_model(model, seed)))
     progress(_("{model}: drawing documents for the intervals").format(model=model.name))
-    return AntecedentSelections(*own, selection_table(*own, controls, by))
+    return AntecedentSelections(*own, [table_row(row) for row in selection_table(*own, controls, by)])
 
 
 def _selections(model: OpenRun | TransformersModel, examples: Sequence[Example], texts: Texts) -> Selections:

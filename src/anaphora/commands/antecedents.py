@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 from tqdm import tqdm
 
+from anaphora.analysis.results.rows import table_row
 from anaphora.analysis.tasks.antecedent_selection import heads_table
 from anaphora.api.antecedents import select_antecedents, with_preceding_antecedent
 from anaphora.api.runs import OpenRun
@@ -80,7 +81,7 @@ def _measure_antecedents(
     write_json(folder / "antecedents.json", metrics)
     write_csv(folder / "antecedents.csv", selected.rows)
     heads = [*heads_table(selected.development, "dev"), *heads_table(selected.measured, settings.split)]
-    write_csv(folder / "heads.csv", heads)
+    write_csv(folder / "heads.csv", [table_row(head) for head in heads])
     with spoken_in(interface_language()):
         figure = antecedent_figure(metrics)
     save_figure(figure, folder / "figures" / "antecedent_selection", settings.formats)

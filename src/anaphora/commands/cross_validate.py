@@ -8,6 +8,7 @@ from typing import Any
 from rich import box
 from rich.table import Table
 
+from anaphora.analysis.results.rows import table_row
 from anaphora.analysis.tasks.answered import MODEL, NONE_OF_THEM, accuracy_table
 from anaphora.analysis.tasks.folds import answer_folds, check_folds, fold_count
 from anaphora.base.console import print_table, working
@@ -30,7 +31,7 @@ def cross_validate(settings: CrossValidation) -> list[dict[str, Any]]:
     check_folds(runs)
     with working(_("reading the data")) as progress:
         items = answer_folds(runs, progress, settings.by)
-    rows = accuracy_table(items, settings.by)
+    rows = [table_row(row) for row in accuracy_table(items, settings.by)]
     source = runs[0].config.data
     title = _("{data}, {folds} folds by group, {runs} runs a fold; shares in %, 95 % over groups").format(
         data=source.kind, folds=fold_count(runs[0]), runs=len(items.answers)

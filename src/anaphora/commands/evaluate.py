@@ -14,6 +14,7 @@ from anaphora.analysis.evidence.headline import score_split
 from anaphora.analysis.evidence.storage import chosen_head, stored_head
 from anaphora.analysis.maps.answers import correctness
 from anaphora.analysis.maps.capture import predict_answers
+from anaphora.analysis.results.rows import table_row
 from anaphora.analysis.results.scores import Head
 from anaphora.analysis.scores.strata import template_rows
 from anaphora.analysis.tasks import labels as classification
@@ -127,7 +128,7 @@ def evaluate_texts(run: Run, settings: Evaluation, folder: Path) -> None:
     labels = [names[number] for number in classification.predict_labels(run, texts)]
     with working(_("fitting the bag of words on the training split")):
         bag = classification.bag_of_words(training, development, texts)
-    rows = classification.accuracy_by_label(texts, labels, bag)
+    rows = [table_row(row) for row in classification.accuracy_by_label(texts, labels, bag)]
     answer_rows = [
         {"item": number, "text": text.text, "label": text.label, "answer": answer, "bag_of_words": other}
         for number, (text, answer, other) in enumerate(zip(texts, labels, bag, strict=True))

@@ -9,6 +9,7 @@ from typing import Any
 from rich import box
 from rich.table import Table
 
+from anaphora.analysis.results.rows import table_row
 from anaphora.analysis.tasks.folds import require_same_recipe
 from anaphora.analysis.tasks.labels import accuracy_by_policy, bag_of_tokens, bag_of_words, label_names, predict_labels
 from anaphora.base.console import print_table, working
@@ -57,7 +58,7 @@ def compare_labels(settings: LabelTable) -> list[dict[str, Any]]:
         labels["bag of words and pairs"] = [bag_of_words(training, development, texts)]
     ((most, _count),) = Counter(text.label or "" for text in training).most_common(1)
     labels["most frequent label"] = [[most] * len(texts)]
-    rows = accuracy_by_policy(texts, labels)
+    rows = [table_row(row) for row in accuracy_by_policy(texts, labels)]
     print_labels(rows, first.config.data.kind, settings.split, len(runs))
     table.write(rows)
     return rows

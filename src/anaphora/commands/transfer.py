@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from anaphora.analysis.evidence.headline import Progress, no_progress
+from anaphora.analysis.results.rows import table_row
 from anaphora.analysis.scores.baselines.learned import LEARNED_FROM_FEW_CANDIDATES
 from anaphora.analysis.scores.baselines.policies import Floats
 from anaphora.analysis.scores.baselines.stored import shortcut_correctness
@@ -64,7 +65,7 @@ def transfer(settings: Transfer) -> list[dict[str, Any]]:
             )
         check_factors(unseen, settings.by, settings.contrast)
         items = answer_transfer(runs, training, unseen, settings.folds, settings.data.seed, progress)
-    rows = accuracy_table(items, settings.by, settings.contrast)
+    rows = [table_row(row) for row in accuracy_table(items, settings.by, settings.contrast)]
     source = runs[0].config.data.kind
     title = _("{data}, answered by {runs} runs on {source}; shares in %, 95 % over groups").format(
         data=settings.data.kind, runs=len(runs), source=source

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from anaphora.analysis.maps.answers import Answers
+from anaphora.analysis.results.rows import table_row
 from anaphora.analysis.tasks.answered import MODEL, NONE_OF_THEM, ItemAnswers, accuracy_table, check_factors
 from anaphora.base.errors import UserError
 from anaphora.data.example import Example
@@ -33,7 +34,7 @@ def of_runs(examples: list[Example], candidates: list[list[int]]) -> list[Answer
 
 
 def rows_of(answers: ItemAnswers, **options: object) -> dict[str, dict[str, object]]:
-    return {row["policy"]: row for row in accuracy_table(answers, **options) if not row["factor"]}  # type: ignore[arg-type]
+    return {row.policy: dict(table_row(row)) for row in accuracy_table(answers, **options) if not row.factor}  # type: ignore[arg-type]
 
 
 EIGHT = items([(number % 2,) for number in range(8)])
@@ -108,7 +109,7 @@ def test_a_contrast_between_groups_varies_as_its_two_means_do() -> None:
 
 def test_crossed_factors_tell_each_pair_of_values() -> None:
     answers = ItemAnswers(EIGHT, of_runs(EIGHT, [[0] * 8]), {})
-    cells = {row["value"]: row["accuracy"] for row in accuracy_table(answers, by=["type+gender"]) if row["factor"]}
+    cells = {row.value: row.accuracy for row in accuracy_table(answers, by=["type+gender"]) if row.factor}
     assert cells == {"0, female": 1, "0, male": 0, "1, female": 1, "1, male": 0}
 
 
@@ -130,4 +131,4 @@ def test_items_of_a_template_are_drawn_together() -> None:
     right = of_runs(EIGHT, [[1, 0, 1, 1, 0, 1, 0, 1]])  # the first three are wrong
     rows = rows_of(ItemAnswers(templates, right, {}))
     by_hand = accuracy_table(ItemAnswers([replace(one, group="ab"[n // 4]) for n, one in enumerate(EIGHT)], right, {}))
-    assert [rows[MODEL][name] for name in ("low", "high")] == [by_hand[0][name] for name in ("low", "high")]
+    assert [rows[MODEL][name] for name in ("low", "high")] == [table_row(by_hand[0])[name] for name in ("low", "high")]

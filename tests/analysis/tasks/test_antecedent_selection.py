@@ -1,14 +1,18 @@
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 from anaphora.analysis.maps.record import AttentionRecord
+from anaphora.analysis.results.rows import table_row
 from anaphora.analysis.tasks.antecedent_selection import (
     CHOICE_SETS,
     FORM_COLUMNS,
     Selections,
+    SelectorAccuracy,
     collect_selections,
     form_of,
     has_preceding_antecedent,
@@ -23,6 +27,10 @@ WORDS = TEXT.split()
 # Berta is cut in two pieces; a special token stands at either end.
 PIECES = ["", "Anna", "met", "Ber", "ta", "and", "she", "saw", "Cleo", "there", ""]
 NUMBERS = (-1, 0, 1, 2, 2, 3, 4, 5, 6, 7, -1)
+
+
+def columns(row: SelectorAccuracy) -> dict[str, Any]:
+    return dict(table_row(row))
 
 
 def query(right: int = 1, **factors: str) -> Example:
@@ -127,7 +135,7 @@ def test_heads_are_chosen_on_development_for_each_column_and_reported_elsewhere(
     measured = selections(np.array([[1, 0, 1], [0, 0, 1], [0, 0, 1], [0, 1, 1]]), forms, ["ae", "ae", "bf", "bf"])
     rows = {
         (row["subset"], row["selector"], row["column"]): row
-        for row in selection_table(development, measured, [(development, measured)], ["genre"])
+        for row in map(columns, selection_table(development, measured, [(development, measured)], ["genre"]))
         if row["field"] == "words" or row["selector"] == "nearest"
     }
     best, one = rows["all", "best head", "proper"], rows["all", "one head", "proper"]
@@ -149,5 +157,5 @@ def test_heads_are_chosen_on_development_for_each_column_and_reported_elsewhere(
 def test_every_head_stands_in_the_table_of_heads() -> None:
     table = heads_table(selections(np.array([[1.0, 0.0]]), ["proper"], ["a"]), "dev")
     assert len(table) == len(CHOICE_SETS) * 2 * 2
-    assert {row["column"] for row in table} == {"all", "proper"} < set(FORM_COLUMNS)
-    assert [row["accuracy"] for row in table[:2]] == [1.0, 0.0]
+    assert {row.column for row in table} == {"all", "proper"} < set(FORM_COLUMNS)
+    assert [row.accuracy for row in table[:2]] == [1.0, 0.0]

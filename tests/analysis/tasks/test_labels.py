@@ -5,11 +5,15 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from anaphora.analysis.results.rows import table_row
 from anaphora.analysis.tasks.labels import (
+    LabelAccuracy,
+    LabelsOfPolicy,
     accuracy_by_label,
     accuracy_by_policy,
     bag_of_tokens,
@@ -34,6 +38,10 @@ TINY = (
 )
 
 
+def columns(row: LabelsOfPolicy | LabelAccuracy) -> dict[str, Any]:
+    return dict(table_row(row))
+
+
 def text(written: str, label: str) -> Text:
     return Text(text=written, language="en", label=label)
 
@@ -53,7 +61,7 @@ def test_chinese_characters_are_the_words_of_a_bag() -> None:
 def test_rows_tell_all_and_each_label_with_intervals_and_the_difference() -> None:
     texts = [text("a", "x")] * 60 + [text("a", "y")] * 40
     answers, bag = ["x"] * 100, ["x"] * 30 + ["y"] * 70
-    rows = {row["label"]: row for row in accuracy_by_label(texts, answers, bag)}
+    rows = {row.label: columns(row) for row in accuracy_by_label(texts, answers, bag)}
     assert {name: row["texts"] for name, row in rows.items()} == {"all": 100, "x": 60, "y": 40}
     assert {name: (row["accuracy"], row["bag"]) for name, row in rows.items()} == {
         "all": (0.6, 0.7),
@@ -68,7 +76,7 @@ def test_rows_tell_all_and_each_label_with_intervals_and_the_difference() -> Non
 def test_policies_are_compared_text_by_text_and_runs_are_distinguished() -> None:
     texts = [text("a", "x")] * 60 + [text("a", "y")] * 40
     rows = {
-        row["policy"]: row
+        row.policy: columns(row)
         for row in accuracy_by_policy(
             texts, {"runs": [["x"] * 100, ["y"] * 100], "same": [["x"] * 100], "good": [["x"] * 60 + ["y"] * 40]}
         )
@@ -192,11 +200,12 @@ def test_texts_of_a_group_are_drawn_together_and_a_difference_may_be_negative() 
     alone = [text("a", "x") for _ in range(100)]
     grouped = [replace(one, group=f"document {number // 5}") for number, one in enumerate(alone)]
     answers = ["x" if number // 5 % 2 else "y" for number in range(100)]
-    (single, *_), (whole, *_) = (accuracy_by_label(texts, answers, ["x"] * 100) for texts in (alone, grouped))
-    assert whole["accuracy_high"] - whole["accuracy_low"] > 1.5 * (single["accuracy_high"] - single["accuracy_low"])
-    [_, compared] = accuracy_by_policy(grouped, {"run": [answers], "bag": [["x"] * 100]})
-    assert (
-        compared["high"] == 1 and compared["first_minus_low"] < compared["first_minus"] < compared["first_minus_high"]
+    (single, *_), (whole, *_) = (
+        map(columns, accuracy_by_label(texts, answers, ["x"] * 100)) for texts in (alone, grouped)
     )
-    few = accuracy_by_label(alone[:4], ["y", "y", "y", "x"], ["x"] * 4)[0]
+    assert whole["accuracy_high"] - whole["accuracy_low"] > 1.5 * (single["accuracy_high"] - single["accuracy_low"])
+    [_, compared] = map(columns, accuracy_by_policy(grouped, {"run": [answers], "bag": [["x"] * 100]}))
+    assert compared["high"] == 1
+    assert compared["first_minus_low"] < compared["first_minus"] < compared["first_minus_high"]
+    few = columns(accuracy_by_label(alone[:4], ["y", "y", "y", "x"], ["x"] * 4)[0])
     assert few["more_low"] <= few["more"] == -0.75 < few["more_high"]

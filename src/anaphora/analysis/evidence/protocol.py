@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import asdict, replace
-from typing import Any
 
 from anaphora.analysis.evidence.verdict import FIXED
 from anaphora.analysis.results.evidence import FixedProtocol
@@ -37,12 +36,13 @@ def protocol(fixed: settings.Protocol, split: str, config: Config | str) -> Fixe
         and the run's settings as sorted JSON; where the run lies is left out, so that a copy of a run has the same. Two
         reports with one hash followed one protocol on one kind of run.
     """
-    parts: dict[str, Any] = {"metric": METRIC, "map": MAP, "direction": DIRECTION, "alpha": fixed.alpha, "split": split}
+    unhashed = FixedProtocol(metric=METRIC, map=MAP, direction=DIRECTION, split=split, alpha=fixed.alpha, hash="")
+    parts = {name: value for name, value in vars(unhashed).items() if name != "hash"}
     run_settings = config if isinstance(config, str) else asdict(replace(config, name=None, output="", resume=None))
     written = json.dumps(
         {"protocol": parts, "rule": FIXED, "settings": run_settings}, sort_keys=True, ensure_ascii=False
     )
-    return FixedProtocol(**parts, hash=hashlib.sha256(written.encode()).hexdigest()[:16])
+    return replace(unhashed, hash=hashlib.sha256(written.encode()).hexdigest()[:16])
 
 
 def significance(scores: HeadScores, head: Head, draws: int = 2000, seed: int = 0) -> Groups[Significance]:

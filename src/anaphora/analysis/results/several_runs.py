@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
+from anaphora.analysis.results.rows import Entry
 from anaphora.analysis.results.scores import Spread
 from anaphora.analysis.results.typed_json import Interval
 
@@ -31,9 +31,9 @@ class GroupSpread:
     same_items: bool | None
     measures: dict[str, Spread | None]
 
-    def to_row(self) -> dict[str, Any]:
+    def to_row(self) -> dict[str, Entry]:
         """A row of a CSV file: each measure's median, and its lowest and highest."""
-        row: dict[str, Any] = {"language": self.language, "kind": self.kind, "runs": self.runs}
+        row: dict[str, Entry] = {"language": self.language, "kind": self.kind, "runs": self.runs}
         row |= {"fewest_items": self.items[0], "most_items": self.items[1], "same_items": self.same_items}
         for name, spread in self.measures.items():
             row[name] = spread.median if spread else None

@@ -41,6 +41,10 @@ def has_interval(cluster_means: ArrayLike, level: float = 0.95) -> bool:
     return bool(np.ptp(means) > _ALIKE or 0.5 ** (len(means) - 1) <= 1 - level)
 
 
+SHARES, DIFFERENCES = (0.0, 1.0), (-1.0, 1.0)
+"""What the mean of shares, or of differences of shares, cannot leave."""
+
+
 def cluster_interval(
     values: ArrayLike,
     clusters: Sequence[Hashable],

@@ -5,18 +5,18 @@ N items, S runs that answer all of them.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from anaphora.analysis.maps.answers import NO_CANDIDATE, Answers, Bools
 from anaphora.analysis.maps.capture import answers_pronouns, predict_answers
+from anaphora.analysis.results.rows import Ends
 from anaphora.analysis.scores.baselines.policies import Floats
 from anaphora.analysis.scores.cells import clusters
 from anaphora.analysis.scores.quads import minimal_pair_accuracy
-from anaphora.analysis.scores.statistics import cluster_interval
+from anaphora.analysis.scores.statistics import DIFFERENCES, SHARES, cluster_interval
 from anaphora.base.errors import UserError
 from anaphora.data.batches.encoded import EncodedSplit
 from anaphora.data.example import Example
@@ -117,18 +117,57 @@ def check_factors(examples: Sequence[Example], by: Sequence[str], contrast: str 
             raise UserError(f"contrast ({contrast!r}) must be a factor of two values; it has {', '.join(values)}")
 
 
-def accuracy_table(items: ItemAnswers, by: Sequence[str] = (), contrast: str | None = None) -> list[dict[str, Any]]:
-    """A row for each policy of all items, and of the items of each value of the factors `by`; "a+b" crosses two.
+@dataclass(frozen=True, kw_only=True)
+class PolicyAccuracy:
+    """How right a policy is on some items.
 
-    Returns:
-        "factor", "value", "policy", "items", "accuracy" with "low" and "high", over several runs or fits "lowest" and
-        "highest" of them, "minimal_pair_accuracy" (None where no item has a minimal pair), "decision_accuracy" with its
-        ends: of all candidates, is it this one?, "silent": how often the answer is "none of them", and "model_minus"
-        with its ends: the model's accuracy less the policy's on the same items. With a `contrast` of two values,
-        "contrast" with its ends: the policy's accuracy on the first of them (by the alphabet) less that on the second;
-        None where only one is there.
-        Intervals of 95 % draw whole templates or groups (`clusters`); the runs stay as they are. A shortcut is left out
-        where it does not apply to all items.
+    Intervals of 95 % draw whole templates or groups (`clusters`); the runs stay as they are.
+
+    Attributes:
+        factor, value: of the items; "" for all items.
+        lowest, highest: accuracy of several runs or fits; None for a single one.
+        minimal_pair_accuracy: None if no item has a minimal pair.
+        decision_accuracy: of all candidates, is it this one?
+        silent: how often the answer is "none of them".
+        model_minus: the model's accuracy minus the policy's on the same items.
+    """
+
+    factor: str
+    value: str
+    policy: str
+    items: int
+    accuracy: float
+    interval: Ends
+    lowest: float | None
+    highest: float | None
+    minimal_pair_accuracy: float | None
+    decision_accuracy: float
+    decision_accuracy_interval: Ends
+    silent: float
+    model_minus: float
+    model_minus_interval: Ends
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContrastedAccuracy(PolicyAccuracy):
+    """The same, and the accuracy on the first value of a factor (by the alphabet) minus that on the second.
+
+    `contrast` is None if the items have only one of the two values.
+    """
+
+    contrast: float | None
+    contrast_interval: Ends
+
+
+def accuracy_table(
+    items: ItemAnswers, by: Sequence[str] = (), contrast: str | None = None
+) -> list[PolicyAccuracy] | list[ContrastedAccuracy]:
+    """Return the accuracy of each policy on all items, and on those of each value of the factors `by`.
+
+    Args:
+        items: with the answers of the runs; a shortcut that does not apply to all items is left out.
+        by: factors; "a+b" crosses two.
+        contrast: a factor of two values.
     """
     cells = {("", ""): np.arange(len(items.examples))}
     for factor in by:
@@ -136,7 +175,8 @@ def accuracy_table(items: ItemAnswers, by: Sequence[str] = (), contrast: str | N
         cells |= {(factor, value): np.flatnonzero(values == value) for value in sorted(set(values.tolist()))}
     policies, no_answer = list(items.policies()), items.silent()
     model = policies[0][1].mean(axis=0)
-    rows = []
+    rows: list[PolicyAccuracy] = []
+    contrasted: list[ContrastedAccuracy] = []
     for (factor, value), numbers in cells.items():
         examples = [items.examples[number] for number in numbers]
         labels = [" ".join(cluster) for cluster in clusters(examples)]
@@ -144,59 +184,45 @@ def accuracy_table(items: ItemAnswers, by: Sequence[str] = (), contrast: str | N
             runs = correct[:, numbers]
             mean = runs.mean(axis=0)
             pairs = float(np.mean([minimal_pair_accuracy(run, examples) for run in runs]))
-            row: dict[str, Any] = {"factor": factor, "value": value, "policy": name, "items": len(numbers)}
-            row |= mean_with_interval("accuracy", mean, labels, ("low", "high"))
             several = len(runs) > 1
-            row["lowest"] = float(runs.mean(axis=1).min()) if several else None
-            row["highest"] = float(runs.mean(axis=1).max()) if several else None
-            row["minimal_pair_accuracy"] = None if np.isnan(pairs) else pairs
-            row |= _decision_accuracy(decided[:, numbers].mean(axis=0), examples, labels)
-            silent = no_answer[:, numbers].mean()
-            row["silent"] = float(silent if name == MODEL else name == NONE_OF_THEM)
-            row |= mean_with_interval("model_minus", model[numbers] - mean, labels, bounds=(-1.0, 1.0))
-            if contrast is not None:
-                row |= _factor_contrast(mean, examples, labels, contrast)
+            sizes = np.array([len(example.candidates) for example in examples])
+            decisions = np.repeat(decided[:, numbers].mean(axis=0) / sizes, sizes)
+            row = PolicyAccuracy(
+                factor=factor,
+                value=value,
+                policy=name,
+                items=len(numbers),
+                accuracy=float(mean.mean()),
+                interval=cluster_interval(mean, labels, bounds=SHARES),
+                lowest=float(runs.mean(axis=1).min()) if several else None,
+                highest=float(runs.mean(axis=1).max()) if several else None,
+                minimal_pair_accuracy=None if np.isnan(pairs) else pairs,
+                decision_accuracy=float(decisions.mean()),
+                decision_accuracy_interval=cluster_interval(
+                    decisions, np.repeat(labels, sizes).tolist(), bounds=SHARES
+                ),
+                silent=float(no_answer[:, numbers].mean() if name == MODEL else name == NONE_OF_THEM),
+                model_minus=float((model[numbers] - mean).mean()),
+                model_minus_interval=cluster_interval(model[numbers] - mean, labels, bounds=DIFFERENCES),
+            )
             rows.append(row)
-    return rows
+            if contrast is not None:
+                above, ends = _factor_contrast(mean, examples, labels, contrast)
+                contrasted.append(ContrastedAccuracy(**vars(row), contrast=above, contrast_interval=ends))
+    return contrasted or rows
 
 
 def _factor_values(example: Example, factor: str) -> str:
     return ", ".join(example.factors.get(name, "") for name in factor.split("+"))
 
 
-def mean_with_interval(
-    name: str,
-    values: Floats,
-    labels: Sequence[Hashable],
-    ends: tuple[str, str] | None = None,
-    bounds: tuple[float, float] = (0.0, 1.0),
-) -> dict[str, Any]:
-    """A mean with its interval over groups, as columns of a row; the ends are <name>_low and <name>_high by default.
-
-    Args:
-        name: of the column.
-        values: shares, by default.
-        labels: the group of each.
-        ends: names of the ends' columns.
-        bounds: what the mean cannot leave; of a difference of shares -1 to 1.
-    """
-    low, high = cluster_interval(values, labels, bounds=bounds) or (None, None)
-    below, above = ends or (f"{name}_low", f"{name}_high")
-    return {name: float(values.mean()), below: low, above: high}
-
-
-def _decision_accuracy(decided: Floats, examples: Sequence[Example], labels: Sequence[str]) -> dict[str, Any]:
-    sizes = np.array([len(example.candidates) for example in examples])
-    return mean_with_interval("decision_accuracy", np.repeat(decided / sizes, sizes), np.repeat(labels, sizes).tolist())
-
-
 def _factor_contrast(
     correct: Floats, examples: Sequence[Example], labels: Sequence[str], factor: str
-) -> dict[str, Any]:
+) -> tuple[float | None, Ends]:
     values = np.array([example.factors.get(factor, "") for example in examples])
     kinds = sorted(set(values.tolist()))
     if len(kinds) < 2:
-        return {"contrast": None, "contrast_low": None, "contrast_high": None}
+        return None, None
     # Either mean varies with what it sums and with how many items of its value a sample has. To first order, their
     # difference varies as the mean of these, whose mean it is.
     means = [float(correct[values == kind].mean()) for kind in kinds]
@@ -204,4 +230,4 @@ def _factor_contrast(
     influence = np.full(len(values), contrast)
     for sign, kind, mean in zip((1, -1), kinds, means, strict=True):
         influence += sign * (values == kind) * (correct - mean) * len(values) / (values == kind).sum()
-    return mean_with_interval("contrast", influence, labels, bounds=(-1.0, 1.0))
+    return float(influence.mean()), cluster_interval(influence, labels, bounds=DIFFERENCES)

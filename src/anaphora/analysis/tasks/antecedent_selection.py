@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.analysis.maps.words import word_weights
+from anaphora.analysis.results.rows import Ends
 from anaphora.analysis.results.scores import Head
 from anaphora.analysis.scores.cells import bootstrap_interval, rounded
 from anaphora.analysis.tasks.antecedent_rules import RULES, rule_hits
@@ -117,10 +117,53 @@ def collect_selections(examples: Sequence[Example], records: Iterable[tuple[int,
     return Selections(examples, hits)
 
 
+@dataclass(frozen=True, kw_only=True)
+class SelectorAccuracy:
+    """How often a selector picks an antecedent, with 95 % bootstrap intervals over documents.
+
+    Attributes:
+        subset: "all", or "factor=value".
+        selector: a rule; "best head", chosen for the column; "one head", chosen for all columns; or "untrained", the
+            mean over models of each one's best head for the column.
+        field: of `CHOICE_SETS`; "mentions" for rules.
+        column: of `FORM_COLUMNS`.
+        layer, head: of a head of the model, else None.
+        development: its accuracy where it was chosen.
+        interval: None if there is one document.
+        over_nearest: the accuracy minus that of the nearest mention on the same items.
+    """
+
+    subset: str
+    selector: str
+    field: str
+    column: str
+    items: int
+    documents: int
+    layer: int | None
+    head: int | None
+    development: float | None
+    accuracy: float | None
+    interval: Ends
+    over_nearest: float | None
+    over_nearest_interval: Ends
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeadSelection:
+    """How often a head picks an antecedent on a split."""
+
+    split: str
+    field: str
+    column: str
+    layer: int
+    head: int
+    accuracy: float | None
+
+
 def selection_table(
     development: Selections, measured: Selections, untrained: Sequence[tuple[Selections, Selections]], by: Sequence[str]
-) -> list[dict[str, Any]]:
-    """Every rule and every chosen head on the measured split, with 95 % bootstrap intervals over documents.
+) -> list[SelectorAccuracy]:
+    """Return the accuracy of every rule and every chosen head on the measured split.
 
     Args:
         development: where heads are chosen.
@@ -129,16 +172,11 @@ def selection_table(
         by: factors; for each value of each, the same rows once more on its items, with the same heads.
 
     Returns:
-        A row for every subset, "selector", field and column: "subset" ("all", or "factor=value"), "selector" (a rule;
-        "best head", chosen for the column; "one head", chosen for all; "untrained", each model's best head for the
-        column, averaged), "field" ("mentions" for rules), "column", "items", "documents", "layer", "head" (None but
-        for heads of the model), "development" (the head's share where it was chosen), "accuracy", "low", "high", and
-        "over_nearest" with "over_nearest_low" and "over_nearest_high": the difference to the nearest mention on the
-        same items. Ends of intervals are None where there is one document; columns without items are left out.
+        One for every subset, selector, field and column; columns without items are left out.
     """
     rules = [rule_hits(example) for example in measured.examples]
     by_rule = {name: np.array([one[name] for one in rules], dtype=np.float64) for name in RULES}
-    rows: list[dict[str, Any]] = []
+    rows: list[SelectorAccuracy] = []
     for subset, kept in _subsets(measured.examples, by):
         for column in FORM_COLUMNS:
             items = np.intersect1d(measured.items(column), kept)
@@ -185,40 +223,29 @@ class _Cell:
         values: NDArray[np.float64],
         head: Head | None = None,
         development: float | None = None,
-    ) -> dict[str, Any]:
+    ) -> SelectorAccuracy:
         mine = values[self.items]
-        low, high = bootstrap_interval(mine, self.documents, (0, 1)) or (None, None)
-        below, above = bootstrap_interval(mine - self.nearest, self.documents) or (None, None)
-        return {
-            "subset": self.names["subset"],
-            "selector": selector,
-            "field": field,
-            "column": self.names["column"],
-            "items": len(self.items),
-            "documents": len(set(self.documents)),
-            "layer": None if head is None else head.layer,
-            "head": None if head is None else head.head,
-            "development": rounded(development),
-            "accuracy": rounded(mine.mean()),
-            "low": low,
-            "high": high,
-            "over_nearest": rounded((mine - self.nearest).mean()),
-            "over_nearest_low": below,
-            "over_nearest_high": above,
-        }
+        return SelectorAccuracy(
+            subset=self.names["subset"],
+            selector=selector,
+            field=field,
+            column=self.names["column"],
+            items=len(self.items),
+            documents=len(set(self.documents)),
+            layer=None if head is None else head.layer,
+            head=None if head is None else head.head,
+            development=rounded(development),
+            accuracy=rounded(mine.mean()),
+            interval=bootstrap_interval(mine, self.documents, (0, 1)),
+            over_nearest=rounded((mine - self.nearest).mean()),
+            over_nearest_interval=bootstrap_interval(mine - self.nearest, self.documents),
+        )
 
 
-def heads_table(selections: Selections, split: str) -> list[dict[str, Any]]:
-    """Every head's right picks in rows of "split", "field", "column", "layer", "head" and "accuracy"."""
+def heads_table(selections: Selections, split: str) -> list[HeadSelection]:
+    """Return how often every head picks an antecedent, by field and column."""
     return [
-        {
-            "split": split,
-            "field": field,
-            "column": column,
-            "layer": layer,
-            "head": head,
-            "accuracy": rounded(float(value)),
-        }
+        HeadSelection(split=split, field=field, column=column, layer=layer, head=head, accuracy=rounded(float(value)))
         for field in CHOICE_SETS
         for column in FORM_COLUMNS
         if len(selections.items(column))

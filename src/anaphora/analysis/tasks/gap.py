@@ -9,11 +9,11 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from anaphora.analysis.results.rows import table_row
 from anaphora.analysis.scores.baselines.policies import Floats, first, nearest
 from anaphora.analysis.scores.cells import clusters
 from anaphora.analysis.scores.statistics import BOOTSTRAPPED_FROM, has_interval
@@ -41,10 +41,10 @@ class GapScore:
     """
 
     items: int
-    precision: float
-    recall: float
     f1: float
     interval: tuple[float, float]
+    precision: float
+    recall: float
     masculine: float
     feminine: float
     bias: float
@@ -89,23 +89,9 @@ def gap_score(decisions: Decisions, examples: Sequence[Example]) -> GapScore:
     )
 
 
-def score_columns(score: GapScore) -> dict[str, Any]:
-    """A score as the columns of a table; numbers that do not exist are NaN."""
-    return {
-        "f1": score.f1,
-        "low": score.interval[0],
-        "high": score.interval[1],
-        "precision": score.precision,
-        "recall": score.recall,
-        "masculine": score.masculine,
-        "feminine": score.feminine,
-        "bias": score.bias,
-        "bias_low": score.bias_interval[0],
-        "bias_high": score.bias_interval[1],
-        "weighted_bias": score.weighted_bias,
-        "weighted_bias_low": score.weighted_bias_interval[0],
-        "weighted_bias_high": score.weighted_bias_interval[1],
-    }
+def score_columns(score: GapScore) -> dict[str, float]:
+    """Return a score as the columns of a table; numbers that do not exist are NaN."""
+    return {name: value for name, value in table_row(score).items() if isinstance(value, float)}
 
 
 def rule_scores(examples: Sequence[Example], seed: int = 0) -> dict[str, GapScore]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -15,7 +16,8 @@ import torch
 from numpy.typing import NDArray
 from torch.nn import functional
 
-from anaphora.analysis.tasks.answered import mean_with_interval
+from anaphora.analysis.results.rows import Ends
+from anaphora.analysis.scores.statistics import DIFFERENCES, SHARES, cluster_interval
 from anaphora.data.batches.batching import evaluation_batches
 from anaphora.data.batches.masking import masked_for_evaluation
 from anaphora.data.batches.texts import EncodedTexts
@@ -102,16 +104,45 @@ def _logistic_regression_labels(
     return labels
 
 
-def accuracy_by_policy(texts: Sequence[Text], answers: Mapping[str, Sequence[Sequence[str]]]) -> list[dict[str, Any]]:
-    """A row for each policy: how often its labels are right, and how much more often the first policy's are.
+@dataclass(frozen=True, kw_only=True)
+class LabelsOfPolicy:
+    """How often a policy's labels are right; intervals draw whole groups of texts, the runs stay as they are.
+
+    Attributes:
+        lowest, highest: accuracy of several runs; None for a single one.
+        first_minus: the accuracy of the first policy minus this one's.
+    """
+
+    policy: str
+    texts: int
+    accuracy: float
+    interval: Ends
+    lowest: float | None
+    highest: float | None
+    first_minus: float
+    first_minus_interval: Ends
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelAccuracy:
+    """How often a run and the bag of words are right on the texts of a label; `more` is the run's minus the bag's."""
+
+    label: str
+    texts: int
+    accuracy: float
+    accuracy_interval: Ends
+    bag: float
+    bag_interval: Ends
+    more: float
+    more_interval: Ends
+
+
+def accuracy_by_policy(texts: Sequence[Text], answers: Mapping[str, Sequence[Sequence[str]]]) -> list[LabelsOfPolicy]:
+    """Return how often each policy is right.
 
     Args:
         texts: N texts with their labels.
         answers: by policy the labels that it gives all texts, one list for each run.
-
-    Returns:
-        "policy", "texts", "accuracy" with "low" and "high", over several runs "lowest" and "highest" of them, and
-        "first_minus" with its ends. Intervals of 95 % draw whole groups of texts; the runs stay as they are.
     """
     gold = np.array([one.label for one in texts])
     right = {
@@ -123,29 +154,40 @@ def accuracy_by_policy(texts: Sequence[Text], answers: Mapping[str, Sequence[Seq
     groups = _groups(texts)
     for name, runs in right.items():
         several = len(runs) > 1
-        row: dict[str, Any] = {"policy": name, "texts": len(texts)}
-        row |= mean_with_interval("accuracy", runs.mean(axis=0), groups, ("low", "high"))
-        row["lowest"] = float(runs.mean(axis=1).min()) if several else None
-        row["highest"] = float(runs.mean(axis=1).max()) if several else None
-        rows.append(row | mean_with_interval("first_minus", first - runs.mean(axis=0), groups, bounds=(-1.0, 1.0)))
+        mean = runs.mean(axis=0)
+        row = LabelsOfPolicy(
+            policy=name,
+            texts=len(texts),
+            accuracy=float(mean.mean()),
+            interval=cluster_interval(mean, groups, bounds=SHARES),
+            lowest=float(runs.mean(axis=1).min()) if several else None,
+            highest=float(runs.mean(axis=1).max()) if several else None,
+            first_minus=float((first - mean).mean()),
+            first_minus_interval=cluster_interval(first - mean, groups, bounds=DIFFERENCES),
+        )
+        rows.append(row)
     return rows
 
 
-def accuracy_by_label(texts: Sequence[Text], answers: Sequence[str], bag: Sequence[str]) -> list[dict[str, Any]]:
-    """Accuracy of a run and of the bag of words, over all texts and by label; 95 % intervals over groups.
-
-    `more` is the run's accuracy minus the bag's, text by text.
-    """
+def accuracy_by_label(texts: Sequence[Text], answers: Sequence[str], bag: Sequence[str]) -> list[LabelAccuracy]:
+    """Return the accuracy of a run and of the bag of words, over all texts and by label; intervals over groups."""
     gold = np.array([one.label for one in texts])
     right, bag_right = ((np.array(named) == gold).astype(np.float64) for named in (answers, bag))
     rows = []
     for label in ("", *sorted(set(gold.tolist()))):
         items = np.flatnonzero((gold == label) | (label == ""))
-        row: dict[str, Any] = {"label": label or "all", "texts": len(items)}
         groups = _groups([texts[item] for item in items.tolist()])
-        row |= mean_with_interval("accuracy", right[items], groups)
-        row |= mean_with_interval("bag", bag_right[items], groups)
-        row |= mean_with_interval("more", right[items] - bag_right[items], groups, bounds=(-1.0, 1.0))
+        more = right[items] - bag_right[items]
+        row = LabelAccuracy(
+            label=label or "all",
+            texts=len(items),
+            accuracy=float(right[items].mean()),
+            accuracy_interval=cluster_interval(right[items], groups, bounds=SHARES),
+            bag=float(bag_right[items].mean()),
+            bag_interval=cluster_interval(bag_right[items], groups, bounds=SHARES),
+            more=float(more.mean()),
+            more_interval=cluster_interval(more, groups, bounds=DIFFERENCES),
+        )
         rows.append(row)
     return rows
 

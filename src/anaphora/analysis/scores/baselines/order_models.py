@@ -9,7 +9,7 @@ shortcut, and said to be none.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,6 +58,10 @@ class OrderItems:
     examples: Sequence[Example]
 
 
+Delayed = tuple[Callable[..., Floats], tuple[Any, ...], Mapping[str, Any]]
+"""A call that joblib makes: function, arguments and named arguments."""
+
+
 def order_shortcuts(
     splits: Sequence[tuple[Sequence[Example], Sequence[Example]]], tokenizer: Tokenizer
 ) -> list[dict[str, Floats]]:
@@ -92,7 +96,7 @@ def order_shortcuts(
     return all_results
 
 
-def _learners(known: OrderItems, items: OrderItems) -> dict[str, Any]:
+def _learners(known: OrderItems, items: OrderItems) -> dict[str, Delayed]:
     """What learns on the known items and says of the others whether the second is meant: name -> a call to be made."""
     from sklearn.utils.parallel import delayed
 
