@@ -27,7 +27,7 @@ from anaphora.runs.directory import RunFiles
 from anaphora.runs.requeue import until_requeued
 from anaphora.settings.commands.study import Slurm, StudyPlan
 from anaphora.settings.run import Config
-from anaphora.settings.stored import dumps
+from anaphora.settings.stored import from_plain
 from anaphora.settings.vocabulary import WordPiece
 from anaphora.studies.grid import Job
 from anaphora.studies.jobs import runner, slurm
@@ -98,8 +98,8 @@ class Queue(slurm.Cluster):
     def submit(self, calls: Sequence[slurm.StudyJob]) -> list[Any]:
         submitted = []
         for call in calls:
-            settings = json.loads(call.encoded)["settings"]
-            run, outcome = next(one for one in self.runs.values() if dumps(quiet(one[0].config)) == settings)
+            config = from_plain(json.loads(call.encoded)["settings"], "job")
+            run, outcome = next(one for one in self.runs.values() if quiet(one[0].config) == config)
             job = QueuedJob(f"7_{len(self.jobs)}", run, outcome)
             self.jobs[job.job_id] = job
             submitted.append(job)

@@ -46,7 +46,7 @@ class Job:
 
 
 def cells_of(plan: StudyPlan, folder: Path) -> list[StudyCell]:
-    """The cells of a study, the base first, every one composed and checked.
+    """Return the cells of a study, the base first, every one composed and checked.
 
     Args:
         plan: the study.
@@ -56,24 +56,19 @@ def cells_of(plan: StudyPlan, folder: Path) -> list[StudyCell]:
         UserError: an override is wrong, changes nothing, or sets what the study decides; study and cell are named.
     """
     single = {name: tuple(overrides) for cells in plan.factors.values() for name, overrides in cells.items()}
-    named: list[tuple[str, str, tuple[str, ...], tuple[str, ...]]] = [(BASE_CELL, "", (), ())]
-    for factor, cells in plan.factors.items():
-        named += [(name, factor, (name,), tuple(overrides)) for name, overrides in cells.items()]
-    for pair in plan.pairs:
-        named.append(
-            (
-                combined_cell_name(pair),
-                "pairs",
-                tuple(pair),
-                tuple(override for name in pair for override in single[name]),
-            )
-        )
+    named: list[tuple[str, str, tuple[str, ...]]] = [(BASE_CELL, "", ())]
+    named += [(name, factor, (name,)) for factor, cells in plan.factors.items() for name in cells]
+    named += [(combined_cell_name(pair), "pairs", tuple(pair)) for pair in plan.pairs]
     composed: list[StudyCell] = []
-    for name, factor, parts, overrides in named:
+    for name, factor, parts in named:
+        overrides = tuple(override for part in parts for override in single[part])
         title = f"study {plan.name}, cell {name}"
         device = [f"trainer.device={plan.trainer.device}"] if plan.trainer.device else []
         all_overrides = [*plan.base, *overrides, *device, *plan.more]
-        _check_overrides(all_overrides, title)
+        for override in all_overrides:
+            setting = override.lstrip("+~").partition("=")[0]
+            if setting in _STUDY_SETTINGS:
+                raise UserError(f"{title}: {override} sets {setting}, which the study decides")
         # Dozens of runs would have too many pictures to read: a study draws them only where it sets so.
         config = replace(compose_run(folder, ["trainer.pictures=0", *all_overrides], title), resume=None)
         for other in composed:
@@ -102,10 +97,3 @@ def jobs_of(plan: StudyPlan, cells: Sequence[StudyCell]) -> list[Job]:
         for seed in plan.seeds
         for cell in cells
     ]
-
-
-def _check_overrides(overrides: Sequence[str], title: str) -> None:
-    for override in overrides:
-        name = override.lstrip("+~").partition("=")[0]
-        if name in _STUDY_SETTINGS:
-            raise UserError(f"{title}: {override} sets {name}, which the study decides")

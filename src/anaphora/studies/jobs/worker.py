@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-import tempfile
 import threading
 import traceback
 from dataclasses import asdict, replace
@@ -20,7 +19,7 @@ from anaphora.base.errors import UserError, one_line
 from anaphora.base.files import write_json
 from anaphora.runs.directory import RunFiles, locked_run
 from anaphora.settings.run import Config
-from anaphora.settings.stored import dumps, read
+from anaphora.settings.stored import from_plain
 from anaphora.studies.measures import measure_run, measure_settings
 from anaphora.studies.records import FAILURE_FILE, Query
 from anaphora.training.reuse import load_or_train
@@ -57,15 +56,8 @@ def train_and_measure(config: Config, query: Query, train: bool) -> None:
 def encode_job(config: Config, query: Query, train: bool, threads: int) -> str:
     """A job for a process of its own or for another machine, where nobody watches a progress bar: one line of JSON."""
     config = replace(config, trainer=replace(config.trainer, progress=False))
-    plain = {"settings": dumps(config), "query": asdict(query), "train": train, "threads": threads}
+    plain = {"settings": asdict(config), "query": asdict(query), "train": train, "threads": threads}
     return json.dumps(plain) + "\n"
-
-
-def run_job(stream: TextIO) -> None:
-    """Do the job of one line, and end this process when the stream closes."""
-    encoded = stream.readline()
-    threading.Thread(target=_exit_when_closed, args=(stream,), daemon=True).start()
-    run_encoded(encoded)
 
 
 def run_encoded(encoded: str) -> None:
@@ -74,12 +66,9 @@ def run_encoded(encoded: str) -> None:
 
     content = json.loads(encoded)
     torch.set_num_threads(content["threads"])
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "config.yaml"
-        path.write_text(content["settings"], encoding="utf-8")
-        config = read(path)
     query = content["query"]
-    train_and_measure(config, Query(tuple(query["measures"]), query["split"], query["items"]), content["train"])
+    measures = Query(tuple(query["measures"]), query["split"], query["items"])
+    train_and_measure(from_plain(content["settings"], "job"), measures, content["train"])
 
 
 def _exit_when_closed(stream: TextIO) -> None:
@@ -88,4 +77,6 @@ def _exit_when_closed(stream: TextIO) -> None:
 
 
 if __name__ == "__main__":
-    run_job(sys.stdin)
+    job = sys.stdin.readline()
+    threading.Thread(target=_exit_when_closed, args=(sys.stdin,), daemon=True).start()
+    run_encoded(job)
