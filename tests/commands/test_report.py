@@ -295,7 +295,7 @@ def test_a_report_that_fails_half_way_leaves_the_old_page_and_numbers(
     own_report: Path, script: Script, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = {path: path.read_bytes() for path in own_report.rglob("*") if path.is_file()}
-    monkeypatch.setattr("anaphora.report.page.write.with_fonts", refuse)  # the last thing before the page is written
+    monkeypatch.setattr("anaphora.report.page.offline.with_fonts", refuse)  # the last thing before the page is written
     with pytest.raises(AskedError):
         script("report", f"run={own_report}", *SMALL)
     assert {path: path.read_bytes() for path in own_report.rglob("*") if path.is_file()} == before

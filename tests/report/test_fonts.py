@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from anaphora.data.own_sentence import example_from_query
 from anaphora.report.figures import fonts, maps
 from anaphora.report.figures.style import figure_style
-from anaphora.report.page.offline import font_placeholder, with_fonts
+from anaphora.report.page.offline import FONT_MARK, with_fonts
 from anaphora.training.tensorboard import pictures as probe_pictures
 
 ROOT = Path(__file__).parents[2]
@@ -132,7 +132,7 @@ def draw_figure() -> None:
 
 
 def write_page() -> None:
-    with_fonts(str(font_placeholder()), f"张{RARE}和{FURTHER}", (400, 700))
+    with_fonts(FONT_MARK, f"张{RARE}和{FURTHER}", (400, 700))
 
 
 def draw_for_tensorboard() -> None:
@@ -161,7 +161,7 @@ def test_what_the_font_lacks_is_named_once_in_one_line(
 )
 def test_nothing_is_said_of_what_can_be_drawn(text: str, capsys: pytest.CaptureFixture[str]) -> None:
     maps.heat_map_figure(text.split(), np.eye(len(text.split())), text)
-    with_fonts(str(font_placeholder()), text, (400, 700))
+    with_fonts(FONT_MARK, text, (400, 700))
     assert capsys.readouterr().out == ""
 
 

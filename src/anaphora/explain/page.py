@@ -7,17 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from anaphora.base.files import write_text
 from anaphora.base.locale.translation import _, spoken_in
 from anaphora.explain.walk import Matrix, Walkthrough
 from anaphora.report.page.offline import (
     diverging_colours,
-    font_placeholder,
     read_asset,
     script_json,
-    template_environment,
     weight_colours,
-    with_fonts,
+    write_page,
 )
 
 _TEMPLATES = Path(__file__).with_name("templates")
@@ -34,16 +31,14 @@ def write_walkthrough_page(path: Path, walk: Walkthrough, digits: int) -> None:
             part if isinstance(part, str) else _script_matrix(part, entry, digits) for part, entry in parts
         ]
     page_data = {"words": words, "digits": digits, "share": weight_colours(), "either": diverging_colours()}
-    html = template_environment(_TEMPLATES).get_template("explain.html.j2").render(
+    write_page(
+        path, "explain.html.j2", _TEMPLATES,
         walk=walk,
         words=words,
         data=script_json({**plain, **page_data}),
-        style=read_asset("report.css"),
         own_style=read_asset("explain.css", _TEMPLATES),
         script=read_asset("explain.js", _TEMPLATES),
-        font_mark=font_placeholder(),
     )  # fmt: skip
-    write_text(path, with_fonts(html, html, (400, 700)))
 
 
 def _page_words() -> dict[str, str]:

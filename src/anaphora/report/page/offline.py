@@ -17,6 +17,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from anaphora.base.files import write_text
 from anaphora.base.language import WIDE_CHARACTER
 from anaphora.base.locale.translation import _, spoken_language
 from anaphora.report.page.explorer_phrases import explorer_phrases
@@ -28,7 +29,8 @@ if TYPE_CHECKING:
     from matplotlib.colors import Colormap
 
 TEMPLATE_FOLDER = Path(__file__).with_name("templates")
-_FONT_PLACEHOLDER = "/*the faces of the characters in use*/"
+FONT_MARK = "/*the faces of the characters in use*/"
+"""Where the style of a page takes in its fonts, once what is written on it is known."""
 _BESIDE_NUMBER = re.compile(r"([^\s(\[]+(?: [^\s\d(\[]+)?)((?: [(\[][^()\[\]\n]*[)\]])+|\n.+)")
 _BEFORE_UNIT = re.compile(r"(?<=[\d}\]]) (?=%|points?\b|times\b|个百分点|倍)")
 _SCRIPT_OR_STYLE = re.compile(r"(<(?:script|style)\b.*?</(?:script|style)>)", re.DOTALL)
@@ -87,9 +89,11 @@ def script_json(content: Any) -> Markup:
     return trusted_markup(text)
 
 
-def font_placeholder() -> Markup:
-    """Where a page's style takes in its fonts, once what is written on it is known."""
-    return trusted_markup(_FONT_PLACEHOLDER)
+def write_page(path: Path, template: str, folder: Path = TEMPLATE_FOLDER, **content: Any) -> None:
+    """Fill a template of a folder, and write it as one file that needs nothing else, with its style and its fonts."""
+    filled = template_environment(folder).get_template(template)
+    html = filled.render(**content, style=read_asset("report.css"), font_mark=trusted_markup(FONT_MARK))
+    write_text(path, with_fonts(html, html, (400, 700)))
 
 
 def with_units(text: str) -> str:
@@ -101,7 +105,7 @@ def with_fonts(html: str, text: Iterable[str], weights: Sequence[int]) -> str:
     """A page, numbers kept with their units, with the faces of the characters of `text` in the given weights."""
     parts = _SCRIPT_OR_STYLE.split(html)  # every second one is a script or style, which stays as it is
     html = "".join(part if place % 2 else with_units(part) for place, part in enumerate(parts))
-    return html.replace(_FONT_PLACEHOLDER, _font_faces(text, weights), 1)
+    return html.replace(FONT_MARK, _font_faces(text, weights), 1)
 
 
 def weight_colours() -> dict[str, Any]:

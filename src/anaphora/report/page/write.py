@@ -14,7 +14,6 @@ from anaphora.analysis.results.scores import Head
 from anaphora.analysis.results.several_runs import GroupSpread, RowDivergence
 from anaphora.analysis.results.typed_json import to_json
 from anaphora.base.errors import UserError
-from anaphora.base.files import write_text
 from anaphora.base.language import WIDE_CHARACTER
 from anaphora.base.locale.translation import spoken_language
 from anaphora.report.page.elements import ReportRun, TableElement, figures_of
@@ -23,13 +22,11 @@ from anaphora.report.page.explorer_phrases import explorer_phrases
 from anaphora.report.page.glossary import glossary
 from anaphora.report.page.offline import (
     explorer_words,
-    font_placeholder,
     read_asset,
     script_json,
-    template_environment,
     trusted_markup,
     weight_colours,
-    with_fonts,
+    write_page,
 )
 from anaphora.report.page.packing import compress_map, pack_map
 from anaphora.report.page.sections.all import run_sections
@@ -89,7 +86,8 @@ def write_report(
     }
     # The page begins with a sentence of its own language.
     explored = sorted(first.sentences, key=lambda sentence: sentence["language"] != spoken_language())
-    html = template_environment().get_template("report.html.j2").render(
+    write_page(
+        path, "report.html.j2",
         title=title,
         translations=translations or {},
         runs=[
@@ -105,11 +103,8 @@ def write_report(
         explorer=script_json(
             {"sentences": explored, "head": to_json(first.evidence.head), **explorer_words(), **weight_colours()}
         ),
-        style=read_asset("report.css"),
         script=read_asset("report.js"),
-        font_mark=font_placeholder(),
     )  # fmt: skip
-    write_text(path, with_fonts(html, html, (400, 700)))
     return figures
 
 
@@ -140,7 +135,8 @@ def write_attention_page(
     if sum(len(packed["data"]) for packed in whole["maps"].values()) > _COMPRESS_FROM_BYTES:
         whole["maps"] = {name: compress_map(packed) for name, packed in whole["maps"].items()}
     opening = {} if head is None else to_json(head)
-    html = template_environment().get_template("attention.html.j2").render(
+    write_page(
+        path, "attention.html.j2",
         text=whole["text"],
         language=whole["language"],
         sentences=1,
@@ -149,11 +145,8 @@ def write_attention_page(
         decoder=decoder,
         unread=", ".join(unread),
         explorer=script_json({"sentences": [whole], "head": opening, **explorer_words(), **weight_colours()}),
-        style=read_asset("report.css"),
         script=read_asset("report.js"),
-        font_mark=font_placeholder(),
     )  # fmt: skip
-    write_text(path, with_fonts(html, html, (400, 700)))
 
 
 def _check_sentence(sentence: Mapping[str, Any]) -> None:

@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from anaphora.base.files import write_text
 from anaphora.base.locale.translation import _, spoken_language
 from anaphora.report.page.elements import FigureElement, PageElement, Section
-from anaphora.report.page.offline import font_placeholder, read_asset, template_environment, with_fonts
+from anaphora.report.page.offline import write_page
 from anaphora.report.page.translations import other_pages
 from anaphora.report.page.write import inline_figure
 from anaphora.studies.page.conclusions import answer_sentence
@@ -61,7 +60,8 @@ def write_study_index(folder: Path, names: Mapping[str, str]) -> None:
     addresses = {_page_name(name): _address(folder, name, ending) for name in read}
     figures = {name: verdict_figures(study) for name, study in studies.items()}
     verdicts = [study.verdict.verdict for study in studies.values()]
-    html = template_environment().get_template("single.html.j2").render(
+    write_page(
+        path, "single.html.j2",
         title=_("Questions and verdicts of all studies"),
         translations=other_pages(names, spoken_language()),
         lead=_("Every study that lies in this folder: its question, its verdict by conditions that were "
@@ -77,10 +77,7 @@ def write_study_index(folder: Path, names: Mapping[str, str]) -> None:
             for own, of_study in figures.items()
             for name, figure in of_study.items()
         },
-        style=read_asset("report.css"),
-        font_mark=font_placeholder(),
     )  # fmt: skip
-    write_text(path, with_fonts(html, html, (400, 700)))
 
 
 def verdict_figures(study: Study) -> dict[str, Figure]:

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from anaphora.base.files import write_text
 from anaphora.base.locale.translation import _, pgettext
 from anaphora.report.numbers import NOT_MEASURED, format_number
 from anaphora.report.page.elements import (
@@ -19,7 +18,7 @@ from anaphora.report.page.elements import (
     TableElement,
     VerdictElement,
 )
-from anaphora.report.page.offline import font_placeholder, read_asset, template_environment, with_fonts
+from anaphora.report.page.offline import write_page
 from anaphora.report.page.write import inline_figure
 from anaphora.report.wording import clauses, label, language_name, split_names
 from anaphora.studies.page.conclusions import answer_sentence, conclusions
@@ -103,39 +102,34 @@ def write_study_page(
     runs = [run for cell in study.cells for run in cell.runs]
     done = sum(run.status == "finished" for run in runs)
     seconds = sum(run.seconds or 0.0 for run in runs)
-    html = (
-        template_environment()
-        .get_template("single.html.j2")
-        .render(
-            title=question_of(study),
-            translations=translations or {},
-            lead=_("Study {study}. Predicted: {prediction}").format(study=study.name, prediction=prediction_of(study)),
-            openings=[answer_sentence(study)],
-            facts=[
-                (_("runs finished"), _("{count} of {all}").format(count=done, all=len(runs))),
-                (_("cells"), str(len(study.cells))),
-                (_("seeds"), pgettext("list", ", ").join(map(str, study.seeds))),
-                (_("hours of training"), format_number(seconds / 3600, 2) if seconds else NOT_MEASURED),
-                # What is measured without training has no split and chooses no head.
-                *(
-                    [
-                        (
-                            _("measured on"),
-                            _("{split} split, heads chosen on dev").format(split=label(split_names(), study.split)),
-                        )
-                    ]
-                    if seconds
-                    else []
-                ),
-                (_("every cell begins with"), " ".join(study.base) or _("the defaults")),
-            ],
-            sections=sections(study, figures),
-            pictures=pictures,
-            style=read_asset("report.css"),
-            font_mark=font_placeholder(),
-        )
+    write_page(
+        path,
+        "single.html.j2",
+        title=question_of(study),
+        translations=translations or {},
+        lead=_("Study {study}. Predicted: {prediction}").format(study=study.name, prediction=prediction_of(study)),
+        openings=[answer_sentence(study)],
+        facts=[
+            (_("runs finished"), _("{count} of {all}").format(count=done, all=len(runs))),
+            (_("cells"), str(len(study.cells))),
+            (_("seeds"), pgettext("list", ", ").join(map(str, study.seeds))),
+            (_("hours of training"), format_number(seconds / 3600, 2) if seconds else NOT_MEASURED),
+            # What is measured without training has no split and chooses no head.
+            *(
+                [
+                    (
+                        _("measured on"),
+                        _("{split} split, heads chosen on dev").format(split=label(split_names(), study.split)),
+                    )
+                ]
+                if seconds
+                else []
+            ),
+            (_("every cell begins with"), " ".join(study.base) or _("the defaults")),
+        ],
+        sections=sections(study, figures),
+        pictures=pictures,
     )
-    write_text(path, with_fonts(html, html, (400, 700)))
 
 
 def sections(study: Study, figures: Mapping[str, Figure]) -> list[Section]:

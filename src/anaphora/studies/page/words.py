@@ -41,13 +41,8 @@ def prediction_of(study: Study) -> str:
 
 
 def names_of(study: Study) -> Mapping[str, str]:
-    """What a study calls its cells, pools and factors on a page of this language."""
-    return own_names(study.names, study.names_zh)
-
-
-def own_names(names: Mapping[str, str], chinese: Mapping[str, str]) -> Mapping[str, str]:
-    """The names for a page of this language; what has none is called as in the study's file."""
-    return chinese if spoken_language() == "zh" else names
+    """Return what a study calls its cells, pools and factors on a page of this language, if it names them."""
+    return study.names_zh if spoken_language() == "zh" else study.names
 
 
 def cell_label(cell: str, names: Mapping[str, str]) -> str:

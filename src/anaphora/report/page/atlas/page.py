@@ -10,7 +10,6 @@ from matplotlib.figure import Figure
 
 from anaphora.analysis.results.evidence import Evidence, every_group
 from anaphora.analysis.results.scores import ALL, Cell
-from anaphora.base.files import write_text
 from anaphora.base.locale.translation import _, pgettext
 from anaphora.report.figures import style
 from anaphora.report.figures.heads import HeadGrid, head_grids_figure
@@ -21,7 +20,7 @@ from anaphora.report.page.atlas.entry import AtlasEntry, corpus_names, task_accu
 from anaphora.report.page.atlas.findings import findings
 from anaphora.report.page.atlas.tasks import antecedent_elements, name_elements
 from anaphora.report.page.elements import FigureElement, NoteElement, PageElement, Section, TableElement
-from anaphora.report.page.offline import font_placeholder, read_asset, template_environment, with_fonts
+from anaphora.report.page.offline import write_page
 from anaphora.report.page.write import inline_figure
 from anaphora.report.tables import causal_columns, causal_rows, level_columns, level_rows
 from anaphora.report.wording import baseline_names, group_label, label, language_name, split_names
@@ -53,31 +52,26 @@ def write_atlas(path: Path, entries: Sequence[AtlasEntry], split: str) -> dict[s
         if isinstance(element, FigureElement)
     }
     first = corpora[entries[0].corpus]
-    html = (
-        template_environment()
-        .get_template("single.html.j2")
-        .render(
-            title=(
-                _("Atlas: {count} models and their heads") if len(first) > 1 else _("Atlas: one model and its heads")
-            ).format(count=len(first)),
-            lead=_(
-                "Which head of each model attends from a pronoun to its antecedent, how often, and does the answer "
-                "depend on it? All models read the same sentences."
-            ),
-            openings=[one for of_corpus in corpora.values() for one in findings(of_corpus)],
-            facts=[
-                (_("models"), ", ".join(entry.model for entry in first)),
-                (_("data"), ", ".join(label(corpus_names(), name) for name in corpora)),
-                (_("measured on"), label(split_names(), split)),
-                (_("untrained models of each"), format_count(min(e.evidence.untrained_models for e in entries))),
-            ],
-            sections=sections,
-            pictures={(0, name): inline_figure(figure, f"{name}-") for name, figure in figures.items()},
-            style=read_asset("report.css"),
-            font_mark=font_placeholder(),
-        )
+    write_page(
+        path,
+        "single.html.j2",
+        title=(
+            _("Atlas: {count} models and their heads") if len(first) > 1 else _("Atlas: one model and its heads")
+        ).format(count=len(first)),
+        lead=_(
+            "Which head of each model attends from a pronoun to its antecedent, how often, and does the answer "
+            "depend on it? All models read the same sentences."
+        ),
+        openings=[one for of_corpus in corpora.values() for one in findings(of_corpus)],
+        facts=[
+            (_("models"), ", ".join(entry.model for entry in first)),
+            (_("data"), ", ".join(label(corpus_names(), name) for name in corpora)),
+            (_("measured on"), label(split_names(), split)),
+            (_("untrained models of each"), format_count(min(e.evidence.untrained_models for e in entries))),
+        ],
+        sections=sections,
+        pictures={(0, name): inline_figure(figure, f"{name}-") for name, figure in figures.items()},
     )
-    write_text(path, with_fonts(html, html, (400, 700)))
     return figures
 
 
