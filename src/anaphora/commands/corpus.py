@@ -215,9 +215,7 @@ def print_reading(counted: str, count: int, report: ReadingReport, seconds: floa
         print_phrase(N_("source: {paths}"), paths=pgettext("list", ", ").join((data.path, *also)))
     licence = origin_of(data).licence
     if licence:
-        print_phrase(
-            N_("licence as stated: {licence} (docs/corpora.md)"), licence=_licence_names().get(licence, licence)
-        )
+        print_phrase(N_("licence as stated: {licence} (docs/corpora.md)"), licence=_(licence))
     print_phrase(counted, count=count, rows=report.rows, seconds=f"{seconds:.1f}")
     for reason, number in report.reasons.items():
         print_phrase(N_("dropped: {rows} rows ({reason})"), rows=number, reason=_(reason))
@@ -241,20 +239,3 @@ def print_table_of(title: str, rows: Sequence[Mapping[str, Any]], shortcuts: Col
     for row in rows:
         table.add_row(*(value_cell(name, row[name]) for name in names))
     print_table(table)
-
-
-def _licence_names() -> dict[str, str]:
-    """Return what licences say, in English as a corpus states them."""
-    return {
-        "none": _("none"),
-        "none for the data": _("none for the data"),
-        "none (published for research)": _("none (published for research)"),
-        "none clear": _("none clear"),
-        "non-commercial research": _("non-commercial research"),
-        "see its repository": _("see its repository"),
-        "CC BY 4.0 (collection)": _("CC BY 4.0 (collection)"),
-        "varies by corpus: see the LICENSE file of each": _("varies by corpus: see the LICENSE file of each"),
-        "annotations CC BY 4.0; texts vary: fiction, essays, letters, podcasts and wikiHow non-commercial": _(
-            "annotations CC BY 4.0; texts vary: fiction, essays, letters, podcasts and wikiHow non-commercial"
-        ),
-    }

@@ -27,14 +27,12 @@ from anaphora.report.tables import (
     specificity_rows,
 )
 from anaphora.report.wording import (
-    drop_reason_names,
     group_label,
     kind_names,
     label,
     language_name,
     short_measure_names,
     split_names,
-    verdict_names,
 )
 
 if TYPE_CHECKING:
@@ -100,7 +98,7 @@ def _print_group_verdict(group: str, verdict: Verdict) -> None:
     print_phrase(
         message,
         group=group,
-        verdict=label(verdict_names(), verdict.verdict),
+        verdict=_(verdict.verdict),
         failed=comma.join(failed),
         unmeasured=comma.join(unmeasured),
     )
@@ -134,7 +132,7 @@ def print_headline(evidence: Evidence) -> None:
                 items=worst.items,
             )
     for reason, count in evidence.dropped.items():
-        print_phrase(N_("left out: {items} items ({reason})"), items=count, reason=label(drop_reason_names(), reason))
+        print_phrase(N_("left out: {items} items ({reason})"), items=count, reason=_(reason))
 
 
 @in_language_of_messages

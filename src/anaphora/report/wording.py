@@ -207,15 +207,6 @@ def head_choice_names() -> dict[str, str]:
     }
 
 
-def verdict_names() -> dict[str, str]:
-    """Return what verdicts are called, by name."""
-    return {
-        "supported": _("supported"),
-        "not supported": _("not supported"),
-        "not yet controlled": _("not yet controlled"),
-    }
-
-
 def factor_names() -> dict[str, str]:
     """Return what factors are called, by name."""
     return {
@@ -308,16 +299,6 @@ def shortcut_names() -> dict[str, str]:
         "words": _("words"),
         "pairs": _("pairs"),
         "triples": _("triples"),
-    }
-
-
-def drop_reason_names() -> dict[str, str]:
-    """Return what reasons for which items are left out are called, by name."""
-    return {
-        "no antecedent": _("no antecedent"),
-        "fewer than two candidates": _("fewer than two candidates"),
-        "every candidate is an antecedent": _("every candidate is an antecedent"),
-        "a candidate without a token": _("a candidate without a token"),
     }
 
 

@@ -49,7 +49,7 @@ NONE_TRAINED: dict[str, Control | None] = dict.fromkeys(CONTROLS)
 ALWAYS_FITTED = {"random_init_95", "best_offset"}
 """Baselines of every cell where untrained models and training items are there."""
 
-SUPPORTED, NOT_SUPPORTED, NOT_CONTROLLED = "supported", "not supported", "not yet controlled"
+SUPPORTED, NOT_SUPPORTED, NOT_CONTROLLED = N_("supported"), N_("not supported"), N_("not yet controlled")
 
 
 def verdict(evidence: Evidence, alpha: float) -> Groups[Verdict]:

@@ -18,6 +18,7 @@ from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.analysis.maps.words import token_shares
 from anaphora.analysis.results.scores import Head
 from anaphora.base.errors import UserError
+from anaphora.base.locale.translation import N_
 from anaphora.data.example import Example, codes_of
 
 TIE = 1e-6
@@ -33,10 +34,10 @@ MEASURES = (
     "reciprocal_rank",
 )
 
-NO_ANTECEDENT = "no antecedent"
-TOO_FEW_CANDIDATES = "fewer than two candidates"
-NO_DISTRACTOR = "every candidate is an antecedent"
-CANDIDATE_WITHOUT_TOKEN = "a candidate without a token"
+NO_ANTECEDENT = N_("no antecedent")
+TOO_FEW_CANDIDATES = N_("fewer than two candidates")
+NO_DISTRACTOR = N_("every candidate is an antecedent")
+CANDIDATE_WITHOUT_TOKEN = N_("a candidate without a token")
 DROP_REASONS = (NO_ANTECEDENT, TOO_FEW_CANDIDATES, NO_DISTRACTOR, CANDIDATE_WITHOUT_TOKEN)
 
 _BATCH_WEIGHTS = 4_000_000  # weights laid end to end at once: 16 MB, whatever the sentences' lengths

@@ -31,7 +31,7 @@ from anaphora.data.example import Example, Span
 from anaphora.settings.data import Cluewsc
 
 TRAIN, DEVELOPMENT, UNLABELLED = "train.json", "dev.json", "test.json"
-ORIGIN = Origin(files=f"a folder with {TRAIN} and {DEVELOPMENT}, or one such file", licence="none for the data")
+ORIGIN = Origin(files=f"a folder with {TRAIN} and {DEVELOPMENT}, or one such file", licence=N_("none for the data"))
 _LABELS = {"true": True, "false": False, True: True, False: False}
 
 

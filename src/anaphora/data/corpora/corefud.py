@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from anaphora.base.locale.translation import N_
 from anaphora.data.corpora.conllu import conllu_files, documents_of
 from anaphora.data.corpora.coreference import Document, Lost, check_language, read_documents
 from anaphora.data.corpora.division import Origin, ReadingReport
@@ -13,7 +14,7 @@ from anaphora.settings.data import CorefUd
 
 ORIGIN = Origin(
     files="a folder of .conllu or .conllu.gz, or one such file",
-    licence="varies by corpus: see the LICENSE file of each",
+    licence=N_("varies by corpus: see the LICENSE file of each"),
 )
 
 

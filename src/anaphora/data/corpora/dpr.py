@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from anaphora.base.errors import UserError
+from anaphora.base.locale.translation import N_
 from anaphora.data.corpora.blocks import four_line_items
 from anaphora.data.corpora.division import Origin, ReadingReport, existing_path, occurrences
 from anaphora.data.corpora.reading import Row, RowReader, example_of, find_mentions, split_examples
@@ -16,7 +17,7 @@ from anaphora.data.example import Example
 from anaphora.settings.data import Dpr
 
 TRAIN, TEST = "train.c.txt", "test.c.txt"
-ORIGIN = Origin(files=f"{TRAIN}, or a folder with {TRAIN} and {TEST}", licence="none")
+ORIGIN = Origin(files=f"{TRAIN}, or a folder with {TRAIN} and {TEST}", licence=N_("none"))
 
 
 def read(settings: Dpr) -> tuple[dict[str, list[Example]], ReadingReport]:

@@ -55,12 +55,12 @@ _SUFFIXES = (".tsv", ".csv", ".jsonl", ".parquet")
 _POLARITY_FILES = {"rt-polarity.neg": "negative", "rt-polarity.pos": "positive"}
 ORIGINS = {
     "labelled_text": Origin(files=f"a {', '.join(_SUFFIXES)} file, or a folder of such train, dev and test files"),
-    "sst2": Origin(files="a folder with train.tsv, dev.tsv, test.tsv", licence="none for the data"),
+    "sst2": Origin(files="a folder with train.tsv, dev.tsv, test.tsv", licence=N_("none for the data")),
     "rotten_tomatoes": Origin(
-        files=f"a folder with {', '.join(_POLARITY_FILES)}", licence="none (published for research)"
+        files=f"a folder with {', '.join(_POLARITY_FILES)}", licence=N_("none (published for research)")
     ),
-    "ag_news": Origin(files="a folder with train.tsv, test.tsv", licence="non-commercial research"),
-    "chnsenticorp": Origin(files="a folder with train.tsv, dev.tsv, test.tsv", licence="none clear"),
+    "ag_news": Origin(files="a folder with train.tsv, test.tsv", licence=N_("non-commercial research")),
+    "chnsenticorp": Origin(files="a folder with train.tsv, dev.tsv, test.tsv", licence=N_("none clear")),
 }
 """The files and the licence by kind; a kind from outside is read as any labelled text is."""
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from anaphora.base.locale.translation import N_
 from anaphora.data.corpora.conllu import conllu_files, documents_of
 from anaphora.data.corpora.coreference import Document, Lost, read_documents
 from anaphora.data.corpora.division import Origin, ReadingReport
@@ -14,7 +15,7 @@ from anaphora.settings.data import OntoGum
 
 ORIGIN = Origin(
     files="a folder of .conllu or .conllu.gz, or one such file",
-    licence="annotations CC BY 4.0; texts vary: fiction, essays, letters, podcasts and wikiHow non-commercial",
+    licence=N_("annotations CC BY 4.0; texts vary: fiction, essays, letters, podcasts and wikiHow non-commercial"),
 )
 
 

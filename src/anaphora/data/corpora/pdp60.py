@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from anaphora.base.locale.translation import N_
 from anaphora.data.corpora.blocks import four_line_items, masked_example
 from anaphora.data.corpora.division import Origin, ReadingReport, existing_path
 from anaphora.data.corpora.reading import RowReader, adjacent_groups, split_examples
 from anaphora.data.example import Example
 from anaphora.settings.data import Pdp60
 
-ORIGIN = Origin(files="PDP.txt, the copy in four-line blocks with [MASK]", licence="CC BY 4.0 (collection)")
+ORIGIN = Origin(files="PDP.txt, the copy in four-line blocks with [MASK]", licence=N_("CC BY 4.0 (collection)"))
 
 
 def read(settings: Pdp60) -> tuple[dict[str, list[Example]], ReadingReport]:

@@ -31,7 +31,9 @@ from anaphora.data.example import Example
 from anaphora.settings.data import Wsc273
 
 SCHEMAS = 273
-ORIGIN = Origin(files="WSCollection.xml, or the copy in four-line blocks with [MASK]", licence="CC BY 4.0 (collection)")
+ORIGIN = Origin(
+    files="WSCollection.xml, or the copy in four-line blocks with [MASK]", licence=N_("CC BY 4.0 (collection)")
+)
 _LETTERS = "ABCDEFGH"
 _CLOSING = ".,;:!?'’\")"
 

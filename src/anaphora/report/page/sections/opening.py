@@ -12,7 +12,6 @@ from anaphora.report.headline import headline_sentence
 from anaphora.report.numbers import NOT_MEASURED, format_number, format_spread
 from anaphora.report.page.elements import PageElement, ReportRun, Section, TableElement
 from anaphora.report.wording import (
-    drop_reason_names,
     group_label,
     head_choice_names,
     head_name,
@@ -20,7 +19,6 @@ from anaphora.report.wording import (
     language_name,
     short_measure_names,
     split_names,
-    verdict_names,
 )
 
 
@@ -33,9 +31,7 @@ def comparison_section(
         (_("Verdicts on the layer"), [run.evidence.verdict for run in runs]),
         (_("Verdicts on the one head"), [run.evidence.verdict_at_head for run in runs]),
     ):
-        verdicts = [
-            {group.label: label(verdict_names(), group.cell.verdict) for group in kind_groups(one)} for one in parts
-        ]
+        verdicts = [{group.label: _(group.cell.verdict) for group in kind_groups(one)} for one in parts]
         names = list(dict.fromkeys(name for by_group in verdicts for name in by_group))
         if names:
             rows = [[name, *(by_group.get(name, NOT_MEASURED) for by_group in verdicts)] for name in names]
@@ -134,7 +130,7 @@ def run_facts(run: ReportRun) -> list[tuple[str, str]]:
 def _left_out(evidence: Evidence) -> str | None:
     """How many items are left out of the scores, and why; None where none are."""
     counts = [
-        _("{items} ({reason})").format(items=f"{count:,}", reason=label(drop_reason_names(), reason))
+        _("{items} ({reason})").format(items=f"{count:,}", reason=_(reason))
         for reason, count in evidence.dropped.items()
         if count
     ]

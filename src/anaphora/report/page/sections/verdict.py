@@ -13,7 +13,7 @@ from anaphora.report.groups import kind_groups
 from anaphora.report.numbers import NOT_MEASURED, format_in_unit, format_percent, format_points
 from anaphora.report.page.elements import GroupVerdict, NoteElement, PageElement, RuleResult, Section, VerdictElement
 from anaphora.report.stored import stored_sentence
-from anaphora.report.wording import label, map_names, measure_names, split_names, verdict_names
+from anaphora.report.wording import label, map_names, measure_names, split_names
 
 _SIGNS = {"supported": "yes", "not supported": "no", "not yet controlled": "open"}
 
@@ -65,7 +65,7 @@ def _group_verdicts(
     return [
         GroupVerdict(
             _("{group}: {text}").format(group=group.label, text=scope),
-            label(verdict_names(), group.cell.verdict),
+            _(group.cell.verdict),
             _SIGNS[group.cell.verdict],
             [
                 *_score_numbers(in_group(evidence.scores, group.language, group.kind)),
