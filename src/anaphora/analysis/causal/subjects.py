@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple, Protocol
 
@@ -94,7 +95,82 @@ another sentence (of the minimal pair where there is one of the same length, els
 mean of the values that it may attend to."""
 
 
-class PackedSubject:
+class EditedSubject(ABC):
+    """What the subjects of this package share: a test edits the attention of one batch after the other.
+
+    Batches are numbered from 0; the methods that a subclass adds give what is specific to a batch.
+    """
+
+    examples: Sequence[Example]
+    tokens: Sequence[TokenizedText]
+    _device: torch.device
+    _means: dict[Head, Tensor] | None = None
+
+    def scores(self) -> Scores:
+        return self._scores_under(lambda _: {})
+
+    def ablated(self, heads: Sequence[Head], mode: str) -> Scores:
+        match mode:
+            case "zero":
+                zeros = replace_head_outputs(dict.fromkeys(heads, torch.zeros((), device=self._device)))
+                return self._scores_under(lambda _: zeros)
+            case "mean":
+                means = self._mean_outputs()
+                replaced = replace_head_outputs({head: means[head] for head in heads})
+                return self._scores_under(lambda _: replaced)
+            case "resample":
+                outputs = self._resampled(heads)
+                return self._scores_under(lambda batch: replace_head_outputs(outputs(batch)))
+            case "uniform":
+                uniform = uniform_weights(heads)
+                return self._scores_under(lambda _: uniform)
+        raise UserError(f"mode ({mode!r}) must be one of {', '.join(ABLATION_MODES)}")
+
+    def knocked_out(self, edges: Edges) -> Scores:
+        pairs = self._flat_edges(edges)
+        return self._scores_under(lambda batch: knockout_edges(pairs(batch)))
+
+    def value_zeroed(self, edges: Edges) -> Scores:
+        pairs = self._flat_edges(edges)
+        return self._scores_under(lambda batch: zero_edge_values(pairs(batch)))
+
+    def patched(self, heads: Sequence[Head], rows: Mapping[int, NDArray[np.float32]]) -> Scores:
+        return self._scores_under(lambda batch: self._patch(batch, heads, rows))
+
+    def _mean_outputs(self) -> dict[Head, Tensor]:
+        if self._means is None:
+            mean = self._mean_output()
+            layers, heads = mean.shape[:2]
+            self._means = {Head(layer, head): mean[layer, head] for layer in range(layers) for head in range(heads)}
+        return self._means
+
+    @abstractmethod
+    def _scores_under(self, intervention: Callable[[int], Intervention]) -> Scores:
+        """Return the answers while each batch has its own intervention."""
+
+    @abstractmethod
+    def _patch(self, batch: int, heads: Sequence[Head], rows: Mapping[int, NDArray[np.float32]]) -> Intervention:
+        """Return what replaces the rows of the batch's pronouns."""
+
+    @abstractmethod
+    def _flat_edges(self, edges: Edges) -> Callable[[int], dict[Head, FlatEdges]]:
+        """Return what gives the edges of a batch by head, as flat positions."""
+
+    @abstractmethod
+    def _mean_output(self) -> Tensor:
+        """Return each head's mean output over the tokens of all items: (L, H, D)."""
+
+    @abstractmethod
+    def _resampled(self, heads: Sequence[Head]) -> Callable[[int], dict[Head, Tensor]]:
+        """Return what gives for a batch the heads' outputs at the partner of each token's sentence: (B, T, D)."""
+
+
+def stretched(outputs: Tensor, count: int) -> Tensor:
+    """Return outputs (heads, S, D) at `count` positions; beyond a shorter sentence its last token's are repeated."""
+    return outputs[:, torch.arange(count, device=outputs.device).clamp(max=outputs.shape[1] - 1)]
+
+
+class PackedSubject(EditedSubject):
     """A `Subject`: one of our models, its items packed into batches once.
 
     Args:
@@ -108,15 +184,14 @@ class PackedSubject:
         self.examples, self.tokens = data.examples, data.tokens
         self._model = model
         self._layers = [block.attention for block in model.encoder.blocks if isinstance(block, Block)]
-        device = model.device
-        self._batches = [batch.to(device) for batch in evaluation_batches(data, batching, slots_of(prediction))]
+        self._device = model.device
+        self._batches = [batch.to(self._device) for batch in evaluation_batches(data, batching, slots_of(prediction))]
         self._batch_and_start: dict[
             int, tuple[int, int]
         ] = {}  # item -> its batch, and the flat position at which it begins
         for number, batch in enumerate(self._batches):
             for item, begin in zip(batch.items.tolist(), batch.item_starts.tolist(), strict=True):
                 self._batch_and_start[item] = (number, begin)
-        self._means: dict[Head, Tensor] | None = None
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -131,60 +206,30 @@ class PackedSubject:
                 own = slice(column, column + len(self.tokens[item].ids))
                 yield item, weights[row, :, :, own, own]
 
-    def scores(self) -> Scores:
-        return self._scores_under([{} for _ in self._batches])
-
-    def ablated(self, heads: Sequence[Head], mode: str) -> Scores:
-        match mode:
-            case "zero":
-                nothing = torch.zeros((), device=self._batches[0].ids.device)
-                return self._scores_under([replace_head_outputs(dict.fromkeys(heads, nothing))] * len(self._batches))
-            case "mean":
-                means = self._mean_outputs()
-                return self._scores_under(
-                    [replace_head_outputs({head: means[head] for head in heads})] * len(self._batches)
-                )
-            case "resample":
-                return self._scores_under([replace_head_outputs(outputs) for outputs in self._resampled(heads)])
-            case "uniform":
-                return self._scores_under([uniform_weights(heads)] * len(self._batches))
-        raise UserError(f"mode ({mode!r}) must be one of {', '.join(ABLATION_MODES)}")
-
-    def knocked_out(self, edges: Edges) -> Scores:
-        return self._scores_under([knockout_edges(pairs) for pairs in self._flat_edges(edges)])
-
-    def value_zeroed(self, edges: Edges) -> Scores:
-        return self._scores_under([zero_edge_values(pairs) for pairs in self._flat_edges(edges)])
-
-    def patched(self, heads: Sequence[Head], rows: Mapping[int, NDArray[np.float32]]) -> Scores:
-        interventions: list[Intervention] = []
+    def _patch(self, batch: int, heads: Sequence[Head], rows: Mapping[int, NDArray[np.float32]]) -> Intervention:
         layer, head = [one.layer for one in heads], [one.head for one in heads]
-        for batch in self._batches:
-            length = batch.ids.shape[1]
-            queries: list[int] = []
-            weights: list[NDArray[np.float32]] = []
-            for item in batch.items.tolist():
-                if item in rows:
-                    begin = self._batch_and_start[item][1]
-                    tokens = self.tokens[item].covering(self.examples[item].pronoun)
-                    queries += [begin + token for token in tokens]
-                    whole = np.zeros((len(heads), len(tokens), length), dtype=np.float32)
-                    patch = rows[item][layer, head]
-                    whole[..., begin % length : begin % length + patch.shape[-1]] = patch
-                    weights.append(whole)
-            if not queries:
-                interventions.append({})
-                continue
-            positions = torch.tensor(queries, device=batch.ids.device)
-            new = torch.from_numpy(np.concatenate(weights, axis=1)).to(batch.ids.device)
-            interventions.append(patch_rows({one: (positions, new[number]) for number, one in enumerate(heads)}))
-        return self._scores_under(interventions)
+        length = self._batches[batch].ids.shape[1]
+        queries: list[int] = []
+        weights: list[NDArray[np.float32]] = []
+        for item in self._batches[batch].items.tolist():
+            if item in rows:
+                begin = self._batch_and_start[item][1]
+                tokens = self.tokens[item].covering(self.examples[item].pronoun)
+                queries += [begin + token for token in tokens]
+                whole = np.zeros((len(heads), len(tokens), length), dtype=np.float32)
+                patch = rows[item][layer, head]
+                whole[..., begin % length : begin % length + patch.shape[-1]] = patch
+                weights.append(whole)
+        if not queries:
+            return {}
+        positions = torch.tensor(queries, device=self._device)
+        new = torch.from_numpy(np.concatenate(weights, axis=1)).to(self._device)
+        return patch_rows({one: (positions, new[number]) for number, one in enumerate(heads)})
 
-    def _scores_under(self, interventions: Sequence[Intervention]) -> Scores:
-        """The answers with one intervention for each batch."""
+    def _scores_under(self, intervention: Callable[[int], Intervention]) -> Scores:
         all_scores: Scores | None = None
-        for batch, intervention in zip(self._batches, interventions, strict=True):
-            with torch.inference_mode(), intervene(self._model.encoder, intervention):
+        for number, batch in enumerate(self._batches):
+            with torch.inference_mode(), intervene(self._model.encoder, intervention(number)):
                 scores = self._model.prediction_head.scores(self._model(batch), batch).double().cpu().numpy()
             if all_scores is None:
                 all_scores = np.zeros((len(self.tokens), scores.shape[1]))
@@ -200,12 +245,11 @@ class PackedSubject:
                 self._model(batch)
             yield batch, list(recorders.values())
 
-    def _flat_edges(self, edges: Edges) -> list[dict[Head, FlatEdges]]:
-        """Edges by batch and head, as flat positions."""
-        batch, begin = np.array([self._batch_and_start[item] for item in range(len(self.tokens))]).T
-        located: list[dict[Head, FlatEdges]] = []
-        for number, own_batch in enumerate(self._batches):
-            inside = batch[edges.item] == number
+    def _flat_edges(self, edges: Edges) -> Callable[[int], dict[Head, FlatEdges]]:
+        batch_of, begin = np.array([self._batch_and_start[item] for item in range(len(self.tokens))]).T
+
+        def of_batch(batch: int) -> dict[Head, FlatEdges]:
+            inside = batch_of[edges.item] == batch
             item, layer, head, query, key = (column[inside] for column in edges)
             pairs: dict[Head, FlatEdges] = {}
             for flat_head in np.unique(layer * self.shape[1] + head):
@@ -213,29 +257,24 @@ class PackedSubject:
                 in_head = (layer == chosen.layer) & (head == chosen.head)
                 start = begin[item[in_head]]
                 flat = (torch.from_numpy(start + query[in_head]), torch.from_numpy(start + key[in_head]))
-                pairs[chosen] = (flat[0].to(own_batch.ids.device), flat[1].to(own_batch.ids.device))
-            located.append(pairs)
-        return located
+                pairs[chosen] = (flat[0].to(self._device), flat[1].to(self._device))
+            return pairs
 
-    def _mean_outputs(self) -> dict[Head, Tensor]:
-        """Each head's mean output over the tokens of all items: (D,)."""
-        if self._means is None:
-            sums: list[Tensor] = []
-            count = 0
-            for batch, recorders in self._recorded_batches():
-                real = batch.segments >= 0
-                count += int(real.sum())
-                batch_sum = torch.stack(
-                    [recorder.recorded_mixed.transpose(1, 2)[real].sum(dim=0) for recorder in recorders]
-                )
-                sums = [batch_sum if not sums else sums[0] + batch_sum]
-            layers, heads = self.shape
-            mean = sums[0] / count  # (L, H, D)
-            self._means = {Head(layer, head): mean[layer, head] for layer in range(layers) for head in range(heads)}
-        return self._means
+        return of_batch
 
-    def _resampled(self, heads: Sequence[Head]) -> list[dict[Head, Tensor]]:
-        """For each batch the heads' outputs at the partner of each token's sentence: (B, T, D)."""
+    def _mean_output(self) -> Tensor:
+        sums: list[Tensor] = []
+        count = 0
+        for batch, recorders in self._recorded_batches():
+            real = batch.segments >= 0
+            count += int(real.sum())
+            batch_sum = torch.stack(
+                [recorder.recorded_mixed.transpose(1, 2)[real].sum(dim=0) for recorder in recorders]
+            )
+            sums = [batch_sum if not sums else sums[0] + batch_sum]
+        return sums[0] / count
+
+    def _resampled(self, heads: Sequence[Head]) -> Callable[[int], dict[Head, Tensor]]:
         outputs_of: dict[int, Tensor] = {}
         for batch, recorders in self._recorded_batches():
             flat = torch.stack([recorders[one.layer].recorded_mixed[:, one.head].flatten(0, 1) for one in heads])
@@ -243,20 +282,19 @@ class PackedSubject:
                 begin = self._batch_and_start[item][1]
                 outputs_of[item] = flat[:, begin : begin + len(self.tokens[item].ids)]
         partners = resampling_partners(self.examples, self.tokens)
-        outputs = []
-        for batch in self._batches:
+
+        def of_batch(number: int) -> dict[Head, Tensor]:
+            batch = self._batches[number]
             rows, length = batch.ids.shape
             any_item = outputs_of[int(batch.items[0])]
             replacement = any_item.new_zeros(len(heads), rows * length, any_item.shape[-1])
             for item in batch.items.tolist():
                 begin, count = self._batch_and_start[item][1], len(self.tokens[item].ids)
-                other = outputs_of[partners[item]]
-                # A shorter partner lends its last token to the positions beyond it.
-                positions = torch.arange(count, device=other.device).clamp(max=other.shape[1] - 1)
-                replacement[:, begin : begin + count] = other[:, positions]
+                replacement[:, begin : begin + count] = stretched(outputs_of[partners[item]], count)
             shaped = replacement.view(len(heads), rows, length, -1)
-            outputs.append({one: shaped[number] for number, one in enumerate(heads)})
-        return outputs
+            return {one: shaped[place] for place, one in enumerate(heads)}
+
+        return of_batch
 
 
 def next_in_minimal_pair(examples: Sequence[Example]) -> dict[int, int]:

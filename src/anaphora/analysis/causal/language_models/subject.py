@@ -18,15 +18,11 @@ from anaphora.analysis.causal.interventions import (
     ActivationRecorder,
     FlatEdges,
     Intervention,
-    knockout_edges,
     patch_rows,
-    replace_head_outputs,
-    uniform_weights,
-    zero_edge_values,
 )
 from anaphora.analysis.causal.language_models.model import LanguageModel
 from anaphora.analysis.causal.language_models.questions import Reading, answerable_questions
-from anaphora.analysis.causal.subjects import ABLATION_MODES, Edges, Scores, resampling_partners
+from anaphora.analysis.causal.subjects import Edges, EditedSubject, Scores, resampling_partners, stretched
 from anaphora.analysis.results.scores import Head
 from anaphora.base.errors import UserError
 from anaphora.data.example import Example
@@ -47,7 +43,7 @@ class _Batch:
         return max(len(reading.tokens.ids) for reading in self.readings)
 
 
-class LanguageModelSubject:
+class LanguageModelSubject(EditedSubject):
     """A `Subject`: a language model and the items on which it can be asked.
 
     Args:
@@ -64,12 +60,11 @@ class LanguageModelSubject:
             raise UserError(f"{model.name}: it can answer none of the {len(examples)} items")
         self.examples = [question.example for question in questions]
         self.tokens = [question.tokens for question in questions]
-        self._model = model
+        self._model, self._device = model, model.device
         self._readings = [reading for question in questions for reading in question.readings]
         self._of_item = _numbers_by_item(self._readings, len(questions))
         self._batches = list(_batches(self._readings))
         self._candidates = max(len(example.candidates) for example in self.examples)
-        self._means: dict[Head, Tensor] | None = None
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -84,44 +79,11 @@ class LanguageModelSubject:
                 own = slice(len(self.tokens[item].ids))
                 yield item, maps[row, :, :, own, own]
 
-    def scores(self) -> Scores:
-        return self._scores_under(lambda _: {})
-
-    def ablated(self, heads: Sequence[Head], mode: str) -> Scores:
-        match mode:
-            case "zero":
-                zeros = replace_head_outputs(dict.fromkeys(heads, torch.zeros((), device=self._model.device)))
-                return self._scores_under(lambda _: zeros)
-            case "mean":
-                means = self._mean_outputs()
-                replaced = replace_head_outputs({head: means[head] for head in heads})
-                return self._scores_under(lambda _: replaced)
-            case "resample":
-                outputs = self._outputs(heads)
-                return self._scores_under(lambda batch: self._resampled(batch, heads, outputs))
-            case "uniform":
-                uniform = uniform_weights(heads)
-                return self._scores_under(lambda _: uniform)
-        raise UserError(f"mode ({mode!r}) must be one of {', '.join(ABLATION_MODES)}")
-
-    def knocked_out(self, edges: Edges) -> Scores:
-        of_item = self._by_item(edges)
-        return self._scores_under(lambda batch: knockout_edges(self._flat_edges(batch, of_item)))
-
-    def value_zeroed(self, edges: Edges) -> Scores:
-        of_item = self._by_item(edges)
-        return self._scores_under(lambda batch: zero_edge_values(self._flat_edges(batch, of_item)))
-
-    def patched(self, heads: Sequence[Head], rows: Mapping[int, NDArray[np.float32]]) -> Scores:
-        return self._scores_under(lambda batch: self._patch(batch, heads, rows))
-
-    def _scores_under(self, intervention: Callable[[_Batch], Intervention]) -> Scores:
-        """The answers while each batch has its own intervention."""
+    def _scores_under(self, intervention: Callable[[int], Intervention]) -> Scores:
         scores = np.full((len(self.examples), self._candidates + 1), -np.inf)
-        for batch in self._batches:
-            logits = self._model.logits(
-                [reading.tokens for reading in batch.readings], intervention(batch)
-            )  # (B, S, V)
+        for number, batch in enumerate(self._batches):
+            tokens = [reading.tokens for reading in batch.readings]
+            logits = self._model.logits(tokens, intervention(number))  # (B, S, V)
             for row, reading in enumerate(batch.readings):
                 for target in reading.targets:
                     positions = torch.tensor(target.positions, device=logits.device)
@@ -130,35 +92,36 @@ class LanguageModelSubject:
                     scores[reading.item, target.candidate] = float(shares.mean())
         return scores
 
-    def _by_item(self, edges: Edges) -> dict[int, list[tuple[int, int, int, int]]]:
+    def _flat_edges(self, edges: Edges) -> Callable[[int], dict[Head, FlatEdges]]:
+        """Return what gives the edges of a batch; an edge of an item is every edge between the tokens in its places."""
         of_item: defaultdict[int, list[tuple[int, int, int, int]]] = defaultdict(list)
         for item, layer, head, query, key in zip(*(column.tolist() for column in edges), strict=True):
             of_item[item].append((layer, head, query, key))
-        return of_item
 
-    def _flat_edges(
-        self, batch: _Batch, of_item: Mapping[int, Sequence[tuple[int, int, int, int]]]
-    ) -> dict[Head, FlatEdges]:
-        """An edge between two tokens of an item is every edge between the tokens in their places."""
-        pairs: defaultdict[Head, tuple[list[int], list[int]]] = defaultdict(lambda: ([], []))
-        for row, reading in enumerate(batch.readings):
-            begin = row * batch.length
-            for layer, head, query, key in of_item.get(reading.item, ()):
-                queries, keys = pairs[Head(layer, head)]
-                for attending in reading.places[query]:
-                    for attended in reading.places[key]:
-                        queries.append(begin + attending)
-                        keys.append(begin + attended)
-        return {
-            head: (torch.tensor(queries, device=self._model.device), torch.tensor(keys, device=self._model.device))
-            for head, (queries, keys) in pairs.items()
-        }
+        def of_batch(number: int) -> dict[Head, FlatEdges]:
+            batch = self._batches[number]
+            pairs: defaultdict[Head, tuple[list[int], list[int]]] = defaultdict(lambda: ([], []))
+            for row, reading in enumerate(batch.readings):
+                begin = row * batch.length
+                for layer, head, query, key in of_item.get(reading.item, ()):
+                    queries, keys = pairs[Head(layer, head)]
+                    for attending in reading.places[query]:
+                        for attended in reading.places[key]:
+                            queries.append(begin + attending)
+                            keys.append(begin + attended)
+            return {
+                head: (torch.tensor(queries, device=self._device), torch.tensor(keys, device=self._device))
+                for head, (queries, keys) in pairs.items()
+            }
 
-    def _patch(self, batch: _Batch, heads: Sequence[Head], rows: Mapping[int, NDArray[np.float32]]) -> Intervention:
+        return of_batch
+
+    def _patch(self, batch: int, heads: Sequence[Head], rows: Mapping[int, NDArray[np.float32]]) -> Intervention:
+        readings, length = self._batches[batch].readings, self._batches[batch].length
         layer, head = [one.layer for one in heads], [one.head for one in heads]
         positions: list[int] = []
         weights: list[NDArray[np.float32]] = []
-        for row, reading in enumerate(batch.readings):
+        for row, reading in enumerate(readings):
             if reading.item not in rows:
                 continue
             pronoun = self.tokens[reading.item].covering(self.examples[reading.item].pronoun)
@@ -168,14 +131,14 @@ class LanguageModelSubject:
                 own = given[:, standing].mean(axis=1)
                 if self._model.is_decoder:
                     own = _seen_from(place, own)
-                whole = np.zeros((len(heads), batch.length), dtype=np.float32)
+                whole = np.zeros((len(heads), length), dtype=np.float32)
                 whole[:, : own.shape[-1]] = own
                 weights.append(whole)
-                positions.append(row * batch.length + place)
+                positions.append(row * length + place)
         if not positions:
             return {}
-        queries = torch.tensor(positions, device=self._model.device)
-        new = torch.from_numpy(np.stack(weights, axis=1)).to(self._model.device)  # (heads, queries, S)
+        queries = torch.tensor(positions, device=self._device)
+        new = torch.from_numpy(np.stack(weights, axis=1)).to(self._device)  # (heads, queries, S)
         return patch_rows({one: (queries, new[number]) for number, one in enumerate(heads)})
 
     def _recorded(self) -> Iterator[tuple[_Batch, list[Tensor]]]:
@@ -185,19 +148,13 @@ class LanguageModelSubject:
             self._model.read([reading.tokens for reading in batch.readings], dict(enumerate(recorders)))
             yield batch, [recorder.recorded_mixed for recorder in recorders]
 
-    def _mean_outputs(self) -> dict[Head, Tensor]:
-        """Each head's mean output over the tokens of all readings: (D,)."""
-        if self._means is None:
-            total, count = torch.zeros(()), 0
-            for batch, outputs in self._recorded():
-                for row, reading in enumerate(batch.readings):
-                    own = torch.stack([layer[row, :, : len(reading.tokens.ids)].sum(dim=1) for layer in outputs])
-                    total, count = total.to(own.device) + own, count + len(reading.tokens.ids)
-            layers, heads = self.shape
-            self._means = {
-                Head(layer, head): total[layer, head] / count for layer in range(layers) for head in range(heads)
-            }
-        return self._means
+    def _mean_output(self) -> Tensor:
+        total, count = torch.zeros(()), 0
+        for batch, outputs in self._recorded():
+            for row, reading in enumerate(batch.readings):
+                own = torch.stack([layer[row, :, : len(reading.tokens.ids)].sum(dim=1) for layer in outputs])
+                total, count = total.to(own.device) + own, count + len(reading.tokens.ids)
+        return total / count
 
     def _outputs(self, heads: Sequence[Head]) -> dict[int, Tensor]:
         """What some heads put out in each reading: (heads, S, D)."""
@@ -208,18 +165,22 @@ class LanguageModelSubject:
                 outputs[number] = torch.stack([layers[one.layer][row, one.head, own] for one in heads])
         return outputs
 
-    def _resampled(self, batch: _Batch, heads: Sequence[Head], outputs: Mapping[int, Tensor]) -> Intervention:
-        """The heads' outputs at the same position of the partner's reading; a shorter one lends its last token."""
+    def _resampled(self, heads: Sequence[Head]) -> Callable[[int], dict[Head, Tensor]]:
+        outputs = self._outputs(heads)
         partners = resampling_partners(self.examples, self.tokens)
-        any_output = outputs[batch.numbers[0]]
-        replaced = any_output.new_zeros(len(heads), len(batch.readings), batch.length, any_output.shape[-1])
-        for row, (number, reading) in enumerate(zip(batch.numbers, batch.readings, strict=True)):
-            own, others = self._of_item[reading.item], self._of_item[partners[reading.item]]
-            other = outputs[others[min(own.index(number), len(others) - 1)]]
-            count = len(reading.tokens.ids)
-            positions = torch.arange(count, device=other.device).clamp(max=other.shape[1] - 1)
-            replaced[:, row, :count] = other[:, positions]
-        return replace_head_outputs({one: replaced[number] for number, one in enumerate(heads)})
+
+        def of_batch(place: int) -> dict[Head, Tensor]:
+            batch = self._batches[place]
+            any_output = outputs[batch.numbers[0]]
+            replaced = any_output.new_zeros(len(heads), len(batch.readings), batch.length, any_output.shape[-1])
+            for row, (number, reading) in enumerate(zip(batch.numbers, batch.readings, strict=True)):
+                own, others = self._of_item[reading.item], self._of_item[partners[reading.item]]
+                other = outputs[others[min(own.index(number), len(others) - 1)]]
+                count = len(reading.tokens.ids)
+                replaced[:, row, :count] = stretched(other, count)
+            return {one: replaced[number] for number, one in enumerate(heads)}
+
+        return of_batch
 
 
 def _seen_from(place: int, rows: NDArray[np.float32]) -> NDArray[np.float32]:
