@@ -22,9 +22,7 @@ from anaphora.data.own_sentence import find_span
 from anaphora.data.tokens.tokenizer import TokenizedText, Tokenizer
 from anaphora.explain.block import BlockSteps, token_matrix
 from anaphora.explain.matrices import MAX_TOKENS, row_index
-from anaphora.explain.steps import (
-    labelled_matrix,
-)
+from anaphora.explain.steps import labelled_matrix
 from anaphora.explain.walk import Matrix, Step, Walkthrough
 from anaphora.model.attention import masked_softmax
 from anaphora.model.block import Block

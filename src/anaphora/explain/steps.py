@@ -12,14 +12,7 @@ from torch import Tensor
 
 from anaphora.base.locale.translation import _
 from anaphora.explain.walk import Matrix, Step
-from anaphora.model.attention import (
-    attend,
-    attention_scores,
-    dot_products,
-    masked_softmax,
-    merge_heads,
-    score_divisor,
-)
+from anaphora.model.attention import attend, attention_scores, dot_products, masked_softmax, merge_heads, score_divisor
 from anaphora.report.wording import joined_sentences
 
 _LARGE_SCORE = 100.0
@@ -122,13 +115,7 @@ def scale_of(scaled: bool) -> float | None:
 
 
 def attention_steps(
-    labels: MatrixLabels,
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    bias: Tensor | None,
-    head: int,
-    scaled: bool = True,
+    labels: MatrixLabels, query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None, head: int, scaled: bool = True
 ) -> list[Step]:
     """From queries, keys and values to the output of one head.
 

@@ -75,8 +75,7 @@ def headline_sentence(evidence: Evidence) -> str:
     items = _("unseen items")
     if not evidence.is_of_held_out_items:
         items = _("{split} items (the head was {choice})").format(
-            split=label(split_names(), evidence.split),
-            choice=label(head_choice_names(), evidence.head.chosen_on),
+            split=label(split_names(), evidence.split), choice=label(head_choice_names(), evidence.head.chosen_on)
         )
     sentences = [
         _accuracy_sentence(case, cases[case], evidence, items) for case in ("points", "unmeasured") if cases[case]

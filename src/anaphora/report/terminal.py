@@ -26,14 +26,7 @@ from anaphora.report.tables import (
     specificity_columns,
     specificity_rows,
 )
-from anaphora.report.wording import (
-    group_label,
-    kind_names,
-    label,
-    language_name,
-    short_measure_names,
-    split_names,
-)
+from anaphora.report.wording import group_label, kind_names, label, language_name, short_measure_names, split_names
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -96,11 +89,7 @@ def _print_group_verdict(group: str, verdict: Verdict) -> None:
         (True, True): N_("{group}: {verdict} (fails: {failed}; not measured: {unmeasured})"),
     }[bool(failed), bool(unmeasured)]
     print_phrase(
-        message,
-        group=group,
-        verdict=_(verdict.verdict),
-        failed=comma.join(failed),
-        unmeasured=comma.join(unmeasured),
+        message, group=group, verdict=_(verdict.verdict), failed=comma.join(failed), unmeasured=comma.join(unmeasured)
     )
 
 

@@ -76,11 +76,7 @@ def clauses(parts: Sequence[str]) -> str:
 
 def kind_names() -> dict[str, str]:
     """Return what kinds of cue are called, by name."""
-    return {
-        "all": _("all cues"),
-        "set": _("set cues"),
-        "role": _("role cues"),
-    }
+    return {"all": _("all cues"), "set": _("set cues"), "role": _("role cues")}
 
 
 def short_measure_names() -> dict[str, str]:
@@ -145,11 +141,7 @@ def map_names() -> dict[str, str]:
 
 def effect_names() -> dict[str, str]:
     """Return what effects are called, by name."""
-    return {
-        "meaning": _("meaning"),
-        "position": _("position"),
-        "entity": _("entity"),
-    }
+    return {"meaning": _("meaning"), "position": _("position"), "entity": _("entity")}
 
 
 def control_names() -> dict[str, str]:
@@ -192,19 +184,12 @@ def edge_names() -> dict[str, str]:
 
 def split_names() -> dict[str, str]:
     """Return what splits are called, by name."""
-    return {
-        "train": _("train"),
-        "dev": _("dev"),
-        "test": _("test"),
-    }
+    return {"train": _("train"), "dev": _("dev"), "test": _("test")}
 
 
 def head_choice_names() -> dict[str, str]:
     """Return what ways in which a head is chosen are called, by name."""
-    return {
-        "dev": _("chosen on dev"),
-        "named": _("named, not chosen on dev"),
-    }
+    return {"dev": _("chosen on dev"), "named": _("named, not chosen on dev")}
 
 
 def factor_names() -> dict[str, str]:
@@ -267,10 +252,7 @@ def factor_value_names() -> dict[str, str]:
 
 def language_names() -> dict[str, str]:
     """Return what languages are called, by name."""
-    return {
-        "en": _("English"),
-        "zh": _("Chinese"),
-    }
+    return {"en": _("English"), "zh": _("Chinese")}
 
 
 def level_names() -> dict[str, str]:
@@ -353,9 +335,4 @@ def name_policy_names() -> dict[str, str]:
 
 def head_role_names() -> dict[str, str]:
     """Return what roles of heads are called, by name."""
-    return {
-        "positional": _("positional"),
-        "special": _("special"),
-        "cue": _("cue"),
-        "antecedent": _("antecedent"),
-    }
+    return {"positional": _("positional"), "special": _("special"), "cue": _("cue"), "antecedent": _("antecedent")}

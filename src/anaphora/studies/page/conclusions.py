@@ -9,16 +9,8 @@ from anaphora.analysis.results.typed_json import Interval
 from anaphora.base.locale.translation import _, pgettext
 from anaphora.report.numbers import format_number, format_spread
 from anaphora.report.wording import clauses, language_name
-from anaphora.studies.page.figures import (
-    PANEL_MEASURES,
-    cue_groups,
-)
-from anaphora.studies.page.words import (
-    cell_label,
-    items_label,
-    measure_label,
-    names_of,
-)
+from anaphora.studies.page.figures import PANEL_MEASURES, cue_groups
+from anaphora.studies.page.words import cell_label, items_label, measure_label, names_of
 from anaphora.studies.schema import GroupSummary, Study
 
 

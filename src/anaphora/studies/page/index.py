@@ -14,12 +14,7 @@ from anaphora.report.page.offline import write_page
 from anaphora.report.page.translations import other_pages
 from anaphora.report.page.write import inline_figure
 from anaphora.studies.page.conclusions import answer_sentence
-from anaphora.studies.page.figures import (
-    PANEL_MEASURES,
-    cells_figure,
-    series_figure,
-    series_of,
-)
+from anaphora.studies.page.figures import PANEL_MEASURES, cells_figure, series_figure, series_of
 from anaphora.studies.page.study import STUDY_PAGE, figure_alt, verdict_elements
 from anaphora.studies.page.words import axis_value, prediction_of, question_of, verdict_counts
 from anaphora.studies.schema import Study, read_study

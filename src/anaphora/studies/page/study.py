@@ -22,13 +22,7 @@ from anaphora.report.page.offline import write_page
 from anaphora.report.page.write import inline_figure
 from anaphora.report.wording import clauses, label, language_name, split_names
 from anaphora.studies.page.conclusions import answer_sentence, conclusions
-from anaphora.studies.page.figures import (
-    PANEL_MEASURES,
-    cells_figure,
-    interventions_figure,
-    series_figure,
-    series_of,
-)
+from anaphora.studies.page.figures import PANEL_MEASURES, cells_figure, interventions_figure, series_figure, series_of
 from anaphora.studies.page.words import (
     axis_names,
     cell_label,
@@ -215,13 +209,7 @@ def verdict_elements(study: Study) -> Iterator[PageElement]:
         columns=[],
         counted="conditions",
         rows=[GroupVerdict("", _verdict_names()[verdict], _SIGNS[verdict], [], rules)],
-        rule_columns=[
-            _("cell"),
-            _("condition"),
-            _("measured"),
-            _("needed"),
-            _("result"),
-        ],
+        rule_columns=[_("cell"), _("condition"), _("measured"), _("needed"), _("result")],
     )
 
 
@@ -246,10 +234,7 @@ def _cell_tables(study: Study) -> Iterator[PageElement]:
         if rows:
             columns = [_("cell"), _("kind of items"), _("seeds that solve it")]
             yield TableElement(
-                title=table_title(language),
-                columns=[*columns, *map(measure_label, measures)],
-                rows=rows,
-                texts=2,
+                title=table_title(language), columns=[*columns, *map(measure_label, measures)], rows=rows, texts=2
             )
 
 
@@ -314,8 +299,4 @@ def _cell_and_folder(cell: str, names: Mapping[str, str]) -> str:
 
 def _verdict_names() -> dict[str, str]:
     """Return what verdicts are called, by name."""
-    return {
-        "holds": _("It holds"),
-        "not so": _("Not so"),
-        "open": _("Open"),
-    }
+    return {"holds": _("It holds"), "not so": _("Not so"), "open": _("Open")}

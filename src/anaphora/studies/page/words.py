@@ -74,11 +74,7 @@ def items_label(group: str) -> str:
             intervention=label(_study_group_names(), intervention), kind=items_label(kind)
         )
     axis, _blank, value = group.rpartition(" ")
-    axes = {
-        "distance": _("distance {value}"),
-        "tokens": _("tokens {value}"),
-        "d_k": _("d_k {value}"),
-    }
+    axes = {"distance": _("distance {value}"), "tokens": _("tokens {value}"), "d_k": _("d_k {value}")}
     if axis in axes:
         return axes[axis].format(value=value)
     tables = (_study_group_names, kind_names, mention_type_names, level_names, factor_value_names)
@@ -275,17 +271,9 @@ def _study_measure_names() -> dict[str, str]:
 
 def axis_names() -> dict[str, str]:
     """Return what axes along which groups stand are called, by name."""
-    return {
-        "distance": _("distance (words)"),
-        "tokens": _("tokens a sentence"),
-        "d_k": _("d_k (features a head)"),
-    }
+    return {"distance": _("distance (words)"), "tokens": _("tokens a sentence"), "d_k": _("d_k (features a head)")}
 
 
 def verdict_counts() -> dict[str, str]:
     """Return what verdicts of studies are called in a count or a line, by name."""
-    return {
-        "holds": _("holds"),
-        "not so": _("not so"),
-        "open": _("open"),
-    }
+    return {"holds": _("holds"), "not so": _("not so"), "open": _("open")}

@@ -313,9 +313,4 @@ def _perturbation_names() -> dict[str, str]:
 
 def _ablation_mode_names() -> dict[str, str]:
     """Return what replaces the output of a head, by name."""
-    return {
-        "zero": _("zero"),
-        "mean": _("mean"),
-        "resample": _("resample"),
-        "uniform": _("uniform"),
-    }
+    return {"zero": _("zero"), "mean": _("mean"), "resample": _("resample"), "uniform": _("uniform")}

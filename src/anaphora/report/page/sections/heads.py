@@ -10,14 +10,7 @@ from anaphora.base.locale.translation import _
 from anaphora.report import titles
 from anaphora.report.figures import heads, maps, pictures
 from anaphora.report.numbers import format_percent, with_minus
-from anaphora.report.page.elements import (
-    FigureElement,
-    HeadRolesElement,
-    NoteElement,
-    PageElement,
-    ReportRun,
-    Section,
-)
+from anaphora.report.page.elements import FigureElement, HeadRolesElement, NoteElement, PageElement, ReportRun, Section
 from anaphora.report.wording import group_label, head_name, head_role_names, heads_listed, label, language_name
 
 
@@ -52,11 +45,7 @@ def heads_section(run: ReportRun) -> Section:
                 )
             )
             summary = text.format(
-                texts=name,
-                share=share,
-                count=count,
-                heads=values.size,
-                threshold=format_percent(limit),
+                texts=name, share=share, count=count, heads=values.size, threshold=format_percent(limit)
             )
         elements.append(FigureElement(name=f"heads_{language}", figure=figure, alt=summary))
     if evidence.heads_on_development and evidence.protocol:

@@ -50,11 +50,7 @@ def levels_sections(evidence: Evidence) -> list[Section]:
                         "Every shortcut of the list, and a model of the rule, which is given predicate, state and "
                         "voice by name"
                     ),
-                    columns=[
-                        *level_columns()[:2],
-                        _("shortcut"),
-                        _("accuracy, %"),
-                    ],
+                    columns=[*level_columns()[:2], _("shortcut"), _("accuracy, %")],
                     rows=shortcuts,
                     texts=3,
                     folded=True,

@@ -40,10 +40,7 @@ def comparison_section(
     if spreads:
         measures = short_measure_names()
         rows = [
-            [
-                group_label(row.language, row.kind),
-                *(format_spread(row.measures[measure]) for measure in measures),
-            ]
+            [group_label(row.language, row.kind), *(format_spread(row.measures[measure]) for measure in measures)]
             for row in spreads
         ]
         elements.append(
@@ -55,11 +52,7 @@ def comparison_section(
         )
     if divergences:
         rows = [
-            [
-                f"{row.run} – {row.other}",
-                language_name(row.language),
-                format_number(row.divergence, 2, row.interval),
-            ]
+            [f"{row.run} – {row.other}", language_name(row.language), format_number(row.divergence, 2, row.interval)]
             for row in divergences
         ]
         columns = [_("runs"), _("language"), _("bits")]

@@ -10,13 +10,7 @@ from anaphora.analysis.results.typed_json import Interval
 from anaphora.base.locale.translation import _, pgettext
 from anaphora.report.figures import measures, pictures
 from anaphora.report.groups import all_groups, kind_groups
-from anaphora.report.numbers import (
-    NOT_MEASURED,
-    format_count,
-    format_number,
-    format_p_value,
-    format_percent,
-)
+from anaphora.report.numbers import NOT_MEASURED, format_count, format_number, format_p_value, format_percent
 from anaphora.report.page.elements import FigureElement, PageElement, Section, TableElement
 from anaphora.report.wording import (
     baseline_names,

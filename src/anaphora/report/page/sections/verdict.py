@@ -112,6 +112,4 @@ def _head_numbers(cell: CausalCell | None) -> tuple[str, str]:
 
 def _direction_names() -> dict[str, str]:
     """Return what directions of attention are called, by name."""
-    return {
-        "pronoun_to_candidate": _("pronoun to candidate"),
-    }
+    return {"pronoun_to_candidate": _("pronoun to candidate")}
