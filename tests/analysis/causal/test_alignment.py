@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anaphora.analysis.causal.alignment import lay_over
+from anaphora.analysis.causal.battery import lay_over
 
 SENTENCES = st.lists(st.integers(0, 5), min_size=1, max_size=9)
 

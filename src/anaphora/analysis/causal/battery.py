@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from difflib import SequenceMatcher
 
 import numpy as np
+from numpy.typing import NDArray
 
-from anaphora.analysis.causal.alignment import lay_over
 from anaphora.analysis.causal.outcomes import (
     MATCHED_EDGES,
     RANDOM_SETS,
@@ -295,3 +296,33 @@ class CausalTests:
 def has_antecedent_and_distractor(example: Example) -> bool:
     """Whether an item has an antecedent and a distractor."""
     return 0 < len(example.antecedents) < len(example.candidates)
+
+
+def lay_over(rows: NDArray[np.float32], lender: Sequence[int], taker: Sequence[int]) -> NDArray[np.float32]:
+    """Return rows of attention over one sentence as rows over another, so that patching needs no equal lengths.
+
+    Tokens that both have in common keep their weight. What lies on a stretch of the lender that the taker has in other
+    words goes to those words in equal parts; where the taker has none, to its common tokens in proportion.
+
+    Args:
+        rows: (..., T) that sum to 1.
+        lender, taker: token ids, T and S of them.
+
+    Returns:
+        (..., S) that sum to 1.
+    """
+    laid = np.zeros((*rows.shape[:-1], len(taker)), dtype=np.float64)
+    kept = np.zeros(len(taker), dtype=bool)
+    homeless = np.zeros(rows.shape[:-1], dtype=np.float64)
+    for kind, start, end, first, last in SequenceMatcher(None, lender, taker, autojunk=False).get_opcodes():
+        if kind == "equal":
+            laid[..., first:last] = rows[..., start:end]
+            kept[first:last] = True
+        elif last > first:
+            laid[..., first:last] = rows[..., start:end].sum(axis=-1, keepdims=True, dtype=np.float64) / (last - first)
+        else:
+            homeless += rows[..., start:end].sum(axis=-1, dtype=np.float64)
+    common = laid[..., kept].sum(axis=-1)
+    share = np.divide(homeless, common, out=np.zeros_like(homeless), where=common > 0)
+    laid[..., kept] *= 1 + share[..., None]
+    return laid.astype(np.float32)

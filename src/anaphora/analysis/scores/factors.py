@@ -34,45 +34,44 @@ def factors(
     if task_correct.shape != (len(scores.examples),):
         raise ValueError(f"task_correct: the shape is {task_correct.shape}; expected ({len(scores.examples)},)")
     main = np.flatnonzero(is_main(scores.examples))
-    main_scores = scores.select(main)
-    table = _ItemValues(main_scores, head, task_correct[main])
-    return {name: table.rows(read, name) for name, read in _FACTORS.items()}
+    main_scores, task = scores.select(main), task_correct[main].astype(np.float64)
+    examples = main_scores.examples
+    hits = main_scores.candidate_accuracy[:, head.layer, head.head].astype(np.float64)
+    mass = main_scores.antecedent_mass[:, head.layer, head.head].astype(np.float64)
+    templates = clusters(examples)
+    groups = [("group", example.group or str(item)) for item, example in enumerate(examples)]
 
-
-class _ItemValues:
-    """What the rows are means of, one number an item."""
-
-    def __init__(self, scores: HeadScores, head: Head, task_correct: NDArray[np.floating]) -> None:
-        self.examples = scores.examples
-        self.task = task_correct.astype(np.float64)
-        self.hits = scores.candidate_accuracy[:, head.layer, head.head].astype(np.float64)
-        self.mass = scores.antecedent_mass[:, head.layer, head.head].astype(np.float64)
-        self.chance = scores.chance
-        self.templates = clusters(scores.examples)
-        self.groups = [("group", example.group or str(item)) for item, example in enumerate(scores.examples)]
-
-    def rows(self, read: Callable[[Example], str | None], name: str) -> dict[str, tuple[FactorValue, ...]]:
-        by_language: dict[str, dict[str, list[int]]] = {}
-        for item, example in enumerate(self.examples):
-            value = read(example)
-            if value is not None:
-                by_language.setdefault(example.language, {}).setdefault(value, []).append(item)
-        labels = self.groups if name == "template" else self.templates
-        return {
-            language: tuple(self._row(value, values[value], labels) for value in sorted(values, key=value_order))
-            for language, values in sorted(by_language.items())
-        }
-
-    def _row(self, value: str, items: list[int], labels: Sequence[tuple[str, str]]) -> FactorValue:
+    def row(value: str, items: list[int], labels: Sequence[tuple[str, str]]) -> FactorValue:
         return FactorValue(
             value=value,
             items=len(items),
-            task_accuracy=rounded(self.task[items].mean()),
-            candidate_accuracy=rounded(self.hits[items].mean()),
-            interval=bootstrap_interval(self.hits[items], [labels[item] for item in items], (0, 1)),
-            antecedent_mass=rounded(self.mass[items].mean()),
-            chance=rounded(self.chance[items].mean()),
+            task_accuracy=rounded(task[items].mean()),
+            candidate_accuracy=rounded(hits[items].mean()),
+            interval=bootstrap_interval(hits[items], [labels[item] for item in items], (0, 1)),
+            antecedent_mass=rounded(mass[items].mean()),
+            chance=rounded(main_scores.chance[items].mean()),
         )
+
+    rows: dict[str, dict[str, tuple[FactorValue, ...]]] = {}
+    for name, read in _FACTORS.items():
+        labels = groups if name == "template" else templates
+        rows[name] = {
+            language: tuple(row(value, values[value], labels) for value in sorted(values, key=value_order))
+            for language, values in sorted(_items_by_value(examples, read).items())
+        }
+    return rows
+
+
+def _items_by_value(
+    examples: Sequence[Example], read: Callable[[Example], str | None]
+) -> dict[str, dict[str, list[int]]]:
+    """Return the items of every language and value."""
+    items: dict[str, dict[str, list[int]]] = {}
+    for item, example in enumerate(examples):
+        value = read(example)
+        if value is not None:
+            items.setdefault(example.language, {}).setdefault(value, []).append(item)
+    return items
 
 
 def value_order(value: str) -> tuple[float, bool, list[str]]:
