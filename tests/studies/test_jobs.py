@@ -189,6 +189,49 @@ def test_a_study_that_would_take_too_long_cancels_its_jobs(plan: StudyPlan, jobs
     assert [job.cancelled for job in queue.jobs.values()] == [False, True, True]
 
 
+class Slots:
+    """An executor of two places, in which a run ends at the second look."""
+
+    at_a_time = 2
+
+    def __init__(self, outlives_command: bool, at_look: Callable[[], None]) -> None:
+        self.outlives_command, self.at_look = outlives_command, at_look
+        self.started: list[QueuedJob] = []
+
+    def start(self, jobs: Sequence[Job]) -> list[Any]:
+        self.started += [QueuedJob(str(job.seed), job, "COMPLETED") for job in jobs]
+        return [slurm.ClusterRun(self._looked_at(one), True) for one in self.started[-len(jobs) :]]
+
+    def _looked_at(self, job: QueuedJob) -> Any:
+        done = job.done
+        job.done = lambda: (self.at_look(), done())[1]  # type: ignore[method-assign]
+        return job
+
+
+@pytest.mark.usefixtures("_no_waiting")
+def test_no_more_runs_are_at_work_than_there_are_places(plan: StudyPlan, jobs: list[Job]) -> None:
+    at_work: list[int] = []
+    slots = Slots(False, lambda: at_work.append(sum(one.looks < 2 for one in slots.started)))
+    run_with(slots, jobs, StudyProgress(plan, jobs, QUERY))
+    assert max(at_work) == 2 and [job.run.seed for job in slots.started] == [0, 1, 2]
+    assert [read_record(job, QUERY).status for job in jobs] == ["finished"] * 3
+
+
+@pytest.mark.parametrize("outlives_command", [False, True])
+@pytest.mark.usefixtures("_no_waiting")
+def test_an_interrupt_ends_processes_of_this_machine_and_no_jobs_of_a_cluster(
+    outlives_command: bool, plan: StudyPlan, jobs: list[Job], capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    slots = Slots(outlives_command, interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        run_with(slots, jobs, StudyProgress(plan, jobs, QUERY))
+    assert [job.cancelled for job in slots.started] == [not outlives_command] * 2
+    assert ("2 jobs are still queued or running" in capsys.readouterr().out) is outlives_command
+
+
 def test_runs_that_have_their_weights_take_no_more_time(
     plan: StudyPlan, jobs: list[Job], monkeypatch: pytest.MonkeyPatch
 ) -> None:

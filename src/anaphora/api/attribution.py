@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from anaphora.analysis.maps.answers import NO_CANDIDATE
 from anaphora.api.html import signed_words
-from anaphora.api.units import text_units
-from anaphora.base.checks import at_least, whole_number
+from anaphora.api.units import strongest, text_units
 from anaphora.base.errors import UserError
 from anaphora.data.example import Example
 from anaphora.runs.directory import Run
@@ -61,9 +60,7 @@ class WordAttribution:
         Raises:
             UserError: the number is negative, or no whole number.
         """
-        at_least("count", whole_number("count", count), 0)
-        order = np.argsort(-self.values, kind="stable")[:count]
-        return [(self.words[place], float(self.values[place])) for place in order]
+        return strongest(self.words, self.values, count)
 
     def __repr__(self) -> str:
         heaviest = ", ".join(f"{word} {value:+.2f}" for word, value in self.top())

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from anaphora.analysis.results.scores import Head
 from anaphora.api.html import weight_table
-from anaphora.base.checks import at_least, whole_number
+from anaphora.api.units import strongest
 from anaphora.base.errors import UserError
 from anaphora.base.language import cuts_word
 from anaphora.data.example import Example, overlapping
@@ -71,9 +71,7 @@ class Row:
         Raises:
             UserError: the number is negative, or no whole number.
         """
-        at_least("count", whole_number("count", count), 0)
-        order = np.argsort(-self.weights, kind="stable")[:count]
-        return [(self.words[position], float(self.weights[position])) for position in order]
+        return strongest(self.words, self.weights, count)
 
     def plot(self) -> Figure:
         """A picture of the text with a bar for the weight on every word.

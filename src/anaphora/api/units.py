@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.analysis.maps.words import word_columns, word_labels
-from anaphora.base.checks import one_of
+from anaphora.base.checks import at_least, one_of, whole_number
 from anaphora.data.tokens.tokenizer import TokenizedText
 
 UNITS = ("word", "token")
@@ -30,6 +30,16 @@ def text_units(
     if by == "word":
         numbers, spans = word_columns(tokens.words), _word_spans(tokens.spans, tokens.words)
     return word_labels(text, spans, tokens.special), tuple(spans), np.array(numbers, dtype=np.int64)
+
+
+def strongest(words: Sequence[str], values: NDArray[np.float32], count: int) -> list[tuple[str, float]]:
+    """Return the `count` words of the largest values, largest first; equal values keep the order of the text.
+
+    Raises:
+        UserError: the number is negative, or no whole number.
+    """
+    at_least("count", whole_number("count", count), 0)
+    return [(words[place], float(values[place])) for place in np.argsort(-values, kind="stable")[:count]]
 
 
 def _word_spans(spans: Sequence[tuple[int, int]], words: Sequence[int]) -> list[tuple[int, int]]:

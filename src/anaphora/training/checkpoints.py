@@ -12,11 +12,7 @@ from pytorch_lightning.plugins.io import TorchCheckpointIO
 
 from anaphora.base.errors import UserError, one_line
 from anaphora.data.tokens.tokenizer import Tokenizer
-from anaphora.runs.directory import (
-    RunFiles,
-    load_weights,
-    randomly_initialised,
-)
+from anaphora.runs.directory import RunFiles, load_weights, randomly_initialised
 from anaphora.settings.run import Config
 
 

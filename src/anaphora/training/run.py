@@ -38,22 +38,10 @@ from anaphora.settings.training import DECIDE_RESULTS
 from anaphora.training.callbacks import ProgressBar, StopTogether, ValidationCheckpoint
 from anaphora.training.checkpoints import check_resumable, read_checkpoint
 from anaphora.training.controls import freeze, replace_labels
-from anaphora.training.items import (
-    TrainingData,
-    TrainingDataModule,
-    minimal_pairs_of,
-    prepare_examples,
-    prepare_texts,
-)
+from anaphora.training.items import TrainingData, TrainingDataModule, minimal_pairs_of, prepare_examples, prepare_texts
 from anaphora.training.loggers import build_loggers, check_loggers, curves_file, read_curves
 from anaphora.training.module import DivergedError, TrainingModule
-from anaphora.training.ranks import (
-    check_same_on_every_rank,
-    joined,
-    on_every_rank,
-    on_first_rank,
-    trainer_options,
-)
+from anaphora.training.ranks import check_same_on_every_rank, joined, on_every_rank, on_first_rank, trainer_options
 from anaphora.training.tensorboard.board import quiet_writer_thread
 from anaphora.training.tensorboard.curves import CurvesCallback
 

@@ -124,20 +124,8 @@ def measure_text(group: GroupSummary, measure: str) -> str:
     return text
 
 
-def points_text(spread: Spread) -> str:
-    """A difference of shares over seeds, in points."""
-    return spread_text(spread, lambda share: format_number(100 * share, 1))
-
-
-def spread_text(spread: Spread | None, number_text: Callable[[float], str]) -> str:
-    """Values over seeds: the median and, in brackets, the lowest and the highest.
-
-    Args:
-        spread: the three; None where there are no values.
-        number_text: how each is written.
-    """
-    if spread is None:
-        return NOT_MEASURED
+def spread_text(spread: Spread, number_text: Callable[[float], str]) -> str:
+    """Return the median over seeds and, in brackets, the lowest and the highest, each written by `number_text`."""
     median, low, high = map(number_text, (spread.median, spread.lowest, spread.highest))
     return _("{median} ({low} to {high})").format(median=median, low=low, high=high)
 
